@@ -1,0 +1,73 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size;
+    _Alignas(16) unsigned char data[];
+};
+
+enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    size = (size + 15) & ~(size_t)15;
+    if (!a->head || a->head->size - a->used_bytes < size) {
+        size_t step = a->head ? a->head->size * 2 : FIRST_BLOCK;
+        if (step > LARGEST_STEP)
+            step = LARGEST_STEP;
+        if (step < size)
+            step = size;
+        struct arena_block *b = mem_zalloc(sizeof *b + step);
+        b->next = a->head;
+        b->size = step;
+        a->head = b;
+        a->used_bytes = 0;
+        a->total_bytes += sizeof *b + step;
+    }
+    void *p = a->head->data + a->used_bytes;
+    a->used_bytes += size;
+    return p;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    char *p = arena_alloc(a, n + 1);
+    memcpy(p, s, n);
+    p[n] = '\0';
+    return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *p = arena_alloc(a, (size_t)n + 1);
+    va_start(ap, fmt);
+    vsnprintf(p, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return p;
+}
+
+void arena_fini(struct arena *a)
+{
+    for (struct arena_block *b = a->head, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    *a = (struct arena){0};
+}

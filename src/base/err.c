@@ -1,0 +1,60 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+    if (e) {
+        va_list ap;
+        e->code = code;
+        va_start(ap, fmt);
+        vsnprintf(e->text, sizeof e->text, fmt, ap);
+        va_end(ap);
+    }
+    return code;
+}
+
+int err_sys(struct err *e, const char *fmt, ...)
+{
+    int saved = errno;
+    int code = saved == ENOMEM ? ERR_NOMEM : ERR_IO;
+    if (e) {
+        va_list ap;
+        e->code = code;
+        va_start(ap, fmt);
+        int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
+        va_end(ap);
+        if (n >= 0 && (size_t)n < sizeof e->text)
+            snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", strerror(saved));
+    }
+    return code;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+    if (!e)
+        return ERR_IO;
+    char inner[sizeof e->text];
+    memcpy(inner, e->text, sizeof inner);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof e->text)
+        snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", inner);
+    return e->code;
+}
+
+const char *err_name(int code)
+{
+    switch (code) {
+#define X(name, value, text) \
+    case value: return text;
+        WEFT_ERRORS(X)
+#undef X
+    }
+    return "unknown error";
+}

@@ -1,0 +1,26 @@
+/* Whole files, mapped or read. */
+#ifndef WEFT_BASE_FILE_H
+#define WEFT_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* A file mapped for reading. At least 64 zero bytes can be read behind its end, so that wide loads near the end are safe.
+ * If the file shrinks while mapped, the lost part reads as zeros instead of killing the process (SIGBUS is caught once per process). */
+struct file_map {
+    const uint8_t *data;
+    size_t size;
+    size_t mapped_bytes;
+};
+int file_map_open(const char *path, struct file_map *out, struct err *e);  /* empty files: size 0, data non-NULL */
+void file_map_close(struct file_map *);
+/* Reads a whole file of at most `limit` bytes; terminated with NUL (not counted). free() it. */
+int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e);
+/* mkdir -p */
+int file_make_dirs(const char *path, struct err *e);
+/* Writes a small file through a temporary name. */
+int file_write(const char *path, const void *data, size_t n, struct err *e);
+
+#endif

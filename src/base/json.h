@@ -1,0 +1,34 @@
+/* Streaming JSON writer: commas and nesting are kept by the writer, strings are escaped (invalid UTF-8 becomes U+FFFD). Reading is jansson's job. */
+#ifndef WEFT_BASE_JSON_H
+#define WEFT_BASE_JSON_H
+
+#include "base/text.h"
+
+struct json {
+    struct text *out;
+    uint64_t comma;          /* bit per depth: something was written there */
+    uint8_t depth;           /* at most 60 */
+    bool key_pending;
+};
+#define JSON_TO(text_pointer) ((struct json){.out = (text_pointer)})
+
+void json_object(struct json *);
+void json_end_object(struct json *);
+void json_array(struct json *);
+void json_end_array(struct json *);
+void json_key(struct json *, const char *key);
+void json_string(struct json *, const char *s);            /* NULL writes null */
+void json_string_n(struct json *, const char *s, size_t n);
+void json_i64(struct json *, int64_t);
+void json_u64(struct json *, uint64_t);
+void json_double(struct json *, double);                   /* NaN and infinities write null */
+void json_bool(struct json *, bool);
+void json_null(struct json *);
+/* key and value in one */
+void json_kv_string(struct json *, const char *key, const char *s);
+void json_kv_i64(struct json *, const char *key, int64_t);
+void json_kv_u64(struct json *, const char *key, uint64_t);
+void json_kv_double(struct json *, const char *key, double);
+void json_kv_bool(struct json *, const char *key, bool);
+
+#endif

@@ -1,0 +1,13 @@
+/* One line of progress on stderr, only on a terminal and only for work longer than a second. Thread-safe. */
+#ifndef WEFT_BASE_PROGRESS_H
+#define WEFT_BASE_PROGRESS_H
+
+#include <stdint.h>
+
+struct progress;
+struct progress *progress_new(const char *what);     /* NULL-safe in all functions below */
+void progress_total(struct progress *, uint64_t units);
+void progress_add(struct progress *, uint64_t units); /* bytes, events: shown with rate and time left */
+void progress_free(struct progress *);                /* clears the line */
+
+#endif

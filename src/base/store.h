@@ -1,0 +1,32 @@
+/* The container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents, sections of fixed-width
+ * little-endian arrays aligned to 64 bytes, checksum. Written to a temporary name, fsynced, renamed. Validated on open (sizes, order, checksum)
+ * before any pointer into it is handed out; a stale or damaged file is an error, never trusted. Sections a reader does not know are skipped. */
+#ifndef WEFT_BASE_STORE_H
+#define WEFT_BASE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct store_writer;
+/* kind: 8 characters at most ("graph"). key: what the file was made from (0 when it has none). */
+struct store_writer *store_create(const char *kind, uint32_t version, uint64_t key);
+/* Adds a section: `count` items of `item_bytes`. The data are borrowed until store_commit. Names: 15 characters at most, unique. */
+void store_add(struct store_writer *, const char *name, const void *items, size_t item_bytes, size_t count);
+/* Writes path.tmp.PID, fsync, rename over path, fsync of the directory. On failure nothing is left behind. Frees the writer in any case. */
+int store_commit(struct store_writer *, const char *path, struct err *e);
+
+struct store;
+/* ERR_NOTFOUND: no such file; ERR_FORMAT: damaged (message says where); ERR_STALE: other version, or key differs from *key (key may be NULL). */
+int store_open(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e);
+void store_close(struct store *);
+/* The items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 when absent.
+ * A section whose item size differs from item_bytes counts as damaged: returns NULL and sets *count = 0. */
+const void *store_section(const struct store *, const char *name, size_t item_bytes, size_t *count);
+uint64_t store_key(const struct store *);
+/* Reads any store file and checks all of it; for `verify`. */
+int store_check(const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,58 @@
+/* Output text: a growing buffer with fast number formatting, optionally drained into a file descriptor. */
+#ifndef WEFT_BASE_TEXT_H
+#define WEFT_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+/* Zero-initialise (fd = -1 for a buffer in memory only). Not terminated unless text_cstr is called. */
+struct text {
+    char *v;
+    size_t n, cap;
+    int fd;                  /* > 0: text_drain writes there */
+    int error;               /* errno of a failed write; later writes do nothing */
+};
+
+#define TEXT_TO(file_descriptor) ((struct text){.fd = (file_descriptor)})
+
+static inline char *text_room(struct text *t, size_t bytes)
+{
+    if (t->cap - t->n < bytes)
+        t->v = mem_grow(t->v, &t->cap, t->n + bytes, 1);
+    return t->v + t->n;
+}
+static inline void text_putc(struct text *t, char c)
+{
+    *text_room(t, 1) = c;
+    t->n++;
+}
+static inline void text_put(struct text *t, const char *s, size_t n)
+{
+    memcpy(text_room(t, n + 1), s, n);
+    t->n += n;
+}
+static inline void text_puts(struct text *t, const char *s) { text_put(t, s, strlen(s)); }
+void text_u64(struct text *, uint64_t v);
+void text_i64(struct text *, int64_t v);
+void text_hex(struct text *, uint64_t v, bool upper);              /* no prefix */
+void text_pad(struct text *, uint64_t v, int width, char fill);    /* right-aligned decimal */
+void text_printf(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *text_cstr(struct text *);                              /* terminated; valid until the next change */
+/* Writes out what is there when more than `threshold` bytes wait (0: always). ERR_IO once writing failed. */
+int text_drain(struct text *, size_t threshold, struct err *e);
+void text_fini(struct text *);
+
+/* Human numbers: 3-4 digits and a unit: "88.494 ms", "1.2 s", "350 ns". */
+void text_duration(struct text *, int64_t ns);
+/* 12 345 678 with thin separators as plain spaces. */
+void text_grouped(struct text *, uint64_t v);
+/* Cells a UTF-8 string takes on a terminal (one per code point). */
+size_t text_cells(const char *s, size_t n);
+
+#endif

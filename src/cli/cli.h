@@ -1,0 +1,53 @@
+/* The command line: one file per verb (verb_NAME.c), options by table. */
+#ifndef WEFT_CLI_CLI_H
+#define WEFT_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/text.h"
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+enum cli_type { CLI_FLAG, CLI_STRING, CLI_LIST, CLI_INT, CLI_FLOAT };  /* LIST: may be given several times: VEC of const char * */
+struct cli_list { const char **v; size_t n, cap; };
+struct cli_option {
+    const char *name;        /* "begin": --begin VALUE or --begin=VALUE; NULL ends the table */
+    char letter;             /* or 0 */
+    int type;
+    const char *value;       /* "TIME" in the help; NULL for flags */
+    const char *help;
+    void *into;              /* bool *, const char **, struct cli_list *, int64_t *, double * */
+};
+struct cli_verb {
+    const char *name, *arguments, *summary; /* "events", "TRACE…", "merged events in time order" */
+    const char *example;                    /* shown by --help */
+    int (*run)(int argc, char **argv);      /* argv[0] is the verb */
+};
+extern const struct cli_verb verb_info, verb_events, verb_index, verb_threads, verb_sync, verb_critpath, verb_verify;
+
+/* Parses options anywhere among the arguments ("--" ends them); positional arguments are moved to argv[1 ..] and counted in *n.
+ * Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands --help, --no-color, --quiet. */
+int cli_parse(const struct cli_verb *, const struct cli_option *, int argc, char **argv, int *n);
+/* "weft: …" on stderr, one line, and the exit code: CLI_USAGE for ERR_ARG and ERR_AMBIGUOUS, else CLI_FAILED. */
+int cli_fail(const struct err *);
+/* Notes on stderr ("weft: note: …") unless --quiet. */
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool cli_color(void);        /* stdout is a terminal, NO_COLOR is unset, no --no-color */
+int cli_width(void);         /* columns of the terminal, else $COLUMNS, else 100 */
+/* Flushes and frees stdout's text; a broken pipe is success, any other write error is CLI_FAILED. */
+int cli_finish(struct text *out, int code);
+
+/* Tables: rows of cells printed aligned, as CSV, or as JSON objects keyed by column. */
+enum cli_format { CLI_TABLE, CLI_JSON, CLI_CSV };
+int cli_format_parse(const char *s, int *format, struct err *e);  /* NULL: table */
+struct cli_column { const char *name; bool right; bool number; }; /* number: written bare in JSON */
+struct cli_table;
+struct cli_table *cli_table_new(const struct cli_column *, size_t n);
+void cli_table_cell(struct cli_table *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* next cell, row after row; "" is empty/null */
+void cli_table_write(struct cli_table *, int format, struct text *);  /* the heading is bold on a terminal; cells are cut, never wrapped */
+void cli_table_free(struct cli_table *);
+
+#endif

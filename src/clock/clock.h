@@ -1,0 +1,74 @@
+/* Clock synchronisation by convex hulls over matched messages (Duda; LTTV's and Jabbarifar's terms; reference/clocks-live-vm.md A).
+ * All arithmetic on times is exact (integers and __int128). A clock map converts a host's ns to the reference's ns and knows its error. */
+#ifndef WEFT_CLOCK_CLOCK_H
+#define WEFT_CLOCK_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct text;
+struct json;
+
+enum clock_category { CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY, CLOCK_ABSENT };
+const char *clock_category_name(int category); /* "reference", "accurate", … */
+
+struct clock_options {
+    double drift_prior_ppm;  /* |drift - 1| is at most this; < 0: no prior */
+    const char *reference;   /* host name, or NULL: least total error */
+    double min_drift, max_drift; /* sane slopes; 0.5 and 2 by default; both 0: any */
+};
+struct clock_options clock_defaults(void); /* 200 ppm */
+
+struct clock_net;            /* hosts and the messages between them, then the solution */
+struct clock_net *clock_net_new(const struct clock_options *);
+void clock_net_free(struct clock_net *);
+/* Hosts are numbered from 0 in the order added. begin, end: ns span of the host's trace (maps are cut to cover it). */
+size_t clock_net_host(struct clock_net *, const char *name, int64_t begin, int64_t end);
+/* A message sent by host a at `sent` (a's ns) and received by host b at `received` (b's ns). Any order. */
+void clock_net_message(struct clock_net *, size_t a, size_t b, int64_t sent, int64_t received);
+/* Exact statement that a = b's clock (same machine): an edge without error. */
+void clock_net_same(struct clock_net *, size_t a, size_t b);
+int clock_net_solve(struct clock_net *, struct err *e);
+
+struct clock_pair {
+    size_t a, b;
+    int category;
+    uint64_t messages_ab, messages_ba;
+    size_t hull_ab, hull_ba;           /* points on the half hulls */
+    /* t_b = drift * t_a + offset for the feasible lines: bounds without the prior, exact decimals as LTTV shows them */
+    double drift_min, drift_max, drift, offset_ns, offset_at_min_ns, offset_at_max_ns;
+    double error_ns;                   /* approximate: sum of violations */
+};
+size_t clock_net_pairs(const struct clock_net *, const struct clock_pair **out);
+
+struct clock_piece {         /* t_ref = t + shift + ((t - t0) * slope_q62 >> 62), for begin <= t <= end */
+    int64_t begin, end, t0, shift, slope_q62;
+    int64_t error_begin, error_end;    /* ns; the truth is within; linear between */
+};
+struct clock_map {
+    size_t host, reference;
+    int64_t predecessor;               /* -1 for a reference */
+    int category;
+    const struct clock_piece *pieces; size_t n; /* in time order, contiguous; continuous and monotone; n = 0: no path to the reference */
+    size_t island;
+};
+const struct clock_map *clock_net_map(const struct clock_net *, size_t host);
+/* Conversion; outside the pieces the first or last goes on. Inverse is exact to 1 ns. Identity for n = 0. */
+int64_t clock_to_reference(const struct clock_map *, int64_t t);
+int64_t clock_from_reference(const struct clock_map *, int64_t t);
+int64_t clock_error_at(const struct clock_map *, int64_t t);   /* ns; grows outside the pieces by the prior */
+/* A ctf_time_map: arg is a struct clock_map. */
+void clock_map_times(void *map, int64_t *ts, size_t n);
+
+void clock_net_write_json(const struct clock_net *, struct json *);            /* DESIGN section 2 */
+void clock_net_write_table(const struct clock_net *, struct text *, bool color); /* looks.md */
+void clock_net_write_stats(const struct clock_net *, struct text *);            /* LTTV's layout: reference A.7 */
+
+/* Keeps a solution as a store, and reads it back. */
+int clock_net_save(const struct clock_net *, const char *path, uint64_t key, struct err *e);
+int clock_net_load(const char *path, uint64_t key, struct clock_net **out, struct err *e); /* ERR_STALE when the key differs */
+
+#endif

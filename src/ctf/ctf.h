@@ -1,0 +1,245 @@
+/* Common Trace Format 1.8: directories of streams of packets of events.
+ *
+ * A *trace* here is what one tracer recorded on one machine: one directory with a `metadata` file, or several (rotation archives,
+ * overlapping snapshots) that belong together and are read as one. What is open is immutable and may be shared by threads; a merge has one owner.
+ * Bad input: what is good is read; the rest is counted and described in `struct ctf_problem`. */
+#ifndef WEFT_CTF_CTF_H
+#define WEFT_CTF_CTF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+
+struct text; /* base/text.h: output buffer */
+
+/* ---- declarations, as the metadata gives them ------------------------------------------------------------------------------ */
+
+enum ctf_kind { CTF_INT, CTF_FLOAT, CTF_ENUM, CTF_STRING, CTF_STRUCT, CTF_ARRAY, CTF_SEQUENCE, CTF_VARIANT };
+
+struct ctf_range {           /* one label of an enumeration; for unsigned enumerations lo and hi are unsigned values */
+    const char *label;
+    int64_t lo, hi;
+};
+
+struct ctf_type;
+struct ctf_field {
+    const char *name;        /* as written, with the leading underscore that LTTng adds */
+    const char *shown;       /* as babeltrace2 shows it */
+    const struct ctf_type *type;
+};
+
+/* A type. Alignments are relative to the packet's start. Read-only. */
+struct ctf_type {
+    uint8_t kind;            /* enum ctf_kind */
+    bool is_signed, big_endian, is_text; /* integers; is_text: encoding UTF8 or ASCII (an array of such is a string) */
+    uint8_t base;            /* 2, 8, 10, 16: how integers are shown */
+    uint32_t align_bits;     /* power of two, >= 1 */
+    int64_t size_bits;       /* from an aligned start; -1 when it depends on the data */
+    uint32_t n;              /* fields of a struct or variant, labels of an enumeration, elements of an array */
+    union {
+        const struct ctf_field *fields;      /* struct, variant */
+        struct { const struct ctf_range *ranges; const struct ctf_type *container; } enumeration;
+        struct { const struct ctf_type *element; struct ctf_ref *length; } list;  /* array, sequence (length: private) */
+    } u;
+    struct ctf_ref *tag;     /* variants: private */
+    int32_t clock;           /* integers mapped to a clock: its number among the trace's clocks by name (private), else -1 */
+    uint32_t slot;           /* != 0: the value is remembered while decoding because a length or tag refers to it (private) */
+};
+
+enum ctf_scope { CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT, CTF_PAYLOAD, CTF_SCOPES };
+
+/* What an item of a stream is. Losses are items in the flow of events, at the time where the loss begins. */
+enum ctf_item { CTF_EVENT, CTF_LOST_EVENTS, CTF_LOST_PACKETS };
+
+struct ctf_event_class {
+    const char *name;
+    uint64_t id, stream_id;
+    uint32_t index;          /* dense, unique among all classes of the schema (losses have 0 and 1) */
+    uint8_t item;            /* enum ctf_item */
+    int64_t loglevel;        /* -1 when not given */
+    const char *model_uri;   /* or NULL */
+    const struct ctf_type *scope[CTF_SCOPES]; /* NULL when the class has no such scope; always struct types */
+    const struct ctf_layout *layout; /* private */
+};
+
+/* For items that are losses, `data` of the event points to one of these. */
+struct ctf_loss {
+    int64_t begin, end;      /* ns; begin = end of the packet before, end = end (events) or begin (packets) of the packet that told of it */
+    uint64_t count;
+    bool begin_known, end_known;
+};
+
+/* One event. Borrowed: valid until the next read from the merge that gave it. */
+struct ctf_event {
+    int64_t ts;              /* ns since the epoch by the trace's own clock, or corrected if the merge was given a map; streams without clock: 0 */
+    const uint8_t *data;     /* first byte of the packet; readable up to 8 bytes beyond its content */
+    const struct ctf_event_class *cls;
+    uint64_t payload_bits;   /* position of the payload from the packet's start, aligned */
+    uint32_t header_back, context_back; /* bits from header start / stream event context start (unaligned) to payload_bits */
+    uint32_t stream;         /* number of the stream in the merge */
+    int32_t cpu;             /* cpu_id of the packet context, -1 when there is none */
+};
+
+/* ---- traces ---------------------------------------------------------------------------------------------------------------- */
+
+struct ctf_clock {
+    const char *name, *description; /* description may be NULL */
+    uint8_t uuid[16];
+    bool has_uuid, absolute;
+    uint64_t freq, precision;       /* Hz, cycles */
+    int64_t offset_s;               /* value 0 is this long after the epoch: offset_s seconds + offset cycles */
+    uint64_t offset;
+};
+struct ctf_env { const char *name; bool is_string; const char *string; int64_t number; };
+
+/* Something wrong with the input that did not stop the reading. */
+struct ctf_problem { const char *text; uint64_t count; };
+
+struct ctf_stream_info {
+    const char *name;                /* file name of the (first) stream file, e.g. "ch_0" */
+    uint64_t class_id, instance_id;
+    int32_t cpu;                     /* -1 unknown */
+    uint64_t packets, lost_events, lost_packets, bytes;
+    int64_t begin, end;              /* ns, of the packets (or of the events where packets tell no times) */
+};
+
+struct ctf_trace;
+struct ctf_schemas;                  /* event declarations parsed once per distinct content and shared; thread-safe */
+struct ctf_schemas *ctf_schemas_new(void);
+void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
+
+/* A set of directories that make one trace. */
+struct ctf_group { char **dirs; size_t n; };
+/* Finds the traces below `path` (itself a trace, or a tree of them), sorted by path; directories of one session's rotation archives and
+ * of overlapping snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
+int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e);
+void ctf_groups_free(struct ctf_group *groups, size_t n);
+
+/* Opens the directories of one group. Reads the metadata and finds the packets (LTTng index files when present and sane, else by scanning
+ * packet headers); reads no events. */
+int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struct ctf_trace **out, struct err *e);
+void ctf_trace_close(struct ctf_trace *);
+
+const char *ctf_trace_path(const struct ctf_trace *);          /* of the first directory */
+const uint8_t *ctf_trace_uuid(const struct ctf_trace *);       /* 16 bytes, or NULL */
+size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);
+size_t ctf_trace_env(const struct ctf_trace *, const struct ctf_env **out);
+const char *ctf_trace_env_string(const struct ctf_trace *, const char *name); /* or NULL */
+size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class *const **out); /* by index; the first two are the losses */
+size_t ctf_trace_streams(const struct ctf_trace *);
+void ctf_trace_stream(const struct ctf_trace *, size_t i, struct ctf_stream_info *out);
+size_t ctf_trace_problems(const struct ctf_trace *, const struct ctf_problem **out); /* those found while opening */
+/* First and last time of the trace's packets in ns; false when it has no events with a clock. */
+bool ctf_trace_span(const struct ctf_trace *, int64_t *begin, int64_t *end);
+/* A number that changes whenever the files that make the trace change (names, sizes, times, metadata). */
+uint64_t ctf_trace_fingerprint(const struct ctf_trace *);
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+
+/* Corrects n times of one trace in place (order-preserving). */
+typedef void ctf_time_map(void *arg, int64_t *ts, size_t n);
+
+struct ctf_source {
+    struct ctf_trace *trace;
+    ctf_time_map *map;       /* or NULL */
+    void *map_arg;
+};
+struct ctf_window { int64_t begin, end; }; /* ns (corrected), end inclusive; INT64_MIN/MAX for no limit */
+
+struct ctf_merge;
+/* Events of all streams of all sources in order of (ts, source, stream, position). `only_stream` >= 0 reads one stream of sources[0]. */
+int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream, struct ctf_merge **out, struct err *e);
+/* Up to `max` next events into `out`; 0 at the end. The events stay valid until the next call. Bad packets are skipped and noted. */
+size_t ctf_merge_next(struct ctf_merge *, struct ctf_event *out, size_t max);
+/* Source number of a stream number. */
+uint32_t ctf_merge_source(const struct ctf_merge *, uint32_t stream);
+/* What was found bad while reading so far. */
+size_t ctf_merge_problems(const struct ctf_merge *, const struct ctf_problem **out);
+void ctf_merge_free(struct ctf_merge *);
+
+/* Event number n (from 0, in merge order) of the sources: positions the merge so that the next event read is n. O(packets) */
+int ctf_merge_seek(struct ctf_merge *, uint64_t n, struct err *e);
+
+/* ---- fields ---------------------------------------------------------------------------------------------------------------- */
+
+/* Where a field of one event class lies; compiled once, read per event. */
+struct ctf_access {
+    uint8_t mode;            /* 0 absent, 1 whole bytes at a fixed place (little endian), 2 same, big endian, 3 anything else */
+    uint8_t bytes;           /* modes 1, 2: 1, 2, 4, 8 */
+    bool is_signed;
+    uint32_t offset_bytes;   /* modes 1, 2: from the payload's start */
+    uint8_t scope;
+    const struct ctf_event_class *cls;
+    const struct ctf_type *type;
+    uint16_t path[8];        /* mode 3: field numbers; for a variant the number of the option wanted */
+    uint8_t depth;
+};
+/* Finds a field by a dotted path below a scope ("network_header.ipv4.transport_header.tcp.seq"; names with or without leading underscore;
+ * variant options are named too). Returns false (mode 0) when the class has none. */
+bool ctf_access_find(const struct ctf_event_class *, enum ctf_scope, const char *path, struct ctf_access *out);
+
+/* Value of a field, sign-extended; integers, enums. Mode 3: *present = false when the variant holds another option. */
+int64_t ctf_read_slow(const struct ctf_event *, const struct ctf_access *, bool *present);
+static inline int64_t ctf_read_int(const struct ctf_event *ev, const struct ctf_access *a)
+{
+    const uint8_t *p = ev->data + (ev->payload_bits >> 3) + a->offset_bytes;
+    if (a->mode == 1) {
+        switch (a->bytes) {
+        case 1: return a->is_signed ? (int64_t)(int8_t)*p : (int64_t)*p;
+        case 2: { uint16_t v; memcpy(&v, p, 2); return a->is_signed ? (int64_t)(int16_t)v : (int64_t)v; }
+        case 4: { uint32_t v; memcpy(&v, p, 4); return a->is_signed ? (int64_t)(int32_t)v : (int64_t)v; }
+        default: { int64_t v; memcpy(&v, p, 8); return v; }
+        }
+    }
+    bool present;
+    return ctf_read_slow(ev, a, &present);
+}
+/* Bytes of a string or of an array or sequence of bytes. Borrowed from the packet, not terminated: *n is the length without NUL. NULL when absent. */
+const char *ctf_read_string(const struct ctf_event *, const struct ctf_access *, size_t *n);
+
+/* A generic walk over one scope of an event: one call per leaf and two per compound, in order. */
+struct ctf_value {
+    const struct ctf_type *type;
+    const char *name;        /* shown name; NULL for elements and at the top */
+    union { int64_t i; uint64_t u; double f; } v;   /* ints and enums (by is_signed), floats */
+    const char *s; size_t len;                      /* strings and text arrays; len of lists for begin calls */
+};
+struct ctf_visitor {
+    void (*leaf)(void *arg, const struct ctf_value *);   /* int, float, enum, string, and arrays/sequences of text as one string */
+    void (*begin)(void *arg, const struct ctf_value *);  /* struct, array, sequence, variant (variants: followed by their one field) */
+    void (*end)(void *arg, const struct ctf_value *);
+    void *arg;
+};
+void ctf_visit(const struct ctf_event *, enum ctf_scope, const struct ctf_visitor *);
+
+/* ---- text ------------------------------------------------------------------------------------------------------------------ */
+
+struct ctf_print;            /* print plans of the classes of a set of sources; one owner */
+enum ctf_print_format { CTF_PRINT_TEXT, CTF_PRINT_JSON, CTF_PRINT_CSV };
+/* Text is line for line what `babeltrace2 --clock-seconds --no-delta` prints for the same traces. */
+struct ctf_print *ctf_print_new(const struct ctf_source *sources, size_t n, enum ctf_print_format);
+void ctf_print_header(struct ctf_print *, struct text *out);   /* CSV */
+void ctf_print_event(struct ctf_print *, const struct ctf_merge *, const struct ctf_event *, struct text *out);
+void ctf_print_free(struct ctf_print *);
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+/* See ctf/writer.h's subject in docs/formats/ctf-writer.md: traces for tests and benches, readable by babeltrace2 without a word. */
+struct ctf_writer;
+/* Creates `dir`. `tsdl` is the body after the writer's own trace, clock, header and context blocks: event declarations as LTTng writes them
+ * (`event { name = …; id = …; stream_id = 0; fields := struct { … }; };`), 8-bit aligned. `env`: "name=value" strings, NULL at the end. */
+struct ctf_writer_options {
+    const char *hostname, *tsdl;
+    const char *const *env;
+    uint64_t freq; int64_t clock_offset_ns; uint32_t packet_bytes; uint32_t cpus; uint8_t uuid[16];
+    bool index_files, big_endian;
+};
+int ctf_writer_open(const char *dir, const struct ctf_writer_options *, struct ctf_writer **out, struct err *e);
+/* Appends an event with its payload bytes to the stream of `cpu`. Times must not decrease within a stream. */
+int ctf_writer_event(struct ctf_writer *, uint32_t cpu, uint64_t id, int64_t ts_ns, const void *payload, size_t bytes, struct err *e);
+/* Closes the stream's packet now, telling that `events` were lost since the last one, and that `packets` sequence numbers are missing after it. */
+int ctf_writer_lose(struct ctf_writer *, uint32_t cpu, uint64_t events, uint64_t packets, struct err *e);
+int ctf_writer_close(struct ctf_writer *, struct err *e);
+
+#endif

@@ -1,0 +1,65 @@
+/* Private to ctf: what a metadata file declares, parsed and resolved. The schema (streams, events, types) is shared by all traces with the same declarations. */
+#ifndef WEFT_CTF_METADATA_H
+#define WEFT_CTF_METADATA_H
+
+#include "base/arena.h"
+#include "ctf/ctf.h"
+
+/* How a length or a tag is found: the decoder remembers the value of every integer or enumeration whose type has slot != 0 in `slots[slot]`.
+ * Types that carry a slot are never shared between two places. Slots are numbered per event class (packet scopes and event header first,
+ * the same numbers for all classes of a stream), at most CTF_SLOTS - 1. */
+enum { CTF_SLOTS = 64 };
+struct ctf_choice { int64_t lo, hi; uint32_t option; };   /* tag value range -> option number; compared as the tag's signedness says */
+struct ctf_ref {
+    const struct ctf_type *target;    /* integer (length, or tag container) or enumeration */
+    uint32_t slot;
+    uint32_t n_choices;               /* variants */
+    const struct ctf_choice *choices; /* first hit counts */
+};
+
+struct ctf_stream_class {
+    uint64_t id;
+    const struct ctf_type *event_header, *packet_context, *event_context; /* structs or NULL */
+    struct ctf_event_class **by_id;   /* dense where ids are small: by_id[id], NULL for gaps */
+    size_t by_id_n;
+    struct ctf_event_class **sorted;  /* all events by id */
+    size_t n;
+    int32_t clock;                    /* clock of the header's timestamp (else of the packet context's), as number in schema->clock_names; -1 none */
+};
+
+struct ctf_schema {
+    const struct ctf_type *packet_header;      /* struct or NULL */
+    struct ctf_stream_class *streams;
+    size_t n_streams;
+    struct ctf_event_class **classes;          /* by index; 0 and 1 are the losses */
+    size_t n_classes;
+    const char **clock_names;                  /* names that integers are mapped to; a trace's clocks are looked up by these */
+    size_t n_clock_names;
+    bool big_endian;                           /* trace.byte_order */
+    struct arena arena;
+    unsigned references;                       /* under the lock of ctf_schemas */
+    uint64_t hash;
+};
+
+struct ctf_metadata {
+    struct ctf_schema *schema;                 /* one reference held */
+    bool has_uuid;
+    uint8_t uuid[16];
+    struct ctf_clock *clocks; size_t n_clocks;
+    int32_t *clock_of;                         /* schema clock name number -> index in clocks, -1 when the trace declares none */
+    struct ctf_env *env; size_t n_env;
+    struct ctf_problem *warnings; size_t n_warnings; /* e.g. metadata tail missing */
+    struct arena arena;                        /* everything of this trace; small */
+};
+
+/* Parses metadata text or packetised metadata (either byte order). `name` is for messages ("PATH/metadata: line 12: …").
+ * A cut tail (last packet or last block incomplete) is a warning when at least one whole stream or event came before it; otherwise an error. */
+int ctf_metadata_parse(const char *name, const void *data, size_t n, struct ctf_schemas *, struct ctf_metadata *out, struct err *e);
+void ctf_metadata_fini(struct ctf_metadata *, struct ctf_schemas *);
+const struct ctf_stream_class *ctf_schema_stream(const struct ctf_schema *, uint64_t id);
+const struct ctf_event_class *ctf_stream_class_event(const struct ctf_stream_class *, uint64_t id);
+
+/* Compiles the reading plan of one class (layout.c); called once per class when its schema is made. Memory from the schema's arena. */
+const struct ctf_layout *ctf_layout_compile(struct arena *, const struct ctf_stream_class *, const struct ctf_event_class *);
+
+#endif

@@ -1,0 +1,81 @@
+/* Packets and connections of one host: which send explains a receive, and which receive woke which thread.
+ * A *flow* is one direction of one connection: (protocol, source, source port, destination, destination port). TCP bytes carry unwrapped 64-bit
+ * sequence numbers, so a receive is explained by the send that covers its last byte whatever was segmented, merged or sent again.
+ * Source: reference/critical-path.md 4.1 and 8. */
+#ifndef WEFT_FLOW_FLOW_H
+#define WEFT_FLOW_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct flow_key {
+    uint8_t family, protocol;      /* 4, 6, 0 unknown; 6 TCP, 17 UDP */
+    uint16_t sport, dport;
+    uint8_t saddr[16], daddr[16];
+};
+
+enum flow_origin {                 /* who made a send */
+    FLOW_BY_THREAD,                /* `row` in a system call, or owner of the socket (timers, TCP small queues) */
+    FLOW_BY_RECEIVE,               /* softirq work after a receive of the same connection (ACK clock): `receive` */
+    FLOW_BY_UNKNOWN
+};
+struct flow_packet {
+    int64_t ts;                    /* ns, host's clock */
+    uint64_t seq_end;              /* TCP: unwrapped number after the last byte (SYN and FIN count 1); UDP: number of the datagram in its flow */
+    uint64_t ack;                  /* TCP: unwrapped */
+    uint32_t bytes;                /* payload */
+    uint32_t number;               /* kernel_packet.number */
+    int32_t row;                   /* sends: see origin; receives: owner of the socket if known; else -1 */
+    uint32_t receive;              /* FLOW_BY_RECEIVE: number of the receive */
+    uint16_t flags, ip_id;
+    uint8_t origin;                /* enum flow_origin */
+    bool retransmission;
+    uint32_t flow;                 /* of the store */
+};
+
+struct flow_store;
+int flow_open(const char *path, struct flow_store **out, struct err *e);
+void flow_close(struct flow_store *);
+size_t flow_count(const struct flow_store *);
+void flow_key(const struct flow_store *, size_t flow, struct flow_key *out);
+/* Number of the flow with this key, or -1. */
+int64_t flow_lookup(const struct flow_store *, const struct flow_key *);
+/* Packets of a flow seen by this host, in time order. */
+size_t flow_sends(const struct flow_store *, size_t flow);
+void flow_send(const struct flow_store *, size_t flow, size_t i, struct flow_packet *out);
+size_t flow_receives(const struct flow_store *, size_t flow);
+void flow_receive(const struct flow_store *, size_t flow, size_t i, struct flow_packet *out);
+/* The packet with that kernel_packet.number; false when there is none. */
+bool flow_by_number(const struct flow_store *, uint32_t number, struct flow_packet *out, bool *is_send);
+
+/* A thread woken by the network: the receive that did it. */
+struct flow_wake { int32_t row; int64_t ts; uint32_t receive; /* number of the receive; UINT32_MAX: not known */ };
+size_t flow_wakes(const struct flow_store *);
+void flow_wake(const struct flow_store *, size_t i, struct flow_wake *out);
+
+struct flow_address { uint8_t family, addr[16]; };
+/* Addresses this host sends from. */
+size_t flow_addresses(const struct flow_store *, const struct flow_address **out);
+
+/* The send on `sender` that explains `receive` of `receiver` (they may be the same store: loopback). The causal origin of a byte is its first send.
+ * Falls back to (sequence, ack, length) when no flow has that key (NAT). Returns false when there is none. */
+bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send);
+/* Calls `pair` for every receive on b whose exact copy was sent on a (same bytes, same IP id: the copy that arrived), in receive order. For clocks. */
+void flow_pairs(const struct flow_store *a, const struct flow_store *b, void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
+/* Can this store hold the sender of that flow? (its digest: addresses and keys) */
+bool flow_may_send(const struct flow_store *, const struct flow_key *);
+/* "10.0.0.1:80" into buf (at least 56 bytes). */
+const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);
+
+/* ---- building -------------------------------------------------------------------------------------------------------------- */
+struct kernel_record;
+struct flow_builder *flow_builder_new(void);
+/* To be called for every record before the graph's builder sees it: sets u.wake.packet_wake of wakes that a packet caused. */
+void flow_builder_add(struct flow_builder *, struct kernel_record *);
+int flow_builder_write(struct flow_builder *, const char *path, uint64_t fingerprint, struct err *e);
+void flow_builder_free(struct flow_builder *);
+
+#endif

@@ -1,0 +1,94 @@
+/* Execution graph of one host: for every row (one life of one thread) the sequence of its states, and for every state that is a wait the cause
+ * that ended it. Columnar, mapped from a store, immutable, O(log n) to find a time in a row, O(1) to its neighbours. Times are ns of the host's own clock.
+ * Event rules: reference/critical-path.md 1.3, 1.4, with the defects of 1.7 cured and the rules of 8. */
+#ifndef WEFT_GRAPH_GRAPH_H
+#define WEFT_GRAPH_GRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* States of rows and of path segments. The names are the contract of `critpath --format json`. */
+#define GRAPH_STATES(X)                                                                                    \
+    X(UNKNOWN, "unknown") X(RUNNING, "running") X(PREEMPTED, "preempted") X(INTERRUPTED, "interrupted")    \
+    X(BLOCKED, "blocked") X(TIMER, "timer") X(NETWORK, "network") X(BLOCK_DEVICE, "block-device")          \
+    X(USER_INPUT, "user-input") X(IPI, "ipi") X(HYPERVISOR, "hypervisor") X(STOLEN, "stolen")
+enum graph_state {
+#define X(id, name) GRAPH_##id,
+    GRAPH_STATES(X)
+#undef X
+    GRAPH_STATE_COUNT
+};
+const char *graph_state_name(int state);
+
+/* What ended a wait. */
+enum graph_cause_kind {
+    GRAPH_CAUSE_NONE,        /* nobody seen (lost wake, untraced) */
+    GRAPH_CAUSE_TERMINAL,    /* the state names it: timer, disk, interrupt; nothing to follow */
+    GRAPH_CAUSE_WAKEUP,      /* a thread of this host: `row` at `ts` */
+    GRAPH_CAUSE_FORK,        /* first interval of a row: forked by `row` at `ts` */
+    GRAPH_CAUSE_PACKET,      /* a received packet: `wake` in the flow store's table of wakes */
+    GRAPH_CAUSE_LOST         /* events were lost just there */
+};
+struct graph_cause {
+    uint8_t kind;
+    int32_t row;
+    uint32_t wake;
+    int64_t ts;
+};
+
+enum graph_row_kind { GRAPH_ROW_THREAD, GRAPH_ROW_IDLE };
+struct graph_row {
+    int32_t tid, tgid, ppid, parent_row;
+    int32_t idle_cpu;        /* idle rows: their CPU, else -1 */
+    int32_t vtid;
+    uint32_t pid_ns;
+    int64_t begin, end;
+    const char *name;        /* last name; never NULL */
+    const char *first_name;
+    unsigned born : 1, died : 1;  /* begin is a fork, end is an exit */
+};
+
+/* One state of a row: [begin, end). */
+struct graph_interval {
+    int64_t begin, end;
+    uint8_t state;           /* enum graph_state */
+    int32_t cpu;             /* running: where; preempted: the CPU it waits for if known; else -1 */
+    const char *detail;      /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; NULL when there is none */
+};
+
+struct graph;
+/* Opens a store written by graph_builder_write. Validates everything before any offset in it is used. */
+int graph_open(const char *path, struct graph **out, struct err *e);
+void graph_close(struct graph *);
+
+size_t graph_rows(const struct graph *);
+void graph_row(const struct graph *, int32_t row, struct graph_row *out);
+/* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. */
+size_t graph_row_intervals(const struct graph *, int32_t row);
+void graph_interval(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
+/* Number of the interval with begin < ts <= end (the one that explains what led to ts); n when none. O(log n). */
+size_t graph_find(const struct graph *, int32_t row, int64_t ts);
+/* What ended interval i (waits), or what created the row (i = 0 of a row born in the trace: FORK). */
+void graph_interval_cause(const struct graph *, int32_t row, size_t i, struct graph_cause *out);
+void graph_row_origin(const struct graph *, int32_t row, struct graph_cause *out);
+/* Sum of ns per state of a row within [begin, end]. */
+void graph_row_totals(const struct graph *, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT]);
+/* The row that had `cpu` at ts, or -1. Who held the CPU while another waited for it. */
+int32_t graph_cpu_occupant(const struct graph *, uint32_t cpu, int64_t ts);
+size_t graph_cpus(const struct graph *);
+/* Periods in which events were lost, in time order. */
+struct graph_loss { int64_t begin, end; uint32_t cpu; uint64_t count; };
+size_t graph_losses(const struct graph *, const struct graph_loss **out);
+
+/* ---- building -------------------------------------------------------------------------------------------------------------- */
+struct kernel_record;
+struct kernel_tracker;
+struct graph_builder *graph_builder_new(const struct kernel_tracker *);
+void graph_builder_add(struct graph_builder *, const struct kernel_record *);
+/* After kernel_tracker_finish: closes all rows at `end` and writes the store (to a temporary name, fsync, rename). */
+int graph_builder_write(struct graph_builder *, int64_t end, const char *path, uint64_t fingerprint, struct err *e);
+void graph_builder_free(struct graph_builder *);
+
+#endif

@@ -1,0 +1,116 @@
+/* What Linux kernel events mean. Two layers:
+ *   binding: names and fields of a trace's event classes, bound once (variants of LTTng >= 2.7, of older LTTng and of perf);
+ *   tracker: one host's threads, CPUs and interrupt contexts; turns merged events into typed records with row numbers.
+ * A *row* is one life of one thread: (host, tid, first seen); tids are reused, rows are not. Rule source: reference/critical-path.md 1 and 8. */
+#ifndef WEFT_KERNEL_KERNEL_H
+#define WEFT_KERNEL_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ctf/ctf.h"
+
+enum kernel_kind {
+    KERNEL_OTHER,
+    KERNEL_SWITCH, KERNEL_WAKE, KERNEL_WAKE_NEW, KERNEL_WAKEUP, /* WAKE: sched_waking (or what stands for it); WAKEUP: the target was put on a run queue */
+    KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT, KERNEL_MIGRATE,
+    KERNEL_IRQ_ENTRY, KERNEL_IRQ_EXIT, KERNEL_SOFTIRQ_RAISE, KERNEL_SOFTIRQ_ENTRY, KERNEL_SOFTIRQ_EXIT,
+    KERNEL_HRTIMER_ENTRY, KERNEL_HRTIMER_EXIT, KERNEL_IPI_ENTRY, KERNEL_IPI_EXIT,
+    KERNEL_PACKET_SEND, KERNEL_PACKET_RECEIVE, KERNEL_NET_ENTRY, KERNEL_NET_EXIT,
+    KERNEL_BLOCK_ISSUE, KERNEL_BLOCK_COMPLETE,
+    KERNEL_SYSCALL_ENTRY, KERNEL_SYSCALL_EXIT,
+    KERNEL_WORK_QUEUE, KERNEL_WORK_START, KERNEL_WORK_END,
+    KERNEL_KVM_ENTRY, KERNEL_KVM_EXIT,
+    KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ, KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
+    KERNEL_LOST,
+    KERNEL_KINDS
+};
+
+/* Innermost context in which an event happened. */
+enum kernel_context { KERNEL_CTX_UNKNOWN, KERNEL_CTX_THREAD, KERNEL_CTX_IRQ, KERNEL_CTX_SOFTIRQ, KERNEL_CTX_HRTIMER, KERNEL_CTX_IPI, KERNEL_CTX_NET };
+enum { KERNEL_SOFTIRQ_HI, KERNEL_SOFTIRQ_TIMER, KERNEL_SOFTIRQ_NET_TX, KERNEL_SOFTIRQ_NET_RX, KERNEL_SOFTIRQ_BLOCK,
+       KERNEL_SOFTIRQ_IRQ_POLL, KERNEL_SOFTIRQ_TASKLET, KERNEL_SOFTIRQ_SCHED, KERNEL_SOFTIRQ_HRTIMER, KERNEL_SOFTIRQ_RCU };
+
+/* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
+enum kernel_leave { KERNEL_LEAVE_RUNNABLE, KERNEL_LEAVE_BLOCKED, KERNEL_LEAVE_STOPPED, KERNEL_LEAVE_DEAD };
+
+enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0 };
+
+struct kernel_packet {
+    uint64_t skb;
+    uint32_t number;         /* of this packet event on the host, from 0: the name by which graph and flow speak of it */
+    uint8_t family;          /* 4, 6, or 0 when the event tells no addresses (old inet_sock_local_in/out) */
+    uint8_t protocol;        /* 6 TCP, 17 UDP, 1 ICMP */
+    uint8_t saddr[16], daddr[16]; /* network order; IPv4 in the first 4 bytes */
+    uint16_t sport, dport;
+    uint32_t seq, ack;
+    uint16_t flags;          /* TCP: FIN 1 SYN 2 RST 4 PSH 8 ACK 16 */
+    uint16_t ip_id;
+    uint32_t payload_bytes;  /* of the transport layer; 0 when not told */
+    bool has_length;
+    uint32_t device;         /* string number of the interface name */
+};
+
+/* One thing that happened on the host. Rows and strings by number. */
+struct kernel_record {
+    int64_t ts;              /* ns, the host's clock */
+    uint32_t cpu;
+    uint8_t kind;            /* enum kernel_kind */
+    uint8_t ctx;             /* enum kernel_context: innermost when the event happened */
+    uint16_t ctx_number;     /* irq number or softirq vector of that context */
+    uint32_t ctx_frame;      /* serial number of that context's frame on the host: two records of one softirq run share it */
+    int32_t row;             /* the thread that ran on `cpu` (the idle thread has a row per CPU), KERNEL_NO_ROW when unknown */
+    union {
+        struct { int32_t prev, next; uint8_t leave; int64_t prev_state; } sw;
+        struct { int32_t row, target_cpu; uint32_t packet_wake; } wake;     /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none */
+        struct { int32_t parent, child; } fork;
+        struct { uint32_t file; } exec;
+        struct { int32_t row; } thread;                                     /* EXIT, STATEDUMP_THREAD, MIGRATE */
+        struct { uint32_t dev, nr_sector; uint64_t sector; uint32_t rwbs; int32_t error; } block;
+        struct { uint32_t name; int64_t ret; const struct ctf_event *event; } syscall; /* name without syscall_entry_; event borrowed */
+        struct { uint64_t work, function; } work;
+        struct { uint32_t vcpu, reason; } kvm;
+        struct { int64_t begin, end; uint64_t count; } lost;                /* on `cpu` (all CPUs when cpu == UINT32_MAX) */
+        struct kernel_packet packet;
+    } u;
+};
+
+/* ---- binding --------------------------------------------------------------------------------------------------------------- */
+struct kernel_binding;
+/* ERR_UNSUPPORTED when the trace has no scheduling events of a kernel. */
+int kernel_bind(const struct ctf_trace *, struct kernel_binding **, struct err *);
+void kernel_binding_free(struct kernel_binding *);
+bool kernel_is_kernel_trace(const struct ctf_trace *);
+const char *kernel_host_name(const struct ctf_trace *);       /* env hostname, or host (perf); NULL when absent */
+/* The raw fields of one event, no state: what benches measure and what needs no tracking. Packs up to 6 integers: e.g. SWITCH prev_tid, prev_state,
+ * next_tid, prev_prio, next_prio. Returns the kind. */
+int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[6]);
+
+/* ---- tracker --------------------------------------------------------------------------------------------------------------- */
+struct kernel_thread {
+    int32_t tid, tgid, ppid;           /* -1 unknown; idle: tid 0 */
+    int32_t parent_row;                /* that forked it within the trace, or KERNEL_NO_ROW */
+    int32_t idle_cpu;                  /* for idle threads their CPU, else -1 */
+    uint32_t name;                     /* string number of the last name */
+    uint32_t first_name;
+    uint32_t pid_ns;                   /* inode number of the pid namespace, 0 unknown */
+    int32_t vtid;                      /* innermost, -1 unknown */
+    int64_t begin, end;                /* ns: first seen or forked; died or last event of the trace */
+    bool born, died;                   /* begin is a fork, end is an exit */
+};
+
+typedef void kernel_sink(void *arg, struct kernel_record *rec);
+struct kernel_tracker;
+struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *, kernel_sink *, void *arg);
+/* Feeds merged events of the host in order; calls the sink once per record. */
+void kernel_tracker_feed(struct kernel_tracker *, const struct ctf_event *events, size_t n);
+void kernel_tracker_finish(struct kernel_tracker *);
+size_t kernel_tracker_threads(const struct kernel_tracker *, const struct kernel_thread **out); /* by row */
+size_t kernel_tracker_strings(const struct kernel_tracker *, const char *const **out);          /* by number; 0 is "" */
+/* Names known from the state dump; 0 when unknown. */
+uint32_t kernel_tracker_disk_name(const struct kernel_tracker *, uint32_t dev);
+uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);
+uint32_t kernel_tracker_intern(struct kernel_tracker *, const char *s, size_t n);
+void kernel_tracker_free(struct kernel_tracker *);
+
+#endif

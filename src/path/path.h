@@ -1,0 +1,105 @@
+/* The critical path of a thread over an interval: a bounded backward walk with early return over the graphs of all hosts, joined by flows, on one clock.
+ * Specification: reference/critical-path.md 2.2, 2.4 (recommendations taken) and 8. Cover invariant: the segments are in time order, do not overlap,
+ * and together cover exactly [begin, end]; asserted on every answer. All times here are ns of the reference clock. */
+#ifndef WEFT_PATH_PATH_H
+#define WEFT_PATH_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct json;
+struct text;
+
+/* ---- what the walk asks of the graphs -------------------------------------------------------------------------------------- */
+
+struct path_row { int32_t host, row; };          /* row -1 - cpu: work in interrupt context on that CPU (no thread) */
+
+struct path_interval {                           /* a state of a row on the reference clock: begin < end */
+    int64_t begin, end;
+    uint8_t state;                               /* enum graph_state */
+    int32_t cpu;
+    const char *detail;                          /* may be NULL; borrowed from the source */
+    uint64_t id;                                 /* of the interval within its row: handed back to `cause` */
+};
+
+enum path_cause_kind {
+    PATH_CAUSE_NONE,                             /* unexplained: reason says why */
+    PATH_CAUSE_TERMINAL,                         /* the state itself is the answer */
+    PATH_CAUSE_WAKEUP, PATH_CAUSE_FORK,          /* by thread `from` at `ts` */
+    PATH_CAUSE_NETWORK,                          /* message sent by `from` at `ts` (may lie before any bound); label names the peer addresses */
+    PATH_CAUSE_PENDING                           /* the answer has been asked for; the walk marks the wait and goes on */
+};
+enum path_reason { PATH_NO_WAKER, PATH_UNTRACED_PEER, PATH_OFFLINE_NODE, PATH_LOST_EVENTS, PATH_NO_CLOCK };
+struct path_cause {
+    uint8_t kind, reason;
+    struct path_row from;
+    int64_t ts;
+    const char *label;                           /* NETWORK: "10.0.0.1:80 → 10.0.0.2:4711"; unexplained: the peer; or NULL. Borrowed */
+};
+
+/* A source of graphs: local stores, a cluster, a guest plugged into its host, or the cases of a test. */
+struct path_source {
+    void *arg;
+    /* The state of the row with begin < ts <= end; false when the row has none (before its first, after its last). */
+    bool (*interval)(void *arg, struct path_row row, int64_t ts, struct path_interval *out);
+    /* What ended the interval (a wait), or, for a row's first interval asked with origin = true, what created the row. */
+    void (*cause)(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out);
+    /* Names for the answer. Borrowed. */
+    const char *(*host_name)(void *arg, int32_t host);
+    void (*row_name)(void *arg, struct path_row row, int32_t *tid, const char **comm);
+};
+
+/* ---- the answer ------------------------------------------------------------------------------------------------------------ */
+
+struct path_segment {
+    struct path_row row;
+    int64_t begin, end;
+    uint8_t state;
+    int32_t cpu;
+    const char *detail;                          /* or NULL; lives as long as the path */
+    struct path_row sender;                      /* NETWORK: who sent; host -1 when not known */
+};
+enum path_link_kind { PATH_LINK_WAKEUP, PATH_LINK_FORK, PATH_LINK_NETWORK, PATH_LINK_DISK, PATH_LINK_VM, PATH_LINK_SPAN };
+struct path_link { struct path_row from, to; int64_t from_ts, to_ts; uint8_t kind; };
+struct path_gap { int64_t begin, end; uint8_t reason; const char *peer; };
+struct path_total { struct path_row row; uint8_t state; const char *detail; int64_t duration; }; /* detail: that of its longest segment, NULL when mixed */
+struct path_cost { const char *const *nodes; size_t n_nodes; uint64_t messages, bytes, rounds; double seconds; };
+
+struct path {
+    struct path_row start;
+    int64_t begin, end;                          /* clipped to the thread's life */
+    const struct path_segment *segments; size_t n_segments;
+    const struct path_link *links; size_t n_links;
+    const struct path_total *totals; size_t n_totals;   /* by (row, state), largest first; they sum to end - begin */
+    const struct path_gap *gaps; size_t n_gaps;
+    struct path_cost cost;
+    bool clamped;                                /* an arrow ran backwards by clock error and was clamped */
+};
+
+struct path_options { int64_t begin, end; bool no_early_return; /* for comparison with other tools */ };
+/* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there). Cost: O(segments + waits looked at). */
+int path_walk(const struct path_source *, struct path_row row, const struct path_options *, struct path **out, struct err *e);
+void path_free(struct path *);
+/* The cover invariant, checked; returns false and says where it breaks. path_walk asserts it. */
+bool path_covers(const struct path *, struct err *e);
+
+/* ---- showing it ------------------------------------------------------------------------------------------------------------ */
+void path_write_json(const struct path *, const struct path_source *, const char *method, struct json *);  /* DESIGN section 2 */
+struct path_style { bool color; int width; bool segments; int64_t clock_error_ns; };
+void path_write_terminal(const struct path *, const struct path_source *, const struct path_style *, struct text *); /* looks.md */
+void path_write_svg(const struct path *, const struct path_source *, struct text *);
+void path_write_csv(const struct path *, const struct path_source *, struct text *);
+
+/* ---- local stores as a source ---------------------------------------------------------------------------------------------- */
+struct graph; struct flow_store; struct clock_map;
+struct path_local_host { const char *name; const struct graph *graph; const struct flow_store *flows; const struct clock_map *map; };
+struct path_local;
+/* Joins the hosts' stores; the arrays are borrowed. Receives are matched to their sends on first use. */
+struct path_local *path_local_new(const struct path_local_host *hosts, size_t n);
+const struct path_source *path_local_source(const struct path_local *);
+void path_local_free(struct path_local *);
+
+#endif
