@@ -16,7 +16,7 @@ struct arena {
 void *arena_alloc(struct arena *a, size_t size_bytes);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);
-char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 void arena_fini(struct arena *a);
 
 #define arena_new(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))

@@ -43,8 +43,12 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof e->text)
-        snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", inner);
+    if (n >= 0 && (size_t)n + 2 < sizeof e->text) {
+        size_t room = sizeof e->text - (size_t)n - 3, keep = strnlen(inner, room); /* ": " and the end */
+        memcpy(e->text + n, ": ", 2);
+        memcpy(e->text + n + 2, inner, keep);
+        e->text[(size_t)n + 2 + keep] = '\0';
+    }
     return e->code;
 }
 

@@ -7,20 +7,24 @@
 
 #include "base/err.h"
 
-/* A file mapped for reading. At least 64 zero bytes can be read behind its end, so that wide loads near the end are safe.
- * If the file shrinks while mapped, the lost part reads as zeros instead of killing the process (SIGBUS is caught once per process). */
+struct file_guard;
+/* A file mapped for reading. At least 64 zero bytes can be read behind its end, so that wide loads near the end are safe (they stay zero unless
+ * the file grows meanwhile). If the file shrinks while mapped, the lost part reads as zeros instead of killing the process (SIGBUS is caught once
+ * per process). */
 struct file_map {
     const uint8_t *data;
     size_t size;
     size_t mapped_bytes;
+    struct file_guard *guard; /* private */
 };
-int file_map_open(const char *path, struct file_map *out, struct err *e);  /* empty files: size 0, data non-NULL */
-void file_map_close(struct file_map *);
-/* Reads a whole file of at most `limit` bytes; terminated with NUL (not counted). free() it. */
+/* Empty files: size 0, data non-NULL. ERR_NOTFOUND: no such file; ERR_IO: not a regular file, or not readable. */
+int file_map_open(const char *path, struct file_map *out, struct err *e);
+void file_map_close(struct file_map *); /* also of a zeroed struct */
+/* Reads a whole file of at most `limit` bytes (ERR_LIMIT beyond); terminated with NUL (not counted). free() it. ERR_NOTFOUND as above. */
 int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e);
 /* mkdir -p */
 int file_make_dirs(const char *path, struct err *e);
-/* Writes a small file through a temporary name. */
+/* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left. */
 int file_write(const char *path, const void *data, size_t n, struct err *e);
 
 #endif

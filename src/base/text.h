@@ -48,7 +48,7 @@ const char *text_cstr(struct text *);                              /* terminated
 int text_drain(struct text *, size_t threshold, struct err *e);
 void text_fini(struct text *);
 
-/* Human numbers: 3-4 digits and a unit: "88.494 ms", "1.2 s", "350 ns". */
+/* Human numbers: four digits at most below 10 000 s, and a unit: "88.49 ms", "1.200 s", "350 ns", "-2.000 µs". */
 void text_duration(struct text *, int64_t ns);
 /* 12 345 678 with thin separators as plain spaces. */
 void text_grouped(struct text *, uint64_t v);

@@ -29,13 +29,24 @@ struct cli_verb {
 extern const struct cli_verb verb_info, verb_events, verb_index, verb_threads, verb_sync, verb_critpath, verb_verify;
 
 /* Parses options anywhere among the arguments ("--" ends them); positional arguments are moved to argv[1 ..] and counted in *n.
- * Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands --help, --no-color, --quiet. */
+ * Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands --help, --no-color, --quiet.
+ * An option given twice keeps its last value. */
 int cli_parse(const struct cli_verb *, const struct cli_option *, int argc, char **argv, int *n);
-/* "weft: …" on stderr, one line, and the exit code: CLI_USAGE for ERR_ARG and ERR_AMBIGUOUS, else CLI_FAILED. */
+/* What --help prints, for a width in columns. */
+void cli_help(const struct cli_verb *, const struct cli_option *, int width, struct text *out);
+/* The name nearest to a mistyped one, or NULL when none is near. `names` ends with NULL. */
+const char *cli_closest(const char *typed, const char *const *names);
+
+/* "weft: …" on stderr, one line, and the exit code: CLI_USAGE for ERR_ARG and ERR_AMBIGUOUS, else CLI_FAILED.
+ * Not for a failed text_drain: cli_finish reports that. */
 int cli_fail(const struct err *);
 /* Notes on stderr ("weft: note: …") unless --quiet. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool cli_color(void);        /* stdout is a terminal, NO_COLOR is unset, no --no-color */
+/* Styles for what follows in a text for stdout; they write nothing when cli_color() is false. Colours are 0xRRGGBB. */
+void cli_bold(struct text *);
+void cli_foreground(struct text *, unsigned rgb);
+void cli_plain(struct text *);
 int cli_width(void);         /* columns of the terminal, else $COLUMNS, else 100 */
 /* Flushes and frees stdout's text; a broken pipe is success, any other write error is CLI_FAILED. */
 int cli_finish(struct text *out, int code);
@@ -47,7 +58,11 @@ struct cli_column { const char *name; bool right; bool number; }; /* number: wri
 struct cli_table;
 struct cli_table *cli_table_new(const struct cli_column *, size_t n);
 void cli_table_cell(struct cli_table *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* next cell, row after row; "" is empty/null */
-void cli_table_write(struct cli_table *, int format, struct text *);  /* the heading is bold on a terminal; cells are cut, never wrapped */
+/* A terminal's table has a bold heading and is cut to the width of the terminal, never wrapped; in files and pipes nothing is cut.
+ * JSON is an array, one object per line; cells that are empty, or no number in a number column, are null. */
+void cli_table_write(struct cli_table *, int format, struct text *);
+/* CLI_TABLE for a given width in columns; 0: as wide as it takes. */
+void cli_table_write_width(struct cli_table *, int width, struct text *);
 void cli_table_free(struct cli_table *);
 
 #endif

@@ -16,32 +16,39 @@ enum clock_category { CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_
 const char *clock_category_name(int category); /* "reference", "accurate", … */
 
 struct clock_options {
-    double drift_prior_ppm;  /* |drift - 1| is at most this; < 0: no prior */
+    double drift_prior_ppm;  /* |drift - 1| is at most this (at most 400000); < 0: no prior, LTTV's middle lines */
     const char *reference;   /* host name, or NULL: least total error */
-    double min_drift, max_drift; /* sane slopes; 0.5 and 2 by default; both 0: any */
+    double min_drift, max_drift; /* sane slopes; 0.5 and 2 by default; both 0: any that a map can hold (0.36 to 2.8) */
 };
 struct clock_options clock_defaults(void); /* 200 ppm */
 
 struct clock_net;            /* hosts and the messages between them, then the solution */
 struct clock_net *clock_net_new(const struct clock_options *);
 void clock_net_free(struct clock_net *);
-/* Hosts are numbered from 0 in the order added. begin, end: ns span of the host's trace (maps are cut to cover it). */
+/* Hosts are numbered from 0 in the order added. begin, end: ns span of the host's trace (maps are cut to cover it and all messages); begin > end: not known.
+ * Times beyond +-2^62 ns are not accepted: spans are cut there, messages left out and counted. */
 size_t clock_net_host(struct clock_net *, const char *name, int64_t begin, int64_t end);
-/* A message sent by host a at `sent` (a's ns) and received by host b at `received` (b's ns). Any order. */
+/* A message sent by host a at `sent` (a's ns) and received by host b at `received` (b's ns). Any order. Messages of a to itself are only counted. */
 void clock_net_message(struct clock_net *, size_t a, size_t b, int64_t sent, int64_t received);
 /* Exact statement that a = b's clock (same machine): an edge without error. */
 void clock_net_same(struct clock_net *, size_t a, size_t b);
+/* Finds categories, islands, references and maps; may be called again after more messages. ERR_ARG: no host has the name of the reference (the message
+ * lists them), or a senseless prior. O(m log m) in messages; islands: Dijkstra from each host. */
 int clock_net_solve(struct clock_net *, struct err *e);
+size_t clock_net_hosts(const struct clock_net *);
+const char *clock_net_name(const struct clock_net *, size_t host);
 
 struct clock_pair {
     size_t a, b;
     int category;
     uint64_t messages_ab, messages_ba;
     size_t hull_ab, hull_ba;           /* points on the half hulls */
-    /* t_b = drift * t_a + offset for the feasible lines: bounds without the prior, exact decimals as LTTV shows them */
+    /* t_b = drift * t_a + offset for the lines that fit: bounds without the prior and the middle line, as LTTV shows them. An unbounded side is
+     * infinite; drift and offset are NaN when there is no middle line (one-sided, one-way). For display: maps are exact, these are not. */
     double drift_min, drift_max, drift, offset_ns, offset_at_min_ns, offset_at_max_ns;
-    double error_ns;                   /* approximate: sum of violations */
+    double error_ns;                   /* approximate: sum of violations of the best line */
 };
+/* Pairs that exchanged messages (or are the same machine), sorted by (a, b), a < b. */
 size_t clock_net_pairs(const struct clock_net *, const struct clock_pair **out);
 
 struct clock_piece {         /* t_ref = t + shift + ((t - t0) * slope_q62 >> 62), for begin <= t <= end */
@@ -53,13 +60,16 @@ struct clock_map {
     int64_t predecessor;               /* -1 for a reference */
     int category;
     const struct clock_piece *pieces; size_t n; /* in time order, contiguous; continuous and monotone; n = 0: no path to the reference */
-    size_t island;
+    size_t island;                     /* 0: that of the reference */
+    int64_t growth_q62;                /* growth of the error per ns outside the pieces, Q62 */
 };
+/* Of hosts outside the reference's island (island > 0) the map has no pieces; `reference` is then that of their own island. Valid until the next solve.
+ * category: the worst on the way to the reference; of a host alone what its best pair lacks. */
 const struct clock_map *clock_net_map(const struct clock_net *, size_t host);
 /* Conversion; outside the pieces the first or last goes on. Inverse is exact to 1 ns. Identity for n = 0. */
 int64_t clock_to_reference(const struct clock_map *, int64_t t);
 int64_t clock_from_reference(const struct clock_map *, int64_t t);
-int64_t clock_error_at(const struct clock_map *, int64_t t);   /* ns; grows outside the pieces by the prior */
+int64_t clock_error_at(const struct clock_map *, int64_t t);   /* ns; grows outside the pieces as the drift allows */
 /* A ctf_time_map: arg is a struct clock_map. */
 void clock_map_times(void *map, int64_t *ts, size_t n);
 
@@ -69,6 +79,7 @@ void clock_net_write_stats(const struct clock_net *, struct text *);            
 
 /* Keeps a solution as a store, and reads it back. */
 int clock_net_save(const struct clock_net *, const char *path, uint64_t key, struct err *e);
-int clock_net_load(const char *path, uint64_t key, struct clock_net **out, struct err *e); /* ERR_STALE when the key differs */
+/* Loaded nets take no messages. ERR_STALE when the key differs. */
+int clock_net_load(const char *path, uint64_t key, struct clock_net **out, struct err *e);
 
 #endif

@@ -149,7 +149,11 @@ struct ctf_source {
 struct ctf_window { int64_t begin, end; }; /* ns (corrected), end inclusive; INT64_MIN/MAX for no limit */
 
 struct ctf_merge;
-/* Events of all streams of all sources in order of (ts, source, stream, position). `only_stream` >= 0 reads one stream of sources[0]. */
+/* Items (events and losses) of all streams of all sources in order of time. At equal times, as babeltrace2 orders them: by trace UUID (traces
+ * without come last), host name, then source as given; within a trace by stream class and instance id; within a stream by position. Packets of one
+ * stream that overlap are merged by time like streams of their own; where times step back inside a packet, the order is that of recording.
+ * Streams are numbered through: those of source 0 as ctf_trace_stream numbers them, then those of source 1, ….
+ * A loss that begins before the window and ends in it is given at the window's begin. `only_stream` >= 0 reads one stream of sources[0]. */
 int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream, struct ctf_merge **out, struct err *e);
 /* Up to `max` next events into `out`; 0 at the end. The events stay valid until the next call. Bad packets are skipped and noted. */
 size_t ctf_merge_next(struct ctf_merge *, struct ctf_event *out, size_t max);
@@ -159,17 +163,21 @@ uint32_t ctf_merge_source(const struct ctf_merge *, uint32_t stream);
 size_t ctf_merge_problems(const struct ctf_merge *, const struct ctf_problem **out);
 void ctf_merge_free(struct ctf_merge *);
 
-/* Event number n (from 0, in merge order) of the sources: positions the merge so that the next event read is n. O(packets) */
+/* Item number n (from 0, in merge order; losses count too) of the sources: positions the merge so that the next one read is n. ERR_NOTFOUND when
+ * there are fewer. The first call counts the events of each packet (one pass over the traces, kept with them); then O(packets) and the decoding of
+ * at most a packet or two per stream. Merges with a window and streams whose times step back are read from the start instead. */
 int ctf_merge_seek(struct ctf_merge *, uint64_t n, struct err *e);
 
 /* ---- fields ---------------------------------------------------------------------------------------------------------------- */
 
 /* Where a field of one event class lies; compiled once, read per event. */
+enum { CTF_DATA_DEPENDENT = INT32_MIN };
 struct ctf_access {
     uint8_t mode;            /* 0 absent, 1 whole bytes at a fixed place (little endian), 2 same, big endian, 3 anything else */
     uint8_t bytes;           /* modes 1, 2: 1, 2, 4, 8 */
     bool is_signed;
-    uint32_t offset_bytes;   /* modes 1, 2: from the payload's start */
+    int32_t offset_bytes;    /* modes 1, 2: from the payload's start (negative: in a context before it) */
+    int32_t offset_bits;     /* mode 3: the same in bits, CTF_DATA_DEPENDENT when only the data tell */
     uint8_t scope;
     const struct ctf_event_class *cls;
     const struct ctf_type *type;
@@ -221,7 +229,10 @@ enum ctf_print_format { CTF_PRINT_TEXT, CTF_PRINT_JSON, CTF_PRINT_CSV };
 /* Text is line for line what `babeltrace2 --clock-seconds --no-delta` prints for the same traces. */
 struct ctf_print *ctf_print_new(const struct ctf_source *sources, size_t n, enum ctf_print_format);
 void ctf_print_header(struct ctf_print *, struct text *out);   /* CSV */
+/* One line. Losses are lines of their own in JSON and CSV and nothing in text. */
 void ctf_print_event(struct ctf_print *, const struct ctf_merge *, const struct ctf_event *, struct text *out);
+/* Another name for the host of a source, shown by JSON and CSV (text shows the environment's, as babeltrace2 does). */
+void ctf_print_host(struct ctf_print *, size_t source, const char *host);
 void ctf_print_free(struct ctf_print *);
 
 /* ---- writing --------------------------------------------------------------------------------------------------------------- */
@@ -234,6 +245,8 @@ struct ctf_writer_options {
     const char *const *env;
     uint64_t freq; int64_t clock_offset_ns; uint32_t packet_bytes; uint32_t cpus; uint8_t uuid[16];
     bool index_files, big_endian;
+    bool large_header;         /* 16-bit ids and 32-bit times in event headers, as LTTng writes when it has many event types */
+    const char *event_context; /* fields of the stream's event context ("int32_t _tid;"), or NULL; their bytes come first in `payload` */
 };
 int ctf_writer_open(const char *dir, const struct ctf_writer_options *, struct ctf_writer **out, struct err *e);
 /* Appends an event with its payload bytes to the stream of `cpu`. Times must not decrease within a stream. */

@@ -72,7 +72,9 @@ const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf
 
 /* ---- building -------------------------------------------------------------------------------------------------------------- */
 struct kernel_record;
-struct flow_builder *flow_builder_new(void);
+struct kernel_tracker;
+/* The tracker is asked for threads (processes, parents) and names; borrowed. */
+struct flow_builder *flow_builder_new(const struct kernel_tracker *);
 /* To be called for every record before the graph's builder sees it: sets u.wake.packet_wake of wakes that a packet caused. */
 void flow_builder_add(struct flow_builder *, struct kernel_record *);
 int flow_builder_write(struct flow_builder *, const char *path, uint64_t fingerprint, struct err *e);

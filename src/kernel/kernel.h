@@ -13,7 +13,7 @@
 enum kernel_kind {
     KERNEL_OTHER,
     KERNEL_SWITCH, KERNEL_WAKE, KERNEL_WAKE_NEW, KERNEL_WAKEUP, /* WAKE: sched_waking (or what stands for it); WAKEUP: the target was put on a run queue */
-    KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT, KERNEL_MIGRATE,
+    KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT, KERNEL_FREE, KERNEL_MIGRATE, /* EXIT: begins to exit, may still run and wait; FREE: is gone */
     KERNEL_IRQ_ENTRY, KERNEL_IRQ_EXIT, KERNEL_SOFTIRQ_RAISE, KERNEL_SOFTIRQ_ENTRY, KERNEL_SOFTIRQ_EXIT,
     KERNEL_HRTIMER_ENTRY, KERNEL_HRTIMER_EXIT, KERNEL_IPI_ENTRY, KERNEL_IPI_EXIT,
     KERNEL_PACKET_SEND, KERNEL_PACKET_RECEIVE, KERNEL_NET_ENTRY, KERNEL_NET_EXIT,
@@ -21,15 +21,20 @@ enum kernel_kind {
     KERNEL_SYSCALL_ENTRY, KERNEL_SYSCALL_EXIT,
     KERNEL_WORK_QUEUE, KERNEL_WORK_START, KERNEL_WORK_END,
     KERNEL_KVM_ENTRY, KERNEL_KVM_EXIT,
-    KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ, KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
+    KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_NS, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ, KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
     KERNEL_LOST,
     KERNEL_KINDS
 };
 
-/* Innermost context in which an event happened. */
+/* Innermost context in which an event happened. UNKNOWN: the CPU was not watched long enough (start of the trace, lost events).
+ * An entry happens in the context it opens, an exit in the one it closes. */
 enum kernel_context { KERNEL_CTX_UNKNOWN, KERNEL_CTX_THREAD, KERNEL_CTX_IRQ, KERNEL_CTX_SOFTIRQ, KERNEL_CTX_HRTIMER, KERNEL_CTX_IPI, KERNEL_CTX_NET };
 enum { KERNEL_SOFTIRQ_HI, KERNEL_SOFTIRQ_TIMER, KERNEL_SOFTIRQ_NET_TX, KERNEL_SOFTIRQ_NET_RX, KERNEL_SOFTIRQ_BLOCK,
        KERNEL_SOFTIRQ_IRQ_POLL, KERNEL_SOFTIRQ_TASKLET, KERNEL_SOFTIRQ_SCHED, KERNEL_SOFTIRQ_HRTIMER, KERNEL_SOFTIRQ_RCU };
+
+/* What the state dump says of a thread (lttng-modules' numbers). */
+enum kernel_dumped { KERNEL_DUMPED_UNKNOWN, KERNEL_DUMPED_FORKED, KERNEL_DUMPED_QUEUED, KERNEL_DUMPED_EXIT, KERNEL_DUMPED_ZOMBIE, KERNEL_DUMPED_WAITING,
+                     KERNEL_DUMPED_RUNNABLE, KERNEL_DUMPED_DEAD };
 
 /* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
 enum kernel_leave { KERNEL_LEAVE_RUNNABLE, KERNEL_LEAVE_BLOCKED, KERNEL_LEAVE_STOPPED, KERNEL_LEAVE_DEAD };
@@ -57,23 +62,29 @@ struct kernel_record {
     uint32_t cpu;
     uint8_t kind;            /* enum kernel_kind */
     uint8_t ctx;             /* enum kernel_context: innermost when the event happened */
-    uint16_t ctx_number;     /* irq number or softirq vector of that context */
-    uint32_t ctx_frame;      /* serial number of that context's frame on the host: two records of one softirq run share it */
+    uint16_t ctx_number;     /* of that context: irq number, softirq vector, IPI: string number of its name ("reschedule"), NET: the context it runs in (enum kernel_context) */
+    uint32_t ctx_frame;      /* serial number of that context's frame on the host: two records of one softirq run share it (also inside NET); 0 in threads */
     int32_t row;             /* the thread that ran on `cpu` (the idle thread has a row per CPU), KERNEL_NO_ROW when unknown */
     union {
-        struct { int32_t prev, next; uint8_t leave; int64_t prev_state; } sw;
-        struct { int32_t row, target_cpu; uint32_t packet_wake; } wake;     /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none */
+        struct { int32_t prev, next; uint8_t leave; int64_t prev_state, since; } sw; /* since: prev surely had the CPU from then on; = ts when that is not known */
+        struct { int32_t row, target_cpu; uint32_t packet_wake; bool by_wakeup; } wake; /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none.
+                                                                                by_wakeup: sched_wakeup stands for sched_waking (it may fire on the target's CPU) */
         struct { int32_t parent, child; } fork;
         struct { uint32_t file; } exec;
-        struct { int32_t row; } thread;                                     /* EXIT, STATEDUMP_THREAD, MIGRATE */
+        struct { int32_t row; uint8_t status; } thread;                     /* EXIT, FREE, MIGRATE, STATEDUMP_THREAD (status: enum kernel_dumped) and _NS */
         struct { uint32_t dev, nr_sector; uint64_t sector; uint32_t rwbs; int32_t error; } block;
         struct { uint32_t name; int64_t ret; const struct ctf_event *event; } syscall; /* name without syscall_entry_; event borrowed */
         struct { uint64_t work, function; } work;
-        struct { uint32_t vcpu, reason; } kvm;
-        struct { int64_t begin, end; uint64_t count; } lost;                /* on `cpu` (all CPUs when cpu == UINT32_MAX) */
+        struct { uint32_t vcpu, reason, isa; } kvm;                         /* isa: 1 VMX, 2 SVM, 0 not told */
+        struct { int64_t begin, end; uint64_t count; } lost;                /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
+        struct { const struct ctf_event *event; } raw;                      /* STATEDUMP_NETIF, STATEDUMP_FD: borrowed */
         struct kernel_packet packet;
     } u;
 };
+/* Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that tells of lost events holds good events too: a
+ * tracer drops when it has no free buffer, that is at the packet's borders; so a second record (count 0) follows for [last event of that packet, end].
+ *
+ * Order: ts never decreases, except in packet records (they keep the time that was recorded, whatever the merge had to do with a bad stream). */
 
 /* ---- binding --------------------------------------------------------------------------------------------------------------- */
 struct kernel_binding;
@@ -82,8 +93,15 @@ int kernel_bind(const struct ctf_trace *, struct kernel_binding **, struct err *
 void kernel_binding_free(struct kernel_binding *);
 bool kernel_is_kernel_trace(const struct ctf_trace *);
 const char *kernel_host_name(const struct ctf_trace *);       /* env hostname, or host (perf); NULL when absent */
-/* The raw fields of one event, no state: what benches measure and what needs no tracking. Packs up to 6 integers: e.g. SWITCH prev_tid, prev_state,
- * next_tid, prev_prio, next_prio. Returns the kind. */
+bool kernel_has(const struct kernel_binding *, int kind);     /* does the trace have events of that kind (as far as its metadata tells) */
+/* The integer fields of one event, no state: what benches measure and what needs no tracking. Returns the kind; values that the kind does not have
+ * or the trace does not tell are 0:
+ *   SWITCH prev_tid, prev_state, next_tid, prev_prio, next_prio     WAKE, WAKE_NEW, WAKEUP tid, target_cpu, prio
+ *   FORK parent_tid, child_tid, child_pid, child_ns_inum           EXEC tid, old_tid    EXIT, FREE tid    MIGRATE tid, orig_cpu, dest_cpu
+ *   IRQ irq, ret     SOFTIRQ vec     HRTIMER hrtimer, function      IPI vector
+ *   PACKET skbaddr, len (inet_sock: sk, seq, ack, flags)            BLOCK dev, sector, nr_sector, rwbs, error
+ *   SYSCALL ret or the number of an unknown call                   WORK work, function  KVM vcpu, reason, isa
+ *   STATEDUMP_THREAD tid, pid, ppid, status, vtid, ns_inum          STATEDUMP_NS tid, vtid, ns_level, ns_inum   STATEDUMP_DISK dev   STATEDUMP_IRQ irq */
 int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[6]);
 
 /* ---- tracker --------------------------------------------------------------------------------------------------------------- */
@@ -102,15 +120,16 @@ struct kernel_thread {
 typedef void kernel_sink(void *arg, struct kernel_record *rec);
 struct kernel_tracker;
 struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *, kernel_sink *, void *arg);
-/* Feeds merged events of the host in order; calls the sink once per record. */
+/* Feeds merged events of the host in order; calls the sink once per record (events of no kind make none). */
 void kernel_tracker_feed(struct kernel_tracker *, const struct ctf_event *events, size_t n);
 void kernel_tracker_finish(struct kernel_tracker *);
 size_t kernel_tracker_threads(const struct kernel_tracker *, const struct kernel_thread **out); /* by row */
 size_t kernel_tracker_strings(const struct kernel_tracker *, const char *const **out);          /* by number; 0 is "" */
-/* Names known from the state dump; 0 when unknown. */
+/* Names known from the state dump or from the events themselves; 0 when unknown. */
 uint32_t kernel_tracker_disk_name(const struct kernel_tracker *, uint32_t dev);
 uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);
 uint32_t kernel_tracker_intern(struct kernel_tracker *, const char *s, size_t n);
+bool kernel_tracker_has(const struct kernel_tracker *, int kind); /* kernel_has of its binding */
 void kernel_tracker_free(struct kernel_tracker *);
 
 #endif

@@ -1,0 +1,22 @@
+# A short front to Meson. `make` builds build/weft.
+BUILD ?= build
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+$(BUILD)/build.ninja:
+	meson setup $(BUILD)
+test: all
+	meson test -C $(BUILD) --print-errorlogs
+bench: all
+	python3 bench/run.py --build $(BUILD)
+check:
+	python3 tools/check-layers
+	tools/check-format
+format:
+	tools/check-format --fix
+install: all
+	meson install -C $(BUILD)
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all test bench check format install clean

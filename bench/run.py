@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Measures weft beside babeltrace2 on the same files and prints a Markdown table (`make bench`).
+
+Goals and floors are those of DESIGN section 9, for one core of its reference machine. Absolute figures move with the machine; the last column,
+weft against babeltrace2 in the same run, does not. Files are read once before each measurement (warm page cache); the best of several runs counts.
+
+Opening many traces is measured with 8 of them for babeltrace2 and scaled up.
+
+Traces: $WEFT_DATA/traces-large/big-20s.tar.zst (2.84 M events, 2 streams), unpacked to a temporary directory, or --big DIR.
+"""
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+DATA = os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data")
+MARK = ("<!-- table: made by bench/run.py -->", "<!-- end of table -->")
+
+
+def run(args, repeat=1, one_core=True, check=True):
+    """(seconds of the fastest run, stdout of the last run). One core: the whole process is kept on one CPU."""
+    if one_core and shutil.which("taskset"):
+        args = ["taskset", "-c", str(max(os.sched_getaffinity(0)))] + args
+    best, out = None, b""
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        done = subprocess.run(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        seconds = time.perf_counter() - begin
+        if check and done.returncode:
+            sys.exit(f"{' '.join(args)}: exit {done.returncode}: {done.stderr.decode()[-500:]}")
+        best, out = min(best or seconds, seconds), done.stdout
+    return best, out
+
+
+def run_to_null(args, repeat=1):
+    """Like run, with the output thrown away unread, as in `… > /dev/null`."""
+    return run(["sh", "-c", 'exec "$@" >/dev/null', "sh"] + args, repeat)[0]
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.build = os.path.abspath(options.build)
+        self.weft = os.path.join(self.build, "weft")
+        self.dir = tempfile.mkdtemp(prefix="weft-bench-", dir=options.tmp)
+        self.rows = []
+        self.babeltrace = None if options.alone else shutil.which("babeltrace2")
+
+    def row(self, what, goal, floor, measured, unit, against=None, less_is_better=False):
+        """measured, against (babeltrace2's figure), goal and floor: numbers in `unit`, or None."""
+        ratio = None
+        if measured and against:
+            ratio = against / measured if less_is_better else measured / against
+        held = ""
+        if measured is not None and floor is not None:
+            held = "yes" if (measured <= floor if less_is_better else measured >= floor) else "**no**"
+        show = lambda v: "" if v is None else f"{v:,.3g} {unit}".replace(",", " ") if v < 1000 else f"{v:,.0f} {unit}".replace(",", " ")
+        self.rows.append((what, show(goal), show(floor), show(measured), show(against), "" if ratio is None else f"{ratio:.1f}×", held))
+        print(f"{what}: {show(measured)}" + (f" (babeltrace2: {show(against)})" if against else ""), file=sys.stderr)
+
+    def program(self, name, *args, repeat=None):
+        """JSON objects that a bench program prints; the fastest run per name of measurement. None when it is not built."""
+        path = os.path.join(self.build, "bench", "bench_" + name)
+        if not os.path.exists(path):
+            print(f"bench_{name} is not built", file=sys.stderr)
+            return {}
+        best = {}
+        for _ in range(repeat or self.options.repeat):
+            _, out = run([path, *args])
+            for line in out.splitlines():
+                found = json.loads(line)
+                key = found["bench"]
+                if key not in best or found.get("seconds", 0) < best[key].get("seconds", 0):
+                    best[key] = found
+        return best
+
+    # ---- traces ---------------------------------------------------------------------------------------------------------------
+
+    def unpack(self):
+        if self.options.big:
+            return os.path.abspath(self.options.big)
+        archive = os.path.join(DATA, "traces-large", "big-20s.tar.zst")
+        if not os.path.exists(archive):
+            sys.exit(f"{archive} is absent: set WEFT_DATA, or name a trace with --big DIR")
+        with subprocess.Popen(["zstd", "-dc", archive], stdout=subprocess.PIPE) as unpacked:
+            subprocess.run(["tar", "-xf", "-", "-C", self.dir], stdin=unpacked.stdout, check=True)
+        return os.path.join(self.dir, "big-20s")
+
+    def many(self, trace, n):
+        """n traces of distinct hosts: metadata of their own (host name, clock), stream files shared with the original by links."""
+        source = trace_dir(trace)
+        text = plain_metadata(os.path.join(source, "metadata"))
+        top = os.path.join(self.dir, f"many-{n}")
+        for i in range(n):
+            own = text
+            for pattern, value in ((r'hostname = "[^"]*"', f'hostname = "node{i:03}"'),
+                                   (r'(clock \{[^}]*uuid = )"[^"]*"', rf'\1"{uuid.UUID(int=0x1000000 + i)}"'),
+                                   (r"(clock \{[^}]*offset = )(\d+)", lambda m: m[1] + str(int(m[2]) + 1000003 * i))):
+                own, changed = re.subn(pattern, value, own, count=1)
+                assert changed, f"the metadata has no {pattern}"
+            place = os.path.join(top, f"node{i:03}", "kernel")
+            os.makedirs(os.path.join(place, "index"))
+            with open(os.path.join(place, "metadata"), "w", encoding="utf-8") as f:
+                f.write(own)
+            for name in os.listdir(source):
+                if name not in ("metadata", "index") and os.path.isfile(os.path.join(source, name)):
+                    link(os.path.join(source, name), os.path.join(place, name))
+            for name in os.listdir(os.path.join(source, "index")) if os.path.isdir(os.path.join(source, "index")) else []:
+                link(os.path.join(source, "index", name), os.path.join(place, "index", name))
+        return top
+
+    # ---- measurements ---------------------------------------------------------------------------------------------------------
+
+    def decode(self, trace, events):
+        against = None
+        if self.babeltrace:
+            against = events / run_to_null([self.babeltrace, "-o", "dummy", trace], 2) / 1e6
+        path, speeds, opening = os.path.join(self.build, "bench", "bench_decode"), {}, 0
+        if os.path.exists(path):
+            text = run([path, trace])[1].decode()  # makes its own rounds and tells the best
+            opening = float(re.search(r"opened in ([0-9.]+) ms", text)[1]) / 1e3
+            for what, n, ms in re.findall(r"(?m)^(\w[^\d]*?) +(\d+) events +([0-9.]+) ms", text):
+                speeds[what] = int(n) / (opening + float(ms) / 1e3) / 1e6
+        for key, what, goal, floor in (("one stream, fields", "decode + kernel fields, one stream", 100, 60),
+                                       ("merged, fields", "decode + kernel fields, merged (2 streams)", 60, 40)):
+            self.row(what, goal, floor, speeds.get(key), "M events/s", against)
+
+    def text(self, trace, events):
+        # What starting costs (metadata) is part of both.
+        mine = run_to_null([self.weft, "events", trace], self.options.repeat)
+        other = self.babeltrace and run_to_null([self.babeltrace, "--clock-seconds", "--no-delta", trace])
+        self.row("`events` text output", other and 10 * events / other / 1e6, other and 6 * events / other / 1e6, events / mine / 1e6, "M events/s",
+                 other and events / other / 1e6)
+
+    def index(self, trace, events):
+        seconds = None
+        for i in range(self.options.repeat):
+            store = os.path.join(self.dir, f"store-{i}")
+            s, _ = run([self.weft, "index", trace, "--store", store])
+            seconds = min(seconds or s, s)
+        self.row("`index` (graph, flows, packets)", 15, 8, events / seconds / 1e6, "M events/s")
+        return store
+
+    def paths(self, trace, store, name):
+        found = self.program("path", store, trace)
+        whole, short = found.get("path whole life"), found.get("path thousandth of life")
+        if whole:
+            self.row(f"critical path in process, {name}: worst of {whole['walks']} threads, beyond 1 µs per segment", 1, 20,
+                     whole["worst_beyond_1us_per_segment_ms"], "ms", less_is_better=True)
+            self.row(f"critical path in process, {name}: per segment", 1, 5, whole["us_per_segment"], "µs", less_is_better=True)
+        if short:
+            self.row(f"critical path in process, {name}: short windows, mean", None, None, short["mean_ms"], "ms", less_is_better=True)
+
+    def open(self, trace):
+        n = self.options.traces
+        top = self.many(trace, n)
+        found = self.program("open", top).get("open")
+        against = memory = None
+        if self.babeltrace:
+            against, memory = babeltrace_open(self.babeltrace, self.many(trace, 8))
+            against, memory = against / 8 * n, memory / 8
+        if found and found["traces"] != n:
+            sys.exit(f"bench_open found {found['traces']} of {n} traces")
+        self.row(f"{n} traces opened", 1 * n / 256, 2 * n / 256, found and found["seconds"], "s", against, less_is_better=True)
+        self.row("memory per further trace", 100, None, found and found["bytes_per_further_trace"] / 1000, "kB", memory and memory / 1000, less_is_better=True)
+        m = self.program("merge", top, repeat=1).get("merge")
+        self.row(f"decode, merged ({m['streams'] if m else 2 * n} streams)", 25, 15, m and m["events"] / m["seconds"] / 1e6, "M events/s")
+
+    def all(self):
+        big = self.unpack()
+        events = json.load(open(os.path.join(big, "verify.json"))) if os.path.exists(os.path.join(big, "verify.json")) else None
+        events = sum(t["events"] for t in events["traces"].values()) if events else self.options.events
+        if not events:
+            sys.exit("how many events does --big hold? say so with --events N")
+        print(f"{events} events in {big}", file=sys.stderr)
+        run_to_null(["find", big, "-type", "f", "-exec", "cat", "{}", "+"])
+        self.decode(big, events)
+        self.text(big, events)
+        store = self.index(big, events)
+        self.paths(big, store, "big-20s")
+        self.open(big)
+
+    def table(self):
+        head = ("what", "goal", "floor", "weft", "babeltrace2", "ratio", "floor held")
+        lines = ["| " + " | ".join(r) + " |" for r in [head, ("---",) * len(head)] + self.rows]
+        version = subprocess.run([self.babeltrace, "--version"], capture_output=True, text=True).stdout.split("\n")[0] if self.babeltrace else ""
+        note = f"{cpu_model()}, Linux {platform.release()}, one core, page cache warm. {version}"
+        return "\n".join([*lines, "", note.strip()])
+
+
+def trace_dir(trace):
+    """The one directory below `trace` that holds a metadata file."""
+    found = [d for d, _, names in os.walk(trace) if "metadata" in names]
+    if len(found) != 1:
+        sys.exit(f"{trace}: {len(found)} traces, one is needed")
+    return found[0]
+
+
+def link(source, target):
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        os.symlink(source, target)
+
+
+def plain_metadata(path):
+    """The text of a metadata file, taken out of its packets."""
+    with open(path, "rb") as f:
+        data = f.read()
+    if data[:4] != struct.pack("<I", 0x75D11D57):
+        return data.decode()
+    text, at = b"", 0
+    while at + 37 <= len(data):
+        content, packet = struct.unpack_from("<II", data, at + 24)
+        text += data[at + 37:at + content // 8]
+        at += packet // 8
+    return "/* CTF 1.8 */\n" + text.decode()
+
+
+def babeltrace_open(program, top):
+    """Seconds and resident bytes of babeltrace2 opening the traces below `top` and reading nothing more than it must."""
+    begin = time.perf_counter()
+    child = subprocess.Popen([program, "-o", "dummy", "--end=1", top], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(child.pid, 0)
+    return time.perf_counter() - begin, usage.ru_maxrss * 1024
+
+
+def cpu_model():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        m = re.search(r"model name\s*:\s*(.*)", f.read())
+    return m[1] if m else platform.machine()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--build", default=os.path.join(ROOT, "build"))
+    p.add_argument("--big", help="the unpacked big-20s (or another single trace, with --events)")
+    p.add_argument("--events", type=int, help="events in --big")
+    p.add_argument("--traces", type=int, default=256, help="distinct hosts to open at once")
+    p.add_argument("--repeat", type=int, default=3)
+    p.add_argument("--alone", action="store_true", help="do not run babeltrace2")
+    p.add_argument("--tmp", help="where to put traces and stores")
+    p.add_argument("--save", help="replace the table in this Markdown file, e.g. docs/performance.md")
+    options = p.parse_args()
+    bench = Bench(options)
+    try:
+        bench.all()
+        table = bench.table()
+    finally:
+        shutil.rmtree(bench.dir, ignore_errors=True)
+    print(table)
+    if options.save:
+        with open(options.save, encoding="utf-8") as f:
+            before, rest = f.read().split(MARK[0])
+        with open(options.save, "w", encoding="utf-8") as f:
+            f.write(before + MARK[0] + "\n" + table + "\n" + MARK[1] + rest.split(MARK[1])[1])
+
+
+if __name__ == "__main__":
+    main()

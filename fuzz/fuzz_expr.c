@@ -1,0 +1,42 @@
+/* Expressions: the input is the source; its names get values of every kind. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/expr.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void get(void *arg, size_t slot, struct expr_value *out)
+{
+    static const struct expr_value values[] = {
+        {.type = EXPR_INT, .i = INT64_MIN}, {.type = EXPR_STRING, .s = "sched_switch", .n = 5}, {.type = EXPR_ABSENT},
+        {.type = EXPR_INT, .i = -1, .is_unsigned = true}, {.type = EXPR_FLOAT, .f = -1.5e300}, {.type = EXPR_STRING}, {.type = EXPR_FLOAT, .f = NAN},
+        {.type = EXPR_INT},
+    };
+    *out = values[(slot + *(size_t *)arg) % (sizeof values / sizeof *values)];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    char *source = malloc(n + 1);
+    if (!source)
+        return 0;
+    memcpy(source, data, n);
+    source[n] = '\0';
+    struct expr *x;
+    struct err e = {0};
+    if (expr_compile(source, &x, &e) == ERR_OK) {
+        for (size_t shift = 0; shift < 8; shift++)
+            expr_eval(x, get, &shift);
+        const char *const *names;
+        for (size_t i = expr_names(x, &names); i-- > 0;)
+            if (!*names[i])
+                abort();
+        expr_free(x);
+    } else if (!e.text[0] || !e.code) {
+        abort(); /* every refusal says why */
+    }
+    free(source);
+    return 0;
+}

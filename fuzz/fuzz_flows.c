@@ -1,0 +1,83 @@
+/* Flow stores whose container is sound but whose content is not: what flow_open lets through must be safe to read. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/store.h"
+#include "flow/flow.h"
+#include "flow/store.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The input: for each section a 16-bit item count and the items. */
+static const uint8_t *take(const uint8_t **p, size_t *left, size_t item, size_t *count)
+{
+    *count = 0;
+    if (*left < 2)
+        return NULL;
+    size_t n = (size_t)((*p)[0] | (*p)[1] << 8);
+    *p += 2;
+    *left -= 2;
+    if (n > *left / item)
+        n = *left / item;
+    const uint8_t *items = *p;
+    *p += n * item;
+    *left -= n * item;
+    *count = n;
+    return items;
+}
+
+static void read_all(struct flow_store *s)
+{
+    struct flow_packet p, send;
+    struct flow_key key;
+    char buf[64];
+    for (size_t f = 0; f < flow_count(s); f++) {
+        flow_key(s, f, &key);
+        flow_format_endpoint(&key, true, buf, sizeof buf);
+        flow_lookup(s, &key);
+        for (size_t i = 0; i < flow_receives(s, f); i++) {
+            flow_receive(s, f, i, &p);
+            flow_explain(s, &p, s, &send);
+        }
+        for (size_t i = 0; i < flow_sends(s, f); i++)
+            flow_send(s, f, i, &p);
+    }
+    for (size_t i = 0; i < flow_wakes(s); i++) {
+        struct flow_wake w;
+        flow_wake(s, i, &w);
+        if (flow_by_number(s, w.receive, &p, NULL))
+            flow_explain(s, &p, s, &send);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct { const char *name; size_t item; } sections[] = {{"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
+        {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)}, {"keys", 4}};
+    _Alignas(8) static uint8_t copy[1 << 16];
+    char path[64];
+    struct err e = {0};
+    struct flow_store *s;
+    snprintf(path, sizeof path, "/tmp/weft-fuzz-flows-%d", getpid());
+    struct store_writer *w = store_create("flows", FLOW_VERSION, 1);
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        size_t n;
+        const uint8_t *items = take(&data, &size, sections[i].item, &n);
+        size_t bytes = n * sections[i].item;
+        if (used + bytes + 8 > sizeof copy)
+            n = bytes = 0;
+        if (bytes)
+            memcpy(copy + used, items, bytes);
+        store_add(w, sections[i].name, copy + used, sections[i].item, n);
+        used += (bytes + 7) & ~(size_t)7;
+    }
+    if (!store_commit(w, path, &e) && !flow_open(path, &s, &e)) {
+        read_all(s);
+        flow_close(s);
+    }
+    unlink(path);
+    return 0;
+}

@@ -1,0 +1,231 @@
+#include "base/expr.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/expr_code.h"
+
+static const struct expr_cell absent = {.type = EXPR_ABSENT};
+
+static struct expr_cell of_int(__int128 i)
+{
+    return (struct expr_cell){.type = EXPR_INT, .i = i};
+}
+
+static struct expr_cell of_float(double f)
+{
+    return (struct expr_cell){.type = EXPR_FLOAT, .f = f};
+}
+
+static struct expr_cell of_value(const struct expr_value *v)
+{
+    switch (v->type) {
+    case EXPR_INT:
+        return of_int(v->is_unsigned ? (__int128)(uint64_t)v->i : (__int128)v->i);
+    case EXPR_FLOAT:
+        return of_float(v->f);
+    case EXPR_STRING:
+        return (struct expr_cell){.type = EXPR_STRING, .s = v->s ? v->s : "", .n = v->s ? v->n : 0};
+    }
+    return absent;
+}
+
+static bool truth(const struct expr_cell *c)
+{
+    switch (c->type) {
+    case EXPR_INT:
+        return c->i != 0;
+    case EXPR_FLOAT:
+        return c->f != 0;
+    case EXPR_STRING:
+        return c->n != 0;
+    }
+    return false;
+}
+
+static bool holds(int op, int order)
+{
+    switch (op) {
+    case OP_EQ:
+        return order == 0;
+    case OP_NE:
+        return order != 0;
+    case OP_LT:
+        return order < 0;
+    case OP_LE:
+        return order <= 0;
+    case OP_GT:
+        return order > 0;
+    default:
+        return order >= 0;
+    }
+}
+
+static double as_float(const struct expr_cell *c)
+{
+    return c->type == EXPR_INT ? (double)c->i : c->f;
+}
+
+/* Order of an integer and a number that is no NaN; exact, which rounding the integer to a double would not be. */
+static int order_mixed(__int128 i, double f)
+{
+    if (f >= 0x1p127)
+        return -1;
+    if (f < -0x1p127)
+        return 1;
+    __int128 whole = (__int128)f;
+    if (i != whole)
+        return i < whole ? -1 : 1;
+    double rest = f - (double)whole; /* whole came from a double: nothing is lost on the way back */
+    return (rest < 0) - (rest > 0);
+}
+
+static int order_numbers(const struct expr_cell *a, const struct expr_cell *b)
+{
+    if (a->type == EXPR_INT && b->type == EXPR_INT)
+        return (a->i > b->i) - (a->i < b->i);
+    if (a->type == EXPR_INT)
+        return order_mixed(a->i, b->f);
+    if (b->type == EXPR_INT)
+        return -order_mixed(b->i, a->f);
+    return (a->f > b->f) - (a->f < b->f);
+}
+
+static bool compare(int op, const struct expr_cell *a, const struct expr_cell *b)
+{
+    if (a->type == EXPR_ABSENT || b->type == EXPR_ABSENT)
+        return false;
+    if (a->type == EXPR_STRING && b->type == EXPR_STRING) {
+        int order = memcmp(a->s, b->s, a->n < b->n ? a->n : b->n);
+        if (!order)
+            order = (a->n > b->n) - (a->n < b->n);
+        return holds(op, order);
+    }
+    if (a->type == EXPR_STRING || b->type == EXPR_STRING)
+        return op == OP_NE;
+    if ((a->type == EXPR_FLOAT && isnan(a->f)) || (b->type == EXPR_FLOAT && isnan(b->f)))
+        return op == OP_NE;
+    return holds(op, order_numbers(a, b));
+}
+
+/* Exact while the result fits; what does not goes on as a floating number. */
+static struct expr_cell integer_arithmetic(int op, __int128 a, __int128 b)
+{
+    __int128 r;
+    switch (op) {
+    case OP_BIT_OR:
+        return of_int(a | b);
+    case OP_BIT_AND:
+        return of_int(a & b);
+    case OP_ADD:
+        return __builtin_add_overflow(a, b, &r) ? of_float((double)a + (double)b) : of_int(r);
+    case OP_SUB:
+        return __builtin_sub_overflow(a, b, &r) ? of_float((double)a - (double)b) : of_int(r);
+    case OP_MUL:
+        return __builtin_mul_overflow(a, b, &r) ? of_float((double)a * (double)b) : of_int(r);
+    }
+    if (b == 0)
+        return absent;
+    if (b == -1) /* the one quotient that can overflow */
+        return op == OP_MOD ? of_int(0) : integer_arithmetic(OP_SUB, 0, a);
+    return of_int(op == OP_DIV ? a / b : a % b);
+}
+
+static struct expr_cell arithmetic(int op, const struct expr_cell *a, const struct expr_cell *b)
+{
+    if (a->type == EXPR_INT && b->type == EXPR_INT)
+        return integer_arithmetic(op, a->i, b->i);
+    if ((a->type != EXPR_INT && a->type != EXPR_FLOAT) || (b->type != EXPR_INT && b->type != EXPR_FLOAT))
+        return absent;
+    double x = as_float(a), y = as_float(b);
+    switch (op) {
+    case OP_ADD:
+        return of_float(x + y);
+    case OP_SUB:
+        return of_float(x - y);
+    case OP_MUL:
+        return of_float(x * y);
+    case OP_DIV:
+        return y == 0 ? absent : of_float(x / y);
+    case OP_MOD:
+        return y == 0 ? absent : of_float(fmod(x, y));
+    }
+    return absent; /* bits of floating numbers */
+}
+
+static bool matches(const regex_t *pattern, const struct expr_cell *c)
+{
+    char number[64];
+    const char *s = c->s;
+    size_t n = c->n;
+    if (c->type == EXPR_INT) {
+        bool fits = c->i >= INT64_MIN && c->i <= (__int128)UINT64_MAX;
+        int length = !fits      ? snprintf(number, sizeof number, "%.17g", (double)c->i)
+                     : c->i < 0 ? snprintf(number, sizeof number, "%lld", (long long)c->i)
+                                : snprintf(number, sizeof number, "%llu", (unsigned long long)c->i);
+        s = number;
+        n = (size_t)length;
+    } else if (c->type == EXPR_FLOAT) {
+        n = (size_t)snprintf(number, sizeof number, "%.15g", c->f);
+        s = number;
+    }
+    regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)(n < INT32_MAX ? n : INT32_MAX)};
+    return regexec(pattern, s, 1, &range, REG_STARTEND) == 0;
+}
+
+bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct expr_value *out), void *arg)
+{
+    struct expr_cell stack[EXPR_STACK + 1], *top = stack; /* cell 0 stays empty; the compiler has counted the others */
+    for (size_t pc = 0; pc < x->n_code; pc++) {
+        const struct expr_instruction in = x->code[pc];
+        switch (in.op) {
+        case OP_CONSTANT:
+            *++top = x->constants[in.arg];
+            break;
+        case OP_LOAD: {
+            struct expr_value v = {.type = EXPR_ABSENT};
+            get(arg, in.arg, &v);
+            *++top = of_value(&v);
+            break;
+        }
+        case OP_OR:
+        case OP_AND:
+            if (truth(top) == (in.op == OP_OR)) {
+                *top = of_int(in.op == OP_OR);
+                pc = in.arg - (size_t)1;
+            } else {
+                top--;
+            }
+            break;
+        case OP_TRUTH:
+            *top = of_int(truth(top));
+            break;
+        case OP_NOT:
+            *top = of_int(!truth(top));
+            break;
+        case OP_NEGATE: {
+            struct expr_cell zero = of_int(0);
+            *top = top->type == EXPR_FLOAT ? of_float(-top->f) : arithmetic(OP_SUB, &zero, top);
+            break;
+        }
+        case OP_MATCH:
+        case OP_NO_MATCH:
+            *top = of_int(top->type != EXPR_ABSENT && matches(&x->patterns[in.arg], top) == (in.op == OP_MATCH));
+            break;
+        case OP_EQ:
+        case OP_NE:
+        case OP_LT:
+        case OP_LE:
+        case OP_GT:
+        case OP_GE:
+            top--;
+            *top = of_int(compare(in.op, top, top + 1));
+            break;
+        default:
+            top--;
+            *top = arithmetic(in.op, top, top + 1);
+        }
+    }
+    return truth(top);
+}

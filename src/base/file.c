@@ -1,0 +1,260 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/replace.h"
+
+enum { SPARE_BYTES = 64 };
+
+/* One per mapping, reused, never freed: the signal handler walks the list without a lock. begin == 0 means unused. */
+struct file_guard {
+    uintptr_t begin, end;
+    struct file_guard *next;      /* all guards; written before the guard is reachable */
+    struct file_guard *next_free; /* under guard_lock */
+};
+
+static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct file_guard *all_guards, *free_guards;
+static struct sigaction previous_action;
+static size_t page_bytes;
+
+static bool guarded(uintptr_t address)
+{
+    for (struct file_guard *g = __atomic_load_n(&all_guards, __ATOMIC_ACQUIRE); g; g = g->next) {
+        uintptr_t begin = __atomic_load_n(&g->begin, __ATOMIC_ACQUIRE);
+        if (begin && address >= begin && address < __atomic_load_n(&g->end, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+/* A page of a mapping has lost its file: put zeros there and let the load run again. Other faults go where they went before. */
+static void on_bus_error(int signal_number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(page_bytes - 1);
+    if (info->si_code > 0 && guarded((uintptr_t)info->si_addr) &&
+        mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+        errno = saved;
+        return;
+    }
+    if (previous_action.sa_flags & SA_SIGINFO) {
+        previous_action.sa_sigaction(signal_number, info, context);
+    } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
+        previous_action.sa_handler(signal_number);
+    } else {
+        /* Back to the default; the fault happens again and ends the process as it should. */
+        signal(signal_number, SIG_DFL);
+        if (info->si_code <= 0)
+            raise(signal_number);
+    }
+    errno = saved;
+}
+
+static void catch_bus_errors(void)
+{
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, &previous_action);
+}
+
+static struct file_guard *guard_take(const void *data, size_t size)
+{
+    pthread_mutex_lock(&guard_lock);
+    struct file_guard *g = free_guards;
+    bool fresh = !g;
+    if (fresh)
+        g = mem_zalloc(sizeof *g);
+    else
+        free_guards = g->next_free;
+    __atomic_store_n(&g->end, (uintptr_t)data + size, __ATOMIC_RELAXED);
+    __atomic_store_n(&g->begin, (uintptr_t)data, __ATOMIC_RELEASE);
+    if (fresh) {
+        g->next = all_guards;
+        __atomic_store_n(&all_guards, g, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&guard_lock);
+    return g;
+}
+
+static void guard_give(struct file_guard *g)
+{
+    pthread_mutex_lock(&guard_lock);
+    __atomic_store_n(&g->begin, 0, __ATOMIC_RELEASE);
+    g->next_free = free_guards;
+    free_guards = g;
+    pthread_mutex_unlock(&guard_lock);
+}
+
+static int open_regular(const char *path, struct stat *st, struct err *e)
+{
+    /* O_NONBLOCK: a pipe by that name must not hang the program. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        int reason = errno;
+        int code = err_sys(e, "%s: cannot open", path);
+        if (reason == ENOENT || reason == ENOTDIR) {
+            code = ERR_NOTFOUND;
+            if (e)
+                e->code = code;
+        }
+        return code;
+    }
+    int code = ERR_OK;
+    if (fstat(fd, st) != 0)
+        code = err_sys(e, "%s: cannot look at", path);
+    else if (S_ISDIR(st->st_mode))
+        code = err_set(e, ERR_IO, "%s: is a directory, not a file", path);
+    else if (!S_ISREG(st->st_mode))
+        code = err_set(e, ERR_IO, "%s: is not a regular file", path);
+    if (code) {
+        close(fd);
+        return code;
+    }
+    return fd;
+}
+
+int file_map_open(const char *path, struct file_map *out, struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, catch_bus_errors);
+
+    *out = (struct file_map){0};
+    struct stat st;
+    int fd = open_regular(path, &st, e);
+    if (fd < 0)
+        return fd;
+    int code = ERR_OK;
+    size_t size = (size_t)st.st_size;
+    size_t total = (size + SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1);
+    /* Zero pages first, the file over them: the spare bytes exist also when the file ends at the end of a page. */
+    void *p = mmap(NULL, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+        code = err_sys(e, "%s: cannot map %zu bytes", path, size);
+        goto close_fd;
+    }
+    if (size && mmap(p, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        code = err_sys(e, "%s: cannot map %zu bytes", path, size);
+        munmap(p, total);
+        goto close_fd;
+    }
+    *out = (struct file_map){.data = p, .size = size, .mapped_bytes = total, .guard = guard_take(p, total)};
+close_fd:
+    close(fd);
+    return code;
+}
+
+void file_map_close(struct file_map *m)
+{
+    if (m->mapped_bytes) {
+        guard_give(m->guard);
+        munmap((void *)m->data, m->mapped_bytes);
+    }
+    *m = (struct file_map){0};
+}
+
+int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e)
+{
+    *data = NULL;
+    *n = 0;
+    struct stat st;
+    int fd = open_regular(path, &st, e);
+    if (fd < 0)
+        return fd;
+    /* The size is a hint only: files below /proc say 0, and a file may grow. */
+    size_t cap = 4096, got = 0;
+    if ((uint64_t)st.st_size > limit)
+        goto too_large;
+    if ((size_t)st.st_size >= cap)
+        cap = (size_t)st.st_size + 1;
+    char *p = mem_alloc(cap + 1);
+    *data = p;
+    for (;;) {
+        if (got > limit)
+            goto too_large;
+        if (got == cap)
+            *data = p = mem_resize(p, (cap *= 2) + 1);
+        ssize_t r = read(fd, p + got, cap - got);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0) {
+            int code = err_sys(e, "%s: cannot read", path);
+            close(fd);
+            free(*data);
+            *data = NULL;
+            return code;
+        }
+        if (r == 0)
+            break;
+        got += (size_t)r;
+    }
+    close(fd);
+    p[got] = '\0';
+    *n = got;
+    return ERR_OK;
+too_large:
+    close(fd);
+    free(*data);
+    *data = NULL;
+    return err_set(e, ERR_LIMIT, "%s: larger than the %zu bytes that are read of such a file", path, limit);
+}
+
+static int make_dir(const char *path, struct err *e)
+{
+    if (mkdir(path, 0777) == 0)
+        return ERR_OK;
+    int reason = errno;
+    struct stat st;
+    if (reason == EEXIST || reason == EROFS || reason == EACCES) {
+        if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+            return ERR_OK;
+    }
+    errno = reason;
+    return err_sys(e, "%s: cannot make the directory", path);
+}
+
+int file_make_dirs(const char *path, struct err *e)
+{
+    if (!*path)
+        return err_set(e, ERR_ARG, "an empty name for a directory");
+    char *part = mem_strdup(path);
+    int code = ERR_OK;
+    for (char *p = part + 1; code == ERR_OK; p++) {
+        char c = *p;
+        if (c != '/' && c != '\0')
+            continue;
+        *p = '\0';
+        if (p[-1] != '/')
+            code = make_dir(part, e);
+        *p = c;
+        if (!c)
+            break;
+    }
+    free(part);
+    return code;
+}
+
+int file_write(const char *path, const void *data, size_t n, struct err *e)
+{
+    struct replace r;
+    int code = replace_begin(&r, path, e);
+    if (code)
+        return code;
+    code = replace_write(&r, data, n, e);
+    if (code) {
+        replace_abort(&r);
+        return code;
+    }
+    return replace_commit(&r, e);
+}

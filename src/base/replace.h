@@ -1,0 +1,22 @@
+/* Private to base: replacing a file in one step. The new contents go to PATH.tmp.PID.N; readers see the old file or the whole new one, also after
+ * a crash or a full disk. */
+#ifndef WEFT_BASE_REPLACE_H
+#define WEFT_BASE_REPLACE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct replace {
+    const char *path; /* borrowed until replace_end */
+    char *temporary;
+    int fd;
+};
+int replace_begin(struct replace *, const char *path, struct err *e);
+int replace_write(struct replace *, const void *data, size_t n, struct err *e);
+/* fsync, rename, fsync of the directory. Ends the struct in any case. */
+int replace_commit(struct replace *, struct err *e);
+/* Removes what was written. */
+void replace_abort(struct replace *);
+
+#endif

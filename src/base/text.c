@@ -1,0 +1,195 @@
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* "00" "01" … "99": two digits per division, which is what bounds decimal conversion. */
+static const char pairs[201] = "0001020304050607080910111213141516171819"
+                               "2021222324252627282930313233343536373839"
+                               "4041424344454647484950515253545556575859"
+                               "6061626364656667686970717273747576777879"
+                               "8081828384858687888990919293949596979899";
+
+static unsigned digits_of(uint64_t v)
+{
+    unsigned n = 1;
+    for (;;) {
+        if (v < 10)
+            return n;
+        if (v < 100)
+            return n + 1;
+        if (v < 1000)
+            return n + 2;
+        if (v < 10000)
+            return n + 3;
+        v /= 10000;
+        n += 4;
+    }
+}
+
+/* Writes the last n decimal digits of v, leading zeros included, ending before `end`. */
+static void write_digits(char *end, uint64_t v, unsigned n)
+{
+    while (n >= 2) {
+        end -= 2;
+        memcpy(end, pairs + 2 * (v % 100), 2);
+        v /= 100;
+        n -= 2;
+    }
+    if (n)
+        *--end = (char)('0' + v % 10);
+}
+
+void text_u64(struct text *t, uint64_t v)
+{
+    char *p = text_room(t, 20);
+    unsigned n = digits_of(v);
+    write_digits(p + n, v, n);
+    t->n += n;
+}
+
+void text_i64(struct text *t, int64_t v)
+{
+    if (v < 0) {
+        text_putc(t, '-');
+        text_u64(t, -(uint64_t)v);
+    } else {
+        text_u64(t, (uint64_t)v);
+    }
+}
+
+void text_hex(struct text *t, uint64_t v, bool upper)
+{
+    const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
+    unsigned n = (64 - (unsigned)__builtin_clzll(v | 1) + 3) / 4;
+    char *p = text_room(t, 16) + n;
+    for (unsigned i = 0; i < n; i++, v >>= 4)
+        *--p = digits[v & 15];
+    t->n += n;
+}
+
+void text_pad(struct text *t, uint64_t v, int width, char fill)
+{
+    unsigned n = digits_of(v);
+    size_t lead = width > 0 && (unsigned)width > n ? (unsigned)width - n : 0;
+    char *p = text_room(t, lead + n);
+    if (fill == '0' && lead + n <= 20) {
+        write_digits(p + lead + n, v, (unsigned)lead + n);
+    } else {
+        memset(p, fill, lead);
+        write_digits(p + lead + n, v, n);
+    }
+    t->n += lead + n;
+}
+
+void text_printf(struct text *t, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    text_room(t, 64);
+    int n = vsnprintf(t->v + t->n, t->cap - t->n, fmt, ap);
+    if (n >= 0 && (size_t)n >= t->cap - t->n) {
+        text_room(t, (size_t)n + 1);
+        vsnprintf(t->v + t->n, t->cap - t->n, fmt, again);
+    }
+    if (n > 0)
+        t->n += (size_t)n;
+    va_end(again);
+    va_end(ap);
+}
+
+const char *text_cstr(struct text *t)
+{
+    *text_room(t, 1) = '\0';
+    return t->v;
+}
+
+static int write_failed(struct text *t, struct err *e)
+{
+    errno = t->error;
+    err_sys(e, "cannot write the output");
+    return ERR_IO;
+}
+
+int text_drain(struct text *t, size_t threshold, struct err *e)
+{
+    if (t->error) {
+        t->n = 0;
+        return write_failed(t, e);
+    }
+    if (t->fd <= 0 || t->n <= threshold)
+        return ERR_OK;
+    size_t done = 0;
+    while (done < t->n) {
+        ssize_t w = write(t->fd, t->v + done, t->n - done);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0) {
+            t->error = w < 0 ? errno : EIO;
+            t->n = 0;
+            return write_failed(t, e);
+        }
+        done += (size_t)w;
+    }
+    t->n = 0;
+    return ERR_OK;
+}
+
+void text_fini(struct text *t)
+{
+    free(t->v);
+    t->v = NULL;
+    t->n = t->cap = 0;
+}
+
+void text_duration(struct text *t, int64_t ns)
+{
+    uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    if (ns < 0)
+        text_putc(t, '-');
+    if (v < 1000) {
+        text_u64(t, v);
+        text_puts(t, " ns");
+        return;
+    }
+    /* Four digits: the first of (step, unit, decimals) whose rounded value has no more of them. */
+    static const struct { uint64_t step_ns; const char *unit; unsigned decimals; } scales[] = {
+        {1, " µs", 3}, {10, " µs", 2}, {100, " µs", 1}, {1000, " ms", 3}, {10000, " ms", 2}, {100000, " ms", 1},
+        {1000000, " s", 3}, {10000000, " s", 2}, {100000000, " s", 1}, {1000000000, " s", 0},
+    };
+    size_t i = 0, last = sizeof scales / sizeof *scales - 1;
+    uint64_t steps;
+    while ((steps = v / scales[i].step_ns + (v % scales[i].step_ns >= scales[i].step_ns - scales[i].step_ns / 2)) > 9999 && i < last)
+        i++;
+    static const unsigned powers[] = {1, 10, 100, 1000};
+    unsigned decimals = scales[i].decimals;
+    text_u64(t, steps / powers[decimals]);
+    if (decimals) {
+        text_putc(t, '.');
+        text_pad(t, steps % powers[decimals], (int)decimals, '0');
+    }
+    text_puts(t, scales[i].unit);
+}
+
+void text_grouped(struct text *t, uint64_t v)
+{
+    unsigned n = digits_of(v);
+    char digits[20];
+    write_digits(digits + n, v, n);
+    for (unsigned i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0)
+            text_putc(t, ' ');
+        text_putc(t, digits[i]);
+    }
+}
+
+size_t text_cells(const char *s, size_t n)
+{
+    size_t cells = 0;
+    for (size_t i = 0; i < n; i++)
+        cells += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return cells;
+}

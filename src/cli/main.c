@@ -1,0 +1,96 @@
+/* weft VERB [options] TRACE…: finds the verb and hands over. */
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* In the order in which somebody meets them. */
+static const struct cli_verb *const verbs[] = {
+    &verb_info, &verb_events, &verb_index, &verb_threads, &verb_sync, &verb_critpath, &verb_verify,
+};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static const struct cli_verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < N_VERBS; i++)
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *names[N_VERBS + 1] = {0};
+    for (size_t i = 0; i < N_VERBS; i++)
+        names[i] = verbs[i]->name;
+    const char *near = cli_closest(name, names);
+    struct err e = {0};
+    if (near)
+        err_set(&e, ERR_ARG, "no verb \"%s\"; did you mean %s?", name, near);
+    else
+        err_set(&e, ERR_ARG, "no verb \"%s\"; weft --help lists them", name);
+    return cli_fail(&e);
+}
+
+static void write_overview(struct text *t)
+{
+    text_puts(t, "Usage: weft VERB [options] TRACE…\n\n"
+                 "  Where did the time go, and which machine, thread and cause took it?\n"
+                 "  A TRACE is a directory that holds a CTF trace, or a tree of them; NAME=PATH names its host.\n\nVerbs:\n");
+    for (size_t i = 0; i < N_VERBS; i++)
+        text_printf(t, "  %-10s  %s\n", verbs[i]->name, verbs[i]->summary);
+    text_puts(t, "\nweft help VERB shows the options of a verb; weft --version the version.\n\n"
+                 "Example:\n  weft critpath --thread client:204 traces/three-tier\n");
+}
+
+static int overview(int fd, int code)
+{
+    struct text t = TEXT_TO(fd);
+    write_overview(&t);
+    return cli_finish(&t, code);
+}
+
+static int version(void)
+{
+    struct text t = TEXT_TO(STDOUT_FILENO);
+    text_puts(&t, "weft " WEFT_VERSION "\n");
+    return cli_finish(&t, CLI_OK);
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 3)
+        return overview(STDOUT_FILENO, CLI_OK);
+    const struct cli_verb *verb = find_verb(argv[2]);
+    if (!verb)
+        return unknown_verb(argv[2]);
+    char flag[] = "--help", *for_verb[] = {argv[2], flag, NULL};
+    return verb->run(2, for_verb);
+}
+
+/* A caller may have closed the standard descriptors; a trace or store opened as number 1 would be written over. */
+static void occupy_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2)
+        return overview(STDERR_FILENO, CLI_USAGE);
+    const char *first = argv[1];
+    if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help"))
+        return help(argc, argv);
+    if (!strcmp(first, "--version") || !strcmp(first, "-V"))
+        return version();
+    const struct cli_verb *verb = find_verb(first);
+    return verb ? verb->run(argc - 1, argv + 1) : unknown_verb(first);
+}

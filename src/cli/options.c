@@ -1,0 +1,283 @@
+/* Options by table: parsing and the help text. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "cli/settings.h"
+
+static const struct cli_option common_options[] = {
+    {"help", 'h', CLI_FLAG, NULL, "show this text", &cli_settings.help},
+    {"no-color", 0, CLI_FLAG, NULL, "no colours (as NO_COLOR=1 in the environment)", &cli_settings.no_color},
+    {"quiet", 'q', CLI_FLAG, NULL, "no notes on stderr, only errors", &cli_settings.quiet},
+    {0},
+};
+
+/* ---- nearest name ---- */
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours between two words; long words count as far apart. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { LONGEST = 32 };
+    size_t n = strlen(a), m = strlen(b), d[LONGEST + 1][LONGEST + 1];
+    if (n > LONGEST || m > LONGEST)
+        return LONGEST;
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = 0; j <= m; j++) {
+            if (!i || !j) {
+                d[i][j] = i + j;
+                continue;
+            }
+            d[i][j] = smallest(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < d[i][j])
+                d[i][j] = d[i - 2][j - 2] + 1;
+        }
+    return d[n][m];
+}
+
+const char *cli_closest(const char *typed, const char *const *names)
+{
+    const char *best = NULL;
+    size_t length = strlen(typed), best_distance = length < 3 ? 2 : length / 3 + 2; /* from there on it is another word */
+    for (; *names; names++) {
+        size_t d = distance(typed, *names);
+        if (length >= 2 && strncmp(typed, *names, length) == 0)
+            d = 1;
+        if (d < best_distance) {
+            best = *names;
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+/* ---- help ---- */
+
+/* Cells of "  -b, --begin TIME". */
+static size_t label_cells(const struct cli_option *o)
+{
+    size_t n = 6 + 2 + strlen(o->name);
+    return o->value ? n + 1 + text_cells(o->value, strlen(o->value)) : n;
+}
+
+static size_t widest_label(const struct cli_option *o, size_t widest)
+{
+    for (; o->name; o++)
+        if (label_cells(o) > widest)
+            widest = label_cells(o);
+    return widest;
+}
+
+static void spaces(struct text *t, size_t n)
+{
+    while (n--)
+        text_putc(t, ' ');
+}
+
+/* Words broken into lines from column `indent` on; the first line begins where the text stands. */
+static void write_wrapped(struct text *t, const char *s, size_t indent, size_t width)
+{
+    size_t room = width > indent + 20 ? width - indent : 20, used = 0;
+    while (*s) {
+        size_t n = strcspn(s, " "), cells = text_cells(s, n);
+        if (used && used + 1 + cells > room) {
+            text_putc(t, '\n');
+            spaces(t, indent);
+            used = 0;
+        } else if (used) {
+            text_putc(t, ' ');
+            used++;
+        }
+        text_put(t, s, n);
+        used += cells;
+        s += n + strspn(s + n, " ");
+    }
+    text_putc(t, '\n');
+}
+
+static void write_options(struct text *t, const struct cli_option *o, size_t column, size_t width)
+{
+    for (; o->name; o++) {
+        if (o->letter)
+            text_printf(t, "  -%c, --%s", o->letter, o->name);
+        else
+            text_printf(t, "      --%s", o->name);
+        if (o->value)
+            text_printf(t, " %s", o->value);
+        spaces(t, column - label_cells(o));
+        write_wrapped(t, o->help, column, width);
+    }
+}
+
+void cli_help(const struct cli_verb *verb, const struct cli_option *options, int width, struct text *t)
+{
+    size_t columns = width > 0 ? (size_t)width : 100;
+    size_t column = widest_label(common_options, widest_label(options, 0)) + 2;
+    text_printf(t, "Usage: weft %s [options] %s\n\n", verb->name, verb->arguments);
+    spaces(t, 2);
+    write_wrapped(t, verb->summary, 2, columns);
+    if (options->name) {
+        text_puts(t, "\nOptions:\n");
+        write_options(t, options, column, columns);
+    }
+    text_puts(t, "\nFor every verb:\n");
+    write_options(t, common_options, column, columns);
+    if (verb->example)
+        text_printf(t, "\nExample:\n  %s\n", verb->example);
+}
+
+/* ---- parsing ---- */
+
+struct parse {
+    const struct cli_verb *verb;
+    const struct cli_option *options;
+    int argc;
+    char **argv;
+    int at; /* the argument being read */
+    struct err e;
+};
+
+static const struct cli_option *find_in(const struct cli_option *o, const char *name, size_t n, char letter)
+{
+    for (; o->name; o++)
+        if (name ? strlen(o->name) == n && memcmp(o->name, name, n) == 0 : o->letter == letter)
+            return o;
+    return NULL;
+}
+
+/* The verb's own options come first: a verb may give -q another meaning. */
+static const struct cli_option *find(const struct parse *p, const char *name, size_t n, char letter)
+{
+    const struct cli_option *o = find_in(p->options, name, n, letter);
+    return o ? o : find_in(common_options, name, n, letter);
+}
+
+static int unknown_option(struct parse *p, const char *name, size_t n)
+{
+    const char *names[128];
+    size_t count = 0;
+    for (const struct cli_option *o = p->options; o->name && count < 120; o++)
+        names[count++] = o->name;
+    for (const struct cli_option *o = common_options; o->name; o++)
+        names[count++] = o->name;
+    names[count] = NULL;
+    char typed[64];
+    size_t keep = n < sizeof typed - 1 ? n : sizeof typed - 1;
+    memcpy(typed, name, keep);
+    typed[keep] = '\0';
+    const char *near = cli_closest(typed, names);
+    if (near)
+        return err_set(&p->e, ERR_ARG, "%s: no option --%.*s; did you mean --%s?", p->verb->name, (int)n, name, near);
+    return err_set(&p->e, ERR_ARG, "%s: no option --%.*s; try: weft %s --help", p->verb->name, (int)n, name, p->verb->name);
+}
+
+static int bad_value(struct parse *p, const struct cli_option *o, const char *value, const char *expected)
+{
+    return err_set(&p->e, ERR_ARG, "%s: --%s \"%s\": %s is expected", p->verb->name, o->name, value, expected);
+}
+
+static int store_value(struct parse *p, const struct cli_option *o, const char *value)
+{
+    char *end;
+    errno = 0;
+    switch (o->type) {
+    case CLI_FLAG:
+        *(bool *)o->into = true;
+        break;
+    case CLI_STRING:
+        *(const char **)o->into = value;
+        break;
+    case CLI_LIST: {
+        struct cli_list *list = o->into;
+        vec_push(list, value);
+        break;
+    }
+    case CLI_INT: {
+        long long v = strtoll(value, &end, 0);
+        if (end == value || *end || errno)
+            return bad_value(p, o, value, "a whole number");
+        *(int64_t *)o->into = v;
+        break;
+    }
+    case CLI_FLOAT: {
+        double v = strtod(value, &end);
+        if (end == value || *end || errno || v != v)
+            return bad_value(p, o, value, "a number");
+        *(double *)o->into = v;
+        break;
+    }
+    }
+    return ERR_OK;
+}
+
+/* `value` stands in the same argument, or is NULL: then it is the next one. */
+static int take_option(struct parse *p, const struct cli_option *o, const char *value)
+{
+    if (o->type == CLI_FLAG) {
+        if (value)
+            return err_set(&p->e, ERR_ARG, "%s: --%s takes no value", p->verb->name, o->name);
+    } else if (!value) {
+        if (p->at + 1 >= p->argc)
+            return err_set(&p->e, ERR_ARG, "%s: --%s needs a value: --%s %s", p->verb->name, o->name, o->name, o->value ? o->value : "VALUE");
+        value = p->argv[++p->at];
+    }
+    return store_value(p, o, value);
+}
+
+static int take_long(struct parse *p, const char *name)
+{
+    const char *equals = strchr(name, '=');
+    size_t n = equals ? (size_t)(equals - name) : strlen(name);
+    const struct cli_option *o = find(p, name, n, 0);
+    return o ? take_option(p, o, equals ? equals + 1 : NULL) : unknown_option(p, name, n);
+}
+
+/* "-ab": flags together; "-n5": the rest is the value of the first option that has one. */
+static int take_letters(struct parse *p, const char *s)
+{
+    for (; *s; s++) {
+        const struct cli_option *o = find(p, NULL, 0, *s);
+        if (!o)
+            return err_set(&p->e, ERR_ARG, "%s: no option -%c; try: weft %s --help", p->verb->name, *s, p->verb->name);
+        if (o->type != CLI_FLAG)
+            return take_option(p, o, s[1] ? s + 1 : NULL);
+        int code = take_option(p, o, NULL);
+        if (code)
+            return code;
+    }
+    return ERR_OK;
+}
+
+int cli_parse(const struct cli_verb *verb, const struct cli_option *options, int argc, char **argv, int *n)
+{
+    struct parse p = {.verb = verb, .options = options, .argc = argc, .argv = argv};
+    bool ended = false;
+    *n = 0;
+    for (p.at = 1; p.at < argc; p.at++) {
+        char *s = argv[p.at];
+        int code = ERR_OK;
+        if (ended || s[0] != '-' || !s[1])
+            argv[1 + (*n)++] = s;
+        else if (s[1] != '-')
+            code = take_letters(&p, s + 1);
+        else if (!s[2])
+            ended = true;
+        else
+            code = take_long(&p, s + 2);
+        if (code)
+            return cli_fail(&p.e);
+    }
+    if (1 + *n < argc)
+        argv[1 + *n] = NULL;
+    if (!cli_settings.help)
+        return -1;
+    struct text out = TEXT_TO(STDOUT_FILENO);
+    cli_help(verb, options, cli_width(), &out);
+    return cli_finish(&out, CLI_OK);
+}

@@ -1,0 +1,288 @@
+/* Tables: collected cell by cell, written for people, spreadsheets or programs. */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/json.h"
+
+enum { GAP = 2, NARROWEST = 8 };
+
+struct cli_table {
+    const struct cli_column *columns; /* borrowed */
+    size_t n_columns;
+    struct text cells;                /* all cells, each terminated */
+    struct { size_t *v, n, cap; } starts;
+};
+
+int cli_format_parse(const char *s, int *format, struct err *e)
+{
+    static const char *const names[] = {[CLI_TABLE] = "table", [CLI_JSON] = "json", [CLI_CSV] = "csv"};
+    *format = CLI_TABLE;
+    for (int i = 0; s; i++) {
+        if (i > CLI_CSV)
+            return err_set(e, ERR_ARG, "--format %s: table, json or csv is expected", s);
+        if (strcmp(s, names[i]) == 0) {
+            *format = i;
+            break;
+        }
+    }
+    return ERR_OK;
+}
+
+struct cli_table *cli_table_new(const struct cli_column *columns, size_t n)
+{
+    struct cli_table *t = mem_zalloc(sizeof *t);
+    t->columns = columns;
+    t->n_columns = n;
+    return t;
+}
+
+void cli_table_cell(struct cli_table *t, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    vec_push(&t->starts, t->cells.n);
+    if (n > 0)
+        vsnprintf(text_room(&t->cells, (size_t)n + 1), (size_t)n + 1, fmt, again);
+    else
+        *text_room(&t->cells, 1) = '\0';
+    t->cells.n += (n > 0 ? (size_t)n : 0) + 1;
+    va_end(again);
+}
+
+void cli_table_free(struct cli_table *t)
+{
+    if (!t)
+        return;
+    vec_free(&t->starts);
+    text_fini(&t->cells);
+    free(t);
+}
+
+static size_t rows_of(const struct cli_table *t)
+{
+    return t->n_columns ? (t->starts.n + t->n_columns - 1) / t->n_columns : 0;
+}
+
+/* "" for cells that were not given in the last row. */
+static const char *cell_at(const struct cli_table *t, size_t row, size_t column)
+{
+    size_t i = row * t->n_columns + column;
+    return i < t->starts.n ? t->cells.v + t->starts.v[i] : "";
+}
+
+/* A number as JSON writes it: the cell is copied as it stands. */
+static bool is_number(const char *s)
+{
+    s += *s == '-';
+    size_t whole = strspn(s, "0123456789");
+    if (!whole || (whole > 1 && *s == '0'))
+        return false;
+    s += whole;
+    if (*s == '.') {
+        size_t n = strspn(++s, "0123456789");
+        if (!n)
+            return false;
+        s += n;
+    }
+    if (*s == 'e' || *s == 'E') {
+        s++;
+        s += *s == '-' || *s == '+';
+        size_t n = strspn(s, "0123456789");
+        if (!n)
+            return false;
+        s += n;
+    }
+    return !*s;
+}
+
+static void write_json(const struct cli_table *t, struct text *out)
+{
+    size_t rows = rows_of(t);
+    text_putc(out, '[');
+    for (size_t r = 0; r < rows; r++) {
+        struct json j = JSON_TO(out);
+        text_puts(out, r ? ",\n" : "\n");
+        json_begin_object(&j);
+        for (size_t c = 0; c < t->n_columns; c++) {
+            const char *cell = cell_at(t, r, c);
+            json_key(&j, t->columns[c].name);
+            if (t->columns[c].number ? !is_number(cell) : !*cell) {
+                json_write_null(&j);
+            } else if (t->columns[c].number) {
+                json_raw(&j, cell, strlen(cell));
+            } else {
+                json_write_string(&j, cell);
+            }
+        }
+        json_end_object(&j);
+    }
+    text_puts(out, rows ? "\n]\n" : "]\n");
+}
+
+/* RFC 4180, with plain line ends. */
+static void write_csv_cell(struct text *out, const char *s)
+{
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        text_puts(out, s);
+        return;
+    }
+    text_putc(out, '"');
+    for (; *s; s++) {
+        if (*s == '"')
+            text_putc(out, '"');
+        text_putc(out, *s);
+    }
+    text_putc(out, '"');
+}
+
+static void write_csv(const struct cli_table *t, struct text *out)
+{
+    size_t rows = rows_of(t);
+    for (size_t r = 0; r <= rows; r++) {
+        for (size_t c = 0; c < t->n_columns; c++) {
+            if (c)
+                text_putc(out, ',');
+            write_csv_cell(out, r ? cell_at(t, r - 1, c) : t->columns[c].name);
+        }
+        text_putc(out, '\n');
+    }
+}
+
+/* Cells from traces may hold anything; what would move a terminal's cursor becomes '?'. Returns the bytes of the character at s. */
+static size_t character(const char *s, bool *control)
+{
+    size_t n = 1;
+    unsigned char c = (unsigned char)*s;
+    while (((unsigned char)s[n] & 0xc0) == 0x80)
+        n++;
+    *control = c < 0x20 || c == 0x7f || (c == 0xc2 && n > 1 && (unsigned char)s[1] < 0xa0);
+    return n;
+}
+
+/* At most `width` cells of s; cut ones end with "…". Returns the cells written. */
+static size_t write_cut(struct text *out, const char *s, size_t width)
+{
+    size_t cells = text_cells(s, strlen(s)), keep = cells <= width ? cells : width - 1;
+    while (((unsigned char)*s & 0xc0) == 0x80) /* the tail of a character that something else has cut */
+        s++;
+    for (size_t i = 0; i < keep; i++) {
+        bool control;
+        size_t n = character(s, &control);
+        if (control)
+            text_putc(out, '?');
+        else
+            text_put(out, s, n);
+        s += n;
+    }
+    if (keep < cells)
+        text_puts(out, "…");
+    return keep < cells ? width : cells;
+}
+
+static void fill(struct text *out, size_t n)
+{
+    while (n--)
+        text_putc(out, ' ');
+}
+
+static void write_row(const struct cli_table *t, const size_t *widths, size_t row, bool heading, struct text *out)
+{
+    size_t owed = 0; /* spaces before the next cell that shows something, so that lines do not end with spaces */
+    for (size_t c = 0; c < t->n_columns && widths[c]; c++) {
+        const char *s = heading ? t->columns[c].name : cell_at(t, row, c);
+        size_t cells = text_cells(s, strlen(s));
+        size_t lead = cells < widths[c] ? widths[c] - cells : 0;
+        if (t->columns[c].right)
+            owed += lead;
+        if (*s) {
+            fill(out, owed);
+            owed = 0;
+            write_cut(out, s, widths[c]);
+        }
+        if (!t->columns[c].right)
+            owed += lead;
+        owed += GAP;
+    }
+}
+
+static size_t total_of(const size_t *widths, size_t n)
+{
+    size_t total = 0;
+    for (size_t c = 0; c < n; c++)
+        total += widths[c] + (c ? GAP : 0);
+    return total;
+}
+
+/* Takes cells from the widest column of text until the row fits; then drops columns from the right. Numbers are not cut: half a number misleads. */
+static void fit(const struct cli_table *t, size_t *widths, size_t width)
+{
+    size_t n = t->n_columns, total;
+    while ((total = total_of(widths, n)) > width) {
+        size_t widest = n, second = NARROWEST;
+        for (size_t c = 0; c < n; c++) {
+            if (t->columns[c].number || t->columns[c].right || widths[c] <= NARROWEST)
+                continue;
+            if (widest == n || widths[c] > widths[widest]) {
+                second = widest == n ? second : widths[widest];
+                widest = c;
+            } else if (widths[c] > second) {
+                second = widths[c];
+            }
+        }
+        if (widest == n)
+            break;
+        size_t over = total - width, step = widths[widest] > second ? widths[widest] - second : 1;
+        widths[widest] -= over < step ? over : step;
+    }
+    for (size_t c = n; c-- > 1 && total > width;) {
+        widths[c] = 0;
+        total = total_of(widths, c);
+    }
+    if (total > width)
+        widths[0] = width ? width : 1;
+}
+
+void cli_table_write_width(struct cli_table *t, int width, struct text *out)
+{
+    if (!t->n_columns)
+        return;
+    size_t rows = rows_of(t), *widths = mem_zalloc(t->n_columns * sizeof *widths);
+    for (size_t c = 0; c < t->n_columns; c++) {
+        widths[c] = text_cells(t->columns[c].name, strlen(t->columns[c].name));
+        for (size_t r = 0; r < rows; r++) {
+            const char *s = cell_at(t, r, c);
+            size_t cells = text_cells(s, strlen(s));
+            if (cells > widths[c])
+                widths[c] = cells;
+        }
+        if (!widths[c])
+            widths[c] = 1;
+    }
+    if (width > 0)
+        fit(t, widths, (size_t)width);
+    cli_bold(out);
+    write_row(t, widths, 0, true, out);
+    cli_plain(out);
+    text_putc(out, '\n');
+    for (size_t r = 0; r < rows; r++) {
+        write_row(t, widths, r, false, out);
+        text_putc(out, '\n');
+    }
+    free(widths);
+}
+
+void cli_table_write(struct cli_table *t, int format, struct text *out)
+{
+    if (format == CLI_JSON)
+        write_json(t, out);
+    else if (format == CLI_CSV)
+        write_csv(t, out);
+    else
+        cli_table_write_width(t, isatty(STDOUT_FILENO) ? cli_width() : 0, out);
+}

@@ -1,0 +1,51 @@
+#include "cli/traces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/progress.h"
+#include "cli/cli.h"
+
+enum { MAX_NOTES = 20 };
+
+void cli_note_problems(const struct experiment *x)
+{
+    const struct ctf_problem *p;
+    size_t n = experiment_problems(x, &p);
+    for (size_t i = 0; i < n && i < MAX_NOTES; i++)
+        if (p[i].count > 1)
+            cli_note("%s (%llu times)", p[i].text, (unsigned long long)p[i].count);
+        else
+            cli_note("%s", p[i].text);
+    if (n > MAX_NOTES)
+        cli_note("%zu more notes like these", n - MAX_NOTES);
+}
+
+int cli_open_traces(char **args, size_t n, struct index_options *o, struct experiment **x, struct err *e)
+{
+    if (!n)
+        return err_set(e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
+    o->progress = progress_new(o->stores ? "indexing" : "reading");
+    int rc = experiment_open((const char *const *)args, n, o, x, e);
+    progress_free(o->progress);
+    o->progress = NULL;
+    if (!rc)
+        cli_note_problems(*x);
+    return rc;
+}
+
+int cli_drift_prior(const char *s, struct clock_options *o, struct err *e)
+{
+    if (!s)
+        return 0;
+    if (!strcmp(s, "none")) {
+        o->drift_prior_ppm = -1;
+        return 0;
+    }
+    char *end;
+    double v = strtod(s, &end);
+    if (end == s || *end || !(v >= 0) || v > 1e6)
+        return err_set(e, ERR_ARG, "--drift-prior %s: give parts per million, such as 200, or none", s);
+    o->drift_prior_ppm = v;
+    return 0;
+}

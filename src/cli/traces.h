@@ -1,0 +1,17 @@
+/* What all verbs on traces share: opening with progress and notes, choosing times and threads. */
+#ifndef WEFT_CLI_TRACES_H
+#define WEFT_CLI_TRACES_H
+
+#include "clock/clock.h"
+#include "flow/flow.h"
+#include "graph/graph.h"
+#include "index/index.h"
+
+/* experiment_open with a progress bar; problems of the input are told as notes. n = 0 is wrong use. */
+int cli_open_traces(char **args, size_t n, struct index_options *, struct experiment **, struct err *);
+/* --drift-prior: a number of ppm, or "none"; NULL leaves the default. */
+int cli_drift_prior(const char *s, struct clock_options *, struct err *);
+/* Tells the problems met so far as notes, at most a few lines. */
+void cli_note_problems(const struct experiment *);
+
+#endif

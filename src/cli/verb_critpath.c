@@ -1,0 +1,373 @@
+/* weft critpath: where the time of a thread went, across machines. */
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "cli/traces.h"
+#include "path/path.h"
+
+struct question {
+    const char *thread, *begin, *end, *reference, *method, *svg, *store, *drift_prior, *format_name;
+    bool segments, aggregate, no_early_return;
+    int format;
+};
+
+/* Everything that stands open while the question is answered. */
+struct work {
+    struct experiment *experiment;
+    const struct clock_net *clocks;
+    struct path_local_host *hosts;
+    size_t n;
+    struct path_local *local;
+    struct path *path;
+};
+
+static void close_all(struct work *w)
+{
+    path_free(w->path);
+    path_local_free(w->local);
+    free(w->hosts);
+    experiment_close(w->experiment);
+}
+
+/* ---- choosing the thread --------------------------------------------------------------------------------------------------- */
+
+struct candidate { struct path_row row; int64_t begin, end; struct graph_row info; };
+struct candidates { struct candidate *v; size_t n, cap; };
+
+static bool is_number(const char *s)
+{
+    if (!*s)
+        return false;
+    for (; *s; s++)
+        if (!isdigit((unsigned char)*s))
+            return false;
+    return true;
+}
+
+static bool is_meant(const struct graph_row *r, const char *thread)
+{
+    if (is_number(thread))
+        return strtol(thread, NULL, 10) == r->tid;
+    return r->idle_cpu < 0 && (!strcmp(thread, r->name) || !strcmp(thread, r->first_name));
+}
+
+/* Lives of `thread` on one host (host < 0: on all) that overlap the interval. */
+static void find_lives(const struct work *w, int64_t host, const char *thread, const struct path_options *o, struct candidates *found)
+{
+    const struct path_source *source = path_local_source(w->local);
+    for (size_t h = 0; h < w->n; h++)
+        for (size_t r = 0; (host < 0 || (size_t)host == h) && w->hosts[h].graph && r < graph_rows(w->hosts[h].graph); r++) {
+            struct candidate c = {.row = {(int32_t)h, (int32_t)r}};
+            graph_row(w->hosts[h].graph, (int32_t)r, &c.info);
+            if (!is_meant(&c.info, thread) || !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin > o->end || c.end < o->begin)
+                continue;
+            vec_push(found, c);
+        }
+}
+
+/* HOST:TID, HOST:COMM, TID or COMM; a name may itself hold a colon ("kworker/0:2"). */
+static void find_candidates(const struct work *w, const char *thread, const struct path_options *o, struct candidates *found)
+{
+    for (size_t h = 0; h < w->n; h++) {
+        size_t n = strlen(w->hosts[h].name);
+        if (!strncmp(thread, w->hosts[h].name, n) && thread[n] == ':')
+            find_lives(w, (int64_t)h, thread + n + 1, o, found);
+    }
+    if (!found->n)
+        find_lives(w, -1, thread, o, found);
+}
+
+static int refuse_several(const struct work *w, const char *thread, const struct candidates *found)
+{
+    enum { SHOWN = 40 };
+    struct text t = {.fd = 2};
+    bool one_tid = true;
+    for (size_t i = 1; i < found->n; i++)
+        one_tid = one_tid && found->v[i].row.host == found->v[0].row.host && found->v[i].info.tid == found->v[0].info.tid;
+    text_printf(&t, "weft: --thread %s means %zu threads; %s\n", thread, found->n,
+                one_tid ? "the number was used again: say with --begin and --end which life is meant" : "name one as HOST:TID:");
+    for (size_t i = 0; i < found->n && i < SHOWN; i++) {
+        const struct candidate *c = &found->v[i];
+        text_printf(&t, "  %s:%d  ", w->hosts[c->row.host].name, c->info.tid);
+        for (const char *s = c->info.name; *s; s++)
+            text_putc(&t, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+        text_puts(&t, "  ");
+        text_i64(&t, c->begin);
+        text_puts(&t, " … ");
+        text_i64(&t, c->end);
+        text_putc(&t, '\n');
+    }
+    if (found->n > SHOWN)
+        text_printf(&t, "  … and %zu more\n", found->n - SHOWN);
+    return cli_finish(&t, CLI_USAGE);
+}
+
+/* -1 to go on, else the exit code. */
+static int choose_thread(const struct work *w, const struct question *q, const struct path_options *o, struct path_row *row)
+{
+    struct candidates found = {0};
+    struct err e = {0};
+    int code = -1;
+    find_candidates(w, q->thread, o, &found);
+    if (found.n == 0) {
+        err_set(&e, ERR_NOTFOUND, "--thread %s: no such thread%s; `weft threads` lists them", q->thread, q->begin || q->end ? " in that interval" : "");
+        code = cli_fail(&e);
+    } else if (found.n > 1) {
+        code = refuse_several(w, q->thread, &found);
+    } else {
+        *row = found.v[0].row;
+    }
+    vec_free(&found);
+    return code;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+
+static int check_question(const struct question *q, int n, struct err *e)
+{
+    if (q->method && strcmp(q->method, "local") != 0) {
+        if (strcmp(q->method, "broadcast") != 0 && strcmp(q->method, "index") != 0)
+            return err_set(e, ERR_ARG, "--method %s: give local, broadcast or index", q->method);
+        return err_set(e, ERR_ARG, "--method %s asks the nodes of a cluster; with traces on this machine use --method local", q->method);
+    }
+    if (!n)
+        return err_set(e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
+    if (!q->thread)
+        return err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
+    return 0;
+}
+
+static int open_hosts(struct work *w, const struct question *q, struct err *e)
+{
+    struct clock_options options = clock_defaults();
+    const struct index_host *hosts;
+    int rc = cli_drift_prior(q->drift_prior, &options, e);
+    if (rc)
+        return rc;
+    options.reference = q->reference;
+    w->n = experiment_hosts(w->experiment, &hosts);
+    if ((rc = experiment_sync(w->experiment, &options, &w->clocks, e)) != 0)
+        return rc;
+    w->hosts = mem_zalloc((w->n + 1) * sizeof *w->hosts);
+    for (size_t i = 0; i < w->n; i++)
+        w->hosts[i] = (struct path_local_host){hosts[i].name, hosts[i].graph, hosts[i].flows, clock_net_map(w->clocks, i)};
+    w->local = path_local_new(w->hosts, w->n);
+    return 0;
+}
+
+static int parse_interval(const struct work *w, const struct question *q, struct path_options *o, struct err *e)
+{
+    const struct index_host *hosts;
+    int64_t start = INT64_MAX;
+    experiment_hosts(w->experiment, &hosts);
+    for (size_t i = 0; i < w->n; i++) {
+        int64_t t = clock_to_reference(w->hosts[i].map, hosts[i].begin);
+        start = t < start ? t : start;
+    }
+    *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
+    int rc = q->begin ? time_parse(q->begin, start, &o->begin, e) : 0;
+    if (!rc && q->end)
+        rc = time_parse(q->end, start, &o->end, e);
+    if (!rc && o->begin > o->end)
+        rc = err_set(e, ERR_ARG, "--begin lies after --end");
+    return rc;
+}
+
+/* ---- answering ------------------------------------------------------------------------------------------------------------- */
+
+/* Worst error of a clock on the path, in ns. */
+static int64_t clock_error(const struct work *w)
+{
+    int64_t worst = 0;
+    for (size_t i = 0; i < w->path->n_segments; i++) {
+        const struct path_segment *s = &w->path->segments[i];
+        const struct clock_map *map = w->hosts[s->row.host].map;
+        if (!map->n || map->predecessor < 0)
+            continue;
+        int64_t error = clock_error_at(map, clock_from_reference(map, s->begin));
+        worst = error > worst ? error : worst;
+    }
+    return worst;
+}
+
+/* A thread that never slept for the network but got messages has polled for them, or was told without asking. */
+static void note_polling(const struct work *w)
+{
+    const struct path *p = w->path;
+    int64_t totals[GRAPH_STATE_COUNT];
+    size_t seen, messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
+    const struct path_local_host *h = &w->hosts[p->start.host];
+    graph_row_totals(h->graph, p->start.row, clock_from_reference(h->map, p->begin), clock_from_reference(h->map, p->end), totals);
+    if (messages <= seen || totals[GRAPH_NETWORK])
+        return;
+    cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in scheduling events; "
+             "let the program block, or record its own spans (docs/record.md)",
+             messages, seen ? ", only some could be told as polling" : "");
+}
+
+static void note_clocks(const struct work *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->n > 1 && w->hosts[i].graph && (!w->hosts[i].map->n || w->hosts[i].map->island != w->hosts[w->path->start.host].map->island))
+            cli_note("%s: no messages relate its clock to that of %s; the path does not go there", w->hosts[i].name, w->hosts[w->path->start.host].name);
+}
+
+struct sum { const char *host, *comm; int state; int64_t duration; uint64_t segments; };
+
+static int by_duration(const void *pa, const void *pb)
+{
+    const struct sum *a = pa, *b = pb;
+    if (a->duration != b->duration)
+        return a->duration < b->duration ? 1 : -1;
+    int c = strcmp(a->host, b->host);
+    c = c ? c : strcmp(a->comm, b->comm);
+    return c ? c : a->state - b->state;
+}
+
+static void add_to_sums(struct sum *sums, size_t *n, const struct sum *s)
+{
+    size_t i = 0;
+    while (i < *n && (strcmp(sums[i].host, s->host) != 0 || strcmp(sums[i].comm, s->comm) != 0 || sums[i].state != s->state))
+        i++;
+    if (i == *n)
+        sums[(*n)++] = *s;
+    else
+        sums[i].duration += s->duration;
+}
+
+/* Totals by machine, name and state: threads of one name count together. */
+static void write_aggregate(const struct work *w, int format, struct text *out)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false}, {"duration", true, true}, {"percent", true, true}};
+    const struct path_source *source = path_local_source(w->local);
+    const struct path *p = w->path;
+    struct sum *sums = mem_alloc((p->n_totals + 1) * sizeof *sums);
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_totals; i++) {
+        int32_t tid;
+        struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host), .state = p->totals[i].state, .duration = p->totals[i].duration};
+        source->row_name(source->arg, p->totals[i].row, &tid, &s.comm);
+        add_to_sums(sums, &n, &s);
+    }
+    if (n)
+        qsort(sums, n, sizeof *sums, by_duration);
+    struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < n; i++) {
+        cli_table_cell(t, "%s", sums[i].host);
+        cli_table_cell(t, "%s", sums[i].comm);
+        cli_table_cell(t, "%s", graph_state_name(sums[i].state));
+        struct text duration = {.fd = -1};
+        if (format == CLI_TABLE)
+            text_duration(&duration, sums[i].duration);
+        else
+            text_i64(&duration, sums[i].duration);
+        cli_table_cell(t, "%s", text_cstr(&duration));
+        cli_table_cell(t, "%.1f", 100.0 * (double)sums[i].duration / (double)(p->end - p->begin));
+        text_fini(&duration);
+    }
+    cli_table_write(t, format, out);
+    cli_table_free(t);
+    free(sums);
+}
+
+static bool speaks_utf8(void)
+{
+    const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *s = getenv(names[i]);
+        if (s && *s)
+            return strcasestr(s, "utf-8") || strcasestr(s, "utf8");
+    }
+    return !cli_color(); /* a terminal without a locale; files are UTF-8 */
+}
+
+static void write_answer(const struct work *w, const struct question *q, struct text *out)
+{
+    const struct path_source *source = path_local_source(w->local);
+    if (q->aggregate) {
+        write_aggregate(w, q->format, out);
+    } else if (q->format == CLI_JSON) {
+        struct json j = JSON_TO(out);
+        path_write_json(w->path, source, "local", &j);
+        text_putc(out, '\n');
+    } else if (q->format == CLI_CSV) {
+        path_write_csv(w->path, source, out);
+    } else {
+        struct path_style style = {.color = cli_color(), .ascii = !speaks_utf8(), .width = cli_width(), .segments = q->segments, .clock_error_ns = clock_error(w)};
+        path_write_terminal(w->path, source, &style, out);
+        if (!q->svg || !q->segments)
+            text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture", q->svg || q->segments ? "" : " · ",
+                        q->segments ? "" : "--segments for the list");
+    }
+}
+
+static int write_svg(const struct work *w, const char *file, struct err *e)
+{
+    struct text t = {.fd = -1};
+    path_write_svg(w->path, path_local_source(w->local), &t);
+    int rc = file_write(file, t.v, t.n, e);
+    text_fini(&t);
+    return rc;
+}
+
+static int answer(struct work *w, const struct question *q)
+{
+    struct err e = {0};
+    struct path_options options;
+    struct path_row row;
+    if (open_hosts(w, q, &e) || parse_interval(w, q, &options, &e))
+        return cli_fail(&e);
+    int code = choose_thread(w, q, &options, &row);
+    if (code >= 0)
+        return code;
+    if (path_walk(path_local_source(w->local), row, &options, &w->path, &e) || (q->svg && write_svg(w, q->svg, &e)))
+        return cli_fail(&e);
+    note_clocks(w);
+    note_polling(w);
+    struct text out = TEXT_TO(1);
+    write_answer(w, q, &out);
+    return cli_finish(&out, CLI_OK);
+}
+
+static int run(int argc, char **argv)
+{
+    struct question q = {0};
+    const struct cli_option options[] = {
+        {"thread", 't', CLI_STRING, "[HOST:]TID|COMM", "whose path", &q.thread},
+        {"begin", 'b', CLI_STRING, "TIME", "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)", &q.begin},
+        {"end", 'e', CLI_STRING, "TIME", "to here (default: the thread's last instant)", &q.end},
+        {"reference", 0, CLI_STRING, "HOST", "tell times on this host's clock (default: the one with the least total error)", &q.reference},
+        {"method", 0, CLI_STRING, "METHOD", "local (traces given here), broadcast or index (a cluster)", &q.method},
+        {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
+        {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
+        {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
+        {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
+        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 200, or none)", &q.drift_prior},
+        {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools", &q.no_early_return},
+        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &q.format_name},
+        {0},
+    };
+    int n;
+    struct err e = {0};
+    int code = cli_parse(&verb_critpath, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    if (cli_format_parse(q.format_name, &q.format, &e) || check_question(&q, n, &e))
+        return cli_fail(&e);
+    struct work w = {0};
+    struct index_options o = {.store = q.store, .stores = true};
+    if (cli_open_traces(argv + 1, (size_t)n, &o, &w.experiment, &e))
+        return cli_fail(&e);
+    code = answer(&w, &q);
+    close_all(&w);
+    return code;
+}
+
+const struct cli_verb verb_critpath = {"critpath", "TRACE…", "critical path of a thread across machines: where its time went",
+    "weft critpath traces/three-tier --thread client:204 --begin +1s --end +1.1s --svg path.svg", run};

@@ -1,0 +1,292 @@
+/* weft events: the events of all traces in one order, as text, JSON lines or CSV. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/time.h"
+#include "cli/event_filter.h"
+#include "cli/traces.h"
+
+enum { BATCH = 1024, DRAIN_BYTES = 192 * 1024, MAX_LOSS_NOTES = 100 };
+
+struct request {
+    const char *format, *begin, *end, *where, *store;
+    struct cli_list names;
+    int64_t cpu, tid, limit;
+    bool sync;
+};
+
+/* What is open while the verb runs. */
+struct session {
+    struct experiment *x;
+    struct ctf_source *sources; size_t n;
+    const char **hosts;      /* by source */
+    enum ctf_print_format format;
+    struct ctf_window window;
+    struct event_filter *filter;
+    struct ctf_merge *merge;
+    struct ctf_print *print;
+    uint64_t shown, read, losses;
+};
+
+/* ---- opening ---- */
+
+static int parse_format(const char *s, enum ctf_print_format *out, struct err *e)
+{
+    static const char *const names[] = {[CTF_PRINT_TEXT] = "text", [CTF_PRINT_JSON] = "json", [CTF_PRINT_CSV] = "csv"};
+    *out = CTF_PRINT_TEXT;
+    for (int i = 0; s && i < 3; i++)
+        if (strcmp(s, names[i]) == 0) {
+            *out = (enum ctf_print_format)i;
+            return ERR_OK;
+        }
+    return s ? err_set(e, ERR_ARG, "--format %s: give text, json or csv", s) : ERR_OK;
+}
+
+/* The host that a trace belongs to: its own entry, else the one with the name that its environment tells. */
+static int64_t host_of(const struct experiment *x, const struct ctf_trace *trace)
+{
+    const struct index_host *hosts;
+    size_t n = experiment_hosts(x, &hosts);
+    for (size_t i = 0; i < n; i++)
+        if (hosts[i].trace == trace)
+            return (int64_t)i;
+    const char *name = ctf_trace_env_string(trace, "hostname");
+    for (size_t i = 0; name && i < n; i++)
+        if (strcmp(hosts[i].name, name) == 0)
+            return (int64_t)i;
+    return -1;
+}
+
+static void take_sources(struct session *s)
+{
+    const struct ctf_source *sources;
+    const struct index_host *hosts;
+    s->n = experiment_sources(s->x, &sources);
+    experiment_hosts(s->x, &hosts);
+    s->sources = mem_alloc(sizeof *s->sources * (s->n + 1));
+    s->hosts = mem_zalloc(sizeof *s->hosts * (s->n + 1));
+    for (size_t i = 0; i < s->n; i++) {
+        s->sources[i] = sources[i];
+        int64_t host = host_of(s->x, sources[i].trace);
+        s->hosts[i] = host >= 0 ? hosts[host].name : NULL;
+    }
+}
+
+/* Times on the reference host's clock from here on. */
+static int put_on_one_clock(struct session *s, struct err *e)
+{
+    const struct clock_net *net;
+    struct clock_options options = clock_defaults();
+    int r = experiment_sync(s->x, &options, &net, e);
+    for (size_t i = 0; r == ERR_OK && i < s->n; i++) {
+        int64_t host = host_of(s->x, s->sources[i].trace);
+        const struct clock_map *map = host >= 0 ? clock_net_map(net, (size_t)host) : NULL;
+        if (!map || map->category == CLOCK_REFERENCE)
+            continue;
+        if (!map->n) {
+            cli_note("%s: no messages with the other hosts; its own clock is shown", s->hosts[i]);
+            continue;
+        }
+        s->sources[i].map = clock_map_times;
+        s->sources[i].map_arg = (void *)map;
+    }
+    return r;
+}
+
+static int64_t first_time(const struct session *s)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < s->n; i++) {
+        int64_t begin, end;
+        if (!ctf_trace_span(s->sources[i].trace, &begin, &end))
+            continue;
+        if (s->sources[i].map)
+            s->sources[i].map(s->sources[i].map_arg, &begin, 1);
+        first = begin < first ? begin : first;
+    }
+    return first == INT64_MAX ? 0 : first;
+}
+
+static int parse_window(const struct request *q, struct session *s, struct err *e)
+{
+    int64_t first = first_time(s);
+    s->window = (struct ctf_window){INT64_MIN, INT64_MAX};
+    if (q->begin && time_parse(q->begin, first, &s->window.begin, e))
+        return err_wrap(e, "--begin");
+    if (q->end && time_parse(q->end, first, &s->window.end, e))
+        return err_wrap(e, "--end");
+    if (s->window.begin > s->window.end)
+        return err_set(e, ERR_ARG, "--begin lies after --end");
+    return ERR_OK;
+}
+
+static void note_unknown(bool is_pattern, const char *name)
+{
+    if (is_pattern)
+        cli_note("--names %s: no event of these traces has such a name", name);
+    else
+        cli_note("--where: no event of these traces has a field %s", name);
+}
+
+static int open_filter(const struct request *q, struct session *s, struct err *e)
+{
+    if (!q->names.n && q->cpu < 0 && q->tid < 0 && !q->where)
+        return ERR_OK;
+    struct event_filter_options o = {q->names.v, q->names.n, q->cpu, q->tid, q->where, s->hosts};
+    int r = event_filter_new(&o, s->sources, s->n, s->window, &s->filter, e);
+    if (r == ERR_OK)
+        event_filter_check(s->filter, note_unknown);
+    return r;
+}
+
+static int open_session(const struct request *q, char **args, size_t n, struct session *s, struct err *e)
+{
+    struct index_options o = {.store = q->store, .stores = q->sync};
+    int r = parse_format(q->format, &s->format, e);
+    if (r == ERR_OK)
+        r = cli_open_traces(args, n, &o, &s->x, e);
+    if (r != ERR_OK)
+        return r;
+    take_sources(s);
+    if (q->sync)
+        r = put_on_one_clock(s, e);
+    if (r == ERR_OK)
+        r = parse_window(q, s, e);
+    if (r == ERR_OK)
+        r = open_filter(q, s, e);
+    if (r == ERR_OK)
+        r = ctf_merge_new(s->sources, s->n, s->window, -1, &s->merge, e);
+    if (r != ERR_OK)
+        return r;
+    s->print = ctf_print_new(s->sources, s->n, s->format);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->hosts[i])
+            ctf_print_host(s->print, i, s->hosts[i]);
+    return ERR_OK;
+}
+
+static void close_session(struct session *s)
+{
+    ctf_print_free(s->print);
+    if (s->merge)
+        ctf_merge_free(s->merge);
+    event_filter_free(s->filter);
+    free(s->sources);
+    free(s->hosts);
+    if (s->x)
+        experiment_close(s->x);
+}
+
+/* ---- reading ---- */
+
+static void put_clock_time(struct text *t, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    text_printf(t, "[%s%llu.%09llu]", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000), (unsigned long long)(size % 1000000000));
+}
+
+static void note_loss(struct session *s, const struct ctf_event *ev)
+{
+    if (++s->losses > MAX_LOSS_NOTES)
+        return;
+    const struct ctf_loss *loss = (const void *)ev->data;
+    const char *host = s->hosts[ctf_merge_source(s->merge, ev->stream)];
+    struct text t = {.fd = -1};
+    if (host)
+        text_printf(&t, "%s: ", host);
+    if (ev->cpu >= 0)
+        text_printf(&t, "CPU %d: ", (int)ev->cpu);
+    text_printf(&t, "%llu %s%s lost", (unsigned long long)loss->count, ev->cls->item == CTF_LOST_EVENTS ? "event" : "packet", loss->count == 1 ? "" : "s");
+    if (loss->begin_known && loss->end_known) {
+        text_puts(&t, " between ");
+        put_clock_time(&t, loss->begin);
+        text_puts(&t, " and ");
+        put_clock_time(&t, loss->end);
+    } else if (loss->end_known) {
+        text_puts(&t, " before ");
+        put_clock_time(&t, loss->end);
+    }
+    cli_note("%s", text_cstr(&t));
+    text_fini(&t);
+}
+
+static int show_all(struct session *s, uint64_t limit, struct text *out, struct err *e)
+{
+    struct ctf_event batch[BATCH];
+    struct progress *progress = isatty(STDOUT_FILENO) ? NULL : progress_new("events");
+    int r = ERR_OK;
+    ctf_print_header(s->print, out);
+    for (size_t n; r == ERR_OK && s->shown < limit && (n = ctf_merge_next(s->merge, batch, BATCH)) > 0;) {
+        for (size_t i = 0; i < n && s->shown < limit; i++) {
+            if (s->filter && !event_filter_keep(s->filter, s->merge, &batch[i]))
+                continue;
+            ctf_print_event(s->print, s->merge, &batch[i], out);
+            if (batch[i].cls->item == CTF_EVENT)
+                s->shown++;
+            else
+                note_loss(s, &batch[i]);
+            if (out->n > DRAIN_BYTES && (r = text_drain(out, 0, e)) != ERR_OK)
+                break;
+        }
+        s->read += n;
+        progress_add(progress, n);
+    }
+    progress_free(progress);
+    return r;
+}
+
+/* What was wrong with the input. Reading on is success as long as there was anything to read. */
+static int note_problems(const struct session *s)
+{
+    const struct ctf_problem *p;
+    size_t n = ctf_merge_problems(s->merge, &p);
+    for (size_t i = 0; i < n; i++)
+        p[i].count > 1 ? cli_note("%s (%llu times)", p[i].text, (unsigned long long)p[i].count) : cli_note("%s", p[i].text);
+    if (s->losses > MAX_LOSS_NOTES)
+        cli_note("%llu more places with losses; --format json tells all", (unsigned long long)(s->losses - MAX_LOSS_NOTES));
+    return n && !s->read ? CLI_FAILED : CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    struct request q = {.cpu = -1, .tid = -1, .limit = -1};
+    const struct cli_option options[] = {
+        {"begin", 'b', CLI_STRING, "TIME", "events from here (ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)", &q.begin},
+        {"end", 'e', CLI_STRING, "TIME", "events up to here, inclusive", &q.end},
+        {"names", 0, CLI_LIST, "GLOB[,GLOB]", "events of these names; may be given several times", &q.names},
+        {"cpu", 0, CLI_INT, "N", "events of this CPU", &q.cpu},
+        {"tid", 't', CLI_INT, "TID", "events that happened in this thread", &q.tid},
+        {"where", 'w', CLI_STRING, "EXPR", "events for which this holds: next_tid == 204 && comm =~ \"^tier\"", &q.where},
+        {"limit", 'n', CLI_INT, "N", "at most N events", &q.limit},
+        {"sync", 0, CLI_FLAG, NULL, "times by the reference host's clock instead of each host's own", &q.sync},
+        {"store", 0, CLI_STRING, "DIR", "keep the stores that --sync needs below DIR", &q.store},
+        {"format", 0, CLI_STRING, "FORMAT", "text (default), json (one object per line) or csv", &q.format},
+        {0},
+    };
+    int n;
+    struct err e = {0};
+    int code = cli_parse(&verb_events, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    struct session s = {0};
+    struct text out = TEXT_TO(STDOUT_FILENO);
+    if (open_session(&q, argv + 1, (size_t)n, &s, &e) != ERR_OK) {
+        code = cli_fail(&e);
+    } else {
+        int r = show_all(&s, q.limit >= 0 ? (uint64_t)q.limit : UINT64_MAX, &out, &e);
+        code = note_problems(&s);
+        if (r != ERR_OK && r != ERR_IO) /* write errors are told, or not, by cli_finish */
+            code = cli_fail(&e);
+    }
+    close_session(&s);
+    free(q.names.v);
+    return cli_finish(&out, code);
+}
+
+const struct cli_verb verb_events = {"events", "TRACE…", "merged events in time order",
+    "weft events --names 'sched_*' --begin +1s --limit 20 traces/three-tier", run};

@@ -1,0 +1,563 @@
+/* weft info: what was recorded where, by what, and how much of it. */
+#include "cli/cli.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "base/progress.h"
+#include "base/time.h"
+#include "index/index.h"
+
+struct stream_facts { struct ctf_stream_info info; uint64_t events; };
+
+struct trace_facts {
+    const struct ctf_trace *trace;
+    const char *host, *domain, *kernel;
+    char *tracer;            /* "lttng-modules 2.13.9", or NULL */
+    const struct ctf_clock *clock; /* the first one, or NULL */
+    struct stream_facts *streams; size_t n_streams;
+    uint64_t packets, events, lost_events, lost_packets, bytes;
+    bool has_span;
+    int64_t begin, end;
+    VEC(struct ctf_problem) problems; /* of opening and of reading; texts are owned */
+};
+
+/* ---- gathering ---- */
+
+static void add_problems(struct trace_facts *f, const struct ctf_problem *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool known = false;
+        for (size_t k = 0; k < f->problems.n && !known; k++)
+            known = strcmp(f->problems.v[k].text, p[i].text) == 0;
+        if (!known) {
+            struct ctf_problem own = {mem_strdup(p[i].text), p[i].count};
+            vec_push(&f->problems, own);
+        }
+    }
+}
+
+static char *tracer_of(const struct ctf_trace *t)
+{
+    static const char *const parts[] = {"tracer_major", "tracer_minor", "tracer_patchlevel", "tracer_patch"};
+    const char *name = ctf_trace_env_string(t, "tracer_name");
+    if (!name)
+        return NULL;
+    struct text out = {.fd = -1};
+    text_puts(&out, name);
+    const struct ctf_env *env;
+    size_t n = ctf_trace_env(t, &env);
+    bool any = false;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(env[i].name, parts[k]) == 0) {
+                text_putc(&out, any ? '.' : ' ');
+                env[i].is_string ? text_puts(&out, env[i].string) : text_i64(&out, env[i].number);
+                any = true;
+            }
+    text_cstr(&out);
+    return out.v;
+}
+
+static const char *host_name(const struct experiment *x, const struct ctf_trace *t)
+{
+    const struct index_host *hosts;
+    size_t n = experiment_hosts(x, &hosts);
+    for (size_t i = 0; i < n; i++)
+        if (hosts[i].trace == t)
+            return hosts[i].name;
+    return ctf_trace_env_string(t, "hostname");
+}
+
+static void gather(const struct experiment *x, const struct ctf_trace *t, struct trace_facts *f)
+{
+    const struct ctf_clock *clocks;
+    const struct ctf_problem *problems;
+    f->trace = t;
+    f->host = host_name(x, t);
+    f->domain = ctf_trace_env_string(t, "domain");
+    f->kernel = ctf_trace_env_string(t, "kernel_release");
+    if (!f->kernel)
+        f->kernel = ctf_trace_env_string(t, "release");
+    f->tracer = tracer_of(t);
+    f->clock = ctf_trace_clocks(t, &clocks) ? clocks : NULL;
+    f->has_span = ctf_trace_span(t, &f->begin, &f->end);
+    f->n_streams = ctf_trace_streams(t);
+    f->streams = mem_zalloc(sizeof *f->streams * (f->n_streams + 1));
+    for (size_t i = 0; i < f->n_streams; i++) {
+        struct ctf_stream_info *s = &f->streams[i].info;
+        ctf_trace_stream(t, i, s);
+        f->packets += s->packets;
+        f->lost_events += s->lost_events;
+        f->lost_packets += s->lost_packets;
+        f->bytes += s->bytes;
+    }
+    size_t n = ctf_trace_problems(t, &problems);
+    add_problems(f, problems, n);
+}
+
+struct job { struct trace_facts *facts; size_t stream; };
+struct counting { struct job *jobs; struct progress *progress; pthread_mutex_t lock; };
+
+static void count_stream(void *arg, size_t i)
+{
+    struct counting *c = arg;
+    struct trace_facts *f = c->jobs[i].facts;
+    size_t stream = c->jobs[i].stream;
+    struct ctf_source source = {.trace = (struct ctf_trace *)f->trace};
+    struct ctf_merge *m;
+    struct err e = {0};
+    struct ctf_problem failed = {e.text, 1};
+    if (ctf_merge_new(&source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, (int)stream, &m, &e) != ERR_OK) {
+        pthread_mutex_lock(&c->lock);
+        add_problems(f, &failed, 1);
+        pthread_mutex_unlock(&c->lock);
+        return;
+    }
+    struct ctf_event batch[1024];
+    uint64_t events = 0;
+    for (size_t n; (n = ctf_merge_next(m, batch, 1024)) > 0;)
+        for (size_t k = 0; k < n; k++)
+            events += batch[k].cls->item == CTF_EVENT;
+    const struct ctf_problem *problems;
+    size_t n = ctf_merge_problems(m, &problems);
+    pthread_mutex_lock(&c->lock);
+    f->streams[stream].events = events;
+    f->events += events;
+    add_problems(f, problems, n);
+    pthread_mutex_unlock(&c->lock);
+    ctf_merge_free(m);
+    progress_add(c->progress, f->streams[stream].info.bytes);
+}
+
+static void count_all(struct trace_facts *facts, size_t n)
+{
+    struct counting c = {.progress = progress_new("counting")};
+    VEC(struct job) jobs = {0};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < facts[i].n_streams; k++) {
+            struct job j = {&facts[i], k};
+            vec_push(&jobs, j);
+            bytes += facts[i].streams[k].info.bytes;
+        }
+    c.jobs = jobs.v;
+    pthread_mutex_init(&c.lock, NULL);
+    progress_total(c.progress, bytes);
+    pool_run(jobs.n, 0, count_stream, &c);
+    progress_free(c.progress);
+    pthread_mutex_destroy(&c.lock);
+    vec_free(&jobs);
+}
+
+/* ---- words ---- */
+
+static void put_bytes(struct text *t, uint64_t bytes)
+{
+    static const struct { const char *unit; double bytes; } units[] = {{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}};
+    for (size_t i = 0; i < 3; i++)
+        if ((double)bytes >= units[i].bytes) {
+            double v = (double)bytes / units[i].bytes;
+            text_printf(t, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, units[i].unit);
+            return;
+        }
+    text_printf(t, "%llu B", (unsigned long long)bytes);
+}
+
+static void put_frequency(struct text *t, uint64_t hz)
+{
+    static const struct { const char *unit; uint64_t hz; } units[] = {{"GHz", 1000000000}, {"MHz", 1000000}, {"kHz", 1000}, {"Hz", 1}};
+    size_t i = 0;
+    while (i < 3 && hz < units[i].hz)
+        i++;
+    text_printf(t, "%.9g %s", (double)hz / (double)units[i].hz, units[i].unit);
+}
+
+/* When value 0 of the clock was, in ns since the epoch. */
+static int64_t clock_offset_ns(const struct ctf_clock *c)
+{
+    __int128 ns = (__int128)c->offset_s * 1000000000 + (c->freq ? (__int128)c->offset * 1000000000 / c->freq : 0);
+    return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
+}
+
+static void put_seconds(struct text *t, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    text_printf(t, "%s%llu.%09llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000), (unsigned long long)(size % 1000000000));
+}
+
+static void put_count(struct text *t, uint64_t n, const char *what)
+{
+    text_grouped(t, n);
+    text_printf(t, " %s%s", what, n == 1 ? "" : "s");
+}
+
+static int64_t duration(const struct trace_facts *f)
+{
+    int64_t ns;
+    return __builtin_sub_overflow(f->end, f->begin, &ns) ? INT64_MAX : ns;
+}
+
+static const char *or_dash(const char *s) { return s && *s ? s : "–"; }
+
+/* ---- one trace: a page ---- */
+
+static void label(struct text *t, const char *name)
+{
+    text_printf(t, "  %-10s", name);
+}
+
+static void put_clock(struct text *t, const struct ctf_clock *c)
+{
+    label(t, "clock");
+    text_printf(t, "%s, ", or_dash(c->name));
+    put_frequency(t, c->freq);
+    text_puts(t, ", starts at ");
+    put_seconds(t, clock_offset_ns(c));
+    text_puts(t, c->absolute || clock_offset_ns(c) ? " s after the epoch\n" : " s, not tied to the epoch\n");
+}
+
+static void put_span(struct text *t, const struct trace_facts *f)
+{
+    label(t, "span");
+    if (!f->has_span) {
+        text_puts(t, "–\n");
+        return;
+    }
+    time_write_utc(t, f->begin, true);
+    text_puts(t, "  →  ");
+    time_write_utc(t, f->end, true);
+    text_puts(t, " UTC   ");
+    text_duration(t, duration(f));
+    text_putc(t, '\n');
+}
+
+static void put_losses(struct text *t, const struct trace_facts *f)
+{
+    label(t, "lost");
+    if (!f->lost_events && !f->lost_packets) {
+        text_puts(t, "nothing\n");
+        return;
+    }
+    if (f->lost_events) {
+        put_count(t, f->lost_events, "event");
+        text_printf(t, " (%.3g %% of all)", 100.0 * (double)f->lost_events / (double)(f->lost_events + f->events));
+    }
+    if (f->lost_packets) {
+        text_puts(t, f->lost_events ? ", " : "");
+        put_count(t, f->lost_packets, "packet");
+    }
+    text_putc(t, '\n');
+}
+
+static void put_page(struct text *t, const struct trace_facts *f)
+{
+    bool bold = cli_color();
+    text_printf(t, "%s%s%s  %s%s%s\n", bold ? "\033[1m" : "", or_dash(f->host), bold ? "\033[0m" : "", f->domain ? f->domain : "", f->domain ? "  " : "",
+                ctf_trace_path(f->trace));
+    label(t, "tracer");
+    text_puts(t, or_dash(f->tracer));
+    if (f->kernel)
+        text_printf(t, ", kernel %s", f->kernel);
+    text_putc(t, '\n');
+    if (f->clock)
+        put_clock(t, f->clock);
+    put_span(t, f);
+    label(t, "events");
+    put_count(t, f->events, "event");
+    text_puts(t, " in ");
+    put_count(t, f->n_streams, "stream");
+    text_puts(t, ", ");
+    put_count(t, f->packets, "packet");
+    text_puts(t, ", ");
+    put_bytes(t, f->bytes);
+    text_putc(t, '\n');
+    put_losses(t, f);
+}
+
+/* The texts name the files that they speak of. */
+static void put_problems(struct text *t, const struct trace_facts *f, bool page)
+{
+    for (size_t i = 0; i < f->problems.n; i++) {
+        label(t, !page ? "problem" : i ? "" : "problems");
+        text_puts(t, f->problems.v[i].text);
+        if (f->problems.v[i].count > 1)
+            text_printf(t, " (%llu times)", (unsigned long long)f->problems.v[i].count);
+        text_putc(t, '\n');
+    }
+}
+
+/* ---- several traces: a table ---- */
+
+static void text_cell(struct cli_table *table, struct text *t)
+{
+    cli_table_cell(table, "%s", text_cstr(t));
+    t->n = 0;
+}
+
+static void put_table(struct text *out, const struct trace_facts *facts, size_t n)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true}, {"begin (UTC)", false, false},
+        {"duration", true, true}, {"size", true, true}, {"streams", true, true}, {"packets", true, true}, {"domain", false, false},
+        {"tracer", false, false}, {"kernel", false, false}};
+    struct cli_table *table = cli_table_new(columns, sizeof columns / sizeof *columns);
+    struct text t = {.fd = -1};
+    uint64_t events = 0, bytes = 0, lost = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct trace_facts *f = &facts[i];
+        cli_table_cell(table, "%s", or_dash(f->host));
+        text_grouped(&t, f->events), text_cell(table, &t);
+        if (f->lost_events)
+            text_grouped(&t, f->lost_events);
+        text_cell(table, &t);
+        if (f->has_span)
+            time_write_utc(&t, f->begin, true);
+        text_cell(table, &t);
+        if (f->has_span)
+            text_duration(&t, duration(f));
+        text_cell(table, &t);
+        put_bytes(&t, f->bytes), text_cell(table, &t);
+        cli_table_cell(table, "%zu", f->n_streams);
+        text_grouped(&t, f->packets), text_cell(table, &t);
+        cli_table_cell(table, "%s", or_dash(f->domain));
+        cli_table_cell(table, "%s", or_dash(f->tracer));
+        cli_table_cell(table, "%s", or_dash(f->kernel));
+        events += f->events, bytes += f->bytes, lost += f->lost_events;
+    }
+    cli_table_write(table, CLI_TABLE, out);
+    cli_table_free(table);
+    text_fini(&t);
+    text_putc(out, '\n');
+    put_count(out, n, "trace");
+    text_puts(out, ", ");
+    put_count(out, events, "event");
+    text_puts(out, ", ");
+    put_bytes(out, bytes);
+    if (lost) {
+        text_puts(out, ", ");
+        put_count(out, lost, "event");
+        text_puts(out, " lost");
+    }
+    text_putc(out, '\n');
+}
+
+/* ---- CSV and JSON ---- */
+
+static void number_cell(struct cli_table *t, bool known, int64_t v)
+{
+    if (known)
+        cli_table_cell(t, "%lld", (long long)v);
+    else
+        cli_table_cell(t, "%s", "");
+}
+
+static void put_csv(struct text *out, const struct trace_facts *facts, size_t n)
+{
+    static const struct cli_column columns[] = {{"host"}, {"path"}, {"domain"}, {"tracer"}, {"kernel"}, {"clock"}, {"clock_freq"}, {"clock_offset_ns"},
+        {"streams"}, {"packets"}, {"events"}, {"lost_events"}, {"lost_packets"}, {"begin"}, {"end"}, {"duration"}, {"bytes"}, {"problems"}};
+    struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < n; i++) {
+        const struct trace_facts *f = &facts[i];
+        const char *const words[] = {f->host, ctf_trace_path(f->trace), f->domain, f->tracer, f->kernel, f->clock ? f->clock->name : NULL};
+        for (size_t k = 0; k < 6; k++)
+            cli_table_cell(t, "%s", words[k] ? words[k] : "");
+        number_cell(t, f->clock, f->clock ? (int64_t)f->clock->freq : 0);
+        number_cell(t, f->clock, f->clock ? clock_offset_ns(f->clock) : 0);
+        const uint64_t counts[] = {f->n_streams, f->packets, f->events, f->lost_events, f->lost_packets};
+        for (size_t k = 0; k < 5; k++)
+            number_cell(t, true, (int64_t)counts[k]);
+        number_cell(t, f->has_span, f->begin);
+        number_cell(t, f->has_span, f->end);
+        number_cell(t, f->has_span, duration(f));
+        number_cell(t, true, (int64_t)f->bytes);
+        number_cell(t, true, (int64_t)f->problems.n);
+    }
+    cli_table_write(t, CLI_CSV, out);
+    cli_table_free(t);
+}
+
+static void kv_time(struct json *j, const char *key, bool known, int64_t v)
+{
+    json_key(j, key);
+    known ? json_i64(j, v) : json_null(j);
+}
+
+static void json_streams(struct json *j, const struct trace_facts *f)
+{
+    json_key(j, "stream_list");
+    json_array(j);
+    for (size_t i = 0; i < f->n_streams; i++) {
+        const struct ctf_stream_info *s = &f->streams[i].info;
+        json_object(j);
+        json_kv_string(j, "name", s->name);
+        kv_time(j, "cpu", s->cpu >= 0, s->cpu);
+        json_kv_u64(j, "packets", s->packets);
+        json_kv_u64(j, "events", f->streams[i].events);
+        json_kv_u64(j, "lost_events", s->lost_events);
+        json_kv_u64(j, "lost_packets", s->lost_packets);
+        json_kv_u64(j, "bytes", s->bytes);
+        kv_time(j, "begin", f->has_span, s->begin);
+        kv_time(j, "end", f->has_span, s->end);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void json_clock(struct json *j, const struct ctf_clock *c)
+{
+    json_key(j, "clock");
+    if (!c) {
+        json_null(j);
+        return;
+    }
+    json_object(j);
+    json_kv_string(j, "name", c->name);
+    json_kv_u64(j, "freq", c->freq);
+    json_kv_i64(j, "offset_ns", clock_offset_ns(c));
+    json_kv_string(j, "description", c->description);
+    json_end_object(j);
+}
+
+static void json_env(struct json *j, const struct ctf_trace *t)
+{
+    const struct ctf_env *env;
+    size_t n = ctf_trace_env(t, &env);
+    json_key(j, "env");
+    json_object(j);
+    for (size_t i = 0; i < n; i++)
+        if (env[i].is_string)
+            json_kv_string(j, env[i].name, env[i].string);
+        else
+            json_kv_i64(j, env[i].name, env[i].number);
+    json_end_object(j);
+}
+
+static void json_trace(struct json *j, const struct trace_facts *f)
+{
+    json_object(j);
+    json_kv_string(j, "host", f->host);
+    json_kv_string(j, "path", ctf_trace_path(f->trace));
+    json_kv_string(j, "domain", f->domain);
+    json_kv_string(j, "tracer", f->tracer);
+    json_kv_string(j, "kernel", f->kernel);
+    json_clock(j, f->clock);
+    json_kv_u64(j, "streams", f->n_streams);
+    json_kv_u64(j, "packets", f->packets);
+    json_kv_u64(j, "events", f->events);
+    json_kv_u64(j, "lost_events", f->lost_events);
+    json_kv_u64(j, "lost_packets", f->lost_packets);
+    kv_time(j, "begin", f->has_span, f->begin);
+    kv_time(j, "end", f->has_span, f->end);
+    kv_time(j, "duration", f->has_span, duration(f));
+    json_kv_u64(j, "bytes", f->bytes);
+    json_key(j, "problems");
+    json_array(j);
+    for (size_t i = 0; i < f->problems.n; i++) {
+        json_object(j);
+        json_kv_string(j, "text", f->problems.v[i].text);
+        json_kv_u64(j, "count", f->problems.v[i].count);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_streams(j, f);
+    json_env(j, f->trace);
+    json_end_object(j);
+}
+
+static void put_json(struct text *out, const struct trace_facts *facts, size_t n)
+{
+    text_puts(out, "[");
+    for (size_t i = 0; i < n; i++) {
+        text_puts(out, i ? ",\n" : "\n");
+        struct json j = JSON_TO(out);
+        json_trace(&j, &facts[i]);
+    }
+    text_puts(out, "\n]\n");
+}
+
+/* ---- the verb ---- */
+
+static void put_all(struct text *out, const struct trace_facts *facts, size_t n, int format, bool pages)
+{
+    if (format == CLI_JSON) {
+        put_json(out, facts, n);
+    } else if (format == CLI_CSV) {
+        put_csv(out, facts, n);
+    } else if (pages || n == 1) {
+        for (size_t i = 0; i < n; i++) {
+            text_puts(out, i ? "\n" : "");
+            put_page(out, &facts[i]);
+            put_problems(out, &facts[i], true);
+        }
+    } else {
+        put_table(out, facts, n);
+        for (size_t i = 0; i < n; i++)
+            put_problems(out, &facts[i], false);
+    }
+}
+
+/* Traces that could not be opened are only known by what was told about them. */
+static void note_unopened(const struct experiment *x, const struct trace_facts *facts, size_t n)
+{
+    const struct ctf_problem *p;
+    size_t told = experiment_problems(x, &p);
+    for (size_t i = 0; i < told; i++) {
+        bool shown = false;
+        for (size_t k = 0; k < n && !shown; k++)
+            for (size_t m = 0; m < facts[k].problems.n && !shown; m++)
+                shown = strstr(p[i].text, facts[k].problems.v[m].text) != NULL;
+        if (!shown)
+            cli_note("%s", p[i].text);
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    const char *format_name = NULL;
+    bool pages = false;
+    const struct cli_option options[] = {
+        {"long", 'l', CLI_FLAG, NULL, "a page per trace instead of a line when there are several", &pages},
+        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
+        {0},
+    };
+    int n, format;
+    struct err e = {0};
+    int code = cli_parse(&verb_info, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    if (cli_format_parse(format_name, &format, &e) != ERR_OK)
+        return cli_fail(&e);
+    if (!n) {
+        err_set(&e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
+        return cli_fail(&e);
+    }
+    struct experiment *x;
+    if (experiment_open((const char *const *)argv + 1, (size_t)n, &(struct index_options){0}, &x, &e) != ERR_OK)
+        return cli_fail(&e);
+    const struct ctf_source *sources;
+    size_t count = experiment_sources(x, &sources);
+    struct trace_facts *facts = mem_zalloc(sizeof *facts * (count + 1));
+    for (size_t i = 0; i < count; i++)
+        gather(x, sources[i].trace, &facts[i]);
+    count_all(facts, count);
+    struct text out = TEXT_TO(STDOUT_FILENO);
+    put_all(&out, facts, count, format, pages);
+    note_unopened(x, facts, count);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < facts[i].problems.n; k++)
+            free((char *)facts[i].problems.v[k].text);
+        vec_free(&facts[i].problems);
+        free(facts[i].tracer);
+        free(facts[i].streams);
+    }
+    free(facts);
+    experiment_close(x);
+    return cli_finish(&out, CLI_OK);
+}
+
+const struct cli_verb verb_info = {"info", "TRACE…", "hosts, clocks, streams, events and losses of traces", "weft info traces/three-tier", run};

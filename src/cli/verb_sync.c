@@ -1,0 +1,183 @@
+/* weft sync: all hosts on one clock, and how well. */
+#include "cli/cli.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/time.h"
+#include "cli/traces.h"
+
+/* What LTTV counts while it reads, here from the flow stores. */
+struct traffic {
+    uint64_t received, received_ip, received_tcp, sent_tcp;
+};
+
+static struct traffic count_traffic(const struct experiment *x)
+{
+    struct traffic sum = {0};
+    const struct index_host *hosts;
+    size_t n = experiment_hosts(x, &hosts);
+    for (size_t i = 0; i < n; i++)
+        for (size_t f = 0; hosts[i].flows && f < flow_count(hosts[i].flows); f++) {
+            struct flow_key key;
+            flow_key(hosts[i].flows, f, &key);
+            size_t received = flow_receives(hosts[i].flows, f);
+            sum.received += received;
+            sum.received_ip += key.family ? received : 0;
+            sum.received_tcp += key.protocol == 6 ? received : 0;
+            sum.sent_tcp += key.protocol == 6 ? flow_sends(hosts[i].flows, f) : 0;
+        }
+    return sum;
+}
+
+static void write_time(struct text *out, const char *name, struct timeval t)
+{
+    text_printf(out, "\t%s time: %lld.%06ld\n", name, (long long)t.tv_sec, (long)t.tv_usec);
+}
+
+static void write_stats(const struct experiment *x, const struct clock_net *net, int64_t started, struct text *out)
+{
+    struct traffic t = count_traffic(x);
+    text_puts(out, "Traces:\n");
+    for (size_t i = 0; i < clock_net_hosts(net); i++)
+        text_printf(out, "\t%zu: %s\n", i, clock_net_name(net, i));
+    text_printf(out, "LTTV processing stats:\n\treceived frames: %llu\n\treceived frames that are IP: %llu\n",
+        (unsigned long long)t.received, (unsigned long long)t.received_ip);
+    text_printf(out, "\treceived and processed packets that are TCP: %llu\n\tsent packets that are TCP: %llu\n",
+        (unsigned long long)t.received_tcp, (unsigned long long)t.sent_tcp);
+    clock_net_write_stats(net, out);
+    struct rusage usage;
+    int64_t real_us = (time_monotonic_ns() - started) / 1000;
+    getrusage(RUSAGE_SELF, &usage);
+    text_puts(out, "Synchronization time:\n");
+    write_time(out, "real", (struct timeval){real_us / 1000000, real_us % 1000000});
+    write_time(out, "user", usage.ru_utime);
+    write_time(out, "system", usage.ru_stime);
+}
+
+static uint64_t messages_between(const struct clock_net *net, size_t a, size_t b)
+{
+    const struct clock_pair *pairs;
+    size_t n = clock_net_pairs(net, &pairs);
+    for (size_t i = 0; i < n; i++)
+        if ((pairs[i].a == a && pairs[i].b == b) || (pairs[i].a == b && pairs[i].b == a))
+            return pairs[i].messages_ab + pairs[i].messages_ba;
+    return 0;
+}
+
+/* Drift from the trace's begin to its end, offset in its middle, least and greatest error: empty for hosts without a path to the reference. */
+static void measured_cells(const struct clock_map *m, struct cli_table *table)
+{
+    if (!m->n) {
+        for (int i = 0; i < 4; i++)
+            cli_table_cell(table, "%s", "");
+        return;
+    }
+    int64_t begin = m->pieces[0].begin, end = m->pieces[m->n - 1].end, middle = (int64_t)(((__int128)begin + end) / 2), least = INT64_MAX,
+            worst = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        int64_t a = m->pieces[i].error_begin, b = m->pieces[i].error_end;
+        least = a < least ? a : least;
+        least = b < least ? b : least;
+        worst = a > worst ? a : worst;
+        worst = b > worst ? b : worst;
+    }
+    double run = (double)end - (double)begin, gain = (double)((clock_to_reference(m, end) - end) - (clock_to_reference(m, begin) - begin));
+    cli_table_cell(table, "%.6f", run > 0 ? gain / run * 1e6 : 0);
+    cli_table_cell(table, "%lld", (long long)(clock_to_reference(m, middle) - middle));
+    cli_table_cell(table, "%lld", (long long)least);
+    cli_table_cell(table, "%lld", (long long)worst);
+}
+
+static void write_csv(const struct clock_net *net, struct text *out)
+{
+    static const struct cli_column columns[] = {{"host", false, false}, {"reference", false, false}, {"predecessor", false, false},
+        {"category", false, false}, {"drift_ppm", true, true}, {"offset_ns", true, true}, {"error_least_ns", true, true},
+        {"error_worst_ns", true, true}, {"messages", true, true}};
+    struct cli_table *table = cli_table_new(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < clock_net_hosts(net); i++) {
+        const struct clock_map *m = clock_net_map(net, i);
+        cli_table_cell(table, "%s", clock_net_name(net, i));
+        cli_table_cell(table, "%s", clock_net_name(net, m->reference));
+        cli_table_cell(table, "%s", m->predecessor < 0 ? "" : clock_net_name(net, (size_t)m->predecessor));
+        cli_table_cell(table, "%s", clock_category_name(m->category));
+        measured_cells(m, table);
+        if (m->predecessor < 0)
+            cli_table_cell(table, "%s", "");
+        else
+            cli_table_cell(table, "%llu", (unsigned long long)messages_between(net, i, (size_t)m->predecessor));
+    }
+    cli_table_write(table, CLI_CSV, out);
+    cli_table_free(table);
+}
+
+static void write_maps(const struct clock_net *net, int format, struct text *out)
+{
+    if (format == CLI_CSV) {
+        write_csv(net, out);
+    } else if (format == CLI_JSON) {
+        struct json j = JSON_TO(out);
+        clock_net_write_json(net, &j);
+        text_putc(out, '\n');
+    } else {
+        clock_net_write_table(net, out, cli_color());
+    }
+}
+
+static int sync_traces(
+    char **args, size_t n, struct index_options *o, const struct clock_options *clocks, bool stats, int format, struct err *e)
+{
+    struct experiment *x;
+    const struct clock_net *net;
+    int64_t started = time_monotonic_ns();
+    if (cli_open_traces(args, n, o, &x, e))
+        return cli_fail(e);
+    if (experiment_sync(x, clocks, &net, e)) {
+        experiment_close(x);
+        return cli_fail(e);
+    }
+    const struct clock_pair *pairs;
+    if (clock_net_hosts(net) > 1 && !clock_net_pairs(net, &pairs))
+        cli_note(
+            "no packet that one of these hosts sent and another received was recorded; record net_dev_queue and netif_receive_skb on both");
+    struct text out = TEXT_TO(STDOUT_FILENO);
+    if (stats)
+        write_stats(x, net, started, &out);
+    else
+        write_maps(net, format, &out);
+    experiment_close(x);
+    return cli_finish(&out, CLI_OK);
+}
+
+static int run(int argc, char **argv)
+{
+    const char *store = NULL, *format_name = NULL, *prior = NULL;
+    bool stats = false;
+    struct clock_options clocks = clock_defaults();
+    const struct cli_option options[] = {
+        {"reference", 'r', CLI_STRING, "HOST", "the host whose clock counts (default: the one from which all others are known best)",
+            &clocks.reference},
+        {"drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 200)", &prior},
+        {"stats", 0, CLI_FLAG, NULL, "statistics of every pair in the layout of LTTV", &stats},
+        {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
+        {0},
+    };
+    int n, format;
+    struct err e = {0};
+    int code = cli_parse(&verb_sync, options, argc, argv, &n);
+    if (code >= 0)
+        return code;
+    if (cli_format_parse(format_name, &format, &e) || cli_drift_prior(prior, &clocks, &e))
+        return cli_fail(&e);
+    if (stats && format != CLI_TABLE) {
+        err_set(&e, ERR_ARG, "--stats is text; leave --format away");
+        return cli_fail(&e);
+    }
+    struct index_options o = {.store = store, .stores = true};
+    return sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
+}
+
+const struct cli_verb verb_sync = {
+    "sync", "TRACE…", "puts the clocks of all hosts on one, from the packets they exchanged", "weft sync examples/three-tier", run};

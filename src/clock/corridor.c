@@ -1,0 +1,329 @@
+#include "clock/corridor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { CHAIN_POINTS = 1024, WINDOW_MESSAGES = 24, MAX_WINDOWS = 8 };
+
+/* Number of points with x at or before `x`. */
+static size_t points_until(const struct point *v, size_t n, int64_t x)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (v[mid].x <= x)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* d of the ray from p at x, times 2^62 */
+static i128 ray(struct point p, int64_t slope, int64_t x)
+{
+    return p.d * Q62 + (i128)slope * (x - p.x);
+}
+
+static i128 chord(struct point p, struct point q, int64_t x, i128 (*divide)(i128, i128))
+{
+    return p.d + divide((i128)(q.d - p.d) * (x - p.x), q.x - p.x);
+}
+
+int64_t corridor_top(const struct corridor *c, int64_t x)
+{
+    size_t k = points_until(c->top, c->ntop, x);
+    if (k == 0)
+        return sat64(ceil_div(ray(c->top[0], c->low, x), Q62));
+    if (k == c->ntop)
+        return sat64(ceil_div(ray(c->top[k - 1], c->high, x), Q62));
+    if (!c->curved)
+        return sat64(chord(c->top[k - 1], c->top[k], x, ceil_div));
+    i128 left = ray(c->top[k - 1], c->high, x), right = ray(c->top[k], c->low, x);
+    return sat64(ceil_div(left < right ? left : right, Q62));
+}
+
+int64_t corridor_bottom(const struct corridor *c, int64_t x)
+{
+    size_t k = points_until(c->bottom, c->nbottom, x);
+    if (k == 0)
+        return sat64(floor_div(ray(c->bottom[0], c->high, x), Q62));
+    if (k == c->nbottom)
+        return sat64(floor_div(ray(c->bottom[k - 1], c->low, x), Q62));
+    if (!c->curved)
+        return sat64(chord(c->bottom[k - 1], c->bottom[k], x, floor_div));
+    i128 left = ray(c->bottom[k - 1], c->low, x), right = ray(c->bottom[k], c->high, x);
+    return sat64(floor_div(left > right ? left : right, Q62));
+}
+
+/* Which corridors hold at x: from *first to *last. */
+static void course_at(const struct course *c, int64_t x, size_t *first, size_t *last)
+{
+    size_t k = 0;
+    while (k + 1 < c->n && c->steps[k].end < x)
+        k++;
+    *first = *last = k;
+    while (*last + 1 < c->n && c->steps[*last].begin <= x)
+        ++*last;
+}
+
+int64_t course_top(const struct course *c, int64_t x)
+{
+    size_t first, last;
+    course_at(c, x, &first, &last);
+    int64_t d = corridor_top(&c->v[first], x);
+    for (size_t i = first + 1; i <= last; i++) {
+        int64_t other = corridor_top(&c->v[i], x);
+        d = other > d ? other : d;
+    }
+    return d;
+}
+
+int64_t course_bottom(const struct course *c, int64_t x)
+{
+    size_t first, last;
+    course_at(c, x, &first, &last);
+    int64_t d = corridor_bottom(&c->v[first], x);
+    for (size_t i = first + 1; i <= last; i++) {
+        int64_t other = corridor_bottom(&c->v[i], x);
+        d = other < d ? other : d;
+    }
+    return d;
+}
+
+void course_free(struct course *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->v[i].top);
+        free(c->v[i].bottom);
+    }
+    free(c->v);
+    free(c->steps);
+    *c = (struct course){0};
+}
+
+/* Part [from, to] of a half hull, thinned: a chord lies outside the corridor's true bound, so leaving points out only widens it. */
+static struct point *chain(const struct point *v, size_t from, size_t to, size_t *n)
+{
+    size_t all = to - from + 1, keep = all > CHAIN_POINTS ? CHAIN_POINTS : all;
+    struct point *out = mem_alloc(keep * sizeof *out);
+    for (size_t i = 0; i < keep; i++)
+        out[i] = v[from + (keep < all ? i * (all - 1) / (keep - 1) : i)];
+    *n = keep;
+    return out;
+}
+
+static void corridor_straight(
+    struct corridor *c, const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+{
+    size_t top_to = hull_touch_lower(sent, ns, high), bottom_to = hull_touch_upper(received, nr, low);
+    *c = (struct corridor){.low = low, .high = high};
+    c->top = chain(sent, hull_touch_lower(sent, ns, low), top_to, &c->ntop);
+    c->bottom = chain(received, hull_touch_upper(received, nr, high), bottom_to, &c->nbottom);
+}
+
+/* The points whose cones are not inside another's; `up` +1 for sent points (cones open upwards). Of these, only the neighbours of an instant bound it. */
+static struct point *cones(const struct point *v, size_t n, int64_t low, int64_t high, int up, size_t *out_n)
+{
+    struct point *out = mem_alloc(n * sizeof *out);
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (k && (up > 0 ? v[i].d * Q62 >= ray(out[k - 1], high, v[i].x) : v[i].d * Q62 <= ray(out[k - 1], low, v[i].x)))
+            continue;
+        while (k && (up > 0 ? out[k - 1].d * Q62 >= ray(v[i], low, out[k - 1].x) : out[k - 1].d * Q62 <= ray(v[i], high, out[k - 1].x)))
+            k--;
+        out[k++] = v[i];
+    }
+    *out_n = k;
+    return out;
+}
+
+static void corridor_curved(
+    struct corridor *c, const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+{
+    *c = (struct corridor){.low = low, .high = high, .curved = true};
+    c->top = cones(sent, ns, low, high, 1, &c->ntop);
+    c->bottom = cones(received, nr, low, high, -1, &c->nbottom);
+}
+
+enum fit { FIT_NONE, FIT_LINE, FIT_CURVE, FIT_STEPS };
+
+/* A line between the half hulls, within the prior if that is possible, else (when messages bound it on both sides) within the sane limits. */
+static enum fit fit_line(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l,
+    struct corridor *out, bool *against_prior)
+{
+    struct hull_bound flattest, steepest;
+    hull_slopes(sent, ns, received, nr, &flattest, &steepest);
+    int64_t low = flattest.exists ? slope_floor(flattest.late.d - flattest.early.d, flattest.late.x - flattest.early.x)
+                                  : -CLOCK_SLOPE_LIMIT;
+    int64_t high = steepest.exists ? slope_ceil(steepest.late.d - steepest.early.d, steepest.late.x - steepest.early.x) : CLOCK_SLOPE_LIMIT;
+    bool bounded = flattest.exists && steepest.exists;
+    if (l->prior && low <= l->high && high >= l->low) {
+        low = low > l->low ? low : l->low;
+        high = high < l->high ? high : l->high;
+    } else if (bounded && low <= l->sane_high && high >= l->sane_low) {
+        *against_prior = l->prior;
+        if (l->prior) {
+            low = low > l->sane_low ? low : l->sane_low;
+            high = high < l->sane_high ? high : l->sane_high;
+        }
+    } else {
+        return FIT_NONE;
+    }
+    corridor_straight(out, sent, ns, received, nr, low, high);
+    return FIT_LINE;
+}
+
+/* Least distance between a sent and a received point that follow each other: about the least sum of both delays. */
+static long double least_gap(const struct point *sent, size_t ns, const struct point *received, size_t nr)
+{
+    long double gap = INFINITY;
+    for (size_t i = 0, j = 0; i < ns && j < nr;) {
+        gap = fminl(gap, fabsl((long double)(sent[i].d - received[j].d)));
+        if (sent[i].x <= received[j].x)
+            i++;
+        else
+            j++;
+    }
+    return gap;
+}
+
+/* Vertical width of the widest strip between the half hulls with a slope of [low, high]: the corridor where it is narrowest. */
+static long double strip_width(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+{
+    long double best = -INFINITY;
+    /* The width is a concave function of the slope: the touching points tell on which side its top is. */
+    for (int i = 0; i < 64 && low <= high; i++) {
+        int64_t mid = (int64_t)(((i128)low + high) / 2);
+        struct point s = sent[hull_touch_lower(sent, ns, mid)], r = received[hull_touch_upper(received, nr, mid)];
+        best = fmaxl(best, (long double)(s.d - r.d) - slope_value(mid) * (long double)(s.x - r.x));
+        if (s.x > r.x)
+            high = mid - 1;
+        else
+            low = mid + 1;
+    }
+    return best;
+}
+
+static long double window_width(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+{
+    struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r);
+    size_t hs = hull_lower(sent, ns, s), hr = hull_upper(received, nr, r);
+    long double width = hs && hr ? strip_width(s, hs, r, hr, low, high) : INFINITY;
+    free(s);
+    free(r);
+    return width;
+}
+
+/* A line that just fits through a bent clock is squeezed: over the whole trace its corridor is narrower than the delays of any short part allow.
+ * A line that is true has about the same width in the best part as in the whole. Needs enough messages to tell. */
+static bool squeezed(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l)
+{
+    size_t fewer = ns < nr ? ns : nr, windows = fewer / WINDOW_MESSAGES < MAX_WINDOWS ? fewer / WINDOW_MESSAGES : MAX_WINDOWS;
+    const struct point *by = ns < nr ? sent : received;
+    long double least = INFINITY;
+    if (windows < 2)
+        return false;
+    size_t s0 = 0, r0 = 0;
+    for (size_t k = 1; k <= windows; k++) {
+        int64_t end = k < windows ? by[k * fewer / windows].x : INT64_MAX;
+        size_t s1 = points_until(sent, ns, end), r1 = points_until(received, nr, end);
+        least = fminl(least, window_width(sent + s0, s1 - s0, received + r0, r1 - r0, l->low, l->high));
+        s0 = s1;
+        r0 = r1;
+    }
+    return window_width(sent, ns, received, nr, l->low, l->high) < 0.7L * least;
+}
+
+/* What a straight line cannot do a curve can, if its slope wanders from one forced slope to the other. How much farther it wandered between messages
+ * nothing tells, so the range gets a margin: one and a half times its width and eight times what the delays can hide over the whole. */
+static enum fit fit_curve(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l,
+    struct corridor *out, bool *against_prior)
+{
+    long double least, greatest;
+    if (!hull_slope_range(sent, ns, received, nr, &least, &greatest))
+        return FIT_STEPS;
+    long double low = slope_value(l->low), high = slope_value(l->high), forced_low = fminl(least, greatest),
+                forced_high = fmaxl(least, greatest);
+    if (forced_low < low || forced_high > high) {
+        /* Clocks that are being steered leave the usual range, but not by far. */
+        low = fmaxl(5 * low, slope_value(l->sane_low));
+        high = fminl(5 * high, slope_value(l->sane_high));
+        if (forced_low < low || forced_high > high)
+            return FIT_STEPS;
+        *against_prior = true;
+    }
+    int64_t first = sent[0].x < received[0].x ? sent[0].x : received[0].x;
+    int64_t last = sent[ns - 1].x > received[nr - 1].x ? sent[ns - 1].x : received[nr - 1].x;
+    long double margin = 1.5L * (forced_high - forced_low) + 8 * least_gap(sent, ns, received, nr) / (long double)(last - first);
+    corridor_curved(
+        out, sent, ns, received, nr, slope_from(fmaxl(low, forced_low - margin)), slope_from(fminl(high, forced_high + margin)));
+    return FIT_CURVE;
+}
+
+static enum fit fit_one(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l,
+    struct corridor *out, bool *against_prior)
+{
+    struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r);
+    size_t hs = hull_lower(sent, ns, s), hr = hull_upper(received, nr, r);
+    enum fit fit;
+    bool straight = hull_fits(s, hs, r, hr);
+    if (straight)
+        fit = fit_line(s, hs, r, hr, l, out, against_prior);
+    else
+        fit = l->prior ? fit_curve(sent, ns, received, nr, l, out, against_prior) : FIT_NONE;
+    if (straight && fit == FIT_LINE && l->prior && !*against_prior && squeezed(sent, ns, received, nr, l)) {
+        struct corridor line = *out;
+        if (fit_curve(sent, ns, received, nr, l, out, against_prior) == FIT_CURVE) {
+            free(line.top);
+            free(line.bottom);
+        } else {
+            *out = line;
+        }
+    }
+    free(s);
+    free(r);
+    return fit;
+}
+
+static bool fit_steps(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l, struct course *out)
+{
+    struct parts parts;
+    if (!steps_split(sent, ns, received, nr, l->low, l->high, &parts))
+        return false;
+    out->n = parts.n;
+    out->outliers = parts.outliers;
+    out->v = mem_zalloc(parts.n * sizeof *out->v);
+    out->steps = mem_alloc(parts.n * sizeof *out->steps);
+    memcpy(out->steps, parts.steps, (parts.n - 1) * sizeof *out->steps);
+    for (size_t i = 0; i < parts.n; i++) {
+        struct part *p = &parts.v[i];
+        enum fit fit = fit_one(p->sent, p->ns, p->received, p->nr, l, &out->v[i], &out->against_prior);
+        if (fit != FIT_LINE && fit != FIT_CURVE)
+            corridor_curved(&out->v[i], p->sent, p->ns, p->received, p->nr, l->low, l->high);
+    }
+    steps_free(&parts);
+    return true;
+}
+
+bool course_fit(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l, struct course *out)
+{
+    *out = (struct course){0};
+    if (!ns || !nr)
+        return false;
+    struct corridor one;
+    enum fit fit = fit_one(sent, ns, received, nr, l, &one, &out->against_prior);
+    if (fit == FIT_STEPS)
+        return fit_steps(sent, ns, received, nr, l, out);
+    if (fit == FIT_NONE)
+        return false;
+    out->v = mem_alloc(sizeof *out->v);
+    out->v[0] = one;
+    out->n = 1;
+    return true;
+}

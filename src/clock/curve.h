@@ -1,0 +1,58 @@
+/* A clock against another: a monotone polyline with a bound of its error. */
+#ifndef WEFT_CLOCK_CURVE_H
+#define WEFT_CLOCK_CURVE_H
+
+#include "clock/corridor.h"
+
+struct knot { int64_t t, y; };       /* at `t` of one clock the other shows `y` */
+struct cut { int64_t t, error; };    /* ns of the other clock; linear between cuts */
+
+/* Times at which something bends, in ns. */
+struct times { int64_t *v; size_t n, cap; };
+void times_add(struct times *, int64_t t, int64_t begin, int64_t end); /* when between begin and end, both excluded */
+void times_sort(struct times *);     /* each once */
+
+struct curve {
+    struct knot *knots;      /* at least 2, rising in t and y; the first and last line go on beyond them */
+    struct cut *cuts;        /* at least 2; every knot's time is one */
+    size_t nknots, ncuts;
+    int64_t growth;          /* Q62: growth of the error per ns before the first and after the last cut */
+    long double slowest, fastest; /* bounds of the true slope dy/dt */
+};
+
+/* Value at any t; exact at knots, rounded down between. Never falls with t. */
+int64_t curve_at(const struct curve *, int64_t t);
+/* The t at which the curve shows y, within 1 ns. */
+int64_t curve_back(const struct curve *, int64_t y);
+int64_t curve_error(const struct curve *, int64_t t);
+/* Mean of the error between the first and the last cut, ns. */
+long double curve_mean_error(const struct curve *);
+/* Slope - 1 (Q62) of the line that holds at t; *knot is where it is anchored. */
+int64_t curve_slope(const struct curve *, int64_t t, struct knot *knot);
+
+void curve_identity(struct curve *out, int64_t begin, int64_t end);
+void curve_inverse(const struct curve *, struct curve *out);
+/* out(t) = second(first(t)); the errors add up, the first one scaled by the second's slope. */
+void curve_compose(const struct curve *first, const struct curve *second, struct curve *out);
+/* The intersection of the corridors of two curves between the same clocks, over a's cuts. False when they contradict each other. */
+bool curve_intersect(const struct curve *a, const struct curve *b, struct curve *out);
+void curve_copy(const struct curve *, struct curve *out);
+void curve_free(struct curve *);
+
+/* ---- curve_fit.c: the curve of a pair --------------------------------------------------------------------------------------- */
+struct pair_frame { int64_t x0, y0; };         /* times of the pair's first message: absolute = relative + x0, y0 */
+struct straight { long double x, d, slope; };  /* through (x, d) with slope - 1 */
+
+/* The middle of the course between relative times begin and end, thinned to few knots: nowhere more than 3 % farther from a bound than the middle is.
+ * With `line` that line instead, with the error that the course leaves it. */
+void curve_of_course(const struct course *, const struct pair_frame *, int64_t begin, int64_t end, const struct straight *line, struct curve *out);
+/* A line with a constant error. */
+void curve_of_line(const struct straight *, const struct pair_frame *, int64_t begin, int64_t end, int64_t error, int64_t growth, struct curve *out);
+
+/* Which of the nodes a polyline needs so that no other is farther than its tolerance from it (Douglas and Peucker). The first and last are kept. */
+struct node { int64_t t, d, tolerance; };
+void curve_thin(const struct node *, size_t n, bool *keep);
+/* Leaves out cuts between which the line bounds the error without adding more than `slack(i)` = slack[i] to cut i; knots' times stay. */
+void curve_thin_cuts(struct curve *, const int64_t *slack);
+
+#endif

@@ -1,0 +1,258 @@
+#include "clock/hull.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static int point_compare(const void *a, const void *b)
+{
+    const struct point *p = a, *q = b;
+    if (p->x != q->x)
+        return p->x < q->x ? -1 : 1;
+    return p->d < q->d ? -1 : p->d > q->d;
+}
+
+void hull_sort(struct point *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (point_compare(&v[i - 1], &v[i]) > 0) {
+            qsort(v, n, sizeof *v, point_compare);
+            return;
+        }
+}
+
+/* Puts p (to the right of the others, or above/below the last one) on a half hull of n points. up: +1 lower hull, -1 upper hull. */
+static size_t hull_push(struct point *hull, size_t n, struct point p, int up)
+{
+    if (n && hull[n - 1].x == p.x) {
+        if (up > 0 ? p.d >= hull[n - 1].d : p.d <= hull[n - 1].d)
+            return n;
+        n--;
+    }
+    while (n >= 2) {
+        i128 turn = point_turn(hull[n - 2], hull[n - 1], p);
+        if (up > 0 ? turn > 0 : turn < 0)
+            break;
+        n--;
+    }
+    hull[n++] = p;
+    return n;
+}
+
+size_t hull_lower(const struct point *v, size_t n, struct point *out)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        k = hull_push(out, k, v[i], 1);
+    return k;
+}
+
+size_t hull_upper(const struct point *v, size_t n, struct point *out)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        k = hull_push(out, k, v[i], -1);
+    return k;
+}
+
+/* First index whose x is greater than x (strict) or not less than x. */
+static size_t first_after(const struct point *v, size_t n, int64_t x, bool strict)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (strict ? v[mid].x > x : v[mid].x >= x)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+/* Vertex of v[from, n) with the least (up > 0: v is a lower hull) or greatest (v is an upper hull) slope seen from o on its left.
+ * The slope falls, then rises along a convex chain (or the reverse), so bisection finds it. */
+static size_t tangent_right(struct point o, const struct point *v, size_t from, size_t n, int up)
+{
+    size_t low = from, high = n - 1;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        i128 turn = point_turn(o, v[mid], v[mid + 1]);
+        if (up > 0 ? turn >= 0 : turn <= 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+/* Is the line early -> late flatter than the bound's? */
+static bool flatter(struct point early, struct point late, const struct hull_bound *b)
+{
+    return (i128)(late.d - early.d) * (b->late.x - b->early.x) < (i128)(b->late.d - b->early.d) * (late.x - early.x);
+}
+
+static bool steeper(struct point early, struct point late, const struct hull_bound *b)
+{
+    return (i128)(late.d - early.d) * (b->late.x - b->early.x) > (i128)(b->late.d - b->early.d) * (late.x - early.x);
+}
+
+void hull_slopes(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, struct hull_bound *flattest, struct hull_bound *steepest)
+{
+    *flattest = *steepest = (struct hull_bound){0};
+    for (size_t i = 0; i < nr; i++) {
+        size_t from = first_after(sent, ns, received[i].x, true);
+        if (from == ns)
+            continue;
+        struct point late = sent[tangent_right(received[i], sent, from, ns, 1)];
+        if (!steepest->exists || flatter(received[i], late, steepest))
+            *steepest = (struct hull_bound){true, received[i], late};
+    }
+    for (size_t i = 0; i < ns; i++) {
+        size_t from = first_after(received, nr, sent[i].x, true);
+        if (from == nr)
+            continue;
+        struct point late = received[tangent_right(sent[i], received, from, nr, -1)];
+        if (!flattest->exists || steeper(sent[i], late, flattest))
+            *flattest = (struct hull_bound){true, sent[i], late};
+    }
+}
+
+/* Sign of p's height over a chain at p.x; 0 outside its span. */
+static int over_chain(const struct point *v, size_t n, struct point p)
+{
+    size_t i = first_after(v, n, p.x, false);
+    if (i == n || (i == 0 && v[0].x != p.x))
+        return 0;
+    if (v[i].x == p.x)
+        return p.d > v[i].d ? 1 : p.d < v[i].d ? -1 : 0;
+    i128 turn = point_turn(v[i - 1], v[i], p);
+    return turn > 0 ? 1 : turn < 0 ? -1 : 0;
+}
+
+/* When no line fits, three points show it (Helly): one of a hull on the wrong side of an edge of the other. */
+bool hull_fits(const struct point *sent, size_t ns, const struct point *received, size_t nr)
+{
+    for (size_t i = 0; i < nr; i++)
+        if (over_chain(sent, ns, received[i]) > 0)
+            return false;
+    for (size_t i = 0; i < ns; i++)
+        if (over_chain(received, nr, sent[i]) < 0)
+            return false;
+    return true;
+}
+
+static size_t hull_touch(const struct point *v, size_t n, int64_t slope, int up)
+{
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        i128 rise = (v[mid + 1].d - v[mid].d) * Q62, line = (i128)slope * (v[mid + 1].x - v[mid].x);
+        if (up > 0 ? rise >= line : rise <= line)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+size_t hull_touch_lower(const struct point *v, size_t n, int64_t slope_q62)
+{
+    return hull_touch(v, n, slope_q62, 1);
+}
+
+size_t hull_touch_upper(const struct point *v, size_t n, int64_t slope_q62)
+{
+    return hull_touch(v, n, slope_q62, -1);
+}
+
+/* Sum of the distances of points on the wrong side of the line: `side` +1 when they belong above it. Stops early beyond `enough`. */
+static long double wrong_side(const struct hull_line *line, const struct point *v, size_t n, int side, long double enough)
+{
+    long double run = (long double)(line->late.x - line->early.x), sum = 0;
+    for (size_t i = 0; i < n && sum < enough; i++) {
+        i128 turn = point_turn(line->early, line->late, v[i]);
+        if (side > 0 ? turn < 0 : turn > 0)
+            sum += fabsl((long double)turn) / run;
+    }
+    return sum;
+}
+
+/* Points that stand for a hull: all of it, or 150 spread over it. Returned memory is the caller's. */
+static struct point *some_points(const struct point *v, size_t n, size_t *out_n)
+{
+    size_t keep = n > 150 ? 150 : n;
+    struct point *out = mem_alloc((keep + 1) * sizeof *out);
+    for (size_t i = 0; i < keep; i++)
+        out[i] = v[keep < n ? i * (n - 1) / (keep - 1) : i];
+    *out_n = keep;
+    return out;
+}
+
+bool hull_compromise(const struct point *sent, size_t ns, const struct point *received, size_t nr, struct hull_line *out)
+{
+    struct point *s = some_points(sent, ns, &ns), *r = some_points(received, nr, &nr);
+    out->error = INFINITY;
+    for (size_t i = 0; i < ns; i++)
+        for (size_t j = 0; j < nr; j++) {
+            if (s[i].x == r[j].x)
+                continue;
+            struct hull_line line = s[i].x < r[j].x ? (struct hull_line){s[i], r[j], 0} : (struct hull_line){r[j], s[i], 0};
+            line.error = wrong_side(&line, s, ns, 1, out->error);
+            line.error += wrong_side(&line, r, nr, -1, out->error);
+            if (line.error < out->error)
+                *out = line;
+        }
+    free(s);
+    free(r);
+    return out->error < INFINITY;
+}
+
+static long double slope_of(struct point early, struct point late)
+{
+    return (long double)(late.d - early.d) / (long double)(late.x - early.x);
+}
+
+/* Greatest slope from a lower hull, or least from an upper hull, to p on its right. */
+static long double tangent_left(const struct point *v, size_t n, struct point p, int up)
+{
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        i128 turn = point_turn(v[mid], v[mid + 1], p); /* p left of the edge: the slope from the next vertex is greater */
+        if (up > 0 ? turn > 0 : turn < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return slope_of(v[low], p);
+}
+
+bool hull_slope_range(const struct point *sent, size_t ns, const struct point *received, size_t nr, long double *low, long double *high)
+{
+    struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r); /* half hulls of what is left of the sweep */
+    size_t ks = 0, kr = 0, i = 0, j = 0;
+    bool possible = true;
+    *low = INFINITY;
+    *high = -INFINITY;
+    while (possible && (i < ns || j < nr)) {
+        int64_t x = i < ns && (j == nr || sent[i].x <= received[j].x) ? sent[i].x : received[j].x;
+        size_t i_end = i, j_end = j;
+        for (; i_end < ns && sent[i_end].x == x; i_end++)
+            if (kr)
+                *low = fminl(*low, tangent_left(r, kr, sent[i_end], -1));
+        for (; j_end < nr && received[j_end].x == x; j_end++)
+            if (ks)
+                *high = fmaxl(*high, tangent_left(s, ks, received[j_end], 1));
+        if (i_end > i && j_end > j && received[j_end - 1].d > sent[i].d)
+            possible = false;
+        for (; i < i_end; i++)
+            ks = hull_push(s, ks, sent[i], 1);
+        for (; j < j_end; j++)
+            kr = hull_push(r, kr, received[j], -1);
+    }
+    free(s);
+    free(r);
+    return possible;
+}

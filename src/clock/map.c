@@ -1,0 +1,250 @@
+/* Clock maps: curves along the trees, cut into pieces; conversion of times. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "clock/net.h"
+
+static void piece_push(struct host *h, int64_t begin, int64_t end)
+{
+    struct knot knot;
+    int64_t slope = curve_slope(&h->curve, begin, &knot);
+    h->pieces[h->npieces++] = (struct clock_piece){.begin = begin,
+        .end = end,
+        .t0 = knot.t,
+        .shift = sat64((i128)knot.y - knot.t),
+        .slope_q62 = slope,
+        .error_begin = curve_error(&h->curve, begin),
+        .error_end = curve_error(&h->curve, end)};
+}
+
+/* The part of the curve that covers the trace, cut at every cut (knots are cuts). */
+static void host_pieces(struct host *h)
+{
+    const struct curve *c = &h->curve;
+    h->pieces = mem_alloc((c->ncuts + 1) * sizeof *h->pieces);
+    h->npieces = 0;
+    int64_t at = h->begin;
+    for (size_t i = 0; i < c->ncuts; i++)
+        if (c->cuts[i].t > at && c->cuts[i].t < h->end) {
+            piece_push(h, at, c->cuts[i].t);
+            at = c->cuts[i].t;
+        }
+    piece_push(h, at, h->end);
+}
+
+/* The curve from host `index` through its neighbour `up`, whose own curve is known. */
+static void curve_through(const struct clock_net *net, size_t index, size_t up, struct curve *out)
+{
+    size_t a = index < up ? index : up, b = index < up ? up : index;
+    const struct curve *pair = &net->pairs.v[*map_find(&net->pair_of, (uint64_t)a << 32 | b) - 1].curve;
+    struct curve back = {0};
+    if (index == b) {
+        curve_inverse(pair, &back);
+        pair = &back;
+    }
+    if (net->hosts.v[up].map.predecessor < 0)
+        curve_copy(pair, out);
+    else
+        curve_compose(pair, &net->hosts.v[up].curve, out);
+    curve_free(&back);
+}
+
+static void host_curve(struct clock_net *net, size_t index)
+{
+    struct host *h = &net->hosts.v[index];
+    if (h->map.predecessor < 0)
+        curve_identity(&h->curve, h->begin, h->end);
+    else
+        curve_through(net, index, (size_t)h->map.predecessor, &h->curve);
+}
+
+enum { NEIGHBOURS = 8 };
+
+struct neighbour {
+    size_t of, host;
+    long double cost;
+};
+struct neighbours {
+    struct neighbour *v;
+    size_t *first;
+}; /* of host h: v[first[h]] .. v[first[h + 1]] */
+
+static int compare_neighbours(const void *a, const void *b)
+{
+    const struct neighbour *p = a, *q = b;
+    if (p->of != q->of)
+        return p->of < q->of ? -1 : 1;
+    if (p->cost != q->cost)
+        return p->cost < q->cost ? -1 : 1;
+    return p->host < q->host ? -1 : p->host > q->host;
+}
+
+/* The few neighbours of each host through which the reference is known best; of pairs whose corridors are bounds, not estimates. */
+static struct neighbours neighbours_of(const struct clock_net *net)
+{
+    VEC(struct neighbour) all = {0};
+    for (size_t i = 0; i < net->pairs.n; i++) {
+        const struct pair *p = &net->pairs.v[i];
+        size_t a = p->out.a, b = p->out.b;
+        if (!p->usable || p->against_prior || p->out.category == CLOCK_APPROXIMATE)
+            continue;
+        vec_push(&all, ((struct neighbour){a, b, p->width + curve_mean_error(&net->hosts.v[b].curve)}));
+        vec_push(&all, ((struct neighbour){b, a, p->width + curve_mean_error(&net->hosts.v[a].curve)}));
+    }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, compare_neighbours);
+    struct neighbours out = {all.v, mem_zalloc((net->hosts.n + 2) * sizeof *out.first)};
+    size_t n = 0, run = 0;
+    for (size_t i = 0; i < all.n; i++) {
+        run = i && all.v[i].of == all.v[i - 1].of ? run + 1 : 0;
+        if (run < NEIGHBOURS) {
+            out.first[all.v[i].of + 1]++;
+            out.v[n++] = all.v[i];
+        }
+    }
+    for (size_t h = 0; h < net->hosts.n; h++)
+        out.first[h + 1] += out.first[h];
+    return out;
+}
+
+/* The way that is best on the whole need not be the best at every time: what other neighbours know narrows the corridor there. */
+static void host_narrow(struct clock_net *net, size_t index, const struct neighbour *v, size_t n)
+{
+    struct host *h = &net->hosts.v[index];
+    for (size_t i = 0; i < n; i++) {
+        struct curve other, both;
+        if ((int64_t)v[i].host == h->map.predecessor)
+            continue;
+        curve_through(net, index, v[i].host, &other);
+        if (curve_intersect(&h->curve, &other, &both)) {
+            if (curve_mean_error(&both) < 0.99L * curve_mean_error(&h->curve)) {
+                struct curve old = h->curve;
+                h->curve = both;
+                both = old;
+            }
+            curve_free(&both);
+        }
+        curve_free(&other);
+    }
+}
+
+static void narrow_all(struct clock_net *net)
+{
+    struct neighbours near = neighbours_of(net);
+    for (size_t i = 0; i < net->order.n; i++) {
+        size_t h = net->order.v[i];
+        if (net->hosts.v[h].map.predecessor >= 0 && near.first[h + 1] > near.first[h])
+            host_narrow(net, h, near.v + near.first[h], near.first[h + 1] - near.first[h]);
+    }
+    free(near.v);
+    free(near.first);
+}
+
+void maps_build(struct clock_net *net)
+{
+    for (size_t i = 0; i < net->order.n; i++) {
+        host_reset(&net->hosts.v[net->order.v[i]]);
+        host_curve(net, net->order.v[i]);
+    }
+    narrow_all(net);
+    for (size_t i = 0; i < net->hosts.n; i++) {
+        struct host *h = &net->hosts.v[i];
+        host_pieces(h);
+        h->map.growth_q62 = h->curve.growth;
+        if (h->map.island == 0) {
+            h->map.pieces = h->pieces;
+            h->map.n = h->npieces;
+        }
+    }
+}
+
+struct factors host_factors(const struct host *h)
+{
+    const struct clock_map whole = {.pieces = h->pieces, .n = h->npieces};
+    if (!h->npieces)
+        return (struct factors){1, 0};
+    if (h->npieces == 1 || h->end <= h->begin) {
+        const struct clock_piece *p = h->pieces;
+        long double slope = slope_value(p->slope_q62);
+        return (struct factors){1 + slope, (long double)p->shift - slope * (long double)p->t0};
+    }
+    int64_t begin = clock_to_reference(&whole, h->begin), end = clock_to_reference(&whole, h->end);
+    long double run = (long double)h->end - (long double)h->begin;
+    long double slope = ((long double)end - (long double)begin - run) / run;
+    return (struct factors){1 + slope, (long double)begin - (long double)h->begin - slope * (long double)h->begin};
+}
+
+/* Index of the piece that holds at t; before the first and after the last these go on. */
+static size_t piece_at(const struct clock_map *m, int64_t t)
+{
+    size_t low = 0, high = m->n - 1;
+    while (low < high) {
+        size_t mid = low + (high - low + 1) / 2;
+        if (m->pieces[mid].begin <= t)
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low;
+}
+
+static int64_t piece_apply(const struct clock_piece *p, int64_t t)
+{
+    return sat64((i128)t + p->shift + slope_times(p->slope_q62, (i128)t - p->t0));
+}
+
+int64_t clock_to_reference(const struct clock_map *m, int64_t t)
+{
+    return m->n ? piece_apply(&m->pieces[piece_at(m, t)], t) : t;
+}
+
+int64_t clock_from_reference(const struct clock_map *m, int64_t t)
+{
+    if (!m->n)
+        return t;
+    size_t low = 0, high = m->n - 1;
+    while (low < high) {
+        size_t mid = low + (high - low + 1) / 2;
+        if (piece_apply(&m->pieces[mid], m->pieces[mid].begin) <= t)
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    const struct clock_piece *p = &m->pieces[low];
+    /* t - t0 - shift = run + slope * run */
+    i128 gain = (i128)t - p->shift - p->t0;
+    int64_t back = sat64(p->t0 + floor_div(gain * Q62, Q62 + p->slope_q62));
+    for (int i = 0; i < 2 && back < INT64_MAX && piece_apply(p, back) < t; i++)
+        back++;
+    for (int i = 0; i < 2 && back > INT64_MIN && piece_apply(p, back) > t; i++)
+        back--;
+    return back;
+}
+
+int64_t clock_error_at(const struct clock_map *m, int64_t t)
+{
+    if (!m->n)
+        return 0;
+    const struct clock_piece *p = &m->pieces[piece_at(m, t)];
+    if (t < p->begin)
+        return sat64(p->error_begin - slope_times(-m->growth_q62, (i128)p->begin - t));
+    if (t >= p->end)
+        return sat64(p->error_end - slope_times(-m->growth_q62, (i128)t - p->end));
+    return sat64(p->error_begin + ceil_div((i128)(p->error_end - p->error_begin) * ((i128)t - p->begin), (i128)p->end - p->begin));
+}
+
+void clock_map_times(void *map, int64_t *ts, size_t n)
+{
+    const struct clock_map *m = map;
+    size_t at = 0;
+    if (!m->n)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct clock_piece *p = &m->pieces[at];
+        if ((at && ts[i] < p->begin) || (at + 1 < m->n && ts[i] >= m->pieces[at + 1].begin)) {
+            at = piece_at(m, ts[i]);
+            p = &m->pieces[at];
+        }
+        ts[i] = piece_apply(p, ts[i]);
+    }
+}

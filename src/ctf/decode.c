@@ -1,0 +1,454 @@
+/* The hot loop: packets into events. One function body, compiled once per shape of event header. */
+#include "ctf/decode.h"
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- clocks ---------------------------------------------------------------------------------------------------------------- */
+
+static int64_t saturate(__int128 v)
+{
+    return v > INT64_MAX - 2 ? INT64_MAX - 2 : v < INT64_MIN + 2 ? INT64_MIN + 2 : (int64_t)v;
+}
+
+void ctf_clock_rate_of(const struct ctf_clock *c, struct ctf_clock_rate *out)
+{
+    out->freq = c && c->freq ? c->freq : 1000000000;
+    out->base_ns = 0;
+    if (c)
+        out->base_ns = saturate((__int128)c->offset_s * 1000000000 + (__int128)c->offset * 1000000000 / out->freq);
+}
+
+int64_t ctf_clock_ns(const struct ctf_clock_rate *r, uint64_t cycles)
+{
+    unsigned __int128 ns = r->freq == 1000000000 ? cycles : (unsigned __int128)cycles * 1000000000 / r->freq;
+    if (ns > UINT64_MAX)
+        return INT64_MAX - 2;
+    return saturate((__int128)r->base_ns + (__int128)ns);
+}
+
+static ALWAYS_INLINE uint64_t extend(uint64_t now, uint64_t value, unsigned bits)
+{
+    if (bits >= 64)
+        return value;
+    uint64_t mask = ((uint64_t)1 << bits) - 1;
+    return now + ((value - now) & mask);
+}
+
+/* ---- programs -------------------------------------------------------------------------------------------------------------- */
+
+/* Bytes up to and with the NUL; 0 when there is none within `n` bytes. Loads words: the end of a mapping has room behind it. */
+static ALWAYS_INLINE uint64_t string_bytes(const uint8_t *p, uint64_t n)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    for (uint64_t i = 0; i < n; i += 8) {
+        uint64_t v;
+        memcpy(&v, p + i, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        v = __builtin_bswap64(v);
+#endif
+        uint64_t zero = (v - ones) & ~v & tops;
+        if (zero) {
+            uint64_t bytes = i + (uint64_t)(__builtin_ctzll(zero) >> 3) + 1;
+            return bytes <= n ? bytes : 0;
+        }
+    }
+    return 0;
+}
+
+static uint64_t list_end(const struct ctf_op *op, const struct ctf_run *r, uint64_t pos)
+{
+    uint64_t count = op->counted ? r->slots[op->slot] : op->count;
+    if (count == 0)
+        return pos;
+    pos = (pos + op->align) & ~(uint64_t)op->align;
+    if (pos > r->end || count > r->end - pos) /* an element has at least one bit, or the list makes no sense */
+        return op->size || count > UINT16_MAX ? CTF_RUN_CUT : pos;
+    uint64_t room = r->end - pos;
+    if (op->size > room || (op->n && count - 1 > (room - op->size) / op->n))
+        return CTF_RUN_CUT;
+    return pos + (count - 1) * op->n + op->size;
+}
+
+static int choose(const struct ctf_op *op, uint64_t tag)
+{
+    for (uint32_t i = 0; i < op->n_choices; i++) {
+        const struct ctf_choice *c = &op->choices[i];
+        bool in = op->is_signed ? (int64_t)tag >= c->lo && (int64_t)tag <= c->hi : tag >= (uint64_t)c->lo && tag <= (uint64_t)c->hi;
+        if (in)
+            return (int)c->option;
+    }
+    return -1;
+}
+
+static ALWAYS_INLINE void take(const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
+{
+    uint64_t v = ctf_bits(r->data, pos, op->bits, op->big_endian, op->is_signed);
+    if (op->slot)
+        r->slots[op->slot] = v;
+    if (op->role == CTF_ROLE_CLOCK) {
+        r->cycles = extend(r->cycles, v, op->bits);
+    } else if (op->role) {
+        r->values[op->role] = v;
+        r->seen |= 1u << op->role;
+    }
+}
+
+static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos);
+
+/* Elements whose size the data tell. An element without bits leaves all as it was, so the rest of them do too. */
+static uint64_t loop(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
+{
+    uint64_t count = op->counted ? r->slots[op->slot] : op->count;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t next = run(base, op + 1, r, pos);
+        if (CTF_RUN_FAILED(next))
+            return next;
+        if (next == pos && i > 0)
+            return count > UINT16_MAX ? CTF_RUN_CUT : pos;
+        pos = next;
+    }
+    return pos;
+}
+
+/* `base`: what jumps are counted from; `op`: where to begin. */
+static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
+{
+    for (;; op++) {
+        int option;
+        uint64_t bytes;
+        switch (op->code) {
+        case CTF_OP_END:
+            return pos;
+        case CTF_OP_SKIP:
+            pos = (pos + op->align) & ~(uint64_t)op->align;
+            if (op->n > r->end || pos > r->end - op->n)
+                return CTF_RUN_CUT;
+            pos += op->n;
+            break;
+        case CTF_OP_INT:
+            pos = (pos + op->align) & ~(uint64_t)op->align;
+            if (pos + op->bits > r->end)
+                return CTF_RUN_CUT;
+            take(op, r, pos);
+            pos += op->bits;
+            break;
+        case CTF_OP_STRING:
+            pos = (pos + op->align) & ~(uint64_t)op->align;
+            if (pos >= r->end || !(bytes = string_bytes(r->data + (pos >> 3), (r->end - pos) >> 3)))
+                return CTF_RUN_CUT;
+            pos += bytes * 8;
+            break;
+        case CTF_OP_LIST:
+            pos = list_end(op, r, pos);
+            if (CTF_RUN_FAILED(pos))
+                return pos;
+            break;
+        case CTF_OP_LOOP:
+            pos = loop(base, op, r, pos);
+            if (CTF_RUN_FAILED(pos))
+                return pos;
+            op = base + op->next - 1;
+            break;
+        case CTF_OP_VARIANT:
+            option = choose(op, r->slots[op->slot]);
+            if (option < 0)
+                return CTF_RUN_TAG;
+            op = base + op->targets[option] - 1;
+            break;
+        case CTF_OP_JUMP:
+            op = base + op->next - 1;
+            break;
+        case CTF_OP_PAYLOAD:
+            pos = (pos + op->align) & ~(uint64_t)op->align;
+            r->payload = pos;
+            break;
+        default: /* CTF_OP_UUID */
+            r->values[CTF_ROLE_UUID] = (pos + op->align) & ~(uint64_t)op->align;
+            r->seen |= 1u << CTF_ROLE_UUID;
+        }
+    }
+}
+
+uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t pos) { return run(ops, ops, r, pos); }
+
+/* ---- packets --------------------------------------------------------------------------------------------------------------- */
+
+atomic_uint ctf_decoder_generation;
+
+bool ctf_decoder_open(struct ctf_decoder *d, const struct ctf_stream_plan *plan, const uint8_t *data, uint64_t end, uint64_t last_start)
+{
+    struct ctf_run *r = &d->run;
+    uint64_t pos = 0;
+    atomic_fetch_add_explicit(&ctf_decoder_generation, 1, memory_order_relaxed);
+    d->plan = plan;
+    d->data = r->data = data;
+    d->end = r->end = end;
+    d->last_start = last_start < end ? last_start : end;
+    d->stop = CTF_STOP_NONE;
+    r->slots = d->slots;
+    r->seen = 0;
+    d->cpu = -1;
+    if (plan->packet_header)
+        pos = ctf_program_run(plan->packet_header, r, pos);
+    if (plan->packet_context && !CTF_RUN_FAILED(pos))
+        pos = ctf_program_run(plan->packet_context, r, pos);
+    if (CTF_RUN_FAILED(pos) || !plan->readable) {
+        d->pos = d->end = d->last_start = 0;
+        d->stop = plan->readable ? CTF_STOP_CUT : CTF_STOP_UNREADABLE;
+        return false;
+    }
+    d->pos = pos;
+    if (r->seen & 1u << CTF_ROLE_CPU)
+        d->cpu = (int32_t)r->values[CTF_ROLE_CPU];
+    if (r->seen & 1u << CTF_ROLE_BEGIN)
+        d->cycles = r->values[CTF_ROLE_BEGIN];
+    d->has_clock = plan->sc->clock >= 0;
+    if (!d->has_clock)
+        d->cycles = 0;
+    return true;
+}
+
+/* Ends the packet; what lies behind is not read. */
+static bool stop(struct ctf_decoder *d, enum ctf_stop why)
+{
+    d->stop = why;
+    d->pos = d->last_start;
+    return false;
+}
+
+static const struct ctf_event_class *class_of(const struct ctf_stream_plan *p, uint64_t id)
+{
+    if (id < p->table_n)
+        return p->table[id].cls;
+    return ctf_stream_class_event(p->sc, id);
+}
+
+/* One event by its program: the class's size depends on data, or it does not fit, or there is no such class. d->pos is moved. */
+static __attribute__((noinline)) bool slow_event(struct ctf_decoder *d, uint64_t start, uint64_t header_end, const struct ctf_event_class *cls,
+                                                 uint64_t id, struct ctf_event *out)
+{
+    struct ctf_run *r = &d->run;
+    if (header_end > d->end)
+        return stop(d, CTF_STOP_CUT);
+    if (!cls) {
+        d->stop_id = id;
+        return stop(d, CTF_STOP_UNKNOWN_ID);
+    }
+    const struct ctf_layout *l = cls->layout;
+    if (!l || !l->ops)
+        return stop(d, CTF_STOP_UNREADABLE);
+    if (l->header_slots && d->plan->kind != CTF_HEADER_PROGRAM) {
+        uint64_t saved = r->cycles;
+        uint64_t pos = ctf_program_run(d->plan->event_header, r, start);
+        r->cycles = saved;
+        if (CTF_RUN_FAILED(pos))
+            return stop(d, CTF_STOP_CUT);
+    }
+    uint64_t end = ctf_program_run(l->ops, r, header_end);
+    if (CTF_RUN_FAILED(end) || end > d->end)
+        return stop(d, end == CTF_RUN_TAG ? CTF_STOP_TAG : CTF_STOP_CUT);
+    if (end == d->pos)
+        return stop(d, CTF_STOP_EMPTY);
+    out->data = d->data;
+    out->cls = cls;
+    out->payload_bits = r->payload;
+    out->header_back = (uint32_t)(r->payload - start);
+    out->context_back = (uint32_t)(r->payload - header_end);
+    out->stream = d->stream;
+    out->cpu = d->cpu;
+    d->pos = end;
+    return true;
+}
+
+static ALWAYS_INLINE uint64_t load(const uint8_t *p, unsigned bytes, bool be)
+{
+    uint16_t v2;
+    uint32_t v4;
+    uint64_t v8;
+    switch (bytes) {
+    case 0:
+        return 0;
+    case 1:
+        return *p;
+    case 2:
+        memcpy(&v2, p, 2);
+        return be ? __builtin_bswap16(v2) : v2;
+    case 4:
+        memcpy(&v4, p, 4);
+        return be ? __builtin_bswap32(v4) : v4;
+    default:
+        memcpy(&v8, p, 8);
+        return be ? __builtin_bswap64(v8) : v8;
+    }
+}
+
+/* Parses a header of known shape at byte `at`; returns the byte behind it. It may lie beyond the content: the caller checks. */
+static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint8_t *data, uint64_t at, uint64_t *id, uint64_t *cycles,
+                                     const int kind, const bool be)
+{
+    const uint8_t *h = data + at;
+    uint64_t behind;
+    if (kind == CTF_HEADER_SIMPLE) {
+        *id = load(h + p->id_at, p->id_bytes, be);
+        if (p->time_bytes)
+            *cycles = extend(*cycles, load(h + p->time_at, p->time_bytes, be), p->time_bytes * 8u);
+        return at + p->header_bytes;
+    }
+    if (kind == CTF_HEADER_COMPACT) {
+        uint32_t w = (uint32_t)load(h, 4, be);
+        *id = be ? w >> 27 : w & 31;
+        if (LIKELY(*id != 31)) {
+            *cycles = extend(*cycles, be ? w & 0x7ffffff : w >> 5, 27);
+            return at + 4;
+        }
+        behind = at + 1;
+    } else {
+        *id = load(h, 2, be);
+        behind = at + 2;
+        if (LIKELY(*id != 65535)) {
+            behind = (behind + p->short_align) & ~(uint64_t)p->short_align;
+            *cycles = extend(*cycles, load(data + behind, 4, be), 32);
+            return behind + 4;
+        }
+    }
+    behind = (behind + p->long_align) & ~(uint64_t)p->long_align;
+    *id = load(data + behind, 4, be);
+    behind = (behind + 4 + p->long_time_align) & ~(uint64_t)p->long_time_align;
+    *cycles = load(data + behind, 8, be);
+    return behind + 8;
+}
+
+/* Classes of fixed size cost their header and one table entry. A program's size in the table is so large that it never fits: one comparison
+ * sends programs, unknown ids and events that do not fit to the slow path. */
+static ALWAYS_INLINE size_t decode_fast(struct ctf_decoder *d, struct ctf_event *out, size_t max, const int kind, const bool be)
+{
+    const struct ctf_stream_plan *p = d->plan;
+    const struct ctf_entry *table = p->table;
+    const uint8_t *data = d->data;
+    const uint64_t mask = p->header_align, table_n = p->table_n, last = (d->last_start + 7) >> 3;
+    const uint64_t add = d->rate.freq == 1000000000 ? (uint64_t)d->rate.base_ns : 0;
+    static const struct ctf_entry none = {.size = CTF_ENTRY_PROGRAM};
+    struct { uint32_t stream; int32_t cpu; } from = {d->stream, d->cpu};
+    uint64_t pos = (d->pos + 7) >> 3, cycles = d->cycles, limit = d->end >> 3;
+    size_t n = 0;
+    if (limit > pos + (CTF_ENTRY_PROGRAM >> 1))
+        limit = pos + (CTF_ENTRY_PROGRAM >> 1);
+    while (n < max) {
+        uint64_t start = (pos + mask) & ~mask, id = 0;
+        if (UNLIKELY(start >= last)) {
+            pos = last;
+            break;
+        }
+        uint64_t header_end = header(p, data, start, &id, &cycles, kind, be);
+        const struct ctf_entry *e = LIKELY(id < table_n) ? &table[id] : &none;
+        if (kind == CTF_HEADER_SIMPLE && !p->id_bytes)
+            e = p->only ? &p->only->layout->entry : &none;
+        uint64_t body = (header_end + e->align) & ~(uint64_t)e->align;
+        uint64_t next = body + e->size;
+        struct ctf_event *ev = &out[n];
+        ev->ts = (int64_t)(cycles + add);
+        if (UNLIKELY(next > limit)) {
+            const struct ctf_event_class *cls = kind == CTF_HEADER_SIMPLE && !p->id_bytes ? p->only : class_of(p, id);
+            d->pos = pos * 8;
+            d->run.cycles = cycles;
+            if (!slow_event(d, start * 8, header_end * 8, cls, id, ev)) {
+                d->cycles = cycles;
+                return n;
+            }
+            pos = (d->pos + 7) >> 3;
+            n++;
+            continue;
+        }
+        uint64_t payload = body + e->pre;
+        ev->data = data;
+        ev->cls = e->cls;
+        ev->payload_bits = payload * 8;
+        ev->header_back = (uint32_t)(payload - start) * 8;
+        ev->context_back = (uint32_t)(payload - header_end) * 8;
+        memcpy(&ev->stream, &from, sizeof from);
+        pos = next;
+        n++;
+    }
+    d->pos = pos * 8;
+    d->cycles = cycles;
+    return n;
+}
+
+static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_t max)
+{
+    const struct ctf_stream_plan *p = d->plan;
+    struct ctf_run *r = &d->run;
+    uint64_t add = d->rate.freq == 1000000000 ? (uint64_t)d->rate.base_ns : 0;
+    size_t n = 0;
+    for (; n < max; n++) {
+        uint64_t align = p->sc->event_header ? p->sc->event_header->align_bits - 1 : 0, start = (d->pos + align) & ~align, header_end = start;
+        if (start >= d->last_start)
+            break;
+        r->seen = 0;
+        r->cycles = d->cycles;
+        if (p->event_header)
+            header_end = ctf_program_run(p->event_header, r, start);
+        if (CTF_RUN_FAILED(header_end)) {
+            stop(d, header_end == CTF_RUN_TAG ? CTF_STOP_TAG : CTF_STOP_CUT);
+            return n;
+        }
+        bool has_id = r->seen & 1u << CTF_ROLE_ID;
+        uint64_t id = has_id ? r->values[CTF_ROLE_ID] : 0, cycles = r->cycles;
+        const struct ctf_event_class *cls = has_id ? class_of(p, id) : p->only;
+        out[n].ts = (int64_t)(cycles + add);
+        if (!slow_event(d, start, header_end, cls, id, &out[n]))
+            return n;
+        d->cycles = cycles;
+    }
+    if (n < max)
+        d->pos = d->last_start;
+    return n;
+}
+
+#define DECODE(name, kind)                                                              \
+    static size_t name##_le(struct ctf_decoder *d, struct ctf_event *out, size_t max)   \
+    {                                                                                   \
+        return decode_fast(d, out, max, kind, false);                                   \
+    }                                                                                   \
+    static size_t name##_be(struct ctf_decoder *d, struct ctf_event *out, size_t max)   \
+    {                                                                                   \
+        return decode_fast(d, out, max, kind, true);                                    \
+    }
+DECODE(simple, CTF_HEADER_SIMPLE)
+DECODE(compact, CTF_HEADER_COMPACT)
+DECODE(large, CTF_HEADER_LARGE)
+
+static size_t decode_any(struct ctf_decoder *d, struct ctf_event *out, size_t max)
+{
+    const struct ctf_stream_plan *p = d->plan;
+    /* The loops load whole words; big-endian machines take the programs, which do not care. */
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        return decode_program(d, out, max);
+    switch (p->kind) {
+    case CTF_HEADER_SIMPLE:
+        return p->big_endian ? simple_be(d, out, max) : simple_le(d, out, max);
+    case CTF_HEADER_COMPACT:
+        return p->big_endian ? compact_be(d, out, max) : compact_le(d, out, max);
+    case CTF_HEADER_LARGE:
+        return p->big_endian ? large_be(d, out, max) : large_le(d, out, max);
+    default:
+        return decode_program(d, out, max);
+    }
+}
+
+size_t ctf_decode(struct ctf_decoder *d, struct ctf_event *out, size_t max)
+{
+    if (d->pos >= d->last_start)
+        return 0;
+    size_t n = decode_any(d, out, max);
+    if (!d->has_clock) {
+        for (size_t i = 0; i < n; i++)
+            out[i].ts = 0;
+    } else if (d->rate.freq != 1000000000) {
+        for (size_t i = 0; i < n; i++)
+            out[i].ts = ctf_clock_ns(&d->rate, (uint64_t)out[i].ts);
+    }
+    return n;
+}

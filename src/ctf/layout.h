@@ -1,0 +1,100 @@
+/* Private to ctf: declarations compiled into what the decoder runs.
+ *
+ * Three ways to read an event, fastest first: a header of a known shape plus one table entry (classes of fixed size); a header of a known shape
+ * plus a flat program (classes whose size the data tell); programs for all. A program knows positions in bits from the packet's start. */
+#ifndef WEFT_CTF_LAYOUT_H
+#define WEFT_CTF_LAYOUT_H
+
+#include "ctf/metadata.h"
+
+/* What a number in a packet's or event's header is for. */
+enum ctf_role {
+    CTF_ROLE_NONE,
+    CTF_ROLE_ID, CTF_ROLE_CLOCK,                                        /* event header */
+    CTF_ROLE_MAGIC, CTF_ROLE_UUID, CTF_ROLE_STREAM_ID, CTF_ROLE_INSTANCE_ID, /* packet header; UUID: the value is the bit position */
+    CTF_ROLE_BEGIN, CTF_ROLE_END, CTF_ROLE_CONTENT_SIZE, CTF_ROLE_PACKET_SIZE, CTF_ROLE_SEQUENCE, CTF_ROLE_DISCARDED, CTF_ROLE_CPU,
+    CTF_ROLES
+};
+
+enum ctf_op_code {
+    CTF_OP_END,
+    CTF_OP_SKIP,     /* align, then n bits */
+    CTF_OP_INT,      /* align, read `bits`; into the slot and by its role */
+    CTF_OP_STRING,   /* align, up to and with the NUL */
+    CTF_OP_LIST,     /* align, count elements of fixed size: stride n from one to the next, the last one `size` bits */
+    CTF_OP_LOOP,     /* align, count times the ops up to `next` (which end with END) */
+    CTF_OP_VARIANT,  /* to targets[choice of the tag] */
+    CTF_OP_JUMP,     /* to `next` */
+    CTF_OP_PAYLOAD,  /* align; the payload starts here */
+    CTF_OP_UUID      /* remembers the position */
+};
+
+struct ctf_op {
+    uint8_t code, role;
+    uint8_t bits;            /* INT: 1..64 */
+    bool is_signed, big_endian;
+    bool counted;            /* LIST, LOOP: the count is in the slot, else it is `count` */
+    uint8_t slot;
+    uint32_t align;          /* mask: alignment - 1, in bits */
+    uint32_t next;
+    uint32_t n_choices;
+    uint64_t n, size, count;
+    const struct ctf_choice *choices;
+    const uint32_t *targets; /* by option */
+};
+
+/* One class for the decoder's table. */
+struct ctf_entry {
+    const struct ctf_event_class *cls; /* NULL: no such id */
+    uint32_t size;           /* bytes from the aligned end of the header to the event's end; CTF_ENTRY_PROGRAM when the data tell */
+    uint16_t pre;            /* bytes from there to the payload */
+    uint8_t align;           /* mask in bytes */
+    uint8_t unused;
+};
+enum { CTF_ENTRY_PROGRAM = UINT32_MAX };
+
+struct ctf_layout {
+    const struct ctf_stream_plan *plan;
+    const struct ctf_op *ops;    /* contexts and payload, from the end of the header; NULL: the class cannot be read */
+    struct ctf_entry entry;
+    bool packet_slots, header_slots; /* lengths or tags refer to numbers in the packet's header or context, in the event header */
+};
+
+enum ctf_header_kind {
+    CTF_HEADER_PROGRAM,
+    CTF_HEADER_SIMPLE,       /* whole bytes: id (or none), time (or none) */
+    CTF_HEADER_COMPACT,      /* LTTng: 5 bits id, 27 bits time; id 31: 32 bits id, 64 bits time follow */
+    CTF_HEADER_LARGE         /* LTTng: 16 bits id, 32 bits time; id 65535: the same */
+};
+
+struct ctf_stream_plan {
+    const struct ctf_stream_class *sc;
+    const struct ctf_op *packet_header, *packet_context, *event_header; /* NULL: none */
+    bool readable;           /* false: a header that cannot be compiled */
+    uint8_t kind;            /* enum ctf_header_kind */
+    bool big_endian;
+    bool has_begin, has_seq, has_discarded; /* the packet context tells */
+    uint8_t seq_bits, discarded_bits;
+    uint8_t header_align;    /* mask in bytes */
+    uint8_t id_at, id_bytes, time_at, time_bytes, header_bytes; /* SIMPLE */
+    uint8_t short_align, long_align, long_time_align;           /* COMPACT, LARGE: masks in bytes of the time's, the long form's and its time's place */
+    const struct ctf_event_class *only;                         /* no id in the header: the class of all events, or NULL */
+    struct ctf_entry *table;
+    uint32_t table_n, table_cap;
+};
+
+enum { CTF_TABLE_MAX = 65536 };  /* ids below have a table entry; others are searched for */
+
+/* Compiles a scope's struct. NULL when it holds something that cannot be read. Roles: looked up by field name at the top for packet scopes,
+ * by name and clock at any depth for event headers. */
+const struct ctf_op *ctf_program_compile(struct arena *, const struct ctf_type *, enum ctf_scope, int32_t clock);
+/* The plan of a stream without any event class. */
+struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *, const struct ctf_stream_class *, const struct ctf_type *packet_header);
+
+/* Integers and enumerations by what holds their bits. */
+static inline const struct ctf_type *ctf_type_bits(const struct ctf_type *t)
+{
+    return t->kind == CTF_ENUM && t->u.enumeration.container ? t->u.enumeration.container : t;
+}
+
+#endif

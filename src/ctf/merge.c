@@ -1,0 +1,556 @@
+/* Events of many streams in one order: a tournament of losers over stream cursors, each of which decodes ahead in batches. */
+#include <stdlib.h>
+
+#include "ctf/trace.h"
+
+/* What the tournament compares: time (biased to unsigned); then rank of the stream, number of its packet, number of the cursor. */
+typedef unsigned __int128 merge_key;
+#define KEY_NONE (~(merge_key)0)
+enum { CURSOR_BITS = 20, PACKET_BITS = 24 };
+enum { CURSORS_MAX = (1 << CURSOR_BITS) - 1 };
+
+/* What the tournament needs of a cursor, small enough that hundreds fit the first cache. */
+struct head {
+    const struct ctf_event *at, *end; /* decoded and not yet given */
+    int64_t next_ts;                  /* of at[1], when there is one */
+    uint64_t tie;                     /* low half of the key */
+};
+
+struct cursor {
+    struct ctf_event *batch;
+    const struct ctf_trace *trace;
+    const struct ctf_source *source;
+    const struct ctf_stream *stream;
+    const struct ctf_packet *packet; /* being read; NULL before the first and after the last */
+    size_t next_packet;
+    const struct ctf_loss *losses;   /* the stream's, corrected; NULL: as recorded */
+    uint64_t rank;
+    uint32_t lane, next_loss;
+    struct head *head;
+    struct ctf_decoder d;
+};
+
+struct start { int64_t first; uint64_t items, before; }; /* packets by their first item's time, for seeking */
+
+struct ctf_merge {
+    struct ctf_source *sources;
+    size_t n_sources;
+    uint32_t *first_stream;          /* by source; one more at the end */
+    struct ctf_window window;
+    int only_stream;
+    struct cursor *cursors;
+    size_t n_cursors, leaves;        /* leaves: a power of two */
+    struct head *heads;              /* by cursor */
+    merge_key *nodes;                /* [0] the winner, [1..leaves) losers */
+    struct ctf_event *events;        /* all batches */
+    size_t batch;
+    VEC(struct ctf_loss *) corrected;
+    struct start *starts;
+    size_t n_starts;
+    struct ctf_problems problems;
+    bool started;
+};
+
+/* ---- cursors --------------------------------------------------------------------------------------------------------------- */
+
+static void correct(const struct ctf_source *s, struct ctf_event *ev, size_t n)
+{
+    int64_t ts[256];
+    for (size_t i = 0; i < n;) {
+        size_t k = n - i < 256 ? n - i : 256;
+        for (size_t j = 0; j < k; j++)
+            ts[j] = ev[i + j].ts;
+        s->map(s->map_arg, ts, k);
+        for (size_t j = 0; j < k; j++)
+            ev[i + j].ts = ts[j];
+        i += k;
+    }
+}
+
+static int64_t corrected_time(const struct ctf_source *s, int64_t ts)
+{
+    if (s->map)
+        s->map(s->map_arg, &ts, 1);
+    return ts;
+}
+
+static bool limited(struct ctf_window w) { return w.begin != INT64_MIN || w.end != INT64_MAX; }
+
+static size_t within(struct ctf_window w, struct ctf_event *ev, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (ev[i].ts < w.begin && ev[i].cls->item != CTF_EVENT && ((const struct ctf_loss *)ev[i].data)->end >= w.begin)
+            ev[i].ts = w.begin;
+        if (ev[i].ts < w.begin)
+            continue;
+        if (ev[i].ts <= w.end) {
+            if (kept != i)
+                ev[kept] = ev[i];
+            kept++;
+        }
+    }
+    return kept;
+}
+
+static bool outside(const struct ctf_merge *m, const struct cursor *c, const struct ctf_packet *p)
+{
+    if (!limited(m->window) || !c->stream->timed)
+        return false;
+    if (m->window.begin != INT64_MIN && !(p->flags & CTF_PACKET_OPEN_END) && corrected_time(c->source, p->end) < m->window.begin)
+        return true;
+    /* Losses told by a packet begin before it. */
+    return m->window.end != INT64_MAX && !p->n_losses && corrected_time(c->source, p->begin) > m->window.end;
+}
+
+/* Goes to the lane's next packet that the window may need. */
+static bool next_packet(const struct ctf_merge *m, struct cursor *c)
+{
+    const struct ctf_stream *s = c->stream;
+    for (; c->next_packet < s->packets.n; c->next_packet++) {
+        const struct ctf_packet *p = &s->packets.v[c->next_packet];
+        if (p->lane != c->lane || outside(m, c, p))
+            continue;
+        c->next_packet++;
+        c->packet = p;
+        c->next_loss = 0;
+        ctf_packet_open(c->trace, s, p, &c->d);
+        return true;
+    }
+    c->packet = NULL;
+    return false;
+}
+
+static size_t give_losses(struct cursor *c, struct ctf_event *out, size_t max)
+{
+    size_t n = 0;
+    for (; n < max && c->next_loss < c->packet->n_losses; n++) {
+        uint32_t i = c->packet->loss + c->next_loss++;
+        const struct ctf_loss_item *l = &c->stream->losses.v[i];
+        out[n] = (struct ctf_event){.ts = l->ts, .data = (const uint8_t *)(c->losses ? &c->losses[i] : &l->loss),
+                                    .cls = c->trace->schema->classes[l->item == CTF_LOST_EVENTS ? 0 : 1], .stream = c->d.stream, .cpu = c->d.cpu};
+    }
+    return n;
+}
+
+/* Up to `max` items of one packet into `out`; 0 at the lane's end. */
+static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out, size_t max)
+{
+    for (;;) {
+        size_t n;
+        if (!c->packet && !next_packet(m, c))
+            return 0;
+        if (c->next_loss < c->packet->n_losses) {
+            n = give_losses(c, out, max);
+        } else if ((n = ctf_decode(&c->d, out, max)) == 0) {
+            if (c->d.stop)
+                ctf_packet_problem(c->trace, c->packet, &c->d, &m->problems);
+            c->packet = NULL;
+            continue;
+        }
+        if (c->source->map)
+            correct(c->source, out, n);
+        if (limited(m->window))
+            n = within(m->window, out, n);
+        if (n)
+            return n;
+    }
+}
+
+static merge_key key_of(int64_t ts, uint64_t tie) { return (merge_key)((uint64_t)ts ^ (uint64_t)1 << 63) << 64 | tie; }
+static uint32_t cursor_of(merge_key k) { return (uint32_t)k & CURSORS_MAX; }
+
+static merge_key refill(struct ctf_merge *m, struct cursor *c)
+{
+    struct head *h = c->head;
+    size_t n = fill(m, c, c->batch, m->batch);
+    uint64_t packet = c->next_packet < 1u << PACKET_BITS ? c->next_packet : (1u << PACKET_BITS) - 1;
+    h->at = c->batch;
+    h->end = c->batch + n;
+    h->tie = c->rank << (PACKET_BITS + CURSOR_BITS) | packet << CURSOR_BITS | (uint64_t)(c - m->cursors);
+    if (n == 0)
+        return KEY_NONE;
+    h->next_ts = c->batch[n > 1].ts;
+    /* What the next batch will read: many streams are more than the hardware's prefetching follows. */
+    const uint8_t *next = c->d.data + (c->d.pos >> 3);
+    for (size_t i = 0; i < 16 && m->n_cursors > 8; i++)
+        __builtin_prefetch(next + 64 * i);
+    return key_of(c->batch[0].ts, h->tie);
+}
+
+/* ---- tournament ------------------------------------------------------------------------------------------------------------ */
+
+/* Plays a cursor's new key up to the root and returns the winner's. Without branches on keys: they cannot be predicted. */
+static inline merge_key replay(struct ctf_merge *m, uint32_t leaf, merge_key key)
+{
+    merge_key *nodes = m->nodes;
+    for (size_t i = (leaf + m->leaves) >> 1; i > 0; i >>= 1) {
+        merge_key other = nodes[i];
+        bool loses = other < key;
+        nodes[i] = loses ? key : other;
+        key = loses ? other : key;
+    }
+    nodes[0] = key;
+    return key;
+}
+
+/* The best of those that lost against the winner: up to there the winner goes on. */
+static merge_key runner_up(const struct ctf_merge *m, uint32_t leaf)
+{
+    merge_key best = KEY_NONE;
+    for (size_t i = (leaf + m->leaves) >> 1; i > 0; i >>= 1)
+        best = m->nodes[i] < best ? m->nodes[i] : best;
+    return best;
+}
+
+static void start(struct ctf_merge *m)
+{
+    merge_key *winners = mem_alloc(sizeof *winners * 2 * m->leaves);
+    for (size_t i = 0; i < m->leaves; i++) {
+        struct cursor *c = i < m->n_cursors ? &m->cursors[i] : NULL;
+        winners[m->leaves + i] = !c ? KEY_NONE : c->head->at < c->head->end ? key_of(c->head->at->ts, c->head->tie) : refill(m, c);
+    }
+    for (size_t i = m->leaves - 1; i > 0; i--) {
+        merge_key a = winners[2 * i], b = winners[2 * i + 1];
+        winners[i] = b < a ? b : a;
+        m->nodes[i] = b < a ? a : b;
+    }
+    m->nodes[0] = winners[1];
+    free(winners);
+    m->started = true;
+}
+
+/* Copies the winner's events that come before all others'. Returns how many. */
+static size_t take_run(struct head *h, merge_key limit, struct ctf_event *out, size_t max)
+{
+    const struct ctf_event *ev = h->at, *end = h->end;
+    size_t n = (size_t)(end - ev);
+    if (limit == KEY_NONE) {
+        n = n < max ? n : max;
+        memcpy(out, ev, n * sizeof *out);
+    } else {
+        /* Before the limit's time, or at it when this stream ranks first: one comparison per event. The first is known to be next. */
+        int64_t before = (int64_t)((uint64_t)(limit >> 64) ^ (uint64_t)1 << 63);
+        if (h->tie < (uint64_t)limit && before < INT64_MAX)
+            before++;
+        if (n > max)
+            end = ev + max;
+        n = 0;
+        do {
+            out[n++] = *ev++;
+        } while (ev < end && ev->ts < before);
+    }
+    h->at += n;
+    h->next_ts = h->at + 1 < h->end ? h->at[1].ts : 0;
+    return n;
+}
+
+/* Nothing to compare with: straight into the caller's array, after what is left in the batch. */
+static size_t take_alone(struct ctf_merge *m, struct cursor *c, struct ctf_event *out, size_t max)
+{
+    size_t n = c->head->at < c->head->end ? take_run(c->head, KEY_NONE, out, max) : 0, k;
+    while (n < max && (k = fill(m, c, out + n, max - n)) > 0)
+        n += k;
+    return n;
+}
+
+size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
+{
+    size_t n = 0;
+    if (m->n_cursors == 1)
+        return take_alone(m, &m->cursors[0], out, max);
+    if (!m->started)
+        start(m);
+    merge_key winner = m->nodes[0];
+    uint32_t before = UINT32_MAX;
+    while (n < max && winner != KEY_NONE) {
+        uint32_t leaf = cursor_of(winner);
+        struct head *h = &m->heads[leaf];
+        if (leaf == before) { /* it won twice: it may win for long */
+            merge_key limit = runner_up(m, leaf);
+            n += limit == KEY_NONE ? take_alone(m, &m->cursors[leaf], out + n, max - n) : take_run(h, limit, out + n, max - n);
+            winner = replay(m, leaf, h->at < h->end ? key_of(h->at->ts, h->tie) : refill(m, &m->cursors[leaf]));
+            before = UINT32_MAX;
+            continue;
+        }
+        before = leaf;
+        out[n++] = *h->at++;
+        if (h->at < h->end) {
+            merge_key key = key_of(h->next_ts, h->tie);
+            h->next_ts = h->at[h->at + 1 < h->end].ts;
+            winner = replay(m, leaf, key);
+        } else {
+            winner = replay(m, leaf, refill(m, &m->cursors[leaf]));
+        }
+    }
+    return n;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------ */
+
+static size_t stream_count(const struct ctf_merge *m, size_t source) { return m->sources[source].trace->streams.n; }
+
+static int by_trace(const struct ctf_trace *a, const struct ctf_trace *b)
+{
+    const uint8_t *x = ctf_trace_uuid(a), *y = ctf_trace_uuid(b);
+    if (!x != !y)
+        return x ? -1 : 1;
+    int order = x ? memcmp(x, y, 16) : 0;
+    if (order)
+        return order;
+    const char *p = ctf_trace_env_string(a, "hostname"), *q = ctf_trace_env_string(b, "hostname");
+    return !p != !q ? (p ? -1 : 1) : p ? strcmp(p, q) : 0;
+}
+
+/* Rank of each source at equal times, as babeltrace2 orders traces; equal ones stay as given. */
+static void rank_sources(const struct ctf_merge *m, size_t *place)
+{
+    for (size_t i = 0; i < m->n_sources; i++)
+        place[i] = i;
+    for (size_t i = 1; i < m->n_sources; i++) {
+        size_t one = place[i], k = i;
+        for (; k > 0 && by_trace(m->sources[place[k - 1]].trace, m->sources[one].trace) > 0; k--)
+            place[k] = place[k - 1];
+        place[k] = one;
+    }
+}
+
+static const struct ctf_loss *corrected_losses(struct ctf_merge *m, const struct ctf_source *source, const struct ctf_stream *s)
+{
+    if (!source->map || !s->losses.n)
+        return NULL;
+    struct ctf_loss *copy = mem_alloc(sizeof *copy * s->losses.n);
+    for (size_t i = 0; i < s->losses.n; i++) {
+        copy[i] = s->losses.v[i].loss;
+        source->map(source->map_arg, &copy[i].begin, 1);
+        source->map(source->map_arg, &copy[i].end, 1);
+    }
+    vec_push(&m->corrected, copy);
+    return copy;
+}
+
+static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
+{
+    const struct ctf_source *src = &m->sources[source];
+    for (size_t i = 0; i < stream_count(m, source); i++, (*rank)++) {
+        const struct ctf_stream *s = &src->trace->streams.v[i];
+        if (m->only_stream >= 0 && (source != 0 || i != (size_t)m->only_stream))
+            continue;
+        const struct ctf_loss *losses = corrected_losses(m, src, s);
+        for (uint32_t lane = 0; lane < s->lanes; lane++) {
+            struct cursor *c = &m->cursors[m->n_cursors++];
+            *c = (struct cursor){.trace = src->trace, .source = src, .stream = s, .losses = losses, .rank = *rank, .lane = lane};
+            c->head = &m->heads[m->n_cursors - 1];
+            c->d.stream = m->first_stream[source] + (uint32_t)i;
+        }
+    }
+}
+
+static void make_cursors(struct ctf_merge *m, size_t total)
+{
+    size_t *place = mem_alloc(sizeof *place * (m->n_sources + 1));
+    uint64_t rank = 0;
+    m->cursors = mem_zalloc(sizeof *m->cursors * (total + 1));
+    m->heads = mem_zalloc(sizeof *m->heads * (total + 1));
+    rank_sources(m, place);
+    for (size_t i = 0; i < m->n_sources; i++)
+        add_cursors(m, place[i], &rank);
+    free(place);
+    m->leaves = 1;
+    while (m->leaves < m->n_cursors)
+        m->leaves *= 2;
+    m->batch = 32;
+    m->nodes = mem_zalloc(sizeof *m->nodes * (m->leaves + 1));
+    m->events = mem_alloc(sizeof *m->events * m->batch * (m->n_cursors + 1));
+    for (size_t i = 0; i < m->n_cursors; i++)
+        m->cursors[i].batch = m->events + i * m->batch;
+    if (m->n_cursors == 0) {
+        m->nodes[0] = KEY_NONE;
+        m->started = true;
+    }
+}
+
+int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream, struct ctf_merge **out, struct err *e)
+{
+    *out = NULL;
+    if (only_stream >= 0 && (n == 0 || (size_t)only_stream >= sources[0].trace->streams.n))
+        return err_set(e, ERR_NOTFOUND, "stream %d: the trace has %zu streams", only_stream, n ? sources[0].trace->streams.n : 0);
+    size_t lanes = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sources[i].trace->streams.n; k++)
+            lanes += sources[i].trace->streams.v[k].lanes;
+    if (lanes > CURSORS_MAX)
+        return err_set(e, ERR_LIMIT, "%zu streams at once; at most %d can be merged", lanes, CURSORS_MAX);
+    struct ctf_merge *m = mem_zalloc(sizeof *m);
+    m->sources = mem_alloc(sizeof *m->sources * (n + 1));
+    if (n)
+        memcpy(m->sources, sources, sizeof *sources * n);
+    m->n_sources = n;
+    m->window = w;
+    m->only_stream = only_stream;
+    m->first_stream = mem_zalloc(sizeof *m->first_stream * (n + 1));
+    for (size_t i = 0; i < n; i++)
+        m->first_stream[i + 1] = m->first_stream[i] + (uint32_t)stream_count(m, i);
+    make_cursors(m, lanes);
+    *out = m;
+    return 0;
+}
+
+uint32_t ctf_merge_source(const struct ctf_merge *m, uint32_t stream)
+{
+    size_t lo = 0, hi = m->n_sources;
+    while (hi - lo > 1) {
+        size_t mid = (lo + hi) / 2;
+        if (m->first_stream[mid] <= stream)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return (uint32_t)lo;
+}
+
+size_t ctf_merge_problems(const struct ctf_merge *m, const struct ctf_problem **out)
+{
+    *out = m->problems.list.v;
+    return m->problems.list.n;
+}
+
+void ctf_merge_free(struct ctf_merge *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->corrected.n; i++)
+        free(m->corrected.v[i]);
+    vec_free(&m->corrected);
+    ctf_problems_fini(&m->problems);
+    free(m->starts);
+    free(m->events);
+    free(m->nodes);
+    free(m->heads);
+    free(m->cursors);
+    free(m->first_stream);
+    free(m->sources);
+    free(m);
+}
+
+/* ---- seeking --------------------------------------------------------------------------------------------------------------- */
+
+static void rewind_all(struct ctf_merge *m)
+{
+    for (size_t i = 0; i < m->n_cursors; i++) {
+        struct cursor *c = &m->cursors[i];
+        c->head->at = c->head->end = NULL;
+        c->packet = NULL;
+        c->next_packet = 0;
+        c->d.cycles = 0;
+    }
+    m->started = m->n_cursors == 0;
+}
+
+static int skip(struct ctf_merge *m, uint64_t n, struct err *e)
+{
+    struct ctf_event ev[256];
+    for (uint64_t left = n; left > 0;) {
+        size_t k = ctf_merge_next(m, ev, left < 256 ? (size_t)left : 256);
+        if (k == 0)
+            return err_set(e, ERR_NOTFOUND, "there are fewer events");
+        left -= k;
+    }
+    return 0;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct start *p = a, *q = b;
+    return p->first < q->first ? -1 : p->first > q->first;
+}
+
+/* All packets by the time of their first item, each with the number of items of those before it. */
+static void make_starts(struct ctf_merge *m)
+{
+    VEC(struct start) all = {0};
+    for (size_t i = 0; i < m->n_cursors; i++) {
+        const struct cursor *c = &m->cursors[i];
+        for (size_t k = 0; k < c->stream->packets.n; k++) {
+            const struct ctf_packet *p = &c->stream->packets.v[k];
+            if (p->lane != c->lane || !p->items)
+                continue;
+            struct start s = {corrected_time(c->source, p->first), p->items, 0};
+            vec_push(&all, s);
+        }
+    }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_first);
+    for (size_t i = 1; i < all.n; i++)
+        all.v[i].before = all.v[i - 1].before + all.v[i - 1].items;
+    m->starts = all.v;
+    m->n_starts = all.n;
+}
+
+/* The latest time before which certainly at most n items lie: no packet that begins before it holds more. */
+static int64_t time_before(const struct ctf_merge *m, uint64_t n)
+{
+    int64_t best = INT64_MIN;
+    size_t lo = 0, hi = m->n_starts;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (m->starts[mid].before <= n) {
+            best = m->starts[mid].first;
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return best;
+}
+
+/* Puts the cursor on its first item at or after `begin`; returns how many lie before. */
+static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
+{
+    const struct ctf_stream *s = c->stream;
+    uint64_t before = 0;
+    while (c->next_packet < s->packets.n) {
+        const struct ctf_packet *p = &s->packets.v[c->next_packet];
+        if (p->lane == c->lane && p->items && corrected_time(c->source, p->last) >= begin)
+            break;
+        if (p->lane == c->lane)
+            before += p->items;
+        c->next_packet++;
+    }
+    if (c->next_packet == s->packets.n)
+        return before;
+    c->d.cycles = s->packets.v[c->next_packet].cycles;
+    for (struct head *h = c->head; refill(m, c) != KEY_NONE;) {
+        while (h->at < h->end && h->at->ts < begin)
+            h->at++;
+        before += (uint64_t)(h->at - c->batch);
+        if (h->at < h->end) {
+            h->next_ts = h->at[h->at + 1 < h->end].ts;
+            break;
+        }
+    }
+    return before;
+}
+
+int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
+{
+    bool ordered = !limited(m->window);
+    rewind_all(m);
+    for (size_t i = 0; i < m->n_cursors && ordered; i++) {
+        ctf_trace_count(m->cursors[i].trace);
+        ordered = !m->cursors[i].stream->disorder;
+    }
+    if (!ordered || n == 0)
+        return skip(m, n, e);
+    if (!m->starts)
+        make_starts(m);
+    int64_t begin = time_before(m, n);
+    uint64_t before = 0;
+    for (size_t i = 0; i < m->n_cursors; i++)
+        before += place(m, &m->cursors[i], begin);
+    if (before > n) { /* cannot be in order */
+        rewind_all(m);
+        return skip(m, n, e);
+    }
+    return skip(m, n - before, e);
+}

@@ -1,0 +1,409 @@
+/* The metadata file of one trace: packets, the blocks that are its own (env, clocks, uuid), and the schema it shares. */
+#include "ctf/metadata.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/tsdl.h"
+
+enum { HEADER_BYTES = 37 };
+static const uint32_t packet_magic = 0x75d11d57;
+
+struct reader {
+    struct ctf_metadata *out;
+    VEC(struct ctf_problem) warnings;
+    size_t n_dropped;
+    bool cut;
+    bool has_packet_uuid;
+    uint8_t packet_uuid[16];
+};
+
+static void warn(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void warn(struct reader *r, const char *fmt, ...)
+{
+    if (r->warnings.n >= 2 * TSDL_MAX_WARNINGS) {
+        r->n_dropped++;
+        return;
+    }
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    vec_push(&r->warnings, ((struct ctf_problem){arena_strdup(&r->out->arena, text), 1}));
+}
+
+/* ---- packets ------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t load32(const uint8_t *p, bool big)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return big ? __builtin_bswap32(v) : v;
+}
+
+/* 0 none, 1 little endian, 2 big endian */
+static int packet_order(const uint8_t *p, size_t n)
+{
+    if (n < 4)
+        return 0;
+    return load32(p, false) == packet_magic ? 1 : load32(p, true) == packet_magic ? 2 : 0;
+}
+
+struct packet { const uint8_t *text; size_t text_bytes, packet_bytes; };
+
+/* Checks the header of the packet at `at`. What its sizes promise may lie beyond the end: the caller looks. */
+static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct packet *out, struct err *e)
+{
+    const uint8_t *p = data + at;
+    bool big = packet_order(p, 4) == 2;
+    uint32_t content_bits = load32(p + 24, big), packet_bits = load32(p + 28, big);
+    if (p[35] != 1 || p[36] != 8)
+        return err_set(e, ERR_UNSUPPORTED, "byte %zu: this metadata packet has version %u.%u, only 1.8 can be read", at, p[35], p[36]);
+    if (p[32] || p[33])
+        return err_set(e, ERR_UNSUPPORTED, "byte %zu: this metadata packet is %s", at, p[32] ? "compressed" : "encrypted");
+    if (content_bits % 8 || packet_bits % 8 || content_bits / 8 < HEADER_BYTES || packet_bits < content_bits)
+        return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet's sizes make no sense: content %u bits, packet %u bits", at, content_bits,
+                       packet_bits);
+    if (r->has_packet_uuid && memcmp(r->packet_uuid, p + 4, 16) != 0)
+        return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet belongs to another trace: its uuid differs", at);
+    memcpy(r->packet_uuid, p + 4, 16);
+    r->has_packet_uuid = true;
+    *out = (struct packet){p + HEADER_BYTES, content_bits / 8 - HEADER_BYTES, packet_bits / 8};
+    return 0;
+}
+
+/* The texts of all packets, one after the other; free() it. A damaged or cut tail ends it with a warning. */
+static int join_packets(struct reader *r, const uint8_t *data, size_t n, char **out, size_t *out_n, struct err *e)
+{
+    char *text = mem_alloc(n + 1);
+    size_t text_n = 0, at = 0;
+    while (at < n) {
+        struct packet packet = {0};
+        struct err why = {0};
+        if (n - at < HEADER_BYTES || !packet_order(data + at, n - at)) {
+            warn(r, "byte %zu: no metadata packet begins here, the %zu bytes from here on are not read", at, n - at);
+            r->cut = true;
+            break;
+        }
+        if (read_packet(r, data, at, &packet, &why) != 0) {
+            if (at == 0) {
+                free(text);
+                return err_set(e, why.code, "%s", why.text);
+            }
+            warn(r, "%s; the rest of the metadata is not read", why.text);
+            r->cut = true;
+            break;
+        }
+        size_t left = n - at - HEADER_BYTES, take = packet.text_bytes < left ? packet.text_bytes : left;
+        if (take < packet.text_bytes) {
+            warn(r, "byte %zu: the last metadata packet is cut: %zu of %zu bytes are there", at, take, packet.text_bytes);
+            r->cut = true;
+        }
+        memcpy(text + text_n, packet.text, take);
+        text_n += take;
+        if (packet.packet_bytes >= n - at)
+            break;
+        at += packet.packet_bytes;
+    }
+    *out = text;
+    *out_n = text_n;
+    return 0;
+}
+
+/* ---- env and clocks ------------------------------------------------------------------------------------------------------ */
+
+typedef void on_attribute(struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v);
+
+/* The attributes of a block that is the trace's own. */
+static void read_block(struct reader *r, struct tsdl_lexer *l, on_attribute *attribute, void *arg)
+{
+    tsdl_next(l);
+    tsdl_expect(l, '{', "at the beginning of a block");
+    while (l->t.kind != '}' && l->t.kind != TSDL_END) {
+        struct tsdl_token name = l->t;
+        tsdl_expect(l, TSDL_WORD, "of an attribute");
+        while (l->t.kind == '.') {
+            tsdl_next(l);
+            tsdl_expect(l, TSDL_WORD, "of an attribute");
+        }
+        if (!tsdl_accept(l, TSDL_TYPE_ASSIGN))
+            tsdl_expect(l, '=', "behind an attribute's name");
+        struct tsdl_value v;
+        tsdl_value(l, &v);
+        if (!l->failed)
+            attribute(r, l, arg, &name, &v);
+    }
+}
+
+typedef VEC(struct ctf_env) env_list;
+
+static void on_env(struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v)
+{
+    env_list *list = arg;
+    struct arena *a = &r->out->arena;
+    if (v->kind != TSDL_VALUE_TEXT && v->kind != TSDL_VALUE_NUMBER) {
+        warn(r, "line %zu: %s in an env block is neither number nor string and is ignored", tsdl_line(l->text, name->s), tsdl_show(l, name).s);
+        return;
+    }
+    struct ctf_env env = {.name = arena_strndup(a, name->s, name->n), .is_string = v->kind == TSDL_VALUE_TEXT};
+    if (env.is_string)
+        env.string = tsdl_text(a, &v->t);
+    else
+        env.number = (int64_t)v->u;
+    vec_push(list, env);
+}
+
+struct clock_block { struct ctf_clock c; __int128 offset; };
+
+static void on_clock(struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v)
+{
+    struct clock_block *b = arg;
+    struct arena *a = &r->out->arena;
+    bool is_text = v->kind == TSDL_VALUE_TEXT, is_number = v->kind == TSDL_VALUE_NUMBER, is_count = is_number && !v->negative;
+    size_t line = tsdl_line(l->text, name->s);
+    if (tsdl_is(name, "name") && is_text) {
+        b->c.name = tsdl_text(a, &v->t);
+    } else if (tsdl_is(name, "description") && is_text) {
+        b->c.description = tsdl_text(a, &v->t);
+    } else if (tsdl_is(name, "uuid") && is_text) {
+        b->c.has_uuid = tsdl_uuid(tsdl_text(a, &v->t), b->c.uuid);
+        if (!b->c.has_uuid)
+            warn(r, "line %zu: this clock's uuid is none", line);
+    } else if (tsdl_is(name, "freq") && is_count) {
+        b->c.freq = v->u;
+        if (v->u == 0)
+            tsdl_fail(l, v->t.s, ERR_FORMAT, "a clock's frequency cannot be 0");
+    } else if (tsdl_is(name, "precision") && is_count) {
+        b->c.precision = v->u;
+    } else if (tsdl_is(name, "offset_s") && is_number) {
+        b->c.offset_s = (int64_t)v->u;
+    } else if (tsdl_is(name, "offset") && is_number) {
+        b->offset = v->negative ? (__int128)(int64_t)v->u : (__int128)v->u;
+    } else if (!(tsdl_is(name, "absolute") && tsdl_value_bool(v, &b->c.absolute))) {
+        warn(r, "line %zu: %s of a clock is unknown or has no sense and is ignored", line, tsdl_show(l, name).s);
+    }
+}
+
+/* Moves whole seconds from the offset in cycles to the one in seconds. */
+static void balance_offset(struct tsdl_lexer *l, const char *at, struct clock_block *b)
+{
+    __int128 freq = b->c.freq, seconds = b->offset / freq, cycles = b->offset % freq;
+    if (cycles < 0) {
+        cycles += freq;
+        seconds--;
+    }
+    seconds += b->c.offset_s;
+    if (seconds > INT64_MAX || seconds < INT64_MIN)
+        tsdl_fail(l, at, ERR_FORMAT, "this clock's offset does not fit into 64 bits of seconds");
+    b->c.offset_s = (int64_t)seconds;
+    b->c.offset = (uint64_t)cycles;
+}
+
+typedef VEC(struct ctf_clock) clock_list;
+
+static void read_clock(struct reader *r, struct tsdl_lexer *l, clock_list *clocks)
+{
+    const char *at = l->t.s;
+    struct clock_block b = {.c = {.freq = 1000000000}};
+    read_block(r, l, on_clock, &b);
+    if (!b.c.name)
+        tsdl_fail(l, at, ERR_FORMAT, "this clock has no name");
+    if (l->failed)
+        return;
+    balance_offset(l, at, &b);
+    for (size_t i = 0; i < clocks->n; i++)
+        if (strcmp(clocks->v[i].name, b.c.name) == 0)
+            tsdl_fail(l, at, ERR_FORMAT, "a second clock '%.100s'", b.c.name);
+    if (clocks->n >= 1024)
+        tsdl_fail(l, at, ERR_LIMIT, "more than 1024 clocks");
+    vec_push(clocks, b.c);
+}
+
+/* env and clock blocks, and the trace's uuid. */
+static int read_own(struct reader *r, const char *text, const struct tsdl_scan *scan, struct err *e)
+{
+    struct ctf_metadata *out = r->out;
+    env_list env = {0};
+    clock_list clocks = {0};
+    struct err first = {0};
+    struct tsdl_lexer l = {0};
+    for (size_t i = 0; i < scan->own.n && !l.failed; i++) {
+        tsdl_lexer_init(&l, text, scan->own.v[i].begin, scan->own.v[i].end, &first);
+        if (tsdl_is(&l.t, "env"))
+            read_block(r, &l, on_env, &env);
+        else
+            read_clock(r, &l, &clocks);
+    }
+    if (!l.failed) {
+        out->env = arena_new(&out->arena, struct ctf_env, env.n + 1);
+        out->clocks = arena_new(&out->arena, struct ctf_clock, clocks.n + 1);
+        if (env.n)
+            memcpy(out->env, env.v, env.n * sizeof *env.v);
+        if (clocks.n)
+            memcpy(out->clocks, clocks.v, clocks.n * sizeof *clocks.v);
+        out->n_env = env.n;
+        out->n_clocks = clocks.n;
+    }
+    vec_free(&env);
+    vec_free(&clocks);
+    if (l.failed)
+        return err_set(e, first.code, "%s", first.text);
+    if (scan->uuid.kind != TSDL_END) {
+        out->has_uuid = tsdl_uuid(tsdl_text(&out->arena, &scan->uuid), out->uuid);
+        if (!out->has_uuid)
+            warn(r, "line %zu: the trace's uuid is none", tsdl_line(text, scan->uuid.s));
+    }
+    return 0;
+}
+
+/* ---- what belongs to schema and trace ------------------------------------------------------------------------------------ */
+
+static void find_clocks(struct reader *r)
+{
+    struct ctf_metadata *out = r->out;
+    const struct ctf_schema *s = out->schema;
+    out->clock_of = arena_new(&out->arena, int32_t, s->n_clock_names + 1);
+    for (size_t i = 0; i < s->n_clock_names; i++) {
+        const char *name = s->clock_names[i];
+        out->clock_of[i] = -1;
+        if (*name == '\0' && out->n_clocks == 0)
+            out->clocks[out->n_clocks++] = (struct ctf_clock){.name = "default", .freq = 1000000000};   /* read_own left room for it */
+        if (*name == '\0') {
+            out->clock_of[i] = 0;
+            if (out->n_clocks > 1)
+                warn(r, "times are mapped to none of %zu clocks; '%.100s' is taken", out->n_clocks, out->clocks[0].name);
+            continue;
+        }
+        for (size_t k = 0; k < out->n_clocks; k++)
+            if (strcmp(out->clocks[k].name, name) == 0)
+                out->clock_of[i] = (int32_t)k;
+        if (out->clock_of[i] < 0)
+            warn(r, "integers are mapped to a clock '%.100s' that is not declared", name);
+    }
+}
+
+static void add_schema_warnings(struct reader *r, const char *text, const struct tsdl_scan *scan)
+{
+    const struct ctf_schema *s = r->out->schema;
+    for (size_t i = 0; i < s->n_warnings; i++) {
+        size_t place = s->warnings[i].place, k = 0;
+        const char *at = text;
+        for (; k < scan->shared.n; k++) {
+            size_t n = (size_t)(scan->shared.v[k].end - scan->shared.v[k].begin);
+            at = scan->shared.v[k].begin + (place < n ? place : n);
+            if (place < n)
+                break;
+            place -= n;
+        }
+        warn(r, "line %zu: %s", tsdl_line(text, at), s->warnings[i].text);
+    }
+}
+
+static void keep_warnings(struct reader *r)
+{
+    struct ctf_metadata *out = r->out;
+    if (r->n_dropped)
+        vec_push(&r->warnings, ((struct ctf_problem){"more warnings about the metadata", r->n_dropped}));
+    out->n_warnings = r->warnings.n;
+    if (!r->warnings.n)
+        return;
+    out->warnings = arena_new(&out->arena, struct ctf_problem, r->warnings.n);
+    memcpy(out->warnings, r->warnings.v, r->warnings.n * sizeof *r->warnings.v);
+}
+
+static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_schemas *schemas, struct err *e)
+{
+    while (n > 0 && text[n - 1] == '\0')
+        n--;                        /* a file that was made longer before it was written */
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        n -= 3;
+    }
+    if (n > 0 && (text[0] == '\x1e' || text[0] == '{'))
+        return err_set(e, ERR_UNSUPPORTED, "line 1: this is CTF 2 metadata (JSON), only CTF 1.8 can be read");
+    struct tsdl_scan scan;
+    int code = tsdl_scan(text, n, &scan, e);
+    if (code == 0 && scan.cut)
+        warn(r, "line %zu: the metadata ends within a statement; what comes after this line is not read", tsdl_line(text, scan.end));
+    if (code == 0)
+        code = read_own(r, text, &scan, e);
+    if (code == 0 && !(r->out->schema = ctf_schemas_get(schemas, text, &scan, e)))
+        code = e ? e->code : ERR_FORMAT;
+    if (code == 0) {
+        if (r->cut && scan.n_declarations == 0)
+            code = err_set(e, ERR_FORMAT, "line %zu: the metadata is cut before its first stream or event", tsdl_line(text, scan.end));
+        add_schema_warnings(r, text, &scan);
+        find_clocks(r);
+        if (r->has_packet_uuid && r->out->has_uuid && memcmp(r->packet_uuid, r->out->uuid, 16) != 0)
+            warn(r, "the metadata's packets have another uuid than the trace block");
+    }
+    tsdl_scan_fini(&scan);
+    return code;
+}
+
+int ctf_metadata_parse(const char *name, const void *data, size_t n, struct ctf_schemas *schemas, struct ctf_metadata *out, struct err *e)
+{
+    struct err local = {0};
+    struct reader r = {.out = out};
+    char *joined = NULL;
+    int code = 0;
+    if (!e)
+        e = &local;
+    *out = (struct ctf_metadata){0};
+    if (n > TSDL_MAX_TEXT)
+        code = err_set(e, ERR_LIMIT, "more than %d MiB of metadata", TSDL_MAX_TEXT >> 20);
+    const char *text = data;
+    if (code == 0 && packet_order(data, n)) {
+        code = join_packets(&r, data, n, &joined, &n, e);
+        text = joined;
+    }
+    if (code == 0)
+        code = parse_text(&r, text, n, schemas, e);
+    free(joined);
+    keep_warnings(&r);
+    vec_free(&r.warnings);
+    if (code == 0)
+        return 0;
+    ctf_metadata_fini(out, schemas);
+    return err_wrap(e, "%s", name);
+}
+
+void ctf_metadata_fini(struct ctf_metadata *m, struct ctf_schemas *schemas)
+{
+    ctf_schemas_put(schemas, m->schema);
+    arena_fini(&m->arena);
+    *m = (struct ctf_metadata){0};
+}
+
+const struct ctf_stream_class *ctf_schema_stream(const struct ctf_schema *s, uint64_t id)
+{
+    if (id < s->n_streams && s->streams[id].id == id)
+        return &s->streams[id];
+    size_t lo = 0, hi = s->n_streams;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->streams[mid].id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < s->n_streams && s->streams[lo].id == id ? &s->streams[lo] : NULL;
+}
+
+const struct ctf_event_class *ctf_stream_class_event(const struct ctf_stream_class *s, uint64_t id)
+{
+    if (s->by_id)
+        return id < s->by_id_n ? s->by_id[id] : NULL;
+    size_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->sorted[mid]->id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < s->n && s->sorted[lo]->id == id ? s->sorted[lo] : NULL;
+}

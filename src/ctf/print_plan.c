@@ -1,0 +1,451 @@
+/* Compiles the declarations of an event class into a print plan. */
+#include "base/mem.h"
+#include "ctf/print.h"
+
+struct compiler {
+    bool json, silent;       /* silent: only moves the cursor and remembers */
+    VEC(struct print_op) ops;
+    struct text literals;
+    size_t pending;          /* literals from here on wait for the next operation that writes */
+    bool aligned;            /* the cursor is known to be at a whole byte */
+    size_t barrier;          /* operations before this one belong to another branch and are not added to */
+    uint64_t remembered;     /* bit per slot */
+    bool missing;            /* a slot was read that nothing before has set */
+};
+
+static void lit(struct compiler *c, const char *s)
+{
+    if (!c->silent)
+        text_puts(&c->literals, s);
+}
+
+static void lit_name(struct compiler *c, const char *name)
+{
+    if (c->silent)
+        return;
+    if (!c->json) {
+        text_puts(&c->literals, name);
+        text_puts(&c->literals, " = ");
+        return;
+    }
+    size_t n = strlen(name);
+    char *o = text_room(&c->literals, 6 * n + 2);
+    c->literals.n += (size_t)(print_json_string(o, name, n) - o);
+    text_putc(&c->literals, ':');
+}
+
+/* An operation that writes nothing of its own. */
+static struct print_op *move(struct compiler *c, enum print_code code, uint32_t a)
+{
+    struct print_op op = {.code = (uint8_t)code, .a = a};
+    vec_push(&c->ops, op);
+    return &c->ops.v[c->ops.n - 1];
+}
+
+/* An operation that writes the waiting literal first. */
+static struct print_op *emit(struct compiler *c, enum print_code code, const struct ctf_type *type)
+{
+    struct print_op *op = move(c, code, 0);
+    op->type = type;
+    op->literal = (uint32_t)c->pending;
+    op->literal_n = (uint32_t)(c->literals.n - c->pending);
+    c->pending = c->literals.n;
+    return op;
+}
+
+static void flush(struct compiler *c)
+{
+    if (!c->silent && c->literals.n > c->pending)
+        emit(c, PRINT_LITERAL, NULL);
+}
+
+static void align(struct compiler *c, uint32_t bits)
+{
+    if (bits > 8 || (bits > 1 && !c->aligned))
+        move(c, PRINT_ALIGN, bits);
+    c->aligned |= bits >= 8;
+}
+
+static void skip(struct compiler *c, uint32_t bits)
+{
+    struct print_op *last = c->ops.n > c->barrier ? &c->ops.v[c->ops.n - 1] : NULL;
+    if (last && last->code == PRINT_SKIP && last->a <= UINT32_MAX - bits)
+        last->a += bits;
+    else
+        move(c, PRINT_SKIP, bits);
+    c->aligned &= bits % 8 == 0;
+}
+
+static void use_slot(struct compiler *c, uint32_t slot)
+{
+    if (!(c->remembered >> slot & 1))
+        c->missing = true;
+}
+
+static bool is_text_element(const struct ctf_type *t)
+{
+    return t->kind == CTF_INT && t->is_text && t->size_bits == 8 && t->align_bits == 8;
+}
+
+bool print_has_clock(const struct ctf_type *t)
+{
+    if (!t)
+        return false;
+    switch (t->kind) {
+    case CTF_INT: return t->clock >= 0;
+    case CTF_ENUM: return t->clock >= 0 || print_has_clock(t->u.enumeration.container);
+    case CTF_ARRAY:
+    case CTF_SEQUENCE: return print_has_clock(t->u.list.element);
+    case CTF_STRUCT:
+    case CTF_VARIANT:
+        for (uint32_t i = 0; i < t->n; i++)
+            if (print_has_clock(t->u.fields[i].type))
+                return true;
+        return false;
+    default: return false;
+    }
+}
+
+/* babeltrace2 hides time stamps (unless something depends on their value) and whatever consists of nothing else. */
+static bool is_shown(const struct ctf_type *t)
+{
+    switch (t->kind) {
+    case CTF_INT:
+    case CTF_ENUM: return !print_has_clock(t) || t->slot != 0;
+    case CTF_ARRAY:
+    case CTF_SEQUENCE: return is_shown(t->u.list.element);
+    case CTF_STRUCT:
+    case CTF_VARIANT:
+        for (uint32_t i = 0; i < t->n; i++)
+            if (is_shown(t->u.fields[i].type))
+                return true;
+        return t->kind == CTF_STRUCT && t->n == 0;
+    default: return true;
+    }
+}
+
+/* Fields of the packet context that describe the packet and not the events in it. */
+static bool is_packet_field(const struct ctf_field *f)
+{
+    static const char *const names[] = {"timestamp_begin", "timestamp_end", "content_size", "packet_size", "events_discarded", "packet_seq_num"};
+    if ((f->type->kind != CTF_INT && f->type->kind != CTF_ENUM) || f->type->slot)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(f->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool field_is_shown(const struct ctf_field *f, enum ctf_scope scope, bool json)
+{
+    if (scope == CTF_PACKET_CONTEXT && (is_packet_field(f) || (json && strcmp(f->name, "cpu_id") == 0)))
+        return false;
+    return is_shown(f->type);
+}
+
+static void compile(struct compiler *c, const struct ctf_type *t);
+
+static void compile_hidden(struct compiler *c, const struct ctf_type *t)
+{
+    bool was = c->silent;
+    c->silent = true;
+    compile(c, t);
+    c->silent = was;
+}
+
+static void compile_int(struct compiler *c, const struct ctf_type *t)
+{
+    const struct ctf_type *i = print_int_type(t);
+    bool whole = c->aligned && !i->big_endian && t->kind == CTF_INT;
+    if (t->slot && t->slot < CTF_SLOTS) {
+        move(c, PRINT_REMEMBER, t->slot)->type = t;
+        c->remembered |= (uint64_t)1 << t->slot;
+    }
+    if (c->silent) {
+        skip(c, (uint32_t)i->size_bits);
+        return;
+    }
+    int base = c->json ? 10 : i->base;
+    int step = i->size_bits == 8 ? 0 : i->size_bits == 16 ? 1 : i->size_bits == 32 ? 2 : i->size_bits == 64 ? 3 : -1;
+    if (whole && step >= 0 && base == 10)
+        emit(c, (enum print_code)((i->is_signed ? PRINT_S8 : PRINT_U8) + step), t);
+    else if (whole && step >= 0 && base == 16)
+        emit(c, (enum print_code)(PRINT_X8 + step), t);
+    else
+        emit(c, t->kind == CTF_ENUM ? PRINT_ENUM : PRINT_INT, t)->a = (uint32_t)i->size_bits;
+    c->aligned &= i->size_bits % 8 == 0;
+}
+
+static void compile_enum(struct compiler *c, const struct ctf_type *t)
+{
+    compile_int(c, t);
+    if (c->silent)
+        return;
+    struct print_op *op = &c->ops.v[c->ops.n - 1];
+    for (uint32_t i = 0; i < t->n && !op->flag; i++)
+        for (uint32_t j = 0; j < i && !op->flag; j++)
+            op->flag = strcmp(t->u.enumeration.ranges[i].label, t->u.enumeration.ranges[j].label) == 0;
+}
+
+/* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes throughout. */
+static void compile_body(struct compiler *c, const struct ctf_type *element)
+{
+    bool aligned = c->aligned;
+    size_t ops = c->ops.n, literals = c->literals.n, pending = c->pending;
+    uint64_t remembered = c->remembered;
+    for (;;) {
+        bool start = c->aligned;
+        c->barrier = c->ops.n;
+        compile(c, element);
+        flush(c);
+        if (c->aligned == start || !start)
+            break;
+        c->ops.n = ops;
+        c->literals.n = literals;
+        c->pending = pending;
+        c->remembered = remembered;
+        c->aligned = false;
+    }
+    c->aligned &= aligned;
+    c->barrier = c->ops.n;
+}
+
+static void compile_list(struct compiler *c, const struct ctf_type *t)
+{
+    const struct ctf_type *element = t->u.list.element;
+    bool fixed = t->kind == CTF_ARRAY;
+    uint32_t length = fixed ? t->n : t->u.list.length->slot;
+    if (!fixed)
+        use_slot(c, length);
+    if (is_text_element(element) && !c->silent) {
+        struct print_op *op = emit(c, PRINT_CHARS, t);
+        op->flag = !fixed;
+        *(fixed ? &op->a : &op->b) = length;
+        return;
+    }
+    if (c->silent && element->kind == CTF_INT && element->size_bits % element->align_bits == 0 && !element->slot) {
+        struct print_op *op = move(c, PRINT_SKIP_MANY, (uint32_t)element->size_bits);
+        op->b = length;
+        op->flag = !fixed;
+        c->aligned &= element->size_bits % 8 == 0;
+        return;
+    }
+    lit(c, "[");
+    size_t at = c->ops.n;
+    struct print_op *op = c->silent ? move(c, PRINT_LOOP, 0) : emit(c, PRINT_LOOP, t);
+    op->flag = !fixed;
+    op->a = length;
+    compile_body(c, element);
+    c->ops.v[at].b = (uint32_t)c->ops.n;
+    lit(c, c->json ? "]" : " ]");
+}
+
+static void compile_variant(struct compiler *c, const struct ctf_type *t)
+{
+    use_slot(c, t->tag->slot);
+    lit(c, c->json ? "{" : "{ ");
+    size_t at = c->ops.n;
+    struct print_op *op = c->silent ? move(c, PRINT_CHOOSE, 0) : emit(c, PRINT_CHOOSE, t);
+    op->type = t;
+    op->a = t->n;
+    for (uint32_t i = 0; i < t->n; i++)
+        move(c, PRINT_OPTION, 0);
+    bool start = c->aligned, end = true;
+    uint64_t remembered = c->remembered;
+    for (uint32_t i = 0; i < t->n; i++) {
+        c->ops.v[at + 1 + i].a = (uint32_t)c->ops.n;
+        c->aligned = start;
+        c->barrier = c->ops.n;
+        if (c->json)
+            lit_name(c, t->u.fields[i].shown);
+        compile(c, t->u.fields[i].type);
+        flush(c);
+        c->ops.v[at + 1 + i].b = (uint32_t)c->ops.n;
+        end &= c->aligned;
+        remembered |= c->remembered;
+    }
+    c->barrier = c->ops.n;
+    c->remembered = remembered;
+    c->aligned = end && (t->n > 0 || start);
+    c->ops.v[at].b = (uint32_t)c->ops.n;
+    lit(c, c->json ? "}" : " }");
+}
+
+/* Fields of a struct with separators between; returns whether any was shown, `first` says whether none came before. */
+static bool compile_fields(struct compiler *c, const struct ctf_type *t, enum ctf_scope scope, bool first)
+{
+    align(c, t->align_bits);
+    for (uint32_t i = 0; i < t->n; i++) {
+        const struct ctf_field *f = &t->u.fields[i];
+        if (!field_is_shown(f, scope, c->json)) {
+            compile_hidden(c, f->type);
+            continue;
+        }
+        lit(c, c->json ? (first ? "" : ",") : (first ? " " : ", "));
+        lit_name(c, f->shown);
+        compile(c, f->type);
+        first = false;
+    }
+    return first;
+}
+
+static void compile_struct(struct compiler *c, const struct ctf_type *t, enum ctf_scope scope)
+{
+    lit(c, "{");
+    compile_fields(c, t, scope, true);
+    lit(c, c->json ? "}" : " }");
+}
+
+static void compile(struct compiler *c, const struct ctf_type *t)
+{
+    if (t->kind != CTF_STRUCT)
+        align(c, t->align_bits);
+    switch (t->kind) {
+    case CTF_INT: compile_int(c, t); break;
+    case CTF_ENUM: compile_enum(c, t); break;
+    case CTF_FLOAT:
+        if (c->silent)
+            skip(c, (uint32_t)t->size_bits);
+        else
+            emit(c, PRINT_FLOAT, t);
+        c->aligned &= t->size_bits % 8 == 0;
+        break;
+    case CTF_STRING:
+        align(c, 8);
+        if (c->silent)
+            move(c, PRINT_SKIP_STRING, 0);
+        else
+            emit(c, PRINT_STRING, t);
+        break;
+    case CTF_STRUCT: compile_struct(c, t, CTF_PAYLOAD); break;
+    case CTF_ARRAY:
+    case CTF_SEQUENCE: compile_list(c, t); break;
+    case CTF_VARIANT: compile_variant(c, t); break;
+    default: break;
+    }
+}
+
+/* ---- scopes ---- */
+
+/* Moves to the start of a scope. Contexts of the event follow each other, so the event's own starts where the stream's ends. */
+static void go_to(struct compiler *c, const struct ctf_event_class *cls, enum ctf_scope scope)
+{
+    static const enum print_code codes[] = {
+        [CTF_PACKET_HEADER] = PRINT_AT_PACKET, [CTF_PACKET_CONTEXT] = PRINT_AT_PACKET, [CTF_EVENT_HEADER] = PRINT_AT_HEADER,
+        [CTF_STREAM_EVENT_CONTEXT] = PRINT_AT_CONTEXT, [CTF_EVENT_CONTEXT] = PRINT_AT_CONTEXT, [CTF_PAYLOAD] = PRINT_AT_PAYLOAD,
+    };
+    bool was = c->silent;
+    c->silent = true;
+    move(c, codes[scope], 0);
+    c->aligned = scope <= CTF_PACKET_CONTEXT || (scope == CTF_PAYLOAD && cls->scope[scope] && cls->scope[scope]->align_bits >= 8);
+    if (scope == CTF_PACKET_CONTEXT && cls->scope[CTF_PACKET_HEADER])
+        compile(c, cls->scope[CTF_PACKET_HEADER]);
+    if (scope == CTF_EVENT_CONTEXT && cls->scope[CTF_STREAM_EVENT_CONTEXT])
+        compile(c, cls->scope[CTF_STREAM_EVENT_CONTEXT]);
+    c->silent = was;
+}
+
+static bool scope_is_shown(const struct ctf_event_class *cls, enum ctf_scope scope, bool json)
+{
+    const struct ctf_type *t = cls->scope[scope];
+    if (!t)
+        return false;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (field_is_shown(&t->u.fields[i], scope, json))
+            return true;
+    return t->n == 0;
+}
+
+/* Values that later parts refer to and that no printed part before them holds. */
+static void compile_slots(struct compiler *c, const struct ctf_event_class *cls)
+{
+    c->silent = true;
+    for (int scope = CTF_PACKET_HEADER; scope < CTF_PAYLOAD; scope++)
+        if (cls->scope[scope]) {
+            go_to(c, cls, (enum ctf_scope)scope);
+            compile(c, cls->scope[scope]);
+        }
+    c->silent = false;
+}
+
+static void compile_text(struct compiler *c, const struct ctf_event_class *cls, bool line)
+{
+    bool first = true;
+    if (line) {
+        lit(c, cls->name && *cls->name ? cls->name : "<unknown>");
+        lit(c, ": ");
+    }
+    for (int scope = line ? CTF_PACKET_CONTEXT : CTF_STREAM_EVENT_CONTEXT; scope < CTF_SCOPES; scope++) {
+        if (scope == CTF_EVENT_HEADER || !scope_is_shown(cls, (enum ctf_scope)scope, false))
+            continue;
+        lit(c, first ? "" : ", ");
+        first = false;
+        go_to(c, cls, (enum ctf_scope)scope);
+        compile_struct(c, cls->scope[scope], (enum ctf_scope)scope);
+    }
+    if (line)
+        lit(c, "\n");
+    flush(c);
+}
+
+static void compile_json(struct compiler *c, const struct ctf_event_class *cls)
+{
+    if (cls->name && *cls->name) {
+        lit_name(c, cls->name);
+        c->literals.n--; /* a value, not a name: no colon */
+    } else {
+        lit(c, "null");
+    }
+    lit(c, ",\"fields\":");
+    if (cls->scope[CTF_PAYLOAD]) {
+        go_to(c, cls, CTF_PAYLOAD);
+        compile_struct(c, cls->scope[CTF_PAYLOAD], CTF_PAYLOAD);
+    } else {
+        lit(c, "{}");
+    }
+    lit(c, ",\"context\":{");
+    bool first = true;
+    for (int scope = CTF_PACKET_CONTEXT; scope < CTF_PAYLOAD; scope++) {
+        if (scope == CTF_EVENT_HEADER || !scope_is_shown(cls, (enum ctf_scope)scope, true))
+            continue;
+        go_to(c, cls, (enum ctf_scope)scope);
+        first = compile_fields(c, cls->scope[scope], (enum ctf_scope)scope, first);
+    }
+    lit(c, "}}\n");
+    flush(c);
+}
+
+struct print_plan *print_plan_new(const struct ctf_event_class *cls, enum ctf_print_format format, bool has_clock)
+{
+    struct compiler c = {.json = format == CTF_PRINT_JSON, .literals = {.fd = -1}};
+    for (bool slots_first = false;; slots_first = true) {
+        c.ops.n = c.literals.n = c.pending = c.barrier = 0;
+        c.missing = false;
+        c.remembered = 0;
+        if (slots_first)
+            compile_slots(&c, cls);
+        if (c.json)
+            compile_json(&c, cls);
+        else
+            compile_text(&c, cls, format == CTF_PRINT_TEXT);
+        if (!c.missing || slots_first)
+            break;
+    }
+    memset(text_room(&c.literals, PRINT_SHORT), 0, PRINT_SHORT);
+    struct print_plan *p = mem_zalloc(sizeof *p);
+    p->ops = c.ops.v;
+    p->n = (uint32_t)c.ops.n;
+    p->literals = c.literals.v;
+    p->json = c.json;
+    p->has_clock = has_clock;
+    return p;
+}
+
+void print_plan_free(struct print_plan *p)
+{
+    if (!p)
+        return;
+    free(p->ops);
+    free(p->literals);
+    free(p);
+}

@@ -1,0 +1,148 @@
+/* Schemas that traces with the same declarations share. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "ctf/tsdl.h"
+
+enum { KEPT_UNUSED = 8 };           /* schemas that no trace uses, kept for the next one */
+
+struct entry {
+    uint64_t hash[2], bytes;
+    struct ctf_schema *schema;      /* NULL while a thread is making it */
+    uint64_t released;              /* when it became unused */
+};
+
+struct ctf_schemas {
+    pthread_mutex_t lock;
+    pthread_cond_t made;
+    VEC(struct entry) entries;
+    uint64_t now;
+};
+
+struct ctf_schemas *ctf_schemas_new(void)
+{
+    struct ctf_schemas *s = mem_zalloc(sizeof *s);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->made, NULL);
+    return s;
+}
+
+void ctf_schemas_free(struct ctf_schemas *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->entries.n; i++)
+        tsdl_schema_free(s->entries.v[i].schema);
+    vec_free(&s->entries);
+    pthread_cond_destroy(&s->made);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static struct entry hash_shared(const struct tsdl_scan *scan)
+{
+    XXH3_state_t *state = XXH3_createState();
+    struct entry key = {0};
+    if (!state)
+        abort();
+    XXH3_128bits_reset(state);
+    for (size_t i = 0; i < scan->shared.n; i++) {
+        uint64_t n = (uint64_t)(scan->shared.v[i].end - scan->shared.v[i].begin);
+        XXH3_128bits_update(state, scan->shared.v[i].begin, n);
+        XXH3_128bits_update(state, "", 1);
+        key.bytes += n;
+    }
+    XXH128_hash_t hash = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    key.hash[0] = hash.low64;
+    key.hash[1] = hash.high64;
+    return key;
+}
+
+static struct entry *find(struct ctf_schemas *s, const struct entry *key)
+{
+    for (size_t i = 0; i < s->entries.n; i++) {
+        struct entry *entry = &s->entries.v[i];
+        if (entry->hash[0] == key->hash[0] && entry->hash[1] == key->hash[1] && entry->bytes == key->bytes)
+            return entry;
+    }
+    return NULL;
+}
+
+static struct ctf_schema *make(const struct entry *key, const char *text, const struct tsdl_scan *scan, struct err *e)
+{
+    struct ctf_schema *schema = tsdl_schema_new(text, scan, e);
+    if (schema) {
+        schema->hash[0] = key->hash[0];
+        schema->hash[1] = key->hash[1];
+        schema->hashed_bytes = key->bytes;
+        schema->references = 1;
+    }
+    return schema;
+}
+
+struct ctf_schema *ctf_schemas_get(struct ctf_schemas *s, const char *text, const struct tsdl_scan *scan, struct err *e)
+{
+    struct entry key = hash_shared(scan), *entry;
+    if (!s)
+        return make(&key, text, scan, e);
+    pthread_mutex_lock(&s->lock);
+    while ((entry = find(s, &key)) && !entry->schema)
+        pthread_cond_wait(&s->made, &s->lock);
+    if (entry) {
+        struct ctf_schema *schema = entry->schema;
+        schema->references++;
+        pthread_mutex_unlock(&s->lock);
+        return schema;
+    }
+    vec_push(&s->entries, key);
+    pthread_mutex_unlock(&s->lock);
+    struct ctf_schema *schema = make(&key, text, scan, e);
+    pthread_mutex_lock(&s->lock);
+    entry = find(s, &key);
+    if (schema)
+        entry->schema = schema;
+    else
+        *entry = s->entries.v[--s->entries.n];
+    pthread_cond_broadcast(&s->made);
+    pthread_mutex_unlock(&s->lock);
+    return schema;
+}
+
+/* Frees the schema that is unused for longest when too many are. */
+static void trim(struct ctf_schemas *s)
+{
+    size_t unused = 0;
+    struct entry *oldest = NULL;
+    for (size_t i = 0; i < s->entries.n; i++) {
+        struct entry *entry = &s->entries.v[i];
+        if (!entry->schema || entry->schema->references)
+            continue;
+        unused++;
+        if (!oldest || entry->released < oldest->released)
+            oldest = entry;
+    }
+    if (unused <= KEPT_UNUSED)
+        return;
+    tsdl_schema_free(oldest->schema);
+    *oldest = s->entries.v[--s->entries.n];
+}
+
+void ctf_schemas_put(struct ctf_schemas *s, struct ctf_schema *schema)
+{
+    if (!schema)
+        return;
+    if (!s) {
+        tsdl_schema_free(schema);
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    if (--schema->references == 0) {
+        for (size_t i = 0; i < s->entries.n; i++)
+            if (s->entries.v[i].schema == schema)
+                s->entries.v[i].released = ++s->now;
+        trim(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+}

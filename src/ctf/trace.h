@@ -1,0 +1,90 @@
+/* Private to ctf: an open trace. Immutable once open, but for the counts, which are made once under a lock. */
+#ifndef WEFT_CTF_TRACE_H
+#define WEFT_CTF_TRACE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "ctf/decode.h"
+
+/* Problems by text; equal texts are counted, the number of different ones is bounded. */
+struct ctf_problems { VEC(struct ctf_problem) list; };
+void ctf_problem_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void ctf_problems_fini(struct ctf_problems *);
+
+enum {
+    CTF_PACKET_TIMED = 1,    /* begin and end are known */
+    CTF_PACKET_OPEN_END = 2, /* events may lie behind `end` */
+    CTF_PACKET_UNCLOSED = 4, /* the tracer did not get to tell its content's size */
+    CTF_PACKET_HAS_SEQ = 8, CTF_PACKET_HAS_DISCARDED = 16
+};
+
+struct ctf_packet {
+    uint64_t offset;         /* bytes in its file */
+    uint64_t content_bits;   /* never beyond the file */
+    int64_t begin, end;      /* ns */
+    uint64_t seq, discarded; /* counters as recorded */
+    uint64_t items;          /* events and losses; known once the trace is counted */
+    int64_t first, last;     /* least and greatest time of its items; known once counted, INT64_MAX/MIN when it has none */
+    uint64_t cycles;         /* known once counted: the clock before its first event when the packet does not tell its begin */
+    uint32_t file;
+    uint32_t loss;           /* its losses: the stream's losses from here */
+    uint8_t n_losses, flags, lane;
+};
+
+struct ctf_loss_item { struct ctf_loss loss; int64_t ts; uint8_t item; };
+
+struct ctf_stream {
+    const struct ctf_stream_plan *plan;
+    const char *name;        /* file name without directory */
+    const char *path;        /* of the first file */
+    uint64_t instance_id;
+    bool has_instance, timed;
+    bool disorder;           /* known once counted: times step back within a lane */
+    int32_t cpu;
+    uint32_t lanes;          /* packets that overlap in time lie in different lanes, so that each lane is in time order */
+    VEC(struct ctf_packet) packets;
+    VEC(struct ctf_loss_item) losses;
+    uint64_t lost_events, lost_packets, bytes;
+    int64_t begin, end;
+};
+
+struct ctf_piece { char *dir; struct ctf_metadata md; bool parsed; };
+struct ctf_file { char *path; const char *name; uint32_t piece; struct file_map map; };
+
+struct ctf_trace {
+    struct ctf_schemas *schemas, *own_schemas; /* own: when the caller gave none */
+    VEC(struct ctf_piece) pieces;
+    size_t main;             /* the piece whose metadata is used for all */
+    const struct ctf_schema *schema;
+    const struct ctf_op *packet_header;
+    const struct ctf_stream_plan **plans; /* by position in schema->streams */
+    VEC(struct ctf_file) files;
+    VEC(struct ctf_stream) streams;
+    struct ctf_problems problems;
+    uint64_t fingerprint;
+    struct arena arena;
+    pthread_mutex_t lock;    /* of the counting */
+    atomic_bool counted;
+};
+
+/* packets.c: finds the packets of one file and adds them to the trace's streams. */
+void ctf_packets_find(struct ctf_trace *, uint32_t file);
+/* packets.c: sorts, drops what was recorded twice, mends times that tracers are known to write wrong, finds losses and lanes. */
+void ctf_packets_finish(struct ctf_trace *);
+/* LTTng index file: fills what it knows of packets of `file_bytes` bytes. False when it does not fit the file; fuzzed. */
+struct ctf_index_entry { uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id, seq; };
+struct ctf_index { VEC(struct ctf_index_entry) entries; bool has_instance_and_seq; };
+bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out);
+
+struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
+/* Opens the decoder on a packet; `d->cycles` goes on when the packet does not tell its begin. False when its head is damaged. */
+bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *, struct ctf_decoder *);
+/* What stopped the decoder, for users; NULL when nothing did. */
+void ctf_packet_problem(const struct ctf_trace *, const struct ctf_packet *, const struct ctf_decoder *, struct ctf_problems *);
+/* Counts items per packet and finds times, once. */
+void ctf_trace_count(const struct ctf_trace *);
+
+#endif

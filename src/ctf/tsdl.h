@@ -1,0 +1,188 @@
+/* Private to the metadata parser: the pieces between a metadata text and a schema.
+ *
+ * The text is read in three steps. The scan (tsdl_scan.c) finds the top-level blocks at memory speed and hashes those that make the schema.
+ * Only when no schema with that hash exists, the parser (tsdl_parser.c, tsdl_types.c) makes declarations in temporary memory, and the
+ * resolver (tsdl_resolve.c) makes the types of every place from them.
+ *
+ * Errors are sticky: the first one is kept in the lexer, which from then on only gives TSDL_END, so that all loops come to their end. */
+#ifndef WEFT_CTF_TSDL_H
+#define WEFT_CTF_TSDL_H
+
+#include "base/mem.h"
+#include "ctf/metadata.h"
+
+enum {
+    TSDL_MAX_TEXT = 256 << 20,      /* bytes of metadata */
+    TSDL_MAX_TYPES = 1 << 21,       /* types and tag choices in one schema: every use of a named type, and the stream's scopes once per event */
+    TSDL_MAX_FIELDS = 16384,        /* in one struct or variant */
+    TSDL_MAX_WARNINGS = 32,         /* told one by one; the rest is counted */
+    TSDL_MAX_PATH = 16,             /* parts of a dotted name */
+};
+
+/* ---- words --------------------------------------------------------------------------------------------------------------- */
+
+enum { TSDL_END = 0, TSDL_WORD = 256, TSDL_NUMBER, TSDL_STRING, TSDL_DOTS, TSDL_TYPE_ASSIGN, TSDL_ARROW }; /* others: the character */
+
+struct tsdl_token {
+    int kind;
+    const char *s; size_t n;        /* place in the text; strings with their quotes */
+    uint64_t value;                 /* numbers, character constants (as TSDL_NUMBER) */
+};
+
+struct tsdl_lexer {
+    const char *text, *p, *end;     /* whole text for line numbers; what comes after the current token; where to stop */
+    struct tsdl_token t;            /* current token */
+    struct err *e;
+    bool failed, truncated;         /* truncated: failed because the text ended within a comment or string */
+};
+
+/* Starts at `from` with its first token. `e` gets "line L: …" on failure. */
+void tsdl_lexer_init(struct tsdl_lexer *, const char *text, const char *from, const char *end, struct err *e);
+void tsdl_next(struct tsdl_lexer *);
+/* The token after the current one. */
+struct tsdl_token tsdl_peek(struct tsdl_lexer *);
+bool tsdl_is(const struct tsdl_token *, const char *word);            /* a word with this spelling */
+bool tsdl_accept(struct tsdl_lexer *, int kind);                      /* consumes the token if it is of this kind */
+bool tsdl_expect(struct tsdl_lexer *, int kind, const char *where);   /* or fails with "expected … " */
+void tsdl_fail(struct tsdl_lexer *, const char *at, int code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Goes to the '}' that closes the block whose '{' is the current token; fails at the text's end. */
+void tsdl_skip_block(struct tsdl_lexer *);
+/* Contents of a string token with escapes replaced, or the word itself; in `a`. */
+char *tsdl_text(struct arena *a, const struct tsdl_token *);
+size_t tsdl_line(const char *text, const char *at);
+/* For messages: a token's spelling, cut short. */
+struct tsdl_shown { char s[48]; } tsdl_show(const struct tsdl_lexer *, const struct tsdl_token *);
+
+/* Right side of `name = value;` */
+struct tsdl_value {
+    enum { TSDL_VALUE_NONE, TSDL_VALUE_NUMBER, TSDL_VALUE_TEXT, TSDL_VALUE_PATH } kind;
+    bool negative;
+    uint64_t u;                     /* magnitude as 64 bits of two's complement */
+    struct tsdl_token t;            /* text (word or string); first token of the rest */
+    const char *end;                /* where the value ends */
+    struct tsdl_token part[3]; size_t n_parts;  /* path: its first three parts, number of parts */
+};
+/* Reads the value and the ';' after it. Anything that is no value is skipped and TSDL_VALUE_NONE. */
+void tsdl_value(struct tsdl_lexer *, struct tsdl_value *);
+/* true, TRUE, yes, 1 …; false when it is neither. */
+bool tsdl_value_bool(const struct tsdl_value *, bool *out);
+bool tsdl_value_is(const struct tsdl_value *, const char *text);
+bool tsdl_uuid(const char *s, uint8_t out[16]);
+/* 0 little endian, 1 big endian, 2 native, -1 none of these. */
+int tsdl_byte_order(const struct tsdl_value *);
+
+/* ---- scan ---------------------------------------------------------------------------------------------------------------- */
+
+/* First byte behind the '}' that closes the block which begins at p (behind its '{'), or NULL when the text ends first. */
+const char *tsdl_block_end(const char *p, const char *end);
+
+struct tsdl_span { const char *begin, *end; };
+struct tsdl_scan {
+    const char *end;                /* of the last whole statement */
+    bool cut;                       /* an incomplete statement came after it */
+    size_t n_declarations;          /* stream and event blocks */
+    struct tsdl_span trace;         /* from `trace` to the end of its '}'; begin NULL when there is none */
+    struct tsdl_token uuid;         /* kind TSDL_END when not given */
+    int byte_order;                 /* as tsdl_byte_order, -1 not given */
+    VEC(struct tsdl_span) own;      /* env and clock blocks, in order, each from its word to the end of its '}' */
+    VEC(struct tsdl_span) shared;   /* the rest without the trace's uuid: what makes the schema */
+};
+int tsdl_scan(const char *text, size_t n, struct tsdl_scan *, struct err *e);
+void tsdl_scan_fini(struct tsdl_scan *);
+
+/* ---- declarations -------------------------------------------------------------------------------------------------------- */
+
+struct tsdl_decl;
+struct tsdl_binding {               /* a name that means a type in some block */
+    struct tsdl_binding *outer;     /* the same name's older binding */
+    struct tsdl_binding *sibling;   /* the block's binding before */
+    struct tsdl_name *name;
+    struct tsdl_decl *decl;
+    uint32_t level;
+    uint8_t space;                  /* enum tsdl_space */
+};
+enum tsdl_space { TSDL_ALIAS, TSDL_STRUCT, TSDL_VARIANT, TSDL_ENUM };
+
+struct tsdl_name {                  /* interned: equal spelling, equal pointer */
+    struct tsdl_name *next;
+    const char *s;                  /* in the schema's arena */
+    uint32_t n, hash;
+    uint32_t mark, mark_value;      /* for finding duplicates and options without tables */
+    struct tsdl_binding *bindings;
+};
+
+struct tsdl_path { const char *at; uint32_t n; struct tsdl_name *part[]; };
+struct tsdl_member { struct tsdl_name *name; struct tsdl_decl *type; const char *at; };
+
+struct tsdl_decl {                  /* like ctf_type, but references are still names; may be used in many places */
+    uint8_t kind, base;
+    bool is_signed, big_endian, is_text;
+    uint32_t align_bits;            /* structs: at least */
+    int64_t size_bits;              /* integers, floats, enumerations */
+    int32_t clock;
+    uint32_t n;
+    const char *at;
+    struct tsdl_member *members;    /* struct, variant */
+    struct ctf_range *ranges; struct tsdl_name **labels;
+    struct tsdl_decl *element;      /* array, sequence; container of an enumeration */
+    struct tsdl_path *path;         /* length of a sequence, tag of a variant (NULL: not yet given) */
+};
+
+struct tsdl_stream { uint64_t id; bool has_id; const char *at; struct tsdl_decl *packet_context, *event_header, *event_context; };
+struct tsdl_event {
+    const char *name, *model_uri, *at;
+    uint64_t id, stream_id;
+    bool has_id, has_stream_id;
+    int64_t loglevel;
+    struct tsdl_decl *context, *fields;
+};
+
+struct tsdl_parser {
+    struct tsdl_lexer lex;
+    struct ctf_schema *schema;      /* names and strings go to its arena */
+    struct arena temp;
+    const struct tsdl_scan *scan;
+    struct tsdl_name **table; size_t table_n, n_names;
+    uint32_t mark;
+    struct tsdl_binding *block;     /* bindings of the innermost block, newest first */
+    uint32_t level, depth;
+    struct tsdl_decl *packet_header;
+    VEC(struct tsdl_stream) streams;
+    VEC(struct tsdl_event) events;
+    VEC(const char *) clock_names;
+    size_t n_warnings_dropped;
+    VEC(struct ctf_schema_warning) warnings;
+};
+
+struct tsdl_name *tsdl_intern(struct tsdl_parser *, const char *s, size_t n);
+struct tsdl_name *tsdl_intern_token(struct tsdl_parser *, const struct tsdl_token *);  /* a word or the contents of a string */
+void tsdl_warn(struct tsdl_parser *, const char *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+struct tsdl_binding *tsdl_enter(struct tsdl_parser *);                     /* opens a block of names; give the answer to tsdl_leave */
+void tsdl_leave(struct tsdl_parser *, struct tsdl_binding *outer);
+/* Gives a name to a type until the block is left; `at` is for the error when the block has that name already. */
+void tsdl_bind(struct tsdl_parser *, const char *at, struct tsdl_name *, enum tsdl_space, struct tsdl_decl *);
+struct tsdl_decl *tsdl_find(const struct tsdl_name *, enum tsdl_space);                 /* innermost, or NULL */
+struct tsdl_decl *tsdl_look_up(struct tsdl_parser *, const char *at, const struct tsdl_name *, enum tsdl_space); /* or the error */
+/* typealias, typedef, struct, variant, enum declarations, with the ';'. False when the current token starts none. */
+bool tsdl_declaration(struct tsdl_parser *);
+/* Right side of `fields := TYPE`; without the ';'. NULL after failure. */
+struct tsdl_decl *tsdl_type(struct tsdl_parser *);
+/* Number of a clock name in the schema. "" is the trace's only clock, for times that are not mapped to any. */
+int32_t tsdl_clock(struct tsdl_parser *, const char *name, size_t n);
+
+/* All declarations of the text the scan covered (tsdl_parser.c). */
+void tsdl_parse(struct tsdl_parser *);
+/* Fills the schema from the declarations (tsdl_resolve.c). */
+void tsdl_resolve(struct tsdl_parser *);
+
+/* Both: a new schema for a text, or NULL with the error. */
+struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *, struct err *e);
+void tsdl_schema_free(struct ctf_schema *);
+
+/* ---- sharing ------------------------------------------------------------------------------------------------------------- */
+
+/* The schema of the scanned text, with one more reference. `schemas` may be NULL: then it is the caller's own. */
+struct ctf_schema *ctf_schemas_get(struct ctf_schemas *, const char *text, const struct tsdl_scan *, struct err *e);
+void ctf_schemas_put(struct ctf_schemas *, struct ctf_schema *);
+
+#endif

@@ -1,0 +1,395 @@
+/* Words, numbers, strings and marks of a metadata text, and the values of attributes. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ctf/tsdl.h"
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_word(char c) { return is_word_start(c) || is_digit(c); }
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+static int digit_value(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+}
+
+size_t tsdl_line(const char *text, const char *at)
+{
+    size_t line = 1;
+    for (const char *p = text; (p = memchr(p, '\n', (size_t)(at - p))); p++)
+        line++;
+    return line;
+}
+
+void tsdl_fail(struct tsdl_lexer *l, const char *at, int code, const char *fmt, ...)
+{
+    if (l->failed)
+        return;
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    err_set(l->e, code, "line %zu: %s", tsdl_line(l->text, at), text);
+    l->failed = true;
+    l->p = l->end;
+    l->t = (struct tsdl_token){.kind = TSDL_END, .s = l->end};
+}
+
+struct tsdl_shown tsdl_show(const struct tsdl_lexer *l, const struct tsdl_token *t)
+{
+    struct tsdl_shown shown;
+    if (t->kind == TSDL_END) {
+        snprintf(shown.s, sizeof shown.s, "%s", t->s < l->end ? "the end" : "the end of the text");
+        return shown;
+    }
+    char s[32];
+    size_t n = 0;
+    for (; n < t->n && n < sizeof s - 4; n++)
+        s[n] = (unsigned char)t->s[n] < 0x20 || t->s[n] == 0x7f ? '?' : t->s[n];
+    while (n < t->n && n > 0 && ((unsigned char)t->s[n] & 0xc0) == 0x80)
+        n--;                        /* do not cut within a character */
+    snprintf(shown.s, sizeof shown.s, "'%.*s%s'", (int)n, s, n < t->n ? "..." : "");
+    return shown;
+}
+
+/* Past spaces and comments. */
+static const char *skip_blank(struct tsdl_lexer *l)
+{
+    const char *p = l->p, *end = l->end;
+    for (;;) {
+        while (p < end && is_space(*p))
+            p++;
+        if (end - p < 2 || p[0] != '/' || (p[1] != '*' && p[1] != '/'))
+            return p;
+        const char *close = p[1] == '*' ? memmem(p + 2, (size_t)(end - p - 2), "*/", 2) : memchr(p, '\n', (size_t)(end - p));
+        if (!close && p[1] == '*') {
+            l->truncated = true;
+            tsdl_fail(l, p, ERR_FORMAT, "this comment is never closed");
+            return l->end;
+        }
+        p = !close ? end : *close == '*' ? close + 2 : close + 1;
+    }
+}
+
+static void read_number(struct tsdl_lexer *l, const char *p)
+{
+    const char *q = p;
+    unsigned base = 10;
+    if (*q == '0') {
+        base = 8;
+        if (l->end - q > 2 && (q[1] | 0x20) == 'x' && digit_value(q[2]) < 16) {
+            base = 16;
+            q += 2;
+        }
+    }
+    uint64_t v = 0;
+    for (int d; q < l->end && (d = digit_value(*q)) < 16 && (unsigned)d < (base == 8 ? 10 : base); q++) {
+        if ((unsigned)d >= base) {
+            tsdl_fail(l, p, ERR_FORMAT, "the digit %d does not belong into a number that begins with 0 (octal)", d);
+            return;
+        }
+        if (__builtin_mul_overflow(v, (uint64_t)base, &v) || __builtin_add_overflow(v, (uint64_t)d, &v)) {
+            tsdl_fail(l, p, ERR_FORMAT, "this number does not fit into 64 bits");
+            return;
+        }
+    }
+    while (q < l->end && ((*q | 0x20) == 'u' || (*q | 0x20) == 'l'))
+        q++;
+    l->t = (struct tsdl_token){.kind = TSDL_NUMBER, .s = p, .n = (size_t)(q - p), .value = v};
+    if (q < l->end && is_word(*q))
+        tsdl_fail(l, p, ERR_FORMAT, "%s runs into letters that belong to no number", tsdl_show(l, &l->t).s);
+    l->p = q;
+}
+
+/* One escape behind its backslash: how many characters it takes and the byte it stands for; 0 when it is none. */
+static size_t read_escape(const char *p, const char *end, char *out)
+{
+    static const char from[] = "abfnrtv\\'\"?", to[] = "\a\b\f\n\r\t\v\\'\"?";
+    if (p == end)
+        return 0;
+    const char *f = *p ? strchr(from, *p) : NULL;
+    if (f) {
+        *out = to[f - from];
+        return 1;
+    }
+    unsigned v = 0;
+    size_t n = 0;
+    if (*p == 'x') {
+        for (n = 1; n < 3 && p + n < end && digit_value(p[n]) < 16; n++)
+            v = v * 16 + (unsigned)digit_value(p[n]);
+        if (n == 1)
+            return 0;
+    } else {
+        for (; n < 3 && p + n < end && digit_value(p[n]) < 8; n++)
+            v = v * 8 + (unsigned)digit_value(p[n]);
+    }
+    *out = (char)v;
+    return n;
+}
+
+static void read_quoted(struct tsdl_lexer *l, const char *p, const char *quote)
+{
+    const char *q = quote + 1;
+    char byte = 0;
+    size_t n_bytes = 0;
+    for (; q < l->end && *q != *quote; q++, n_bytes++) {
+        byte = *q;
+        if (*q == '\0') {
+            tsdl_fail(l, p, ERR_FORMAT, "this string holds a zero byte");
+            return;
+        }
+        if (*q != '\\')
+            continue;
+        size_t n = read_escape(q + 1, l->end, &byte);
+        if (n == 0) {
+            tsdl_fail(l, q, ERR_FORMAT, "unknown escape '\\%c' in a string", q + 1 < l->end && q[1] >= 0x20 && q[1] < 0x7f ? q[1] : '?');
+            return;
+        }
+        q += n;
+    }
+    if (q >= l->end) {
+        l->truncated = true;
+        tsdl_fail(l, p, ERR_FORMAT, "this string is never closed");
+        return;
+    }
+    l->p = q + 1;
+    l->t = (struct tsdl_token){.kind = TSDL_STRING, .s = quote, .n = (size_t)(q + 1 - quote)};
+    if (*quote == '\'') {
+        if (n_bytes != 1)
+            tsdl_fail(l, p, ERR_FORMAT, "a character constant holds one character");
+        else {
+            l->t.kind = TSDL_NUMBER;
+            l->t.value = (uint64_t)(int64_t)(signed char)byte;
+        }
+    }
+}
+
+void tsdl_next(struct tsdl_lexer *l)
+{
+    const char *p = skip_blank(l), *end = l->end;
+    if (p >= end || l->failed) {
+        l->p = end;
+        l->t = (struct tsdl_token){.kind = TSDL_END, .s = end};
+        return;
+    }
+    char c = *p;
+    if (is_word_start(c)) {
+        const char *q = p + 1;
+        while (q < end && is_word(*q))
+            q++;
+        if (c == 'L' && q == p + 1 && q < end && (*q == '"' || *q == '\'')) {
+            read_quoted(l, p, q);
+            return;
+        }
+        l->p = q;
+        l->t = (struct tsdl_token){.kind = TSDL_WORD, .s = p, .n = (size_t)(q - p)};
+        return;
+    }
+    if (is_digit(c)) {
+        read_number(l, p);
+        return;
+    }
+    if (c == '"' || c == '\'') {
+        read_quoted(l, p, p);
+        return;
+    }
+    struct tsdl_token t = {.kind = c, .s = p, .n = 1};
+    if (c == '.' && end - p >= 3 && p[1] == '.' && p[2] == '.')
+        t.kind = TSDL_DOTS, t.n = 3;
+    else if (c == ':' && end - p >= 2 && p[1] == '=')
+        t.kind = TSDL_TYPE_ASSIGN, t.n = 2;
+    else if (c == '-' && end - p >= 2 && p[1] == '>')
+        t.kind = TSDL_ARROW, t.n = 2;
+    else if (!strchr("{}[]()<>;:,.=+-*", c) || c == '\0') {
+        tsdl_fail(l, p, ERR_FORMAT, c > 0x20 && c < 0x7f ? "'%c' has no meaning here" : "byte 0x%02x has no meaning here", (unsigned char)c);
+        return;
+    }
+    l->t = t;
+    l->p = p + t.n;
+}
+
+void tsdl_lexer_init(struct tsdl_lexer *l, const char *text, const char *from, const char *end, struct err *e)
+{
+    *l = (struct tsdl_lexer){.text = text, .p = from, .end = end, .e = e};
+    tsdl_next(l);
+}
+
+struct tsdl_token tsdl_peek(struct tsdl_lexer *l)
+{
+    struct tsdl_token current = l->t;
+    const char *p = l->p;
+    tsdl_next(l);
+    struct tsdl_token next = l->t;
+    if (!l->failed) {
+        l->t = current;
+        l->p = p;
+    }
+    return next;
+}
+
+bool tsdl_is(const struct tsdl_token *t, const char *word)
+{
+    size_t n = strlen(word);
+    return t->kind == TSDL_WORD && t->n == n && memcmp(t->s, word, n) == 0;
+}
+
+bool tsdl_accept(struct tsdl_lexer *l, int kind)
+{
+    if (l->t.kind != kind)
+        return false;
+    tsdl_next(l);
+    return true;
+}
+
+bool tsdl_expect(struct tsdl_lexer *l, int kind, const char *where)
+{
+    if (l->t.kind == kind) {
+        tsdl_next(l);
+        return true;
+    }
+    char mark[2] = {(char)kind, '\0'};
+    const char *wanted = kind == TSDL_WORD ? "a name" : kind == TSDL_NUMBER ? "a number" : kind == TSDL_TYPE_ASSIGN ? "':='" : NULL;
+    tsdl_fail(l, l->t.s, ERR_FORMAT, "expected %s%s%s %s, found %s", wanted ? "" : "'", wanted ? wanted : mark, wanted ? "" : "'", where,
+              tsdl_show(l, &l->t).s);
+    return false;
+}
+
+void tsdl_skip_block(struct tsdl_lexer *l)
+{
+    const char *open = l->t.s, *close = l->failed ? NULL : tsdl_block_end(l->p, l->end);
+    if (!close) {
+        tsdl_fail(l, open, ERR_FORMAT, "this '{' is never closed");
+        return;
+    }
+    l->t = (struct tsdl_token){.kind = '}', .s = close - 1, .n = 1};
+    l->p = close;
+}
+
+char *tsdl_text(struct arena *a, const struct tsdl_token *t)
+{
+    if (t->kind != TSDL_STRING)
+        return arena_strndup(a, t->s, t->n);
+    const char *p = t->s + 1, *end = t->s + t->n - 1;
+    char *out = arena_alloc(a, t->n), *o = out;
+    while (p < end) {
+        if (*p == '\\')
+            p += 1 + read_escape(p + 1, end, o++);
+        else
+            *o++ = *p++;
+    }
+    return out;                     /* the arena's memory is zeroed and the quotes left room: terminated */
+}
+
+/* ---- attribute values ---------------------------------------------------------------------------------------------------- */
+
+static void skip_statement(struct tsdl_lexer *l)
+{
+    while (l->t.kind != ';' && l->t.kind != TSDL_END && l->t.kind != '}') {
+        if (l->t.kind == '{')
+            tsdl_skip_block(l);
+        tsdl_next(l);
+    }
+}
+
+static void read_path(struct tsdl_lexer *l, struct tsdl_value *v)
+{
+    v->part[v->n_parts++] = l->t;
+    v->end = l->p;
+    tsdl_next(l);
+    while (l->t.kind == '.' || l->t.kind == TSDL_ARROW) {
+        tsdl_next(l);
+        if (l->t.kind != TSDL_WORD)
+            break;
+        if (v->n_parts < 3)
+            v->part[v->n_parts] = l->t;
+        v->n_parts++;
+        v->end = l->p;
+        tsdl_next(l);
+    }
+    v->kind = v->n_parts == 1 ? TSDL_VALUE_TEXT : TSDL_VALUE_PATH;
+}
+
+void tsdl_value(struct tsdl_lexer *l, struct tsdl_value *v)
+{
+    *v = (struct tsdl_value){.t = l->t};
+    if (l->t.kind == TSDL_STRING) {
+        v->kind = TSDL_VALUE_TEXT;
+        tsdl_next(l);
+    } else if (l->t.kind == TSDL_WORD) {
+        read_path(l, v);
+    } else {
+        while (l->t.kind == '-' || l->t.kind == '+') {
+            v->negative ^= l->t.kind == '-';
+            tsdl_next(l);
+        }
+        if (l->t.kind == TSDL_NUMBER) {
+            v->kind = TSDL_VALUE_NUMBER;
+            v->u = v->negative ? -l->t.value : l->t.value;
+            if (v->negative && l->t.value > (uint64_t)INT64_MAX + 1)
+                tsdl_fail(l, l->t.s, ERR_FORMAT, "-%s does not fit into 64 bits", tsdl_show(l, &l->t).s);
+            tsdl_next(l);
+        }
+    }
+    if (v->kind == TSDL_VALUE_NONE)
+        skip_statement(l);
+    tsdl_expect(l, ';', "after a value");
+}
+
+bool tsdl_value_is(const struct tsdl_value *v, const char *text)
+{
+    if (v->kind != TSDL_VALUE_TEXT)
+        return false;
+    size_t quotes = v->t.kind == TSDL_STRING, n = strlen(text);
+    return v->t.n == n + 2 * quotes && memcmp(v->t.s + quotes, text, n) == 0;
+}
+
+bool tsdl_value_bool(const struct tsdl_value *v, bool *out)
+{
+    static const struct { const char *word; bool value; } words[] = {
+        {"true", true}, {"TRUE", true}, {"True", true}, {"yes", true}, {"YES", true},
+        {"false", false}, {"FALSE", false}, {"False", false}, {"no", false}, {"NO", false},
+    };
+    if (v->kind == TSDL_VALUE_NUMBER) {
+        *out = v->u != 0;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (tsdl_value_is(v, words[i].word)) {
+            *out = words[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+int tsdl_byte_order(const struct tsdl_value *v)
+{
+    if (tsdl_value_is(v, "le"))
+        return 0;
+    if (tsdl_value_is(v, "be") || tsdl_value_is(v, "network"))
+        return 1;
+    return tsdl_value_is(v, "native") ? 2 : -1;
+}
+
+bool tsdl_uuid(const char *s, uint8_t out[16])
+{
+    size_t n = 0;
+    for (; n < 16; n++) {
+        if ((n == 4 || n == 6 || n == 8 || n == 10) && *s++ != '-')
+            return false;
+        int high = digit_value(s[0]), low = high < 16 ? digit_value(s[1]) : 99;
+        if (low >= 16)
+            return false;
+        out[n] = (uint8_t)(high << 4 | low);
+        s += 2;
+    }
+    return *s == '\0';
+}

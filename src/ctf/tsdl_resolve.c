@@ -1,0 +1,544 @@
+/* From declarations to a schema: every place gets its own types, lengths and tags find their fields, sizes are computed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/tsdl.h"
+
+enum { MAX_STREAMS = 65536, MAX_EMPTY = 4096 };
+static const int64_t max_bits = (int64_t)1 << 60;
+
+/* Where slots are numbered: those of the packet header count for all, those of a stream's scopes for its events, the rest for one event. */
+enum level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
+static const uint8_t level_of[CTF_SCOPES] = {LEVEL_TRACE, LEVEL_STREAM, LEVEL_STREAM, LEVEL_STREAM, LEVEL_EVENT, LEVEL_EVENT};
+
+struct target { struct ctf_type *type; const char *at; uint32_t stream; uint8_t level; };
+
+struct build {
+    struct tsdl_parser *p;
+    struct ctf_schema *schema;
+    struct { struct ctf_type *type; uint32_t index; } frames[CTF_DEPTH]; /* compounds being made, with the member being made */
+    uint32_t depth;
+    enum ctf_scope scope;                        /* being made */
+    const struct ctf_type *roots[CTF_SCOPES];    /* made already */
+    uint32_t stream;                             /* number of the stream whose scopes are being made */
+    uint32_t n_trace, n_event, *n_stream;        /* slots used */
+    size_t *stream_types;                        /* types in the scopes of each stream */
+    size_t n_types;
+    VEC(struct target) targets;
+    VEC(struct ctf_ref *) refs;
+};
+
+static void fail_at(struct build *b, const char *at, int code, const char *text)
+{
+    tsdl_fail(&b->p->lex, at, code, "%s", text);
+}
+
+static bool count_types(struct build *b, const char *at, size_t n)
+{
+    b->n_types += n;
+    if (b->n_types > TSDL_MAX_TYPES)
+        tsdl_fail(&b->p->lex, at, ERR_LIMIT, "more than %d types, counting every use of a named type and each event's share of its stream",
+                  TSDL_MAX_TYPES);
+    return !b->p->lex.failed;
+}
+
+/* ---- lengths and tags ---------------------------------------------------------------------------------------------------- */
+
+/* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the current one exist. */
+static const struct ctf_type *follow(const struct build *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
+{
+    for (uint32_t i = from; i < path->n; i++) {
+        if (type->kind != CTF_STRUCT)
+            return NULL;
+        uint32_t n = frame < b->depth ? b->frames[frame].index + 1 : type->n, k = 0;
+        while (k < n && type->u.fields[k].name != path->part[i]->s)
+            k++;
+        if (k == n || (frame < b->depth && k + 1 == n && i + 1 == path->n))
+            return NULL;
+        frame = frame < b->depth && k == b->frames[frame].index ? frame + 1 : CTF_DEPTH;
+        type = type->u.fields[k].type;
+    }
+    return type;
+}
+
+/* Number of parts that name a scope ("stream.event.context"), 0 when the path is relative. */
+static uint32_t absolute_scope(const struct tsdl_path *path, enum ctf_scope *scope)
+{
+    static const struct { enum ctf_scope scope; uint32_t n; const char *part[3]; } scopes[] = {
+        {CTF_PACKET_HEADER, 3, {"trace", "packet", "header"}},
+        {CTF_PACKET_CONTEXT, 3, {"stream", "packet", "context"}},
+        {CTF_EVENT_HEADER, 3, {"stream", "event", "header"}},
+        {CTF_STREAM_EVENT_CONTEXT, 3, {"stream", "event", "context"}},
+        {CTF_EVENT_CONTEXT, 2, {"event", "context"}},
+        {CTF_PAYLOAD, 2, {"event", "fields"}},
+    };
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        uint32_t k = 0;
+        while (k < scopes[i].n && k < path->n && strcmp(path->part[k]->s, scopes[i].part[k]) == 0)
+            k++;
+        if (k == scopes[i].n) {
+            *scope = scopes[i].scope;
+            return k;
+        }
+    }
+    return 0;
+}
+
+static const struct ctf_type *find_target(const struct build *b, const struct tsdl_path *path, enum ctf_scope *scope)
+{
+    uint32_t from = absolute_scope(path, scope);
+    if (from) {
+        if (*scope == b->scope)
+            return follow(b, b->frames[0].type, 0, path, from);
+        return *scope < b->scope && b->roots[*scope] ? follow(b, b->roots[*scope], CTF_DEPTH, path, from) : NULL;
+    }
+    *scope = b->scope;
+    for (uint32_t f = b->depth; f-- > 0;) {
+        const struct ctf_type *found = follow(b, b->frames[f].type, f, path, 0);
+        if (found)
+            return found;
+    }
+    for (int s = (int)b->scope - 1; s >= 0; s--) {
+        const struct ctf_type *found = b->roots[s] ? follow(b, b->roots[s], CTF_DEPTH, path, 0) : NULL;
+        *scope = (enum ctf_scope)s;
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static const char *path_text(struct build *b, const struct tsdl_path *path)
+{
+    const char *s = path->part[0]->s;
+    for (uint32_t i = 1; i < path->n; i++)
+        s = arena_printf(&b->p->temp, "%s.%s", s, path->part[i]->s);
+    return s;
+}
+
+static struct ctf_ref *make_ref(struct build *b, const struct tsdl_path *path, bool is_tag)
+{
+    struct tsdl_lexer *l = &b->p->lex;
+    const char *what = is_tag ? "tag" : "length";
+    enum ctf_scope scope;
+    struct ctf_type *target = (struct ctf_type *)find_target(b, path, &scope);
+    if (!target) {
+        bool env = strcmp(path->part[0]->s, "env") == 0;
+        tsdl_fail(l, path->at, env ? ERR_UNSUPPORTED : ERR_FORMAT, "%s '%s' %s", what, path_text(b, path),
+                  env ? "is taken from the environment, which weft does not read" : "names no field that comes before it");
+        return NULL;
+    }
+    if (is_tag ? target->kind != CTF_ENUM : target->kind != CTF_INT || target->is_signed) {
+        tsdl_fail(l, path->at, ERR_FORMAT, "%s '%s' is not an %s", what, path_text(b, path), is_tag ? "enumeration" : "unsigned integer");
+        return NULL;
+    }
+    if (!target->slot) {
+        uint8_t level = level_of[scope];
+        uint32_t *used = level == LEVEL_TRACE ? &b->n_trace : level == LEVEL_STREAM ? &b->n_stream[b->stream] : &b->n_event;
+        target->slot = ++*used;
+        vec_push(&b->targets, ((struct target){target, path->at, b->stream, level}));
+    }
+    struct ctf_ref *ref = arena_new(&b->schema->arena, struct ctf_ref, 1);
+    ref->target = target;
+    vec_push(&b->refs, ref);
+    return ref;
+}
+
+/* Label i of the enumeration whose ranges these are, as name. Labels and options are both interned names of one parser. */
+static void make_choices(struct build *b, const struct tsdl_decl *d, struct ctf_ref *ref)
+{
+    const struct ctf_type *tag = ref->target;
+    struct tsdl_parser *p = b->p;
+    p->mark++;
+    for (uint32_t i = 0; i < d->n; i++) {
+        d->members[i].name->mark = p->mark;
+        d->members[i].name->mark_value = i;
+    }
+    if (!count_types(b, d->at, tag->n))
+        return;
+    struct ctf_choice *choices = arena_new(&b->schema->arena, struct ctf_choice, tag->n);
+    for (uint32_t i = 0; i < tag->n; i++) {
+        const struct ctf_range *range = &tag->u.enumeration.ranges[i];
+        const struct tsdl_name *label = tsdl_intern(p, range->label, strlen(range->label));
+        if (label->mark == p->mark)
+            choices[ref->n_choices++] = (struct ctf_choice){range->lo, range->hi, label->mark_value};
+    }
+    ref->choices = choices;
+    if (ref->n_choices == 0)
+        fail_at(b, d->path->at, ERR_FORMAT, "no label of the tag is an option of this variant");
+}
+
+/* ---- types --------------------------------------------------------------------------------------------------------------- */
+
+static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_type **place, int64_t *least);
+
+static bool push(struct build *b, const struct tsdl_decl *d, struct ctf_type *type)
+{
+    if (b->depth >= CTF_DEPTH) {
+        tsdl_fail(&b->p->lex, d->at, ERR_LIMIT, "types nested more than %d deep", CTF_DEPTH);
+        return false;
+    }
+    b->frames[b->depth].type = type;
+    b->frames[b->depth++].index = 0;
+    return true;
+}
+
+static int64_t align_up(int64_t bits, uint32_t align)
+{
+    return (bits + align - 1) & -(int64_t)align;
+}
+
+/* Members of structs and variants; sizes and alignment of structs. */
+static bool make_members(struct build *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
+{
+    if (!count_types(b, d->at, d->n) || !push(b, d, type))
+        return false;
+    struct ctf_field *fields = arena_new(&b->schema->arena, struct ctf_field, d->n + 1);
+    bool is_struct = d->kind == CTF_STRUCT, ok = true;
+    int64_t pos = 0, smallest = 0;
+    type->u.fields = fields;
+    type->n = d->n;
+    for (uint32_t i = 0; i < d->n && ok; i++) {
+        int64_t bits = 0;
+        b->frames[b->depth - 1].index = i;
+        fields[i].name = d->members[i].name->s;
+        fields[i].shown = fields[i].name + (fields[i].name[0] == '_');
+        ok = make(b, d->members[i].type, &fields[i].type, &bits);
+        if (!ok)
+            break;
+        const struct ctf_type *t = fields[i].type;
+        smallest = is_struct ? smallest + bits : i == 0 || bits < smallest ? bits : smallest;
+        if (is_struct && t->align_bits > type->align_bits)
+            type->align_bits = t->align_bits;
+        if (pos >= 0)
+            pos = t->size_bits < 0 ? -1 : align_up(pos, t->align_bits) + t->size_bits;
+        if (pos > max_bits || smallest > max_bits) {
+            fail_at(b, d->members[i].at, ERR_LIMIT, "this struct is too large");
+            ok = false;
+        }
+    }
+    type->size_bits = is_struct ? pos : -1;
+    *least = smallest;
+    b->depth--;
+    return ok;
+}
+
+static bool make_variant(struct build *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
+{
+    if (!d->path) {
+        fail_at(b, d->at, ERR_FORMAT, "this variant has no tag");
+        return false;
+    }
+    type->tag = make_ref(b, d->path, true);
+    if (!type->tag)
+        return false;
+    make_choices(b, d, type->tag);
+    return make_members(b, d, type, least);
+}
+
+static bool make_list(struct build *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
+{
+    if (d->kind == CTF_SEQUENCE && !(type->u.list.length = make_ref(b, d->path, false)))
+        return false;
+    int64_t bits = 0, stride, all;
+    if (!push(b, d, type))
+        return false;
+    bool ok = make(b, d->element, &type->u.list.element, &bits);
+    b->depth--;
+    if (!ok)
+        return false;
+    const struct ctf_type *element = type->u.list.element;
+    type->align_bits = element->align_bits;
+    if (d->kind == CTF_SEQUENCE)
+        return true;
+    type->n = d->n;
+    if (bits == 0 && d->n > MAX_EMPTY) {
+        tsdl_fail(&b->p->lex, d->at, ERR_LIMIT, "an array of more than %d elements that may take no bits", MAX_EMPTY);
+        return false;
+    }
+    stride = element->size_bits < 0 ? bits : align_up(element->size_bits, element->align_bits);
+    if (__builtin_mul_overflow(stride, (int64_t)d->n, &all) || all > max_bits) {
+        fail_at(b, d->at, ERR_LIMIT, "this array is too large");
+        return false;
+    }
+    *least = bits * d->n;
+    if (element->size_bits >= 0)
+        type->size_bits = d->n ? all - stride + element->size_bits : 0;
+    return true;
+}
+
+/* A type for one place, which is set before the members are made, so that they can refer to members before them. `least`: bits it takes at least. */
+static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_type **place, int64_t *least)
+{
+    if (!count_types(b, d->at, 1))
+        return false;
+    struct ctf_type *type = arena_new(&b->schema->arena, struct ctf_type, 1);
+    *type = (struct ctf_type){.kind = d->kind, .is_signed = d->is_signed, .big_endian = d->big_endian, .is_text = d->is_text, .base = d->base,
+                              .align_bits = d->align_bits, .size_bits = d->size_bits, .clock = d->clock};
+    *place = type;
+    switch ((enum ctf_kind)d->kind) {
+    case CTF_STRUCT:
+        return make_members(b, d, type, least);
+    case CTF_VARIANT:
+        return make_variant(b, d, type, least);
+    case CTF_ARRAY:
+    case CTF_SEQUENCE:
+        return make_list(b, d, type, least);
+    case CTF_STRING:
+        *least = 8;
+        return true;
+    case CTF_ENUM:
+        type->n = d->n;
+        type->u.enumeration.ranges = d->ranges;
+        *least = d->size_bits;
+        return make(b, d->element, &type->u.enumeration.container, least);
+    case CTF_INT:
+    case CTF_FLOAT:
+        *least = d->size_bits;
+        return true;
+    }
+    return false;
+}
+
+static const struct ctf_type *make_scope(struct build *b, enum ctf_scope scope, const struct tsdl_decl *d)
+{
+    b->roots[scope] = NULL;
+    if (!d || b->p->lex.failed)
+        return NULL;
+    int64_t least = 0;
+    b->scope = scope;
+    b->depth = 0;
+    const struct ctf_type *type = NULL;
+    make(b, d, &type, &least);
+    b->roots[scope] = type;
+    return type;
+}
+
+/* ---- clocks -------------------------------------------------------------------------------------------------------------- */
+
+/* Times that are mapped to no clock are mapped to the trace's only one. */
+static void map_times(struct build *b, const struct ctf_type *type, const char *name)
+{
+    if (!type || (type->kind != CTF_STRUCT && type->kind != CTF_VARIANT))
+        return;
+    for (uint32_t i = 0; i < type->n; i++) {
+        struct ctf_type *t = (struct ctf_type *)type->u.fields[i].type;
+        if ((t->kind == CTF_INT || t->kind == CTF_ENUM) && t->clock < 0 && strcmp(type->u.fields[i].name, name) == 0)
+            t->clock = tsdl_clock(b->p, "", 0);
+        map_times(b, t, name);
+    }
+}
+
+static int32_t first_clock(const struct ctf_type *type)
+{
+    if (!type)
+        return -1;
+    int32_t clock = type->kind == CTF_INT || type->kind == CTF_ENUM ? type->clock : -1;
+    if (type->kind == CTF_STRUCT || type->kind == CTF_VARIANT)
+        for (uint32_t i = 0; i < type->n && clock < 0; i++)
+            clock = first_clock(type->u.fields[i].type);
+    return clock;
+}
+
+/* ---- streams and events -------------------------------------------------------------------------------------------------- */
+
+static void make_stream(struct build *b, uint32_t i)
+{
+    const struct tsdl_stream *decl = &b->p->streams.v[i];
+    struct ctf_stream_class *stream = &b->schema->streams[i];
+    size_t before = b->n_types;
+    b->stream = i;
+    stream->id = decl->id;
+    stream->packet_context = make_scope(b, CTF_PACKET_CONTEXT, decl->packet_context);
+    stream->event_header = make_scope(b, CTF_EVENT_HEADER, decl->event_header);
+    stream->event_context = make_scope(b, CTF_STREAM_EVENT_CONTEXT, decl->event_context);
+    b->stream_types[i] = b->n_types - before;
+    if (b->p->lex.failed)
+        return;
+    map_times(b, stream->packet_context, "timestamp_begin");
+    map_times(b, stream->packet_context, "timestamp_end");
+    map_times(b, stream->event_header, "timestamp");
+    stream->clock = first_clock(stream->event_header);
+    if (stream->clock < 0)
+        stream->clock = first_clock(stream->packet_context);
+}
+
+static int by_stream_id(const void *a, const void *b)
+{
+    uint64_t x = ((const struct tsdl_stream *)a)->id, y = ((const struct tsdl_stream *)b)->id;
+    return (x > y) - (x < y);
+}
+
+static void make_streams(struct build *b)
+{
+    struct tsdl_parser *p = b->p;
+    struct tsdl_lexer *l = &p->lex;
+    if (p->streams.n == 0)
+        vec_push(&p->streams, ((struct tsdl_stream){.at = p->scan->trace.begin}));  /* events alone make a stream */
+    if (p->streams.n > MAX_STREAMS) {
+        tsdl_fail(l, p->streams.v[MAX_STREAMS].at, ERR_LIMIT, "more than %d stream blocks", MAX_STREAMS);
+        return;
+    }
+    qsort(p->streams.v, p->streams.n, sizeof *p->streams.v, by_stream_id);
+    for (size_t i = 1; i < p->streams.n; i++)
+        if (p->streams.v[i].id == p->streams.v[i - 1].id)
+            tsdl_fail(l, p->streams.v[i].at > p->streams.v[i - 1].at ? p->streams.v[i].at : p->streams.v[i - 1].at, ERR_FORMAT,
+                      "a second stream with the id %llu", (unsigned long long)p->streams.v[i].id);
+    b->schema->n_streams = p->streams.n;
+    b->schema->streams = arena_new(&b->schema->arena, struct ctf_stream_class, p->streams.n);
+    b->n_stream = arena_new(&p->temp, uint32_t, p->streams.n);
+    b->stream_types = arena_new(&p->temp, size_t, p->streams.n);
+}
+
+/* The stream an event block belongs to, or NULL with the error. */
+static struct ctf_stream_class *stream_of(struct build *b, const struct tsdl_event *ev)
+{
+    struct ctf_schema *s = b->schema;
+    struct ctf_stream_class *found = NULL;
+    if (ev->has_stream_id)
+        found = (struct ctf_stream_class *)ctf_schema_stream(s, ev->stream_id);
+    else if (s->n_streams == 1)
+        found = &s->streams[0];
+    if (!found && ev->has_stream_id)
+        tsdl_fail(&b->p->lex, ev->at, ERR_FORMAT, "event '%.100s' belongs to stream %llu, which is not declared", ev->name,
+                  (unsigned long long)ev->stream_id);
+    else if (!found)
+        tsdl_fail(&b->p->lex, ev->at, ERR_FORMAT, "event '%.100s' does not say to which stream it belongs", ev->name);
+    return found;
+}
+
+static void make_event(struct build *b, size_t i)
+{
+    const struct tsdl_event *decl = &b->p->events.v[i];
+    struct ctf_stream_class *stream = stream_of(b, decl);
+    if (!stream)
+        return;
+    struct ctf_event_class *cls = arena_new(&b->schema->arena, struct ctf_event_class, 1);
+    cls->name = decl->name;
+    cls->id = decl->id;
+    cls->stream_id = stream->id;
+    cls->index = (uint32_t)i + 2;
+    cls->item = CTF_EVENT;
+    cls->loglevel = decl->loglevel;
+    cls->model_uri = decl->model_uri;
+    b->stream = (uint32_t)(stream - b->schema->streams);
+    b->n_event = 0;
+    if (!count_types(b, decl->at, b->stream_types[b->stream]))     /* they are part of each event's reading plan */
+        return;
+    b->roots[CTF_PACKET_HEADER] = b->schema->packet_header;
+    b->roots[CTF_PACKET_CONTEXT] = stream->packet_context;
+    b->roots[CTF_EVENT_HEADER] = stream->event_header;
+    b->roots[CTF_STREAM_EVENT_CONTEXT] = stream->event_context;
+    make_scope(b, CTF_EVENT_CONTEXT, decl->context);
+    make_scope(b, CTF_PAYLOAD, decl->fields);
+    memcpy(cls->scope, b->roots, sizeof cls->scope);
+    b->schema->classes[cls->index] = cls;
+    stream->n++;
+}
+
+static struct ctf_event_class *make_loss(struct build *b, enum ctf_item item)
+{
+    struct ctf_event_class *cls = arena_new(&b->schema->arena, struct ctf_event_class, 1);
+    cls->name = item == CTF_LOST_EVENTS ? "[lost events]" : "[lost packets]";
+    cls->index = item == CTF_LOST_EVENTS ? 0 : 1;
+    cls->item = (uint8_t)item;
+    cls->loglevel = -1;
+    return cls;
+}
+
+static void make_events(struct build *b)
+{
+    struct ctf_schema *s = b->schema;
+    size_t n = b->p->events.n;
+    s->n_classes = n + 2;
+    s->classes = arena_new(&s->arena, struct ctf_event_class *, n + 2);
+    s->classes[0] = make_loss(b, CTF_LOST_EVENTS);
+    s->classes[1] = make_loss(b, CTF_LOST_PACKETS);
+    for (size_t i = 0; i < n && !b->p->lex.failed; i++)
+        make_event(b, i);
+}
+
+static int by_event_id(const void *a, const void *b)
+{
+    const struct ctf_event_class *x = *(struct ctf_event_class *const *)a, *y = *(struct ctf_event_class *const *)b;
+    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->index > y->index) - (x->index < y->index);
+}
+
+/* The tables by id of all streams. */
+static void index_events(struct build *b)
+{
+    struct ctf_schema *s = b->schema;
+    for (size_t i = 0; i < s->n_streams; i++) {
+        s->streams[i].sorted = arena_new(&s->arena, struct ctf_event_class *, s->streams[i].n + 1);
+        s->streams[i].n = 0;
+    }
+    for (size_t i = 2; i < s->n_classes; i++) {
+        struct ctf_stream_class *stream = (struct ctf_stream_class *)ctf_schema_stream(s, s->classes[i]->stream_id);
+        stream->sorted[stream->n++] = s->classes[i];
+    }
+    for (size_t i = 0; i < s->n_streams; i++) {
+        struct ctf_stream_class *stream = &s->streams[i];
+        if (stream->n == 0)
+            continue;
+        qsort(stream->sorted, stream->n, sizeof *stream->sorted, by_event_id);
+        for (size_t k = 1; k < stream->n; k++) {
+            const struct ctf_event_class *cls = stream->sorted[k], *before = stream->sorted[k - 1];
+            if (cls->id == before->id)
+                tsdl_fail(&b->p->lex, b->p->events.v[cls->index - 2].at, ERR_FORMAT, "event '%.100s' has the id %llu as '%.100s' has", cls->name,
+                          (unsigned long long)cls->id, before->name);
+        }
+        uint64_t last = stream->sorted[stream->n - 1]->id;
+        if (last >= stream->n * 8 + 64)
+            continue;
+        stream->by_id_n = last + 1;
+        stream->by_id = arena_new(&s->arena, struct ctf_event_class *, stream->by_id_n);
+        for (size_t k = 0; k < stream->n; k++)
+            stream->by_id[stream->sorted[k]->id] = stream->sorted[k];
+    }
+}
+
+/* The slots of a stream come after the trace's, those of an event after its stream's. */
+static void number_slots(struct build *b)
+{
+    for (size_t i = 0; i < b->targets.n; i++) {
+        const struct target *t = &b->targets.v[i];
+        if (t->level != LEVEL_TRACE)
+            t->type->slot += b->n_trace;
+        if (t->level == LEVEL_EVENT)
+            t->type->slot += b->n_stream[t->stream];
+        if (t->type->slot >= CTF_SLOTS)
+            tsdl_fail(&b->p->lex, t->at, ERR_LIMIT, "more than %d fields are lengths or tags of others in one event", CTF_SLOTS - 1);
+    }
+    for (size_t i = 0; i < b->refs.n; i++)
+        b->refs.v[i]->slot = b->refs.v[i]->target->slot;
+}
+
+static void keep_clock_names(struct build *b)
+{
+    struct ctf_schema *s = b->schema;
+    s->n_clock_names = b->p->clock_names.n;
+    s->clock_names = arena_new(&s->arena, const char *, s->n_clock_names + 1);
+    if (s->n_clock_names)
+        memcpy(s->clock_names, b->p->clock_names.v, s->n_clock_names * sizeof *s->clock_names);
+}
+
+void tsdl_resolve(struct tsdl_parser *p)
+{
+    struct ctf_schema *s = p->schema;
+    struct build b = {.p = p, .schema = s};
+    make_streams(&b);
+    if (!p->lex.failed)
+        s->packet_header = make_scope(&b, CTF_PACKET_HEADER, p->packet_header);
+    for (size_t i = 0; i < s->n_streams && !p->lex.failed; i++)
+        make_stream(&b, (uint32_t)i);
+    if (!p->lex.failed)
+        make_events(&b);
+    if (!p->lex.failed)
+        index_events(&b);
+    if (!p->lex.failed)
+        number_slots(&b);
+    keep_clock_names(&b);
+    for (size_t i = 2; i < s->n_classes && !p->lex.failed; i++)
+        s->classes[i]->layout = ctf_layout_compile(&s->arena, ctf_schema_stream(s, s->classes[i]->stream_id), s->classes[i]);
+    vec_free(&b.targets);
+    vec_free(&b.refs);
+}

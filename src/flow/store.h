@@ -1,0 +1,66 @@
+/* Private to flow: the layout of the store's sections (docs/formats/flows.md). Little endian, natural alignment, no padding left unnamed. */
+#ifndef WEFT_FLOW_STORE_H
+#define WEFT_FLOW_STORE_H
+
+#include <pthread.h>
+
+#include "base/store.h"
+#include "flow/flow.h"
+
+enum { FLOW_VERSION = 1 };
+
+struct flow_disk_flow {
+    struct flow_key key;         /* 38 bytes */
+    uint16_t reserved;
+    uint32_t first, sends, receives; /* packets[first .. first + sends) are sends, then come the receives; each in time order */
+    uint32_t reserved2;
+};
+struct flow_disk_packet {
+    int64_t ts;
+    uint64_t seq_end, ack;
+    uint64_t high;               /* sends: greatest seq_end up to here: monotone, searched to find the first send of a byte */
+    uint32_t bytes, number;
+    int32_t row;
+    uint32_t receive;
+    uint32_t flow;
+    uint16_t flags, ip_id;
+    uint8_t origin, retransmission, is_send, reserved[5];
+};
+struct flow_disk_wake {
+    int64_t ts;
+    int32_t row;
+    uint32_t receive;
+};
+_Static_assert(sizeof(struct flow_disk_flow) == 56, "fixed width");
+_Static_assert(sizeof(struct flow_disk_packet) == 64, "fixed width");
+_Static_assert(sizeof(struct flow_disk_wake) == 16, "fixed width");
+
+/* Datagrams matched in order between one receiving flow and one sender, made on first use (flow/match.c). */
+struct flow_datagrams {
+    const struct flow_store *sender;
+    uint32_t flow;
+    uint32_t *send_of;           /* by receive; UINT32_MAX: none */
+    struct flow_datagrams *next;
+};
+
+struct flow_store {
+    struct store *file;
+    const struct flow_disk_flow *flows;
+    const struct flow_disk_packet *packets;
+    const struct flow_disk_wake *wakes;
+    const struct flow_address *addresses;
+    const uint32_t *by_number;   /* packet number -> packet */
+    const uint32_t *table;       /* open-addressing hash of flow keys -> flow + 1; size a power of two */
+    size_t n_flows, n_packets, n_wakes, n_addresses, n_by_number, table_size;
+    pthread_mutex_t lock;        /* guards what is made on first use below */
+    struct flow_datagrams *datagrams;
+    uint32_t *by_bytes;          /* NAT fall-back: hash of (sequence, ack, length) of sends -> packet + 1 */
+    size_t by_bytes_size;
+};
+
+uint64_t flow_key_hash(const struct flow_key *);
+/* Sent from no address yet (DHCP, address probes): many hosts have flows with that key. */
+bool flow_is_anonymous(const struct flow_key *);
+void flow_unpack(const struct flow_disk_packet *, struct flow_packet *out);
+
+#endif

@@ -1,0 +1,73 @@
+/* Private to graph: what the builder knows of each row and CPU while events go by. */
+#ifndef WEFT_GRAPH_BUILDER_H
+#define WEFT_GRAPH_BUILDER_H
+
+#include "base/map.h"
+#include "graph/graph.h"
+#include "graph/log.h"
+#include "graph/losses.h"
+#include "kernel/kernel.h"
+
+enum graph_now { GRAPH_NOW_UNSEEN, GRAPH_NOW_UNKNOWN, GRAPH_NOW_RUNNING, GRAPH_NOW_READY, GRAPH_NOW_WAITING, GRAPH_NOW_GONE };
+
+/* How an interval ends: its state and what ended it. */
+struct graph_ending {
+    uint8_t state, cause;
+    uint16_t detail;
+    uint32_t arg;
+    int64_t ts;              /* of the cause */
+};
+
+struct graph_building_row {
+    int64_t since;           /* begin of what is not in the log yet */
+    struct graph_log log;
+    uint8_t now;             /* enum graph_now */
+    bool lost;               /* UNKNOWN because of a loss */
+    bool has_pending;        /* woken while still running: `pending` is the cause of the wait that may follow */
+    bool amendable;          /* its last wait ended by a switch at `since` with no wake seen: one of the same ns may still come */
+    bool held;               /* seen to start on another CPU before it left held_cpu */
+    uint16_t syscall;        /* detail: call in progress */
+    uint16_t wait_detail;
+    int32_t cpu;             /* RUNNING */
+    int32_t held_cpu;
+    int64_t held_since, held_last, held_ts; /* ran on held_cpu since; last record of that CPU; started elsewhere */
+    struct graph_ending pending;
+};
+
+struct graph_building_cpu {
+    int64_t last_ts;
+    int64_t last_change;     /* time of the last occupant */
+    struct graph_log occupants; /* arg: row + 1 */
+    int32_t current;
+    bool heard;              /* since the last loss */
+    bool lost;               /* no switch since the last loss */
+    uint32_t block_frame;    /* frame of the last block completion; 0 none */
+    uint32_t block_dev;
+};
+
+/* A wake that came before its wait: interval number n of the row. */
+struct graph_late { int32_t row; uint32_t n; int64_t ts; };
+
+struct graph_builder {
+    const struct kernel_tracker *tracker;
+    bool has_wakes;          /* the trace tells of wakes at all */
+    int64_t now;
+    VEC(struct graph_building_row) rows;
+    VEC(struct graph_building_cpu) cpus;
+    VEC(struct graph_loss) losses;
+    struct graph_windows windows; /* of losses */
+    VEC(struct graph_late) late;
+    struct strings details;  /* number = detail */
+    VEC(uint16_t) detail_of; /* by the tracker's string number: detail + 1 */
+    struct arena arena;
+};
+/* wake.c */
+uint16_t graph_detail(struct graph_builder *, const char *s);
+uint16_t graph_detail_of_string(struct graph_builder *, uint32_t string);
+/* What the waking says of the wait it ends. `call`: the woken thread's system call. */
+struct graph_ending graph_wake_ending(struct graph_builder *, const struct kernel_record *, uint16_t call);
+
+/* builder.c: ends all rows at `end`. */
+void graph_builder_close(struct graph_builder *, int64_t end);
+
+#endif

@@ -1,0 +1,229 @@
+/* Opening a store: every number in it that leads somewhere is checked once, so that no reader needs to. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graph/layout.h"
+
+/* ---- checks -------------------------------------------------------------------------------------------------------------------- */
+
+/* Begins of a series increase, from `begin` on, and stay below `end`; its blocks follow each other without gap. */
+static const char *series_defect(const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins, uint32_t first, uint32_t n, int64_t begin, int64_t end)
+{
+    if (!n_blocks != !n)
+        return "a series and its blocks disagree";
+    if (!n)
+        return begin == end ? NULL : "a row without states has a length";
+    int64_t last = begin;
+    for (size_t b = 0; b < n_blocks; b++) {
+        uint32_t from = blocks[b].first, to = b + 1 < n_blocks ? blocks[b + 1].first : first + n;
+        if ((b == 0 && from != first) || from >= to || to > first + n || to - from > GRAPH_BLOCK || begins[from] != 0)
+            return "a block lies outside its series";
+        int64_t base = blocks[b].base;
+        if (b == 0 ? base != begin : base <= last)
+            return "times out of order";
+        for (uint32_t i = from + 1; i < to; i++)
+            if (begins[i] <= begins[i - 1])
+                return "times out of order";
+        if (__builtin_add_overflow(base, (int64_t)begins[to - 1], &last) || last >= end)
+            return "a time beyond the end of its row";
+    }
+    return NULL;
+}
+
+struct counts { uint32_t wakers, packets, details, cpus; };
+
+/* The sparse columns begin where the blocks say. */
+static const char *kinds_defect(const struct graph *g, const struct graph_disk_row *r, struct counts *c)
+{
+    for (uint32_t b = r->first_block; b < r->first_block + r->n_blocks; b++) {
+        const struct graph_disk_block *x = &g->blocks[b];
+        uint32_t to = b + 1 < r->first_block + r->n_blocks ? x[1].first : r->first + r->n;
+        if (x->waker0 != c->wakers || x->packet0 != c->packets || x->detail0 != c->details || x->cpu0 != c->cpus)
+            return "a block's columns begin at the wrong place";
+        for (uint32_t i = x->first; i < to; i++) {
+            uint8_t kind = g->kinds[i];
+            unsigned cause = graph_kind_cause(kind);
+            if (graph_kind_state(kind) >= GRAPH_STATE_COUNT || cause > GRAPH_CAUSE_LOST)
+                return "an unknown state or cause";
+            c->wakers += cause == GRAPH_CAUSE_WAKEUP;
+            c->packets += cause == GRAPH_CAUSE_PACKET;
+            c->details += (kind & GRAPH_KIND_DETAIL) != 0;
+            c->cpus += graph_kind_state(kind) == GRAPH_RUNNING;
+        }
+    }
+    return NULL;
+}
+
+static const char *row_defect(const struct graph *g, const struct graph_disk_row *r, uint32_t next, uint32_t next_block, struct counts *c)
+{
+    if (r->name >= g->n_strings || r->first_name >= g->n_strings)
+        return "a name that does not exist";
+    if (r->begin < g->head->begin || r->end > g->head->end)
+        return "a row outside the graph's time";
+    if (r->parent_row < -1 || (r->parent_row >= 0 && (size_t)r->parent_row >= g->n_rows) || r->begin > r->end)
+        return "a row that makes no sense";
+    if (r->first != next || r->n > g->n_intervals - next || r->first_block != next_block || r->n_blocks > g->n_blocks - next_block)
+        return "a row outside the columns";
+    if (r->idle_cpu < 0) {
+        const char *what = series_defect(g->blocks + r->first_block, r->n_blocks, g->begins, r->first, r->n, r->begin, r->end);
+        return what ? what : kinds_defect(g, r, c);
+    }
+    if (r->n || r->n_blocks || (size_t)r->idle_cpu >= g->n_cpus || g->cpus[r->idle_cpu].idle_row != (int32_t)(r - g->rows))
+        return "an idle row that is not its CPU's";
+    return NULL;
+}
+
+static const char *cpu_defect(const struct graph *g, const struct graph_disk_cpu *c, uint32_t next, uint32_t next_block)
+{
+    if (c->first != next || c->n > g->n_occupants - next || c->first_block != next_block || c->n_blocks > g->n_cpu_blocks - next_block)
+        return "a CPU outside the columns";
+    int64_t begin = c->n_blocks ? g->cpu_blocks[c->first_block].base : 0, end = g->head->end;
+    if (c->idle_row >= 0) {
+        if ((size_t)c->idle_row >= g->n_rows || g->rows[c->idle_row].idle_cpu != (int32_t)(c - g->cpus))
+            return "a CPU whose idle row is another's";
+        begin = g->rows[c->idle_row].begin;
+        end = g->rows[c->idle_row].end;
+    }
+    if (!c->n && c->idle_row < 0)
+        return c->n_blocks ? "a CPU outside the columns" : NULL;
+    return series_defect(g->cpu_blocks + c->first_block, c->n_blocks, g->cpu_begins, c->first, c->n, begin, end);
+}
+
+static const char *columns_defect(const struct graph *g)
+{
+    struct counts c = {0};
+    uint32_t next = 0, next_block = 0;
+    const char *what;
+    for (size_t i = 0; i < g->n_rows; i++) {
+        const struct graph_disk_row *r = &g->rows[i];
+        if ((what = row_defect(g, r, next, next_block, &c)))
+            return what;
+        next += r->n;
+        next_block += r->n_blocks;
+    }
+    if (next != g->n_intervals || next_block != g->n_blocks || c.wakers != g->n_wakers || c.packets != g->n_packets || c.details != g->n_details ||
+        c.cpus != g->n_where)
+        return "columns of different lengths";
+    next = next_block = 0;
+    for (size_t i = 0; i < g->n_cpus; i++) {
+        if ((what = cpu_defect(g, &g->cpus[i], next, next_block)))
+            return what;
+        next += g->cpus[i].n;
+        next_block += g->cpus[i].n_blocks;
+    }
+    return next != g->n_occupants || next_block != g->n_cpu_blocks ? "columns of different lengths" : NULL;
+}
+
+static const char *values_defect(const struct graph *g)
+{
+    for (size_t i = 0; i < g->n_wakers; i++)
+        if ((g->wakers16 ? g->wakers16[i] : g->wakers32[i]) >= g->n_rows)
+            return "a waker that does not exist";
+    for (size_t i = 0; i < g->n_occupants; i++)
+        if ((g->occupants16 ? g->occupants16[i] : g->occupants32[i]) > g->n_rows)
+            return "an occupant that does not exist";
+    for (size_t i = 0; i < g->n_details; i++)
+        if (g->details[i] >= g->n_detail_names)
+            return "a detail that does not exist";
+    for (size_t i = 0; i < g->n_where; i++)
+        if ((g->where8 ? g->where8[i] : g->where16[i]) >= g->n_cpus)
+            return "a CPU that does not exist";
+    for (size_t i = 0; i < g->n_detail_names; i++)
+        if (g->detail_names[i] >= g->n_strings)
+            return "a detail without a name";
+    for (size_t i = 0; i < g->n_late; i++)
+        if (g->late[i].interval >= g->n_intervals || (i && g->late[i].interval <= g->late[i - 1].interval))
+            return "late wakes out of order";
+    for (size_t i = 0; i < g->n_strings; i++)
+        if (g->string_at[i] >= g->n_text)
+            return "a string outside the text";
+    return g->n_text && g->text[g->n_text - 1] ? "text that does not end" : NULL;
+}
+
+const char *graph_defect(const struct graph *g)
+{
+    size_t most = UINT32_MAX;
+    if (g->n_rows > INT32_MAX || g->n_intervals > most || g->n_occupants > most || g->n_blocks > most || g->n_cpu_blocks > most || g->n_cpus > most)
+        return "a section that is too long";
+    if (g->head->begin > g->head->end || g->head->begin < -GRAPH_MOST_TIME || g->head->end > GRAPH_MOST_TIME)
+        return "times that make no sense";
+    const char *what = values_defect(g);
+    return what ? what : columns_defect(g);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------------------- */
+
+/* One of two widths. */
+static void either(const struct store *s, const char *name16, const uint16_t **v16, const char *name32, const uint32_t **v32, size_t *n)
+{
+    *v16 = store_section(s, name16, sizeof **v16, n);
+    if (!*v16 || !*n)
+        *v32 = store_section(s, name32, sizeof **v32, n);
+    if (*v32 && *n)
+        *v16 = NULL;
+}
+
+static bool find_sections(struct graph *g)
+{
+    const struct store *s = g->store;
+    size_t n_head, n;
+    g->head = store_section(s, "head", sizeof *g->head, &n_head);
+    g->rows = store_section(s, "rows", sizeof *g->rows, &g->n_rows);
+    g->blocks = store_section(s, "blocks", sizeof *g->blocks, &g->n_blocks);
+    g->begins = store_section(s, "begins", sizeof *g->begins, &g->n_intervals);
+    g->kinds = store_section(s, "kinds", 1, &n);
+    if (n != g->n_intervals)
+        return false;
+    either(s, "wakers16", &g->wakers16, "wakers32", &g->wakers32, &g->n_wakers);
+    g->packets = store_section(s, "packets", sizeof *g->packets, &g->n_packets);
+    g->details = store_section(s, "details", sizeof *g->details, &g->n_details);
+    g->where8 = store_section(s, "where8", 1, &g->n_where);
+    if (!g->where8 || !g->n_where)
+        g->where16 = store_section(s, "where16", sizeof *g->where16, &g->n_where);
+    if (g->where16 && g->n_where)
+        g->where8 = NULL;
+    g->detail_names = store_section(s, "detail-names", sizeof *g->detail_names, &g->n_detail_names);
+    g->late = store_section(s, "late", sizeof *g->late, &g->n_late);
+    g->cpus = store_section(s, "cpus", sizeof *g->cpus, &g->n_cpus);
+    g->cpu_blocks = store_section(s, "cpu-blocks", sizeof *g->cpu_blocks, &g->n_cpu_blocks);
+    g->cpu_begins = store_section(s, "cpu-begins", sizeof *g->cpu_begins, &g->n_occupants);
+    either(s, "occupants16", &g->occupants16, "occupants32", &g->occupants32, &n);
+    g->losses = store_section(s, "losses", sizeof *g->losses, &g->n_losses);
+    g->string_at = store_section(s, "string-at", sizeof *g->string_at, &g->n_strings);
+    g->text = store_section(s, "text", 1, &g->n_text);
+    return n_head == 1 && n == g->n_occupants;
+}
+
+int graph_open(const char *path, struct graph **out, struct err *e)
+{
+    *out = NULL;
+    struct graph *g = mem_zalloc(sizeof *g);
+    int rc = store_open(path, "graph", GRAPH_VERSION, NULL, &g->store, e);
+    if (rc) {
+        free(g);
+        return rc;
+    }
+    const char *what = find_sections(g) ? graph_defect(g) : "a section is missing or has the wrong length";
+    if (what) {
+        rc = err_set(e, ERR_FORMAT, "%s: damaged graph: %s; index the trace again", path, what);
+        store_close(g->store);
+        free(g);
+        return rc;
+    }
+    g->by_row = mem_zalloc((g->n_rows ? g->n_rows : 1) * sizeof *g->by_row);
+    *out = g;
+    return ERR_OK;
+}
+
+void graph_close(struct graph *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->n_rows; i++)
+        free(atomic_load_explicit(&g->by_row[i], memory_order_relaxed));
+    free(g->by_row);
+    store_close(g->store);
+    free(g);
+}

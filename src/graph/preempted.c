@@ -1,0 +1,83 @@
+/* Who kept a runnable row waiting. Told when read: the CPUs' occupants are in the store anyway. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "graph/layout.h"
+
+enum { CANDIDATES = 8, MOST_OCCUPANTS = 4096 };
+
+/* Time per occupant; a new one replaces the least when the table is full, which keeps any that holds more than 1/8 of the time. */
+struct shares {
+    struct { int32_t row; int64_t ns; } v[CANDIDATES];
+    int n;
+};
+
+static void add_share(struct shares *s, int32_t row, int64_t ns)
+{
+    int least = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (s->v[i].row == row) {
+            s->v[i].ns += ns;
+            return;
+        }
+        if (s->v[i].ns < s->v[least].ns)
+            least = i;
+    }
+    int at = s->n < CANDIDATES ? s->n++ : least;
+    s->v[at].row = row;
+    s->v[at].ns = ns;
+}
+
+/* "by 31 kworker/0:2". Made once per row: whoever loses the race frees its copy. */
+static const char *by_row(const struct graph *g, int32_t row)
+{
+    char *known = atomic_load_explicit(&g->by_row[row], memory_order_acquire);
+    if (known)
+        return known;
+    char text[64];
+    snprintf(text, sizeof text, "by %d %.40s", g->rows[row].tid, graph_string(g, g->rows[row].name));
+    char *mine = mem_strdup(text);
+    if (atomic_compare_exchange_strong(&g->by_row[row], &known, mine))
+        return mine;
+    free(mine);
+    return known;
+}
+
+const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t cpu, int64_t begin, int64_t end)
+{
+    if (cpu >= g->n_cpus)
+        return NULL;
+    const struct graph_disk_cpu *c = &g->cpus[cpu];
+    const struct graph_disk_block *blocks = g->cpu_blocks + c->first_block;
+    uint32_t past = c->first + c->n, at = graph_series_at(blocks, c->n_blocks, g->cpu_begins, past, begin);
+    if (at == UINT32_MAX)
+        return NULL;
+    uint32_t b = graph_series_block(blocks, c->n_blocks, at);
+    struct shares shares = {.n = 0};
+    int64_t idle = 0, from = begin;
+    bool became_idle = false;
+    for (uint32_t steps = 0; at < past && from < end && steps < MOST_OCCUPANTS; at++, steps++) {
+        uint32_t next = b + 1 < c->n_blocks && blocks[b + 1].first == at + 1 ? b + 1 : b;
+        int64_t to = at + 1 < past ? blocks[next].base + g->cpu_begins[at + 1] : end;
+        to = to < end ? to : end;
+        int32_t occupant = graph_occupant_at(g, at);
+        if (occupant >= 0 && occupant == c->idle_row) {
+            idle += to - from;
+            became_idle |= blocks[b].base + g->cpu_begins[at] >= begin;
+        } else if (occupant >= 0 && occupant != row) {
+            add_share(&shares, occupant, to - from);
+        }
+        from = to;
+        b = next;
+    }
+    /* An idle CPU that only takes its time to answer the wake is no throttling; one that goes idle beside a runnable thread is. */
+    if (became_idle && idle * 2 >= end - begin)
+        return "throttled";
+    int most = -1;
+    for (int i = 0; i < shares.n; i++)
+        if (most < 0 || shares.v[i].ns > shares.v[most].ns)
+            most = i;
+    return most >= 0 && shares.v[most].ns > idle ? by_row(g, shares.v[most].row) : NULL;
+}

@@ -1,0 +1,235 @@
+/* From the builder's logs to the store's columns. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/builder.h"
+#include "graph/layout.h"
+
+/* The columns of one set of series while they are written. */
+struct columns {
+    VEC(struct graph_disk_block) blocks;
+    VEC(uint32_t) begins;
+    VEC(uint8_t) kinds;
+    VEC(uint32_t) wakers, packets, cpus;
+    VEC(uint16_t) details;
+};
+
+static void free_columns(struct columns *c)
+{
+    vec_free(&c->blocks);
+    vec_free(&c->begins);
+    vec_free(&c->kinds);
+    vec_free(&c->wakers);
+    vec_free(&c->packets);
+    vec_free(&c->cpus);
+    vec_free(&c->details);
+}
+
+static void new_block(struct columns *c, int64_t base)
+{
+    struct graph_disk_block b = {.base = base, .first = (uint32_t)c->begins.n, .waker0 = (uint32_t)c->wakers.n, .packet0 = (uint32_t)c->packets.n,
+                                 .detail0 = (uint32_t)c->details.n, .cpu0 = (uint32_t)c->cpus.n};
+    vec_push(&c->blocks, b);
+}
+
+/* Appends a log; entries that begin at `end` or later are dropped. Returns the number of entries. */
+static size_t put_series(struct columns *c, const struct graph_log *log, int64_t end)
+{
+    struct graph_log_cursor cursor = {.block = log->head};
+    struct graph_entry x;
+    size_t n = 0;
+    struct graph_disk_block *last = NULL;
+    while (graph_log_next(&cursor, &x) && x.begin < end) {
+        if (!last || c->begins.n - last->first == GRAPH_BLOCK || (uint64_t)x.begin - (uint64_t)last->base > UINT32_MAX) {
+            new_block(c, x.begin);
+            last = &c->blocks.v[c->blocks.n - 1];
+        }
+        vec_push(&c->begins, (uint32_t)((uint64_t)x.begin - (uint64_t)last->base));
+        vec_push(&c->kinds, graph_kind(x.state, x.cause, x.detail != 0));
+        if (x.cause == GRAPH_CAUSE_WAKEUP)
+            vec_push(&c->wakers, x.arg);
+        if (x.cause == GRAPH_CAUSE_PACKET)
+            vec_push(&c->packets, x.arg);
+        if (x.detail)
+            vec_push(&c->details, x.detail);
+        if (x.state == GRAPH_RUNNING)
+            vec_push(&c->cpus, x.cpu);
+        n++;
+    }
+    return n;
+}
+
+/* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is written. */
+static void add_numbers(struct store_writer *w, struct arena *a, const char *wide, const char *narrow, size_t wide_bytes, size_t narrow_bytes, const uint32_t *v,
+                        size_t n, bool fits)
+{
+    size_t bytes = fits ? narrow_bytes : wide_bytes;
+    void *copy = n ? arena_alloc(a, n * bytes) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (bytes == 1)
+            ((uint8_t *)copy)[i] = (uint8_t)v[i];
+        else if (bytes == 2)
+            ((uint16_t *)copy)[i] = (uint16_t)v[i];
+        else
+            ((uint32_t *)copy)[i] = v[i];
+    }
+    store_add(w, fits ? narrow : wide, copy, bytes, n);
+}
+
+/* ---- strings ------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t tracker_string(struct strings *to, const struct kernel_tracker *t, uint32_t number)
+{
+    const char *const *strings;
+    size_t n = kernel_tracker_strings(t, &strings);
+    return number < n ? strings_intern(to, strings[number], strlen(strings[number])) : 0;
+}
+
+static void add_strings(struct store_writer *w, struct arena *a, const struct strings *s)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < s->n; i++)
+        bytes += strlen(s->v[i]) + 1;
+    uint32_t *at = arena_new(a, uint32_t, s->n);
+    char *text = arena_alloc(a, bytes);
+    bytes = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        size_t n = strlen(s->v[i]) + 1;
+        at[i] = (uint32_t)bytes;
+        memcpy(text + bytes, s->v[i], n);
+        bytes += n;
+    }
+    store_add(w, "string-at", at, sizeof *at, s->n);
+    store_add(w, "text", text, 1, bytes);
+}
+
+/* ---- sections ------------------------------------------------------------------------------------------------------------------ */
+
+static int compare_late(const void *x, const void *y)
+{
+    const struct graph_disk_late *a = x, *b = y;
+    return a->interval < b->interval ? -1 : a->interval > b->interval;
+}
+
+static void add_late(const struct graph_builder *b, struct store_writer *w, struct arena *a, const struct graph_disk_row *rows)
+{
+    struct graph_disk_late *late = b->late.n ? arena_new(a, struct graph_disk_late, b->late.n) : NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < b->late.n; i++)
+        if (b->late.v[i].n < rows[b->late.v[i].row].n)
+            late[n++] = (struct graph_disk_late){.interval = rows[b->late.v[i].row].first + b->late.v[i].n, .ts = b->late.v[i].ts};
+    if (n)
+        qsort(late, n, sizeof *late, compare_late);
+    store_add(w, "late", late, sizeof *late, n);
+}
+
+static void put_rows(struct graph_builder *b, struct columns *c, struct strings *names, struct graph_disk_row *rows, const struct kernel_thread *threads, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct kernel_thread *k = &threads[i];
+        const struct graph_building_row *r = i < b->rows.n ? &b->rows.v[i] : NULL;
+        struct graph_disk_row *d = &rows[i];
+        *d = (struct graph_disk_row){.tid = k->tid, .tgid = k->tgid, .ppid = k->ppid, .parent_row = k->parent_row < (int32_t)n ? k->parent_row : -1,
+                                     .idle_cpu = k->idle_cpu, .vtid = k->vtid, .pid_ns = k->pid_ns, .name = tracker_string(names, b->tracker, k->name),
+                                     .first_name = tracker_string(names, b->tracker, k->first_name),
+                                     .flags = (k->born ? GRAPH_DISK_BORN : 0u) | (k->died ? GRAPH_DISK_DIED : 0u), .begin = k->begin, .end = k->begin,
+                                     .first = (uint32_t)c->begins.n, .first_block = (uint32_t)c->blocks.n};
+        if (r && r->now != GRAPH_NOW_UNSEEN) {
+            d->end = r->since;
+            d->n = (uint32_t)put_series(c, &r->log, d->end);
+            d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
+        }
+    }
+}
+
+static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_disk_cpu *cpus, struct graph_disk_row *rows, size_t n_rows, int64_t end)
+{
+    for (size_t i = 0; i < b->cpus.n; i++) {
+        struct graph_disk_cpu *d = &cpus[i];
+        *d = (struct graph_disk_cpu){.idle_row = -1, .first = (uint32_t)c->begins.n, .first_block = (uint32_t)c->blocks.n};
+        d->n = (uint32_t)put_series(c, &b->cpus.v[i].occupants, end);
+        d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        struct graph_disk_row *r = &rows[i];
+        if (r->idle_cpu < 0)
+            continue;
+        struct graph_disk_cpu *d = (size_t)r->idle_cpu < b->cpus.n ? &cpus[r->idle_cpu] : NULL;
+        if (!d || !d->n || d->idle_row >= 0) { /* nothing to tell of it */
+            r->idle_cpu = -1;
+            continue;
+        }
+        d->idle_row = (int32_t)i;
+        r->begin = c->blocks.v[d->first_block].base;
+        r->end = end;
+    }
+}
+
+static void add_columns(struct store_writer *w, struct arena *a, const struct columns *rows, const struct columns *cpus, size_t n_rows, size_t n_cpus)
+{
+    bool narrow = n_rows <= GRAPH_NARROW_ROWS;
+    store_add(w, "blocks", rows->blocks.v, sizeof *rows->blocks.v, rows->blocks.n);
+    store_add(w, "begins", rows->begins.v, sizeof *rows->begins.v, rows->begins.n);
+    store_add(w, "kinds", rows->kinds.v, 1, rows->kinds.n);
+    add_numbers(w, a, "wakers32", "wakers16", 4, 2, rows->wakers.v, rows->wakers.n, narrow);
+    store_add(w, "packets", rows->packets.v, sizeof *rows->packets.v, rows->packets.n);
+    store_add(w, "details", rows->details.v, sizeof *rows->details.v, rows->details.n);
+    add_numbers(w, a, "where16", "where8", 2, 1, rows->cpus.v, rows->cpus.n, n_cpus <= 256);
+    store_add(w, "cpu-blocks", cpus->blocks.v, sizeof *cpus->blocks.v, cpus->blocks.n);
+    store_add(w, "cpu-begins", cpus->begins.v, sizeof *cpus->begins.v, cpus->begins.n);
+    add_numbers(w, a, "occupants32", "occupants16", 4, 2, cpus->wakers.v, cpus->wakers.n, narrow);
+}
+
+static int write_store(struct graph_builder *b, struct columns *rows, struct columns *cpus, struct arena *a, int64_t end, const char *path, uint64_t key, struct err *e)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(b->tracker, &threads);
+    struct strings names = {0};
+    strings_intern(&names, "", 0);
+    struct graph_disk_row *disk_rows = arena_new(a, struct graph_disk_row, n + 1);
+    struct graph_disk_cpu *disk_cpus = arena_new(a, struct graph_disk_cpu, b->cpus.n + 1);
+    put_rows(b, rows, &names, disk_rows, threads, n);
+    put_cpus(b, cpus, disk_cpus, disk_rows, n, end);
+    /* Idle rows' begins are known only now; they own no columns. */
+    struct graph_disk_head head = {.begin = end, .end = end};
+    for (size_t i = 0; i < n; i++) {
+        head.begin = disk_rows[i].begin < head.begin ? disk_rows[i].begin : head.begin;
+        head.end = disk_rows[i].end > head.end ? disk_rows[i].end : head.end;
+    }
+    uint32_t *detail_names = arena_new(a, uint32_t, b->details.n);
+    for (size_t i = 0; i < b->details.n; i++)
+        detail_names[i] = strings_intern(&names, b->details.v[i], strlen(b->details.v[i]));
+    int rc = ERR_OK;
+    if (rows->begins.n > UINT32_MAX || cpus->begins.n > UINT32_MAX) {
+        rc = err_set(e, ERR_LIMIT, "%s: more than 2^32 states in one graph; index the recording in pieces (rotation)", path);
+    } else if (head.begin < -GRAPH_MOST_TIME || head.end > GRAPH_MOST_TIME) {
+        rc = err_set(e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", path);
+    } else {
+        struct store_writer *w = store_create("graph", GRAPH_VERSION, key);
+        store_add(w, "head", &head, sizeof head, 1);
+        store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
+        add_columns(w, a, rows, cpus, n, b->cpus.n);
+        store_add(w, "detail-names", detail_names, sizeof *detail_names, b->details.n);
+        add_late(b, w, a, disk_rows);
+        store_add(w, "cpus", disk_cpus, sizeof *disk_cpus, b->cpus.n);
+        store_add(w, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
+        add_strings(w, a, &names);
+        rc = store_commit(w, path, e);
+    }
+    strings_fini(&names);
+    return rc;
+}
+
+int graph_builder_write(struct graph_builder *b, int64_t end, const char *path, uint64_t fingerprint, struct err *e)
+{
+    if (end < b->now)
+        end = b->now;
+    graph_builder_close(b, end);
+    struct columns rows = {0}, cpus = {0};
+    struct arena a = {0};
+    int rc = write_store(b, &rows, &cpus, &a, end, path, fingerprint, e);
+    free_columns(&rows);
+    free_columns(&cpus);
+    arena_fini(&a);
+    return rc;
+}

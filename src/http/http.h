@@ -1,0 +1,62 @@
+/* HTTP server: one thread per connection, a bounded number of handlers at once, everything a client can claim is limited.
+ * The only room that includes microhttpd. */
+#ifndef WEFT_HTTP_HTTP_H
+#define WEFT_HTTP_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/text.h"
+
+struct http_options {
+    const char *listen;            /* "127.0.0.1:8080", "[::1]:0"; port 0: any free port */
+    const char *tls_cert, *tls_key; /* PEM files, or NULL */
+    const char *token;             /* bearer token that every request must carry, or NULL */
+    const char *const *origins;    /* other origins that pages may call from ("*" for all), NULL at the end; or NULL for none */
+    size_t max_body_bytes;         /* 0: 1 MiB */
+    unsigned max_connections;      /* 0: 1024 */
+    unsigned max_handlers;         /* at once; 0: 2 per CPU, at least 8 */
+    unsigned timeout_s;            /* without progress on a connection; 0: 60 */
+    const char *upload_path;       /* POST/PUT bodies to this path go to a file in upload_dir instead of memory; or NULL */
+    const char *upload_dir;
+    uint64_t max_upload_bytes;
+    const char *public_path;       /* GETs of this path need no token ("/tsp/api/health"), or NULL */
+};
+
+/* Valid while its handler runs. */
+struct http_request {
+    const char *method;            /* "GET" */
+    const char *path;              /* decoded, begins with '/' */
+    const char *body;              /* terminated; "" when there is none */
+    size_t body_bytes;
+    const char *body_file;         /* uploads: the file, which the handler may rename away; it is removed otherwise */
+    struct arena *arena;           /* freed after the answer was sent */
+    struct http_connection *connection; /* private */
+};
+
+/* Must call one http_reply_… exactly once. Called by many threads at once. */
+typedef void http_handler(void *arg, struct http_request *);
+
+struct http_server;
+int http_server_start(const struct http_options *, http_handler *, void *arg, struct http_server **out, struct err *e);
+/* "http://127.0.0.1:8080" with the port in use. */
+const char *http_server_address(const struct http_server *);
+/* Takes no more connections, lets running handlers end (they see http_gone), frees everything. */
+void http_server_stop(struct http_server *);
+
+/* Takes over the buffer (body->v) and empties *body. Compressed when the client can and it is worth it. */
+void http_reply(struct http_request *, int status, const char *content_type, struct text *body);
+/* Data that live as long as the server; `gzip`: they are compressed (decompressed for clients that cannot). etag or NULL. */
+void http_reply_static(struct http_request *, const char *content_type, const void *data, size_t n, bool gzip, const char *etag);
+/* A header for the reply to come (before it). */
+void http_header(struct http_request *, const char *name, const char *value);
+/* Value of a query parameter or of a request header, or NULL. */
+const char *http_query(const struct http_request *, const char *name);
+const char *http_request_header(const struct http_request *, const char *name);
+/* The client has hung up, or the server stops: long work should end. Cheap enough to ask every millisecond. */
+bool http_gone(const struct http_request *);
+
+#endif

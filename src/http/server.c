@@ -1,0 +1,441 @@
+#include "http/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/pool.h"
+#include "http/gzip.h"
+
+enum { SMALLEST_GZIP = 512, MAX_HEADERS = 8, STACK_BYTES = 512 << 10 };
+
+struct http_server {
+    struct MHD_Daemon *daemon;
+    struct http_options o;
+    http_handler *handler;
+    void *arg;
+    char *cert, *key;
+    char address[300];
+    atomic_bool stopping;
+    pthread_mutex_t lock;        /* guards running */
+    pthread_cond_t free_place;
+    unsigned running;
+};
+
+/* One request on its connection, from its first header to the end of its answer. */
+struct http_connection {
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    struct http_request request;
+    struct arena arena;
+    struct text body;
+    int file;                    /* upload in progress, or -1 */
+    uint64_t received;
+    int refused;                 /* status decided before the body is read; 0: none */
+    bool replied;
+    enum MHD_Result result;
+    struct { const char *name, *value; } headers[MAX_HEADERS];
+    size_t n_headers;
+};
+
+/* ---- answers --------------------------------------------------------------------------------------------------------------- */
+
+static const char *header(const struct http_connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
+}
+
+/* The value of Access-Control-Allow-Origin for this request, or NULL. */
+static const char *allowed_origin(const struct http_connection *c)
+{
+    const char *origin = header(c, "Origin");
+    for (const char *const *o = c->server->o.origins; origin && o && *o; o++)
+        if (!strcmp(*o, "*") || !strcmp(*o, origin))
+            return !strcmp(*o, "*") ? "*" : origin;
+    return NULL;
+}
+
+static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
+{
+    const char *origin = allowed_origin(c);
+    if (type)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    if (origin) {
+        MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
+        MHD_add_response_header(r, "Access-Control-Allow-Headers", "origin, content-type, accept, authorization");
+        MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS, HEAD");
+        MHD_add_response_header(r, "Vary", "Origin");
+    }
+    for (size_t i = 0; i < c->n_headers; i++)
+        MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
+    c->result = MHD_queue_response(c->mhd, (unsigned)status, r);
+    c->replied = true;
+    MHD_destroy_response(r);
+}
+
+static bool accepts_gzip(const struct http_connection *c)
+{
+    const char *accept = header(c, "Accept-Encoding");
+    return accept && strstr(accept, "gzip") && !strstr(accept, "gzip;q=0");
+}
+
+void http_header(struct http_request *q, const char *name, const char *value)
+{
+    struct http_connection *c = q->connection;
+    if (c->n_headers < MAX_HEADERS) {
+        c->headers[c->n_headers].name = arena_strdup(&c->arena, name);
+        c->headers[c->n_headers++].value = arena_strdup(&c->arena, value);
+    }
+}
+
+void http_reply(struct http_request *q, int status, const char *type, struct text *body)
+{
+    struct http_connection *c = q->connection;
+    struct text packed = {.fd = -1};
+    bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && gzip_pack(body->v, body->n, &packed);
+    if (gzip) {
+        text_fini(body);
+        *body = packed;
+        http_header(q, "Content-Encoding", "gzip");
+    }
+    struct MHD_Response *r = MHD_create_response_from_buffer(body->n, body->v ? body->v : "", body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    *body = (struct text){.fd = -1};
+    send_response(c, status, type, r);
+}
+
+void http_reply_static(struct http_request *q, const char *type, const void *data, size_t n, bool gzip, const char *etag)
+{
+    struct http_connection *c = q->connection;
+    const char *have = header(c, "If-None-Match");
+    if (etag)
+        http_header(q, "ETag", etag);
+    if (etag && have && strstr(have, etag)) {
+        send_response(c, 304, NULL, MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT));
+        return;
+    }
+    if (gzip && !accepts_gzip(c)) {
+        struct text plain = {.fd = -1};
+        gzip_unpack(data, n, &plain);
+        http_reply(q, 200, type, &plain);
+        return;
+    }
+    if (gzip)
+        http_header(q, "Content-Encoding", "gzip");
+    send_response(c, 200, type, MHD_create_response_from_buffer(n, (void *)data, MHD_RESPMEM_PERSISTENT));
+}
+
+static void refuse(struct http_connection *c, int status, const char *why)
+{
+    struct text t = {.fd = -1};
+    text_printf(&t, "{\"title\":\"%s\"}", why);
+    if (status == 401)
+        http_header(&c->request, "WWW-Authenticate", "Bearer");
+    if (status == 413 || status == 400)
+        http_header(&c->request, "Connection", "close");
+    http_reply(&c->request, status, "application/json", &t);
+}
+
+const char *http_query(const struct http_request *q, const char *name)
+{
+    return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_request_header(const struct http_request *q, const char *name)
+{
+    return header(q->connection, name);
+}
+
+bool http_gone(const struct http_request *q)
+{
+    const struct http_connection *c = q->connection;
+    if (atomic_load(&c->server->stopping))
+        return true;
+    const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    char byte;
+    return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------------------- */
+
+/* Compares all bytes whatever they are, so that the time tells nothing about the token. */
+static bool token_fits(const char *given, const char *token)
+{
+    size_t n = strlen(token), m = strlen(given);
+    unsigned differ = n != m;
+    for (size_t i = 0; i < m; i++)
+        differ |= (unsigned char)given[i] ^ (unsigned char)token[n ? i % n : 0];
+    return !differ;
+}
+
+static bool authorised(const struct http_connection *c)
+{
+    const struct http_options *o = &c->server->o;
+    const char *a = header(c, "Authorization");
+    if (!o->token || !strcmp(c->request.method, "OPTIONS") || (o->public_path && !strcmp(c->request.path, o->public_path)))
+        return true;
+    return a && !strncasecmp(a, "Bearer ", 7) && token_fits(a + 7, o->token);
+}
+
+/* A page of another site may make a browser send requests here under a name that resolves to this machine; the Host header betrays it. Checked
+ * only while listening on loopback without a token: then nothing else protects the traces. */
+static bool host_fits(const struct http_connection *c)
+{
+    const char *host = header(c, "Host"), *listen = c->server->o.listen;
+    bool loopback = !strncmp(listen, "127.", 4) || !strncmp(listen, "[::1]", 5) || !strncmp(listen, "localhost", 9);
+    if (!loopback || c->server->o.token || !host)
+        return true;
+    size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    return (n == 9 && !strncasecmp(host, "localhost", 9)) || !strncmp(host, "127.", 4) || (n == 5 && !strncmp(host, "[::1]", 5));
+}
+
+static void begin_upload(struct http_connection *c)
+{
+    char *path = arena_printf(&c->arena, "%s/upload-XXXXXX", c->server->o.upload_dir);
+    c->file = mkostemp(path, O_CLOEXEC);
+    if (c->file < 0)
+        c->refused = 507;
+    else
+        c->request.body_file = path;
+}
+
+static struct http_connection *begin_request(struct http_server *s, struct MHD_Connection *mhd, const char *url, const char *method)
+{
+    struct http_connection *c = mem_zalloc(sizeof *c);
+    c->server = s;
+    c->mhd = mhd;
+    c->file = -1;
+    c->body.fd = -1;
+    c->request = (struct http_request){.method = arena_strdup(&c->arena, method), .path = arena_strdup(&c->arena, url), .body = "", .arena = &c->arena,
+        .connection = c};
+    const char *length = header(c, "Content-Length");
+    bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) && (!strcmp(method, "POST") || !strcmp(method, "PUT"));
+    uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
+    if (!host_fits(c))
+        c->refused = 421;
+    else if (!authorised(c))
+        c->refused = 401;
+    else if (length && strtoull(length, NULL, 10) > limit)
+        c->refused = 413;
+    else if (upload)
+        begin_upload(c);
+    return c;
+}
+
+static void take_body(struct http_connection *c, const char *data, size_t n)
+{
+    const struct http_options *o = &c->server->o;
+    c->received += n;
+    if (c->refused)
+        return;
+    if (c->received > (c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes)) {
+        c->refused = 413;
+        return;
+    }
+    if (c->file < 0) {
+        text_put(&c->body, data, n);
+        return;
+    }
+    for (size_t done = 0; done < n && !c->refused;) {
+        ssize_t w = write(c->file, data + done, n - done);
+        if (w < 0 && errno != EINTR)
+            c->refused = 507;
+        else if (w > 0)
+            done += (size_t)w;
+    }
+}
+
+static bool take_place(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->running >= s->o.max_handlers && !atomic_load(&s->stopping))
+        pthread_cond_wait(&s->free_place, &s->lock);
+    bool go = !atomic_load(&s->stopping);
+    s->running += go;
+    pthread_mutex_unlock(&s->lock);
+    return go;
+}
+
+static void leave_place(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->running--;
+    pthread_cond_signal(&s->free_place);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static enum MHD_Result answer(struct http_connection *c)
+{
+    struct http_server *s = c->server;
+    struct http_request *q = &c->request;
+    static const struct { int status; const char *why; } reasons[] = {{401, "A token is needed: Authorization: Bearer"}, {413, "The body is too large"},
+        {421, "This server does not answer to that host name"}, {507, "The upload cannot be stored"}};
+    for (size_t i = 0; c->refused && i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == c->refused)
+            return refuse(c, c->refused, reasons[i].why), c->result;
+    if (!strcmp(q->method, "OPTIONS")) {
+        send_response(c, 204, NULL, MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT));
+        return c->result;
+    }
+    if (!take_place(s))
+        return refuse(c, 503, "The server stops"), c->result;
+    q->body_bytes = c->body.n;
+    q->body = text_cstr(&c->body);
+    s->handler(s->arg, q);
+    leave_place(s);
+    if (!c->replied)
+        refuse(c, 500, "No answer");
+    return c->result;
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method, const char *version, const char *data,
+    size_t *n, void **state)
+{
+    struct http_connection *c = *state;
+    if (!c) {
+        c = *state = begin_request(arg, mhd, url, method);
+        return c->refused ? answer(c) : MHD_YES;
+    }
+    if (*n) {
+        take_body(c, data, *n);
+        *n = 0;
+        return MHD_YES;
+    }
+    return c->replied ? MHD_YES : answer(c);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, enum MHD_RequestTerminationCode code)
+{
+    struct http_connection *c = *state;
+    if (!c)
+        return;
+    if (c->file >= 0) {
+        close(c->file);
+        unlink(c->request.body_file);
+    }
+    text_fini(&c->body);
+    arena_fini(&c->arena);
+    free(c);
+    *state = NULL;
+}
+
+/* ---- start and stop ------------------------------------------------------------------------------------------------------------- */
+
+static int parse_listen(const char *listen, char *host, size_t n, const char **port, struct err *e)
+{
+    const char *colon = strrchr(listen, ':');
+    size_t length = colon ? (size_t)(colon - listen) : 0;
+    if (!colon || !length || length + 1 > n || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
+        return err_set(e, ERR_ARG, "--listen %s: give ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)", listen);
+    bool brackets = listen[0] == '[' && listen[length - 1] == ']';
+    snprintf(host, n, "%.*s", (int)(length - 2 * brackets), listen + brackets);
+    *port = colon + 1;
+    return 0;
+}
+
+static int bind_socket(const char *listen_at, char *address, size_t n, bool tls, int *out, struct err *e)
+{
+    char host[256], shown[256], number[16];
+    const char *port;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info;
+    int rc = parse_listen(listen_at, host, sizeof host, &port, e);
+    if (rc)
+        return rc;
+    if ((rc = getaddrinfo(host, port, &hints, &info)))
+        return err_set(e, ERR_ARG, "--listen %s: %s", listen_at, gai_strerror(rc));
+    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof bound;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) || bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 511) ||
+        getsockname(fd, (struct sockaddr *)&bound, &length)) {
+        rc = err_sys(e, "cannot listen on %s (choose another port with --listen ADDRESS:PORT)", listen_at);
+        if (fd >= 0)
+            close(fd);
+        freeaddrinfo(info);
+        return rc;
+    }
+    freeaddrinfo(info);
+    getnameinfo((struct sockaddr *)&bound, length, shown, sizeof shown, number, sizeof number, NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(address, n, strchr(shown, ':') ? "%s://[%s]:%s" : "%s://%s:%s", tls ? "https" : "http", shown, number);
+    *out = fd;
+    return 0;
+}
+
+static int start_daemon(struct http_server *s, int fd, struct err *e)
+{
+    unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert}, {MHD_OPTION_HTTPS_MEM_KEY, 0, s->key}, {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    if (s->cert)
+        flags |= MHD_USE_TLS;
+    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, s->o.max_connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
+    return s->daemon ? 0 : err_set(e, ERR_IO, "cannot start the HTTP server on %s%s", s->address, s->cert ? " (are certificate and key a pair in PEM form?)" : "");
+}
+
+static void free_server(struct http_server *s)
+{
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->free_place);
+    free(s->cert);
+    free(s->key);
+    free(s);
+}
+
+int http_server_start(const struct http_options *o, http_handler *handler, void *arg, struct http_server **out, struct err *e)
+{
+    struct http_server *s = mem_zalloc(sizeof *s);
+    size_t n;
+    int fd = -1, rc = 0;
+    s->o = *o;
+    s->handler = handler;
+    s->arg = arg;
+    s->o.max_body_bytes = o->max_body_bytes ? o->max_body_bytes : 1 << 20;
+    s->o.max_connections = o->max_connections ? o->max_connections : 1024;
+    s->o.max_handlers = o->max_handlers ? o->max_handlers : pool_cpus() * 2 > 8 ? pool_cpus() * 2 : 8;
+    s->o.timeout_s = o->timeout_s ? o->timeout_s : 60;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->free_place, NULL);
+    if (!o->tls_cert != !o->tls_key)
+        rc = err_set(e, ERR_ARG, "--tls-cert and --tls-key go together");
+    else if (o->tls_cert && !(rc = file_read(o->tls_cert, 1 << 20, &s->cert, &n, e)))
+        rc = file_read(o->tls_key, 1 << 20, &s->key, &n, e);
+    if (!rc && !(rc = bind_socket(s->o.listen, s->address, sizeof s->address, s->cert != NULL, &fd, e)) && (rc = start_daemon(s, fd, e)))
+        close(fd);
+    if (rc) {
+        free_server(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+const char *http_server_address(const struct http_server *s)
+{
+    return s->address;
+}
+
+void http_server_stop(struct http_server *s)
+{
+    if (!s)
+        return;
+    atomic_store(&s->stopping, true);
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_broadcast(&s->free_place);
+    pthread_mutex_unlock(&s->lock);
+    MHD_stop_daemon(s->daemon);
+    free_server(s);
+}

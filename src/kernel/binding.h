@@ -1,0 +1,94 @@
+/* Private to kernel: where the fields of a trace's event classes lie. */
+#ifndef WEFT_KERNEL_BINDING_H
+#define WEFT_KERNEL_BINDING_H
+
+#include "base/arena.h"
+#include "kernel/kernel.h"
+
+enum { KERNEL_FIELDS = 6, KERNEL_COMM_BYTES = 16 };
+
+/* An integer at a fixed place, little endian: value = ((load64(payload + offset) << shift) >> shift) & mask. Absent fields have mask 0. */
+struct kernel_field {
+    uint32_t offset;
+    uint8_t shift;
+    uint64_t mask;
+};
+
+/* Text: `offset` >= 0 when it lies at a fixed place in the payload. */
+struct kernel_text {
+    int32_t offset;
+    uint16_t array_bytes;    /* fixed arrays; 0 for strings */
+    struct ctf_access access;
+};
+
+struct kernel_header_plan;   /* packet.c */
+
+/* What is needed once in a while. */
+struct kernel_cold {
+    const char *name;                     /* system call, IPI */
+    struct kernel_text text[2];
+    const struct kernel_header_plan *header;
+    bool has_cpu;                         /* perf: the CPU is a field */
+    struct ctf_access cpu;
+    struct ctf_access access[];           /* the fields again, for places that are not fixed */
+};
+
+struct kernel_plan {
+    uint8_t kind;            /* enum kernel_kind */
+    uint8_t n;               /* fields */
+    bool fast;               /* all fields present are kernel_fields */
+    uint8_t present;         /* bit per field */
+    bool by_wakeup;          /* WAKE bound to sched_wakeup */
+    bool socket;             /* PACKET of inet_sock_local_*: seq, ack, flags only */
+    uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
+    bool timer;              /* IPI: the local timer's vector */
+    struct kernel_field field[KERNEL_FIELDS];
+    const struct kernel_cold *cold; /* NULL for OTHER and LOST */
+};
+
+struct kernel_binding {
+    const struct ctf_trace *trace;
+    struct kernel_plan *plans; /* by class index */
+    size_t n;
+    bool old_states;         /* kernel before 4.14: other numbers of task states */
+    bool has[KERNEL_KINDS];
+    struct arena arena;
+};
+
+/* Values of all fields; absent ones are 0. */
+void kernel_fields_slow(const struct ctf_event *, const struct kernel_plan *, int64_t values[KERNEL_FIELDS]);
+static inline int64_t kernel_field_at(const uint8_t *payload, const struct kernel_field *f)
+{
+    uint64_t v;
+    memcpy(&v, payload + f->offset, 8);
+    return (int64_t)((uint64_t)((int64_t)(v << f->shift) >> f->shift) & f->mask);
+}
+static inline void kernel_fields(const struct ctf_event *ev, const struct kernel_plan *p, int64_t values[KERNEL_FIELDS])
+{
+    if (__builtin_expect(!p->fast, 0)) {
+        kernel_fields_slow(ev, p, values);
+        return;
+    }
+    const uint8_t *payload = ev->data + (ev->payload_bits >> 3);
+    for (int i = 0; i < 3; i++)
+        values[i] = kernel_field_at(payload, &p->field[i]);
+    if (p->n > 3)
+        for (int i = 3; i < KERNEL_FIELDS; i++)
+            values[i] = kernel_field_at(payload, &p->field[i]);
+    else
+        values[3] = values[4] = values[5] = 0;
+}
+
+/* Text number i of an event: not terminated, *n bytes; "" when absent. */
+const char *kernel_text(const struct ctf_event *, const struct kernel_plan *, int i, size_t *n);
+bool kernel_text_present(const struct kernel_plan *, int i);
+
+/* packet.c. The plan for the network headers of a class; NULL when the class tells none. */
+const struct kernel_header_plan *kernel_header_bind(struct arena *, const struct ctf_event_class *);
+/* Fills everything of *out but number and device. `len` as the event tells it, without the link header; 0 unknown. */
+void kernel_header_read(const struct kernel_header_plan *, const struct ctf_event *, uint64_t len, struct kernel_packet *out);
+
+/* Where a payload field lies when everything before it has a fixed size, in bytes; -1 when it does not. */
+int32_t kernel_fixed_offset(const struct ctf_event_class *, const char *name, const struct ctf_type **type);
+
+#endif

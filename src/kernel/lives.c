@@ -1,0 +1,200 @@
+/* Events that begin, end, rename and describe the lives of threads. */
+#include <string.h>
+
+#include "kernel/tracker.h"
+
+/* The last element of sched_process_fork's list of tids: the one in the innermost namespace. */
+struct vtids { bool inside; int64_t last; };
+static void on_vtid(void *arg, const struct ctf_value *v)
+{
+    struct vtids *w = arg;
+    if (w->inside && !v->name)
+        w->last = v->v.i;
+}
+static void on_list(void *arg, const struct ctf_value *v)
+{
+    if (v->name)
+        ((struct vtids *)arg)->inside = !strcmp(v->name, "vtids");
+}
+static void on_list_end(void *arg, const struct ctf_value *v) { ((struct vtids *)arg)->inside = false; }
+
+static int32_t innermost_tid(const struct ctf_event *ev)
+{
+    struct vtids w = {.last = -1};
+    ctf_visit(ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_vtid, .begin = on_list, .end = on_list_end, .arg = &w});
+    return w.last > 0 && w.last <= INT32_MAX ? (int32_t)w.last : -1;
+}
+
+/* The child's row. A fork begins a life even when the tid's last one was not seen to end. A child that another CPU ran in the same ns has its row. */
+static int32_t child_row(struct kernel_tracker *t, int64_t tid)
+{
+    int32_t row = kernel_row_find(t, tid);
+    if (row >= 0) {
+        const struct kernel_thread *k = &t->threads.v[row];
+        if (!k->born && k->begin == t->now)
+            return row;
+        kernel_row_die(t, row);
+    }
+    return kernel_row_get(t, tid, t->now);
+}
+
+bool kernel_on_fork(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    int32_t parent = r->row >= 0 && t->threads.v[r->row].tid == v[0] ? r->row : kernel_row_get(t, v[0], t->now);
+    int32_t child = child_row(t, v[1]);
+    if (child < 0)
+        return false;
+    kernel_row_name(t, child, ev, p, 0);
+    struct kernel_thread *k = &t->threads.v[child];
+    k->parent_row = parent;
+    k->born = true;
+    if (p->present & 4)
+        k->tgid = (int32_t)v[2];
+    if (p->present & 8)
+        k->pid_ns = (uint32_t)v[3];
+    if (kernel_text_present(p, 1))
+        k->vtid = innermost_tid(ev);
+    if (parent >= 0) {
+        const struct kernel_thread *from = &t->threads.v[parent];
+        k->ppid = k->tgid == k->tid ? (from->tgid >= 0 ? from->tgid : from->tid) : k->tgid >= 0 ? from->ppid : -1;
+        if (k->tgid >= 0 && k->tgid == from->tid) /* a thread of the parent: so that is its process' first */
+            t->threads.v[parent].tgid = k->tgid;
+    }
+    r->u.fork.parent = parent;
+    r->u.fork.child = child;
+    return true;
+}
+
+bool kernel_on_exec(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    /* When a thread other than the first of its process calls exec it takes over the first one's tid. */
+    if (v[1] > 0 && v[0] > 0 && v[0] != v[1] && v[0] <= INT32_MAX) {
+        int32_t first = kernel_row_find(t, v[0]), caller = kernel_row_find(t, v[1]);
+        if (caller >= 0) {
+            if (first >= 0)
+                kernel_row_die(t, first);
+            kernel_row_bind(t, v[1], KERNEL_NO_ROW);
+            kernel_row_bind(t, v[0], caller);
+            t->threads.v[caller].tid = (int32_t)v[0];
+        }
+    }
+    int32_t row = v[0] > 0 ? kernel_row_get(t, v[0], t->now) : r->row;
+    size_t n;
+    const char *path = kernel_text(ev, p, 0, &n), *name = path;
+    for (size_t i = 0; i < n; i++)
+        if (path[i] == '/')
+            name = path + i + 1;
+    size_t length = n - (size_t)(name - path);
+    r->u.exec.file = strings_intern(&t->names, path, n);
+    if (row >= 0 && length)
+        kernel_row_set_name(t, row, strings_intern(&t->names, name, length < KERNEL_COMM_BYTES ? length : KERNEL_COMM_BYTES - 1));
+    if (row >= 0)
+        r->row = row;
+    return true;
+}
+
+bool kernel_on_exit(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    int32_t row = kernel_row_get(t, v[0], t->now);
+    if (row < 0)
+        return false;
+    t->lives.v[row].exiting = true;
+    r->u.thread.row = row;
+    return true;
+}
+
+/* Comes after the life's last switch, and possibly after the next life of the tid began. */
+bool kernel_on_free(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    int32_t row = kernel_row_find(t, v[0]);
+    if (row < 0 || !t->lives.v[row].exiting)
+        return false;
+    kernel_row_die(t, row);
+    r->u.thread.row = row;
+    return true;
+}
+
+/* ---- state dump ---------------------------------------------------------------------------------------------------------------- */
+
+static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    bool gone = v[3] == KERNEL_DUMPED_EXIT || v[3] == KERNEL_DUMPED_ZOMBIE || v[3] == KERNEL_DUMPED_DEAD;
+    if (v[0] <= 0 || (gone && kernel_row_find(t, v[0]) < 0)) /* nothing will be heard of it */
+        return false;
+    int32_t row = kernel_row_get(t, v[0], t->now);
+    if (row < 0)
+        return false;
+    struct kernel_thread *k = &t->threads.v[row];
+    if (p->present & 2)
+        k->tgid = (int32_t)v[1];
+    if (p->present & 4)
+        k->ppid = (int32_t)v[2];
+    if (p->present & 16)
+        k->vtid = (int32_t)v[4];
+    if (p->present & 32)
+        k->pid_ns = (uint32_t)v[5];
+    t->lives.v[row].exiting |= gone;
+    if (!k->name)
+        kernel_row_name(t, row, ev, p, 0);
+    r->u.thread.row = row;
+    r->u.thread.status = (uint8_t)(v[3] >= 0 && v[3] <= KERNEL_DUMPED_DEAD ? v[3] : KERNEL_DUMPED_UNKNOWN);
+    return true;
+}
+
+/* One event per level of namespaces, outermost first. */
+static bool on_namespace(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    int32_t row = kernel_row_find(t, v[0]);
+    if (row < 0)
+        return false;
+    t->threads.v[row].vtid = (int32_t)v[1];
+    t->threads.v[row].pid_ns = (uint32_t)v[3];
+    r->u.thread.row = row;
+    r->u.thread.status = KERNEL_DUMPED_UNKNOWN;
+    return true;
+}
+
+static void name_number(struct kernel_tracker *t, struct map *m, uint32_t number, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    size_t n;
+    const char *s = kernel_text(ev, p, 0, &n);
+    if (!n)
+        s = kernel_text(ev, p, 1, &n);
+    if (n)
+        *map_put(m, number, NULL) = strings_intern(&t->names, s, n);
+}
+
+bool kernel_on_statedump(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+{
+    int64_t v[KERNEL_FIELDS];
+    switch (p->kind) {
+    case KERNEL_STATEDUMP_THREAD:
+        return on_thread(t, ev, p, r);
+    case KERNEL_STATEDUMP_NS:
+        return on_namespace(t, ev, p, r);
+    case KERNEL_STATEDUMP_DISK:
+        kernel_fields(ev, p, v);
+        name_number(t, &t->disks, (uint32_t)v[0], ev, p);
+        r->u.block.dev = (uint32_t)v[0];
+        return true;
+    case KERNEL_STATEDUMP_IRQ:
+        kernel_fields(ev, p, v);
+        name_number(t, &t->irqs, (uint32_t)v[0], ev, p);
+        return true;
+    default:
+        r->u.raw.event = ev;
+        return true;
+    }
+}

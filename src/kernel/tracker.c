@@ -1,0 +1,587 @@
+/* Turns a host's merged events into typed records: who runs on each CPU, in which interrupt context, which life a tid means. */
+#include "kernel/tracker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- set-up -------------------------------------------------------------------------------------------------------------------- */
+
+/* Numbers of system calls that wait or are common, for events that tell only the number (x86-64: arch/x86/entry/syscalls/syscall_64.tbl). */
+static const struct { uint16_t number; const char *name; } x86_64_calls[] = {
+    {0, "read"}, {1, "write"}, {7, "poll"}, {15, "rt_sigreturn"}, {16, "ioctl"}, {19, "readv"}, {20, "writev"}, {23, "select"}, {34, "pause"},
+    {35, "nanosleep"}, {42, "connect"}, {43, "accept"}, {44, "sendto"}, {45, "recvfrom"}, {46, "sendmsg"}, {47, "recvmsg"}, {56, "clone"},
+    {57, "fork"}, {58, "vfork"}, {61, "wait4"}, {72, "fcntl"}, {73, "flock"}, {74, "fsync"}, {75, "fdatasync"}, {130, "rt_sigsuspend"},
+    {158, "arch_prctl"}, {162, "sync"}, {202, "futex"}, {208, "io_getevents"}, {230, "clock_nanosleep"}, {232, "epoll_wait"}, {247, "waitid"},
+    {270, "pselect6"}, {271, "ppoll"}, {281, "epoll_pwait"}, {288, "accept4"}, {299, "recvmmsg"}, {306, "syncfs"}, {318, "getrandom"},
+    {324, "membarrier"}, {332, "statx"}, {334, "rseq"}, {425, "io_uring_setup"}, {426, "io_uring_enter"}, {435, "clone3"}, {436, "close_range"},
+    {437, "openat2"}, {439, "faccessat2"}, {441, "epoll_pwait2"}, {449, "futex_waitv"},
+};
+
+/* The environment does not tell the machine; these calls exist together on x86-64 only. */
+static bool looks_like_x86_64(const struct ctf_trace *trace)
+{
+    static const char *const witnesses[] = {"syscall_entry_time", "syscall_entry_newfstatat", "syscall_entry_epoll_wait"};
+    const struct ctf_event_class *const *classes;
+    size_t n = ctf_trace_classes(trace, &classes), found = 0;
+    for (size_t w = 0; w < sizeof witnesses / sizeof *witnesses; w++)
+        for (size_t i = 0; i < n; i++)
+            if (!strcmp(classes[i]->name ? classes[i]->name : "", witnesses[w])) {
+                found++;
+                break;
+            }
+    return found == sizeof witnesses / sizeof *witnesses;
+}
+
+struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *b, kernel_sink *sink, void *arg)
+{
+    struct kernel_tracker *t = mem_zalloc(sizeof *t);
+    t->binding = b;
+    t->sink = sink;
+    t->arg = arg;
+    t->now = INT64_MIN;
+    t->next_loss_end = INT64_MAX;
+    t->class_name = mem_zalloc((b->n ? b->n : 1) * sizeof *t->class_name);
+    t->x86_64 = looks_like_x86_64(b->trace);
+    strings_intern(&t->names, "", 0);
+    /* Vectors first: their numbers must fit into a record's ctx_number. */
+    for (size_t i = 0; i < b->n; i++)
+        if ((b->plans[i].kind == KERNEL_IPI_ENTRY || b->plans[i].kind == KERNEL_IPI_EXIT) && b->plans[i].cold->name)
+            t->class_name[i] = strings_intern(&t->names, b->plans[i].cold->name, strlen(b->plans[i].cold->name));
+    return t;
+}
+
+void kernel_tracker_free(struct kernel_tracker *t)
+{
+    if (!t)
+        return;
+    vec_free(&t->cpus);
+    vec_free(&t->threads);
+    vec_free(&t->lives);
+    free(t->by_tid);
+    free(t->class_name);
+    map_fini(&t->far_tids);
+    map_fini(&t->disks);
+    map_fini(&t->irqs);
+    map_fini(&t->numbered_calls);
+    strings_fini(&t->names);
+    free(t);
+}
+
+bool kernel_tracker_has(const struct kernel_tracker *t, int kind) { return kernel_has(t->binding, kind); }
+
+/* ---- CPUs and their contexts --------------------------------------------------------------------------------------------------- */
+
+static struct kernel_cpu *add_cpus(struct kernel_tracker *t, uint32_t cpu)
+{
+    while (t->cpus.n <= cpu) {
+        struct kernel_cpu c = {.current = KERNEL_NO_ROW, .idle_row = KERNEL_NO_ROW, .last_ts = INT64_MIN, .loss_end = INT64_MAX};
+        vec_push(&t->cpus, c);
+    }
+    return &t->cpus.v[cpu];
+}
+
+/* The CPU of an event; false when it makes no sense. Traces without CPUs: a stream each. */
+static bool cpu_of(const struct ctf_event *ev, const struct kernel_plan *p, uint32_t *cpu)
+{
+    int64_t n = ev->cpu;
+    if (__builtin_expect(n < 0, 0))
+        n = p->cold && p->cold->has_cpu ? ctf_read_int(ev, &p->cold->cpu) : (int64_t)ev->stream;
+    *cpu = (uint32_t)n;
+    return n >= 0 && n < KERNEL_MOST_CPUS;
+}
+
+static void forget(struct kernel_cpu *c)
+{
+    c->current = KERNEL_NO_ROW;
+    c->depth = 0;
+    c->bottom_known = false;
+}
+
+/* An event that only threads cause. */
+static void in_thread(struct kernel_cpu *c)
+{
+    c->depth = 0;
+    c->bottom_known = true;
+}
+
+static struct kernel_record *start(struct kernel_tracker *t, const struct kernel_cpu *c, uint8_t kind)
+{
+    struct kernel_record *r = &t->record;
+    r->ts = t->now;
+    r->cpu = (uint32_t)(c - t->cpus.v);
+    r->kind = kind;
+    r->row = c->current;
+    if (c->depth) {
+        const struct kernel_frame *f = &c->frames[c->depth - 1];
+        r->ctx = f->ctx;
+        r->ctx_number = f->number;
+        r->ctx_frame = f->serial;
+    } else {
+        r->ctx = c->bottom_known ? KERNEL_CTX_THREAD : KERNEL_CTX_UNKNOWN;
+        r->ctx_number = 0;
+        r->ctx_frame = 0;
+    }
+    return r;
+}
+
+static void send(struct kernel_tracker *t) { t->sink(t->arg, &t->record); }
+
+/* Frames beyond the stack's depth are not kept; their exits find no match. */
+static void push(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t kind, uint8_t ctx, uint16_t number)
+{
+    if (c->depth < KERNEL_DEPTH) {
+        uint32_t serial = ctx == KERNEL_CTX_NET && c->depth ? c->frames[c->depth - 1].serial : ++t->frames;
+        c->frames[c->depth++] = (struct kernel_frame){.ctx = ctx, .kind = kind, .number = number, .serial = serial};
+    }
+    start(t, c, kind);
+    send(t);
+}
+
+/* Frames above the matching one lost their exits and go with it. The record speaks of the frame that closes. */
+static void pop(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t entry, uint8_t exit, bool any, uint16_t number)
+{
+    int i = c->depth - 1;
+    while (i >= 0 && (c->frames[i].kind != entry || (!any && c->frames[i].number != number)))
+        i--;
+    if (i >= 0)
+        c->depth = (uint8_t)(i + 1);
+    start(t, c, exit);
+    send(t);
+    if (i >= 0)
+        c->depth--;
+}
+
+static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t v[KERNEL_FIELDS];
+    uint16_t below;
+    switch (p->kind) {
+    case KERNEL_SOFTIRQ_ENTRY: /* softirqs begin above threads only: nothing older can be open */
+        kernel_fields(ev, p, v);
+        in_thread(c);
+        push(t, c, p->kind, KERNEL_CTX_SOFTIRQ, (uint16_t)v[0]);
+        break;
+    case KERNEL_SOFTIRQ_EXIT:
+        kernel_fields(ev, p, v);
+        pop(t, c, KERNEL_SOFTIRQ_ENTRY, p->kind, false, (uint16_t)v[0]);
+        in_thread(c);
+        break;
+    case KERNEL_IRQ_ENTRY:
+        kernel_fields(ev, p, v);
+        if ((p->present & 1) && !map_find(&t->irqs, (uint64_t)v[0])) {
+            size_t n;
+            const char *name = kernel_text(ev, p, 0, &n);
+            *map_put(&t->irqs, (uint64_t)v[0], NULL) = strings_intern(&t->names, name, n);
+        }
+        push(t, c, p->kind, KERNEL_CTX_IRQ, p->present & 1 ? (uint16_t)v[0] : KERNEL_NO_IRQ);
+        break;
+    case KERNEL_IRQ_EXIT:
+        kernel_fields(ev, p, v);
+        pop(t, c, KERNEL_IRQ_ENTRY, p->kind, false, p->present & 1 ? (uint16_t)v[0] : KERNEL_NO_IRQ);
+        break;
+    case KERNEL_HRTIMER_ENTRY:
+        push(t, c, p->kind, KERNEL_CTX_HRTIMER, 0);
+        break;
+    case KERNEL_HRTIMER_EXIT:
+        pop(t, c, KERNEL_HRTIMER_ENTRY, p->kind, true, 0);
+        break;
+    case KERNEL_IPI_ENTRY: /* the local timer's vector does timers' work */
+        push(t, c, p->kind, p->timer ? KERNEL_CTX_HRTIMER : KERNEL_CTX_IPI, (uint16_t)t->class_name[ev->cls->index]);
+        break;
+    case KERNEL_IPI_EXIT:
+        pop(t, c, KERNEL_IPI_ENTRY, p->kind, false, (uint16_t)t->class_name[ev->cls->index]);
+        break;
+    case KERNEL_NET_ENTRY:
+        below = c->depth ? c->frames[c->depth - 1].ctx : c->bottom_known ? KERNEL_CTX_THREAD : KERNEL_CTX_UNKNOWN;
+        push(t, c, p->kind, KERNEL_CTX_NET, below == KERNEL_CTX_NET ? c->frames[c->depth - 1].number : below);
+        break;
+    case KERNEL_NET_EXIT:
+        pop(t, c, KERNEL_NET_ENTRY, p->kind, true, 0);
+        break;
+    default:
+        start(t, c, p->kind);
+        send(t);
+    }
+}
+
+/* ---- scheduling ---------------------------------------------------------------------------------------------------------------- */
+
+/* prev_state by classes. Bits 1 and 2 wait, 4 stopped, 8 traced, 0x10 and 0x20 dead in all kernels. Since 4.14: 0x40 parked, 0x80 idle as reported or
+ * dead as raw, 0x100 preempted while runnable as reported; before: 0x40 dead, 0x200 parked. Other bits modify (killable, no load, new, preempted). */
+static uint8_t leave_of(const struct kernel_binding *b, int64_t state, bool exiting)
+{
+    if (state & 3)
+        return KERNEL_LEAVE_BLOCKED;
+    if (state & (4 | 8))
+        return KERNEL_LEAVE_STOPPED;
+    if (state & (0x10 | 0x20))
+        return KERNEL_LEAVE_DEAD;
+    if (state & (0x40 | 0x80))
+        return exiting || (b->old_states && (state & 0x40)) ? KERNEL_LEAVE_DEAD : KERNEL_LEAVE_BLOCKED;
+    return KERNEL_LEAVE_RUNNABLE;
+}
+
+static int32_t leaving_row(struct kernel_tracker *t, uint32_t cpu, int64_t tid, int64_t *since)
+{
+    struct kernel_cpu *c = &t->cpus.v[cpu];
+    if (c->current >= 0 && t->threads.v[c->current].tid == tid) {
+        *since = c->current_since;
+        return c->current;
+    }
+    /* Nobody was seen to come: it has been there since the CPU is watched without gap. After a contradiction nothing is known. */
+    *since = c->current < 0 && c->seen ? c->known_since : t->now;
+    int32_t row = tid == 0 ? kernel_row_idle(t, cpu) : kernel_row_get(t, tid, *since);
+    if (row >= 0 && t->threads.v[row].begin > *since && !t->threads.v[row].born && !t->lives.v[row].on_cpu)
+        t->threads.v[row].begin = *since; /* it was there before it was first spoken of */
+    return row;
+}
+
+static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t v[KERNEL_FIELDS], since;
+    kernel_fields(ev, p, v);
+    int32_t prev = leaving_row(t, cpu, v[0], &since);
+    int32_t next = v[2] == 0 ? kernel_row_idle(t, cpu) : kernel_row_get(t, v[2], t->now);
+    struct kernel_cpu *c = &t->cpus.v[cpu];
+    uint8_t leave = KERNEL_LEAVE_RUNNABLE;
+    if (prev >= 0 && v[0] != 0) {
+        leave = leave_of(t->binding, v[1], t->lives.v[prev].exiting);
+        kernel_row_name(t, prev, ev, p, 0);
+    }
+    if (next >= 0 && v[2] != 0)
+        kernel_row_name(t, next, ev, p, 1);
+    in_thread(c);
+    struct kernel_record *r = start(t, c, KERNEL_SWITCH);
+    r->row = prev;
+    r->u.sw.prev = prev;
+    r->u.sw.next = next;
+    r->u.sw.leave = leave;
+    r->u.sw.prev_state = v[1];
+    r->u.sw.since = since;
+    if (leave == KERNEL_LEAVE_DEAD)
+        kernel_row_die(t, prev);
+    send(t);
+    if (prev >= 0)
+        t->lives.v[prev].on_cpu = true;
+    if (next >= 0)
+        t->lives.v[next].on_cpu = true;
+    c->current = next;
+    c->current_since = t->now;
+}
+
+static void on_wake(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    int32_t row = kernel_row_find(t, v[0]);
+    if (row < 0) {
+        row = kernel_row_get(t, v[0], t->now);
+        if (row < 0)
+            return;
+        kernel_row_name(t, row, ev, p, 0);
+        if (p->kind == KERNEL_WAKE_NEW) { /* its fork was not seen; parents wake their children themselves */
+            t->threads.v[row].born = true;
+            if (c->current >= 0 && t->threads.v[c->current].idle_cpu < 0)
+                t->threads.v[row].parent_row = c->current;
+        }
+    }
+    struct kernel_record *r = start(t, c, p->kind);
+    r->u.wake.row = row;
+    r->u.wake.target_cpu = p->present & 2 ? (int32_t)v[1] : -1;
+    r->u.wake.packet_wake = 0;
+    r->u.wake.by_wakeup = p->by_wakeup;
+    send(t);
+}
+
+static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    struct kernel_record *r = start(t, c, p->kind);
+    r->u.thread.row = kernel_row_find(t, v[0]);
+    r->u.thread.status = 0;
+    if (r->u.thread.row >= 0)
+        send(t);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t numbered_call(struct kernel_tracker *t, int64_t number)
+{
+    uint64_t *known = map_put(&t->numbered_calls, (uint64_t)number, NULL);
+    if (*known)
+        return (uint32_t)*known;
+    char name[40];
+    int n = snprintf(name, sizeof name, "syscall_%lld", (long long)number);
+    for (size_t i = 0; t->x86_64 && i < sizeof x86_64_calls / sizeof *x86_64_calls; i++)
+        if (x86_64_calls[i].number == number)
+            n = snprintf(name, sizeof name, "%s", x86_64_calls[i].name);
+    uint32_t s = strings_intern(&t->names, name, (size_t)n);
+    *known = s;
+    return s;
+}
+
+static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    in_thread(c);
+    struct kernel_record *r = start(t, c, p->kind);
+    uint32_t name = t->class_name[ev->cls->index];
+    if (!name && p->cold->name && strcmp(p->cold->name, "unknown"))
+        name = t->class_name[ev->cls->index] = strings_intern(&t->names, p->cold->name, strlen(p->cold->name));
+    struct kernel_life *life = c->current >= 0 ? &t->lives.v[c->current] : NULL;
+    if (p->kind == KERNEL_SYSCALL_ENTRY) {
+        if (!name && (p->present & 1))
+            name = numbered_call(t, v[0]);
+        if (life)
+            life->syscall = name;
+        r->u.syscall.ret = 0;
+    } else {
+        if (life && !name)
+            name = life->syscall;
+        if (life)
+            life->syscall = 0;
+        r->u.syscall.ret = v[0];
+    }
+    r->u.syscall.name = name;
+    r->u.syscall.event = ev;
+    send(t);
+}
+
+static uint32_t device_name(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    size_t n;
+    const char *s = kernel_text(ev, p, 0, &n);
+    if (n >= sizeof t->device)
+        return strings_intern(&t->names, s, n);
+    if (!n || memcmp(t->device, s, n) || t->device[n]) {
+        memset(t->device, 0, sizeof t->device);
+        memcpy(t->device, s, n);
+        t->device_name = strings_intern(&t->names, s, n);
+    }
+    return t->device_name;
+}
+
+static void on_packet(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    struct kernel_record *r = start(t, c, p->kind);
+    struct kernel_packet *k = &r->u.packet;
+    r->ts = ev->ts;
+    *k = (struct kernel_packet){.skb = (uint64_t)v[0], .number = t->packets++};
+    if (p->socket) {
+        k->protocol = 6;
+        k->seq = (uint32_t)v[1];
+        k->ack = (uint32_t)v[2];
+        k->flags = (uint16_t)(v[3] & 0x1ff);
+    } else {
+        uint64_t len = (uint64_t)v[1];
+        k->device = device_name(t, ev, p);
+        if (p->cold->header)
+            kernel_header_read(p->cold->header, ev, len > p->net_header_bytes ? len - p->net_header_bytes : 0, k);
+    }
+    send(t);
+}
+
+static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t v[KERNEL_FIELDS];
+    kernel_fields(ev, p, v);
+    struct kernel_record *r = start(t, c, p->kind);
+    switch (p->kind) {
+    case KERNEL_BLOCK_ISSUE:
+    case KERNEL_BLOCK_COMPLETE:
+        r->u.block.dev = (uint32_t)v[0];
+        r->u.block.sector = (uint64_t)v[1];
+        r->u.block.nr_sector = (uint32_t)v[2];
+        r->u.block.rwbs = (uint32_t)v[3];
+        r->u.block.error = (int32_t)v[4];
+        break;
+    case KERNEL_KVM_ENTRY:
+    case KERNEL_KVM_EXIT:
+        r->u.kvm.vcpu = (uint32_t)v[0];
+        r->u.kvm.reason = (uint32_t)v[1];
+        r->u.kvm.isa = (uint32_t)v[2];
+        break;
+    default:
+        r->u.work.work = (uint64_t)v[0];
+        r->u.work.function = (uint64_t)v[1];
+    }
+    send(t);
+}
+
+/* ---- losses -------------------------------------------------------------------------------------------------------------------- */
+
+static void find_next_loss_end(struct kernel_tracker *t)
+{
+    t->next_loss_end = INT64_MAX;
+    for (size_t i = 0; i < t->cpus.n; i++)
+        if (t->cpus.v[i].loss_end < t->next_loss_end)
+            t->next_loss_end = t->cpus.v[i].loss_end;
+}
+
+/* The packet that told of lost events is over: what was dropped after its last event lies before its end. */
+static void close_loss(struct kernel_tracker *t, struct kernel_cpu *c)
+{
+    struct kernel_record *r = start(t, c, KERNEL_LOST);
+    int64_t begin = c->last_ts > c->loss_begin ? c->last_ts : c->loss_begin;
+    r->u.lost.end = c->loss_end < t->now ? c->loss_end : t->now;
+    r->u.lost.begin = begin < r->u.lost.end ? begin : r->u.lost.end;
+    r->u.lost.count = 0;
+    c->loss_end = INT64_MAX;
+    forget(c);
+    c->seen = true;
+    c->known_since = r->u.lost.end;
+    find_next_loss_end(t);
+    send(t);
+}
+
+static void close_losses(struct kernel_tracker *t)
+{
+    for (size_t i = 0; i < t->cpus.n; i++)
+        if (t->cpus.v[i].loss_end < t->now)
+            close_loss(t, &t->cpus.v[i]);
+}
+
+static void on_loss(struct kernel_tracker *t, const struct ctf_event *ev)
+{
+    struct ctf_loss loss;
+    memcpy(&loss, ev->data, sizeof loss);
+    bool all = ev->cpu < 0 || ev->cpu >= KERNEL_MOST_CPUS;
+    struct kernel_cpu *c = add_cpus(t, all ? 0 : (uint32_t)ev->cpu);
+    for (size_t i = 0; i < t->cpus.n; i++) {
+        if (!all && c != &t->cpus.v[i])
+            continue;
+        if (t->cpus.v[i].loss_end != INT64_MAX)
+            close_loss(t, &t->cpus.v[i]);
+        forget(&t->cpus.v[i]);
+        t->cpus.v[i].seen = false; /* until its next event */
+    }
+    struct kernel_record *r = start(t, c, KERNEL_LOST);
+    if (all)
+        r->cpu = UINT32_MAX;
+    r->u.lost.begin = loss.begin_known && loss.begin <= t->now ? loss.begin : t->now;
+    r->u.lost.end = loss.end_known && loss.end >= r->u.lost.begin ? loss.end : t->now;
+    r->u.lost.count = loss.count ? loss.count : 1;
+    if (!all && ev->cls->item == CTF_LOST_EVENTS) {
+        c->loss_begin = r->u.lost.begin;
+        c->loss_end = r->u.lost.end;
+        c->loss_packet = NULL;
+        find_next_loss_end(t);
+    }
+    send(t);
+}
+
+/* An event on a CPU whose packet told of losses: notices the packet's first event and the next packet. */
+static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev)
+{
+    if (!c->loss_packet)
+        c->loss_packet = ev->data;
+    else if (c->loss_packet != ev->data)
+        close_loss(t, c);
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------------------------- */
+
+static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    struct kernel_cpu *c = &t->cpus.v[cpu];
+    bool tell = false;
+    switch (p->kind) {
+    case KERNEL_SWITCH:
+        on_switch(t, cpu, ev, p);
+        return;
+    case KERNEL_WAKE:
+    case KERNEL_WAKE_NEW:
+    case KERNEL_WAKEUP:
+        on_wake(t, c, ev, p);
+        return;
+    case KERNEL_SYSCALL_ENTRY:
+    case KERNEL_SYSCALL_EXIT:
+        on_syscall(t, c, ev, p);
+        return;
+    case KERNEL_PACKET_SEND:
+    case KERNEL_PACKET_RECEIVE:
+        on_packet(t, c, ev, p);
+        return;
+    case KERNEL_FORK:
+        in_thread(c);
+        tell = kernel_on_fork(t, ev, p, start(t, c, p->kind));
+        break;
+    case KERNEL_EXEC:
+        in_thread(c);
+        tell = kernel_on_exec(t, ev, p, start(t, c, p->kind));
+        break;
+    case KERNEL_EXIT:
+        in_thread(c);
+        tell = kernel_on_exit(t, ev, p, start(t, c, p->kind));
+        break;
+    case KERNEL_FREE:
+        tell = kernel_on_free(t, ev, p, start(t, c, p->kind));
+        break;
+    case KERNEL_MIGRATE:
+        on_migrate(t, c, ev, p);
+        return;
+    case KERNEL_BLOCK_ISSUE:
+    case KERNEL_BLOCK_COMPLETE:
+    case KERNEL_KVM_ENTRY:
+    case KERNEL_KVM_EXIT:
+    case KERNEL_WORK_QUEUE:
+    case KERNEL_WORK_START:
+    case KERNEL_WORK_END:
+        on_work(t, c, ev, p);
+        return;
+    default:
+        if (p->kind >= KERNEL_STATEDUMP_THREAD && p->kind <= KERNEL_STATEDUMP_END)
+            tell = kernel_on_statedump(t, ev, p, start(t, c, p->kind));
+        else
+            on_context(t, c, ev, p);
+    }
+    if (tell)
+        send(t);
+}
+
+void kernel_tracker_feed(struct kernel_tracker *t, const struct ctf_event *events, size_t n)
+{
+    const struct kernel_binding *b = t->binding;
+    for (size_t i = 0; i < n; i++) {
+        const struct ctf_event *ev = &events[i];
+        uint32_t index = ev->cls->index, cpu;
+        if (index >= b->n)
+            continue;
+        const struct kernel_plan *p = &b->plans[index];
+        if (ev->ts > t->now)
+            t->now = ev->ts;
+        if (__builtin_expect(t->now > t->next_loss_end, 0))
+            close_losses(t);
+        if (__builtin_expect(p->kind == KERNEL_LOST, 0)) {
+            on_loss(t, ev);
+            continue;
+        }
+        if (__builtin_expect(!cpu_of(ev, p, &cpu), 0))
+            continue;
+        struct kernel_cpu *c = cpu < t->cpus.n ? &t->cpus.v[cpu] : add_cpus(t, cpu);
+        if (__builtin_expect(c->loss_end != INT64_MAX, 0))
+            watch_loss(t, c, ev);
+        if (__builtin_expect(!c->seen, 0)) {
+            c->seen = true;
+            c->known_since = t->now;
+        }
+        if (p->kind != KERNEL_OTHER)
+            on_event(t, cpu, ev, p);
+        t->cpus.v[cpu].last_ts = t->now;
+    }
+}
+
+void kernel_tracker_finish(struct kernel_tracker *t)
+{
+    for (size_t i = 0; i < t->cpus.n; i++)
+        if (t->cpus.v[i].loss_end != INT64_MAX)
+            close_loss(t, &t->cpus.v[i]);
+    for (size_t i = 0; i < t->threads.n; i++)
+        if (!t->threads.v[i].died)
+            t->threads.v[i].end = t->now;
+}

@@ -1,0 +1,83 @@
+/* Private to kernel: the state of one host while its events go by. */
+#ifndef WEFT_KERNEL_TRACKER_H
+#define WEFT_KERNEL_TRACKER_H
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "kernel/binding.h"
+
+enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = 65535, KERNEL_DENSE_TIDS = 1 << 22, KERNEL_NO_IRQ = 0xffff };
+
+/* One open bracket of interrupt work. */
+struct kernel_frame {
+    uint8_t ctx;             /* enum kernel_context */
+    uint8_t kind;            /* the entry's enum kernel_kind */
+    uint16_t number;
+    uint32_t serial;
+};
+
+struct kernel_cpu {
+    int64_t last_ts;         /* of any event on the CPU */
+    int64_t known_since;     /* no event of the CPU is missing since then */
+    int64_t current_since;
+    int32_t current;         /* row, or KERNEL_NO_ROW */
+    int32_t idle_row;
+    bool seen;               /* known_since is valid */
+    bool bottom_known;       /* below the frames there is a thread */
+    uint8_t depth;
+    struct kernel_frame frames[KERNEL_DEPTH];
+    int64_t loss_begin, loss_end;    /* of the packet that told of lost events; INT64_MAX: none is open */
+    const uint8_t *loss_packet;      /* that packet once its first event was seen */
+};
+
+/* What is needed of a life beside what users see. */
+struct kernel_life {
+    uint64_t comm[2];        /* as in the last event */
+    uint32_t syscall;        /* in progress */
+    bool exiting;
+    bool on_cpu;             /* was seen on a CPU */
+};
+
+struct kernel_tracker {
+    const struct kernel_binding *binding;
+    kernel_sink *sink;
+    void *arg;
+    struct kernel_record record;
+    int64_t now;
+    int64_t next_loss_end;   /* least loss_end of all CPUs */
+    VEC(struct kernel_cpu) cpus;
+    VEC(struct kernel_thread) threads;
+    VEC(struct kernel_life) lives;
+    int32_t *by_tid;         /* row + 1 of the tid's latest life */
+    size_t n_by_tid;
+    struct map far_tids;     /* the same for tids beyond any kernel's pid_max */
+    struct strings names;
+    uint32_t *class_name;    /* by class index: interned name of its system call or vector */
+    struct map disks, irqs, numbered_calls;
+    bool x86_64;
+    uint32_t frames, packets;
+    char device[KERNEL_COMM_BYTES]; /* the last interface name and its number */
+    uint32_t device_name;
+};
+
+/* threads.c: lives of threads. */
+int32_t kernel_row_new(struct kernel_tracker *, int32_t tid, int64_t begin);
+/* The row of the life that has the tid now; KERNEL_NO_ROW when there is none or it is dead. */
+int32_t kernel_row_find(const struct kernel_tracker *, int64_t tid);
+/* The same, made when there is none; KERNEL_NO_ROW for impossible tids. */
+int32_t kernel_row_get(struct kernel_tracker *, int64_t tid, int64_t begin);
+int32_t kernel_row_idle(struct kernel_tracker *, uint32_t cpu);
+void kernel_row_bind(struct kernel_tracker *, int64_t tid, int32_t row);
+void kernel_row_die(struct kernel_tracker *, int32_t row);
+/* Takes the name from text i of the event. */
+void kernel_row_name(struct kernel_tracker *, int32_t row, const struct ctf_event *, const struct kernel_plan *, int i);
+void kernel_row_set_name(struct kernel_tracker *, int32_t row, uint32_t name);
+
+/* lives.c: the events that begin, rename and describe lives. Each fills the record; false: there is nothing to tell. */
+bool kernel_on_fork(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *, struct kernel_record *);
+bool kernel_on_exec(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *, struct kernel_record *);
+bool kernel_on_exit(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *, struct kernel_record *);
+bool kernel_on_free(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *, struct kernel_record *);
+bool kernel_on_statedump(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *, struct kernel_record *);
+
+#endif

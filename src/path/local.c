@@ -1,0 +1,438 @@
+/* Local stores as a source of graphs. Rows and their states come from the graph stores, what a message led from comes from the flow stores of all
+ * hosts, and every time that goes out was converted to the reference clock. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "clock/clock.h"
+#include "flow/flow.h"
+#include "graph/graph.h"
+#include "path/path.h"
+#include "path/traffic.h"
+
+#define POLL_BIT (UINT64_C(1) << 63)
+enum {
+    ROW_UNKNOWN_CPU = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN),
+    ROW_UNKNOWN_SENDER = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1),
+    SENDER_NOT_FOUND = -1, SENDER_UNTRACED = -2, /* after TRIES_UNTRACED receives that no host sent */
+    TRIES_UNTRACED = 8
+};
+
+/* What is known of a flow that some host received. */
+struct flow_peer { const char *label, *address; int32_t sender; uint32_t failures; };
+
+struct path_local {
+    struct path_source source;
+    struct path_local_host *hosts;
+    _Atomic(struct traffic *) *traffic; /* per host, made on first use */
+    size_t n;
+    pthread_mutex_t lock;               /* of all below, and of the making of traffic */
+    struct arena strings;
+    struct map peers;                   /* host << 32 | flow -> struct flow_peer * */
+};
+
+/* ---- clocks ---------------------------------------------------------------------------------------------------------------- */
+
+static int64_t to_reference(const struct path_local_host *h, int64_t t) { return h->map ? clock_to_reference(h->map, t) : t; }
+static int64_t from_reference(const struct path_local_host *h, int64_t t) { return h->map ? clock_from_reference(h->map, t) : t; }
+
+/* Can times of the two hosts be compared? */
+static bool comparable(const struct path_local_host *a, const struct path_local_host *b)
+{
+    return a == b || !a->map || !b->map || (a->map->n && b->map->n && a->map->island == b->map->island);
+}
+
+static const struct traffic *traffic_of(struct path_local *l, int32_t host)
+{
+    struct traffic *t = atomic_load_explicit(&l->traffic[host], memory_order_acquire);
+    if (t)
+        return t;
+    pthread_mutex_lock(&l->lock);
+    t = atomic_load_explicit(&l->traffic[host], memory_order_relaxed);
+    if (!t) {
+        t = traffic_new(l->hosts[host].graph, l->hosts[host].flows);
+        atomic_store_explicit(&l->traffic[host], t, memory_order_release);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return t;
+}
+
+static const struct path_local_host *host_of(const struct path_local *l, struct path_row row)
+{
+    return row.host >= 0 && (size_t)row.host < l->n && l->hosts[row.host].graph ? &l->hosts[row.host] : NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+
+static bool life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
+{
+    const struct path_local_host *h = host_of(arg, row);
+    struct graph_row r;
+    if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
+        return false;
+    graph_row(h->graph, row.row, &r);
+    *begin = to_reference(h, r.begin);
+    *end = to_reference(h, r.end);
+    return true;
+}
+
+/* The interval of the graph whose converted bounds hold ts: the conversion back may be a nanosecond off, the comparison is not. */
+static bool find_interval(const struct path_local_host *h, int32_t row, int64_t ts, size_t *out, struct graph_interval *iv)
+{
+    size_t n = graph_row_intervals(h->graph, row), i;
+    if (!n)
+        return false;
+    int64_t t = from_reference(h, ts);
+    i = graph_find(h->graph, row, t);
+    if (i >= n) {
+        graph_interval(h->graph, row, 0, iv);
+        i = t <= iv->begin ? 0 : n - 1;
+    }
+    for (;;) {
+        graph_interval(h->graph, row, i, iv);
+        if (ts <= to_reference(h, iv->begin)) {
+            if (i-- == 0)
+                return false;
+        } else if (ts > to_reference(h, iv->end)) {
+            if (++i == n)
+                return false;
+        } else {
+            *out = i;
+            return true;
+        }
+    }
+}
+
+/* Cuts a running interval at the borders of the polling stretches in it, to the piece that holds ts. */
+static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, struct graph_interval *iv, struct path_interval *out)
+{
+    const struct path_local_host *h = &l->hosts[row.host];
+    const struct traffic *traffic = traffic_of(l, row.host);
+    size_t i = traffic_poll_find(traffic, row.row, from_reference(h, ts) - 1);
+    const struct traffic_poll *poll;
+    while ((poll = traffic_poll(traffic, i)) && poll->row == row.row && to_reference(h, poll->end) < ts)
+        i++;
+    const struct traffic_poll *before = i ? traffic_poll(traffic, i - 1) : NULL;
+    if (before && before->row == row.row && before->end > iv->begin)
+        iv->begin = before->end;
+    if (!poll || poll->row != row.row || poll->begin >= iv->end)
+        return;
+    if (ts <= to_reference(h, poll->begin)) {
+        iv->end = poll->begin;
+        return;
+    }
+    iv->begin = poll->begin > iv->begin ? poll->begin : iv->begin;
+    iv->detail = "polling";
+    if (poll->end <= iv->end) {
+        iv->end = poll->end;
+        out->polling = true;
+        out->id = POLL_BIT | i;
+    }
+}
+
+/* Softirq work between a receive and the send it led to. Such rows are only entered at the time of a send. */
+static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts, struct path_interval *out)
+{
+    const struct path_local_host *h = &l->hosts[row.host];
+    const struct traffic *traffic = traffic_of(l, row.host);
+    if (row.row != ROW_UNKNOWN_CPU)
+        return false;
+    for (int64_t t = from_reference(h, ts), d = -2; d <= 2; d++) {
+        int64_t number = to_reference(h, t + d) == ts ? traffic_reply_at(traffic, t + d) : -1;
+        if (number < 0)
+            continue;
+        int64_t begin = to_reference(h, traffic_reply(traffic, (size_t)number)->received);
+        *out = (struct path_interval){.begin = begin < ts ? begin : ts - 1, .end = ts, .state = GRAPH_RUNNING, .cpu = -1,
+                                      .detail = "interrupt context", .id = (uint64_t)number};
+        return true;
+    }
+    return false;
+}
+
+static bool interval(void *arg, struct path_row row, int64_t ts, struct path_interval *out)
+{
+    struct path_local *l = arg;
+    const struct path_local_host *h = host_of(l, row);
+    struct graph_interval iv;
+    size_t i;
+    if (!h)
+        return false;
+    if (row.row < 0)
+        return reply_interval(l, row, ts, out);
+    if ((size_t)row.row >= graph_rows(h->graph) || !find_interval(h, row.row, ts, &i, &iv))
+        return false;
+    *out = (struct path_interval){.state = iv.state, .cpu = iv.cpu, .id = i};
+    if (iv.state == GRAPH_RUNNING)
+        cut_polling(l, row, ts, &iv, out);
+    out->detail = iv.detail;
+    out->begin = to_reference(h, iv.begin);
+    out->end = to_reference(h, iv.end);
+    return true;
+}
+
+/* ---- causes ---------------------------------------------------------------------------------------------------------------- */
+
+static bool sends_from(const struct path_local_host *h, const struct flow_key *key)
+{
+    const struct flow_address *a;
+    size_t n = h->flows ? flow_addresses(h->flows, &a) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (a[i].family == key->family && !memcmp(a[i].addr, key->saddr, key->family == 4 ? 4 : 16))
+            return true;
+    return false;
+}
+
+/* The host that sends on this flow: the owner of the source address, else any that was seen sending on it (a bridge, a router). */
+static int32_t find_sender(const struct path_local *l, const struct flow_key *key)
+{
+    int32_t found = SENDER_NOT_FOUND;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->hosts[i].flows && flow_may_send(l->hosts[i].flows, key)) {
+            if (sends_from(&l->hosts[i], key))
+                return (int32_t)i;
+            if (found < 0)
+                found = (int32_t)i;
+        }
+    return found;
+}
+
+/* To be called under the lock. */
+static struct flow_peer *peer_of(struct path_local *l, int32_t host, uint32_t flow)
+{
+    bool fresh;
+    uint64_t *at = map_put(&l->peers, (uint64_t)(uint32_t)host << 32 | flow, &fresh);
+    if (fresh) {
+        char source[64], destination[64];
+        struct flow_key key;
+        flow_key(l->hosts[host].flows, flow, &key);
+        flow_format_endpoint(&key, true, source, sizeof source);
+        flow_format_endpoint(&key, false, destination, sizeof destination);
+        struct flow_peer *p = arena_new(&l->strings, struct flow_peer, 1);
+        p->address = arena_strdup(&l->strings, source);
+        p->label = arena_printf(&l->strings, "%s → %s", source, destination);
+        p->sender = find_sender(l, &key);
+        *at = (uint64_t)(uintptr_t)p;
+    }
+    return (struct flow_peer *)(uintptr_t)*at;
+}
+
+/* The send that explains the receive, on the flow's usual sender or, when that has none, on any other host. */
+static bool explain_receive(struct path_local *l, int32_t host, const struct flow_packet *receive, int32_t *sender, struct flow_packet *send,
+                            struct flow_peer *peer)
+{
+    const struct flow_store *receiver = l->hosts[host].flows;
+    pthread_mutex_lock(&l->lock);
+    struct flow_peer *p = peer_of(l, host, receive->flow);
+    *peer = *p;
+    pthread_mutex_unlock(&l->lock);
+    *sender = peer->sender;
+    if (*sender >= 0 && flow_explain(receiver, receive, l->hosts[*sender].flows, send))
+        return true;
+    if (*sender == SENDER_UNTRACED)
+        return false;
+    bool found = false;
+    for (size_t i = 0; i < l->n && !found; i++)
+        if ((int32_t)i != peer->sender && l->hosts[i].flows && flow_explain(receiver, receive, l->hosts[i].flows, send)) {
+            *sender = (int32_t)i;
+            found = true;
+        }
+    pthread_mutex_lock(&l->lock);
+    if (found && p->sender < 0)
+        p->sender = *sender;
+    else if (!found && p->sender == SENDER_NOT_FOUND && ++p->failures == TRIES_UNTRACED)
+        p->sender = SENDER_UNTRACED;
+    pthread_mutex_unlock(&l->lock);
+    return found;
+}
+
+/* Did the host lose events within [begin, end] of its own clock? */
+static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t end)
+{
+    const struct graph_loss *losses;
+    size_t lo = 0, hi = graph_losses(h->graph, &losses);
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (losses[mid].begin <= end)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    /* Losses of several CPUs may overlap: the last few that begin in time are looked at. */
+    for (size_t i = lo; i-- > 0 && lo - i <= 64;)
+        if (losses[i].end >= begin)
+            return true;
+    return false;
+}
+
+/* Nobody among the hosts sent it: because the peer was not traced, or because what it recorded has a hole there. */
+static void not_sent(const struct path_local *l, int32_t host, const struct flow_packet *receive, const struct flow_peer *peer, struct path_cause *out)
+{
+    struct flow_key key;
+    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->address};
+    flow_key(l->hosts[host].flows, receive->flow, &key);
+    int64_t received = to_reference(&l->hosts[host], receive->ts), second = 1000000000;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct path_local_host *h = &l->hosts[i];
+        if (!h->graph || !sends_from(h, &key))
+            continue;
+        if (!comparable(&l->hosts[host], h))
+            out->reason = PATH_NO_CLOCK;
+        else if (lost_within(h, from_reference(h, received) - second, from_reference(h, received)))
+            out->reason = PATH_LOST_EVENTS;
+    }
+}
+
+static void cause_of_receive(struct path_local *l, int32_t host, uint32_t number, struct path_cause *out)
+{
+    const struct path_local_host *h = &l->hosts[host];
+    struct flow_packet receive, send;
+    struct flow_peer peer;
+    bool is_send;
+    int32_t sender;
+    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
+    if (!h->flows || !flow_by_number(h->flows, number, &receive, &is_send) || is_send)
+        return;
+    if (!explain_receive(l, host, &receive, &sender, &send, &peer)) {
+        not_sent(l, host, &receive, &peer, out);
+        return;
+    }
+    if (!comparable(h, &l->hosts[sender])) {
+        *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = peer.address};
+        return;
+    }
+    int32_t row = send.origin == FLOW_BY_THREAD && send.row >= 0 ? send.row : send.origin == FLOW_BY_RECEIVE ? ROW_UNKNOWN_CPU : ROW_UNKNOWN_SENDER;
+    *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK, .from = {sender, row}, .ts = to_reference(&l->hosts[sender], send.ts), .label = peer.label};
+}
+
+static void cause_in_graph(struct path_local *l, struct path_row row, const struct graph_cause *c, int64_t begin, int64_t end, struct path_cause *out)
+{
+    const struct path_local_host *h = &l->hosts[row.host];
+    struct graph_row from;
+    struct flow_wake wake;
+    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
+    switch (c->kind) {
+    case GRAPH_CAUSE_TERMINAL:
+        out->kind = PATH_CAUSE_TERMINAL;
+        break;
+    case GRAPH_CAUSE_WAKEUP:
+    case GRAPH_CAUSE_FORK:
+        if (c->row < 0 || (size_t)c->row >= graph_rows(h->graph))
+            break;
+        graph_row(h->graph, c->row, &from);
+        if (from.idle_cpu >= 0)
+            break;
+        *out = (struct path_cause){.kind = c->kind == GRAPH_CAUSE_FORK ? PATH_CAUSE_FORK : PATH_CAUSE_WAKEUP, .from = {row.host, c->row},
+                                   .ts = to_reference(h, c->ts)};
+        break;
+    case GRAPH_CAUSE_PACKET:
+        if (h->flows && c->wake < flow_wakes(h->flows)) {
+            flow_wake(h->flows, c->wake, &wake);
+            cause_of_receive(l, row.host, wake.receive, out);
+        }
+        break;
+    case GRAPH_CAUSE_LOST:
+        out->reason = PATH_LOST_EVENTS;
+        break;
+    }
+    if (out->kind == PATH_CAUSE_NONE && out->reason == PATH_NO_WAKER && lost_within(h, begin, end))
+        out->reason = PATH_LOST_EVENTS;
+}
+
+static void cause(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
+{
+    struct path_local *l = arg;
+    const struct path_local_host *h = host_of(l, row);
+    struct graph_cause c;
+    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
+    if (!h)
+        return;
+    if (row.row < 0) {
+        const struct traffic_reply *reply = traffic_reply(traffic_of(l, row.host), (size_t)iv->id);
+        if (origin && row.row == ROW_UNKNOWN_CPU && reply)
+            cause_of_receive(l, row.host, reply->receive, out);
+    } else if ((size_t)row.row >= graph_rows(h->graph)) {
+        return;
+    } else if (origin) {
+        struct graph_row r;
+        graph_row(h->graph, row.row, &r);
+        graph_row_origin(h->graph, row.row, &c);
+        cause_in_graph(l, row, &c, r.begin, r.begin, out);
+    } else if (iv->id & POLL_BIT) {
+        const struct traffic_poll *poll = traffic_poll(traffic_of(l, row.host), (size_t)(iv->id & ~POLL_BIT));
+        if (poll)
+            cause_of_receive(l, row.host, poll->receive, out);
+    } else if (iv->state == GRAPH_BLOCKED || iv->state == GRAPH_NETWORK || iv->state == GRAPH_UNKNOWN) {
+        struct graph_interval wait;
+        graph_interval(h->graph, row.row, (size_t)iv->id, &wait);
+        graph_interval_cause(h->graph, row.row, (size_t)iv->id, &c);
+        cause_in_graph(l, row, &c, wait.begin, wait.end, out);
+    }
+}
+
+/* ---- names, life ----------------------------------------------------------------------------------------------------------- */
+
+static const char *host_name(void *arg, int32_t host)
+{
+    const struct path_local *l = arg;
+    return host >= 0 && (size_t)host < l->n ? l->hosts[host].name : "";
+}
+
+static void row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+{
+    const struct path_local_host *h = host_of(arg, row);
+    *tid = -1;
+    *comm = "";
+    if (h && row.row >= 0 && (size_t)row.row < graph_rows(h->graph)) {
+        struct graph_row r;
+        graph_row(h->graph, row.row, &r);
+        *tid = r.tid;
+        *comm = r.name;
+    }
+}
+
+struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
+{
+    struct path_local *l = mem_zalloc(sizeof *l);
+    l->source = (struct path_source){.arg = l, .life = life, .interval = interval, .cause = cause, .host_name = host_name, .row_name = row_name};
+    l->hosts = mem_zalloc((n + 1) * sizeof *l->hosts);
+    l->traffic = mem_zalloc((n + 1) * sizeof *l->traffic);
+    l->n = n;
+    if (n)
+        memcpy(l->hosts, hosts, n * sizeof *hosts);
+    pthread_mutex_init(&l->lock, NULL);
+    return l;
+}
+
+const struct path_source *path_local_source(const struct path_local *l) { return &l->source; }
+
+size_t path_local_unslept(const struct path_local *l, struct path_row row, int64_t begin, int64_t end, size_t *seen)
+{
+    const struct path_local_host *h = host_of(l, row);
+    *seen = 0;
+    if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
+        return 0;
+    const struct traffic *t = traffic_of((struct path_local *)l, row.host);
+    begin = from_reference(h, begin);
+    end = from_reference(h, end);
+    const struct traffic_poll *p;
+    for (size_t i = traffic_poll_find(t, row.row, begin); (p = traffic_poll(t, i)) && p->row == row.row && p->end <= end; i++)
+        ++*seen;
+    return traffic_unslept(t, h->graph, row.row, begin, end);
+}
+
+void path_local_free(struct path_local *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->n; i++)
+        traffic_free(atomic_load(&l->traffic[i]));
+    free(l->traffic);
+    free(l->hosts);
+    map_fini(&l->peers);
+    arena_fini(&l->strings);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}

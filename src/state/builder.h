@@ -1,0 +1,152 @@
+/* Private to state: what the builder keeps while records go by. */
+#ifndef WEFT_STATE_BUILDER_H
+#define WEFT_STATE_BUILDER_H
+
+#include "kernel/kernel.h"
+#include "state/series.h"
+
+enum { BUILDER_FRAMES = 12, BUILDER_VECTORS = 16, BUILDER_PENDING = 1 << 16, NOBODY = -1 };
+
+/* What names a code: resolved when the store is written, because names may come after what they name. */
+enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR };
+struct builder_code {
+    uint8_t value, kind;     /* enum state_value, enum code_name */
+    int32_t cpu;
+    uint32_t ref;            /* string number, irq, vector */
+};
+
+enum thread_now { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
+struct builder_thread {
+    struct series series;
+    uint64_t call_latency, wake_latency; /* handles, 0 none */
+    int64_t mode_since;      /* running since then without a sign whether in a system call; INT64_MAX: it is known */
+    uint32_t call;           /* code of the system call in progress, 0 none */
+    uint32_t epoch;          /* losses told when it was last heard of */
+    int32_t cpu;             /* when running */
+    uint8_t now;             /* enum thread_now */
+    bool gap;                /* last heard of while events were missing */
+    bool idle;
+};
+
+/* An open interrupt handler. */
+struct builder_frame {
+    uint64_t latency;
+    uint32_t serial, code;   /* code: what the CPU's row shows */
+    uint32_t irq, line;      /* rows of the CPU and over all CPUs, in `irqs` */
+    uint8_t kind;            /* enum state_latency_kind */
+};
+
+/* A row of an interrupt line, on one CPU or on all. */
+struct builder_irq {
+    struct series series;
+    uint8_t kind;            /* enum state_kind */
+    bool raised;             /* softirq of a CPU: wanted again while it runs */
+    int32_t number;
+    int32_t cpu;             /* rows of one CPU, else -1 */
+    uint32_t code;           /* its name's code */
+    VEC(int32_t) at;         /* rows over all CPUs: the CPUs that are at it, the latest last */
+};
+
+/* What happened on a CPU while it was not known who ran there. */
+enum pending_kind { PENDING_OVERLAY, PENDING_CALL, PENDING_RETURN };
+struct pending {
+    int64_t ts, ret;
+    uint32_t code;
+    uint8_t kind;
+};
+
+struct builder_cpu {
+    struct series state, thread;
+    int32_t row;             /* who has it, NOBODY: not known */
+    bool deaf;               /* events are missing until deaf_end or until it is heard of again */
+    uint8_t depth;
+    int64_t deaf_end;
+    struct builder_frame frames[BUILDER_FRAMES];
+    VEC(struct pending) pending;
+};
+
+/* A disk or a network interface: two counters. */
+struct builder_device {
+    struct series series[2]; /* read, write; sent, received */
+    int64_t total[2];
+    uint32_t id;             /* device number, string */
+};
+typedef VEC(struct builder_device) builder_devices;
+
+struct state_builder {
+    const struct kernel_tracker *tracker;
+    struct series_pool pool;
+    VEC(struct builder_thread) threads;
+    VEC(struct builder_cpu) cpus;
+    VEC(struct builder_irq) irqs;
+    struct map irq_by_number;            /* kind << 32 | number -> place in irqs + 1 */
+    builder_devices disks, nets;
+    VEC(struct builder_code) codes;
+    VEC(uint32_t) call_codes;            /* by string number */
+    VEC(uint32_t) active_codes;          /* ACTIVE on a CPU, by CPU */
+    struct map irq_codes, ipi_numbers;
+    uint32_t vector_codes[BUILDER_VECTORS];
+    struct latencies latencies[STATE_LATENCY_KINDS];
+    VEC(struct state_disk_loss) losses;
+    VEC(int64_t) windows;                /* begins of all stretches with missing events, as told */
+    int64_t window_end;                  /* latest end of those over */
+    int64_t deaf_until;                  /* latest end of those open, INT64_MIN none */
+    int64_t now;
+    bool has_wakes;
+    uint64_t events;
+    int64_t last_event;
+    int64_t event_buffer[STATE_BLOCK];
+    size_t event_buffered;
+    struct series_bytes event_bytes;
+    struct series_column event_times;
+};
+
+/* codes.c */
+uint32_t builder_code(struct state_builder *, struct builder_code);
+uint32_t builder_call_code(struct state_builder *, uint32_t string);
+uint32_t builder_irq_code(struct state_builder *, const struct kernel_record *);
+uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
+uint32_t builder_active_code(struct state_builder *, int32_t cpu);
+const char *builder_vector_name(uint32_t vector); /* NULL beyond the ten that Linux has */
+
+/* threads.c: states of threads */
+struct builder_thread *builder_thread(struct state_builder *, int32_t row); /* NULL for NOBODY; valid until the next call */
+void builder_thread_arrive(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
+void builder_thread_leave(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint8_t leave);
+void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, bool interrupted);
+void builder_thread_call(struct state_builder *, int32_t row, int64_t ts, uint32_t code);
+void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
+void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts);
+void builder_thread_fork(struct state_builder *, int32_t parent, int32_t child, int64_t ts);
+void builder_thread_dumped(struct state_builder *, int32_t row, int64_t ts, uint8_t status);
+void builder_thread_lose(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
+/* It is now known that `row` had `cpu` since then; pending: what happened there. */
+void builder_thread_was_there(struct state_builder *, int32_t row, int32_t cpu, int64_t since, uint32_t first_call);
+/* The end: what a loss leaves open becomes unknown. */
+void builder_thread_finish(struct state_builder *, int32_t row, int64_t ts);
+
+/* cpus.c: states of CPUs and interrupts */
+struct builder_cpu *builder_cpu(struct state_builder *, uint32_t cpu);
+void builder_cpu_overlay(struct state_builder *, struct builder_cpu *, int64_t ts);
+void builder_cpu_switch(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_cpu_call(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_cpu_clear(struct state_builder *, struct builder_cpu *, int64_t ts);
+void builder_cpu_heard(struct state_builder *, struct builder_cpu *, int64_t ts);
+void builder_cpu_finish(struct state_builder *, struct builder_cpu *, int64_t ts);
+void builder_lost(struct state_builder *, const struct kernel_record *);
+
+/* irqs.c */
+void builder_irq_enter(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_irq_exit(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_irq_end_frame(struct state_builder *, struct builder_cpu *, int64_t ts, bool complete);
+/* Rows of interrupts of that CPU (-1: all): unknown from ts, or quiet again. */
+void builder_irqs_lose(struct state_builder *, int32_t cpu, int64_t ts);
+void builder_irqs_regain(struct state_builder *, int32_t cpu, int64_t ts);
+
+/* counters.c */
+void builder_block(struct state_builder *, const struct kernel_record *);
+void builder_packet(struct state_builder *, const struct kernel_record *);
+
+static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c) { return (int32_t)(c - b->cpus.v); }
+
+#endif

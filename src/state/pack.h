@@ -1,0 +1,25 @@
+/* Private to state: numbers of equal width, bit after bit. */
+#ifndef WEFT_STATE_PACK_H
+#define WEFT_STATE_PACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Width that holds v: 0 … 56, or 64. */
+uint8_t pack_width(uint64_t v);
+/* Bytes that n numbers take. */
+static inline size_t pack_bytes(size_t n, uint8_t width) { return (n * width + 7) / 8; }
+/* Writes the n numbers v[i * stride] - base. `to` has room for pack_bytes and 8 bytes more. */
+void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width);
+/* Number i. Reads up to 8 bytes beyond the numbers' end. */
+static inline uint64_t pack_get(const uint8_t *from, size_t i, uint8_t width)
+{
+    size_t bit = i * width;
+    uint64_t v;
+    memcpy(&v, from + (bit >> 3), sizeof v);
+    v >>= bit & 7;
+    return width < 64 ? v & ((UINT64_C(1) << width) - 1) : v;
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* Trace server: the Trace Server Protocol over one or more experiments, and the viewer's files. The protocol's facts: docs/tsp.md. */
+#ifndef WEFT_TSP_TSP_H
+#define WEFT_TSP_TSP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "http/http.h"
+
+struct tsp_options {
+    struct http_options http;
+    const char *trace_root;          /* traces may be opened below this directory only; NULL: only those given */
+    const char *state_dir;           /* kept over restarts: traces, experiments, bookmarks, configurations; NULL: nothing is kept */
+    const char *store;               /* index stores, as --store */
+    const char *const *traces;       /* TRACE arguments, opened as one experiment at start; NULL at the end */
+    const char *experiment_name;     /* of those; NULL: the name of the first trace's directory */
+    const char *version;
+    uint64_t max_upload_bytes;       /* 0: uploads refused */
+    bool no_sync;                    /* do not synchronise experiments of several traces */
+};
+struct tsp_server;
+int tsp_server_start(const struct tsp_options *, struct tsp_server **out, struct err *e);
+const char *tsp_server_address(const struct tsp_server *);
+void tsp_server_stop(struct tsp_server *);
+
+#endif

@@ -1,0 +1,247 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "test.h"
+
+struct place { char *directory, *path; };
+
+static int make_place(void **state)
+{
+    static struct place p;
+    p.directory = test_directory_make();
+    assert_true(asprintf(&p.path, "%s/file", p.directory) > 0);
+    *state = &p;
+    return 0;
+}
+
+static int remove_place(void **state)
+{
+    struct place *p = *state;
+    test_directory_remove(p->directory);
+    free(p->path);
+    return 0;
+}
+
+static void every_size_has_zeros_behind(void **state)
+{
+    struct place *p = *state;
+    long page = sysconf(_SC_PAGESIZE);
+    char *data = malloc((size_t)page * 3);
+    memset(data, 0x5a, (size_t)page * 3);
+    const long sizes[] = {0, 1, 63, 64, 65, page - 65, page - 64, page - 63, page - 1, page, page + 1, 2 * page, 2 * page + 1, 3 * page};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t n = (size_t)sizes[i];
+        test_write_file(p->path, data, n);
+        struct file_map m;
+        struct err e = {0};
+        assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
+        assert_int_equal(m.size, n);
+        assert_non_null(m.data);
+        assert_memory_equal(m.data, data, n);
+        for (size_t k = 0; k < 64; k++)
+            assert_int_equal(m.data[n + k], 0);
+        file_map_close(&m);
+        file_map_close(&m); /* a closed one again: nothing happens */
+    }
+    free(data);
+}
+
+static void what_is_no_file(void **state)
+{
+    struct place *p = *state;
+    struct file_map m;
+    struct err e = {0};
+    assert_int_equal(file_map_open(p->path, &m, &e), ERR_NOTFOUND);
+    assert_int_equal(e.code, ERR_NOTFOUND);
+    assert_non_null(strstr(e.text, p->path));
+    assert_int_equal(file_map_open(p->directory, &m, &e), ERR_IO);
+    assert_non_null(strstr(e.text, "directory"));
+    assert_int_equal(mkfifo(p->path, 0600), 0);
+    assert_int_equal(file_map_open(p->path, &m, &e), ERR_IO); /* and does not wait for a writer */
+    char *data;
+    size_t n;
+    assert_int_equal(file_read(p->path, 100, &data, &n, &e), ERR_IO);
+}
+
+/* cmocka catches SIGBUS itself, so what concerns that signal runs in processes of its own, started before the first test. */
+static int in_a_child(int (*f)(void))
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(f());
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+/* The part that was cut off reads as zeros, in both of two maps; the rest stays. */
+static int shrink(void)
+{
+    char path[] = "/tmp/weft-test-XXXXXX";
+    int fd = mkstemp(path);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 8 * page;
+    char *data = malloc(n);
+    memset(data, 7, n);
+    bool good = write(fd, data, n) == (ssize_t)n;
+    struct file_map a, b;
+    good = good && file_map_open(path, &a, NULL) == ERR_OK && file_map_open(path, &b, NULL) == ERR_OK;
+    unlink(path);
+    good = good && ftruncate(fd, (off_t)page) == 0;
+    for (size_t i = 0; good && i < n; i += 512)
+        good = a.data[i] == (i < page ? 7 : 0) && b.data[n - 1 - i] == (n - 1 - i < page ? 7 : 0);
+    free(data);
+    return good ? 0 : 1;
+}
+
+/* The default below weft's handler, also where a sanitizer has put its own. */
+static int raise_it(void)
+{
+    struct file_map m;
+    signal(SIGBUS, SIG_DFL);
+    if (file_map_open("/proc/self/exe", &m, NULL))
+        return 1;
+    raise(SIGBUS);
+    return 2;
+}
+
+static int fault_elsewhere(void)
+{
+    struct file_map m;
+    char path[] = "/tmp/weft-test-XXXXXX";
+    int fd = mkstemp(path);
+    unlink(path);
+    signal(SIGBUS, SIG_DFL);
+    if (file_map_open("/proc/self/exe", &m, NULL) || ftruncate(fd, 4096))
+        return 1;
+    volatile char *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED || ftruncate(fd, 0))
+        return 1;
+    return p[0] + 2;
+}
+
+static int shrunk, raised, faulted;
+
+static void shrinking_kills_nobody(void **state)
+{
+    assert_true(WIFEXITED(shrunk));
+    assert_int_equal(WEXITSTATUS(shrunk), 0);
+}
+
+/* Other SIGBUS end the process as they would without weft. */
+static void other_bus_errors_still_kill(void **state)
+{
+    assert_true(WIFSIGNALED(raised));
+    assert_int_equal(WTERMSIG(raised), SIGBUS);
+    assert_true(WIFSIGNALED(faulted));
+    assert_int_equal(WTERMSIG(faulted), SIGBUS);
+}
+
+static void reading_whole_files(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    char *data;
+    size_t n;
+    test_write_file(p->path, "", 0);
+    assert_int_equal(file_read(p->path, 10, &data, &n, &e), ERR_OK);
+    assert_int_equal(n, 0);
+    assert_string_equal(data, "");
+    free(data);
+    test_write_file(p->path, "0123456789", 10);
+    assert_int_equal(file_read(p->path, 10, &data, &n, &e), ERR_OK);
+    assert_int_equal(n, 10);
+    assert_string_equal(data, "0123456789");
+    free(data);
+    assert_int_equal(file_read(p->path, 9, &data, &n, &e), ERR_LIMIT);
+    assert_null(data);
+    /* Files below /proc have size 0 and contents. */
+    assert_int_equal(file_read("/proc/self/status", 1 << 20, &data, &n, &e), ERR_OK);
+    assert_true(n > 100);
+    free(data);
+    char big[9000];
+    memset(big, 'b', sizeof big);
+    test_write_file(p->path, big, sizeof big);
+    assert_int_equal(file_read(p->path, 1 << 20, &data, &n, &e), ERR_OK);
+    assert_int_equal(n, sizeof big);
+    assert_memory_equal(data, big, n);
+    free(data);
+}
+
+static void directories(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    char path[4096];
+    snprintf(path, sizeof path, "%s//a/b//c/", p->directory);
+    assert_int_equal(file_make_dirs(path, &e), ERR_OK);
+    assert_int_equal(file_make_dirs(path, &e), ERR_OK);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    test_write_file(p->path, "x", 1);
+    snprintf(path, sizeof path, "%s/file/sub", p->directory);
+    assert_int_equal(file_make_dirs(path, &e), ERR_IO);
+    for (const char **s = (const char *[]){"a/b/c", "a/b", "a", NULL}; *s; s++) {
+        snprintf(path, sizeof path, "%s/%s", p->directory, *s);
+        rmdir(path);
+    }
+    assert_int_equal(file_make_dirs("", &e), ERR_ARG);
+}
+
+static void writing_replaces(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    assert_int_equal(file_write(p->path, "one", 3, &e), ERR_OK);
+    assert_int_equal(file_write(p->path, "two!", 4, &e), ERR_OK);
+    char *data;
+    size_t n;
+    assert_int_equal(file_read(p->path, 10, &data, &n, &e), ERR_OK);
+    assert_string_equal(data, "two!");
+    free(data);
+    assert_int_equal(test_directory_files(p->directory), 1);
+}
+
+/* RLIMIT_FSIZE makes write() fail as a full disk does: after some bytes. */
+static void a_failed_write_leaves_the_old_file(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    assert_int_equal(file_write(p->path, "old", 3, &e), ERR_OK);
+    static char big[100000];
+    struct rlimit before, limit;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 50000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    int code = file_write(p->path, big, sizeof big, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(code, ERR_IO);
+    char *data;
+    size_t n;
+    assert_int_equal(file_read(p->path, 10, &data, &n, &e), ERR_OK);
+    assert_string_equal(data, "old");
+    free(data);
+    assert_int_equal(test_directory_files(p->directory), 1);
+}
+
+#define HERE(f) cmocka_unit_test_setup_teardown(f, make_place, remove_place)
+int main(void)
+{
+    shrunk = in_a_child(shrink);
+    raised = in_a_child(raise_it);
+    faulted = in_a_child(fault_elsewhere);
+    const struct CMUnitTest tests[] = {
+        HERE(every_size_has_zeros_behind), HERE(what_is_no_file), cmocka_unit_test(shrinking_kills_nobody),
+        cmocka_unit_test(other_bus_errors_still_kill),
+        HERE(reading_whole_files), HERE(directories), HERE(writing_replaces), HERE(a_failed_write_leaves_the_old_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

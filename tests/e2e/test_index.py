@@ -1,0 +1,132 @@
+"""Stores: built once, built again when the trace changes or a file is damaged, never trusted. And `threads` against babeltrace2's text."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from weft_e2e import Case, load, main, scenario, scratch, weft
+
+
+def store_files(store):
+    found = []
+    for d, _, names in os.walk(store):
+        found += [os.path.join(d, n) for n in names]
+    return sorted(found)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+class Stores(Case):
+    def setUp(self):
+        self.trace = scratch() + "/three-tier"
+        shutil.copytree(scenario("three-tier"), self.trace)
+        subprocess.run(["chmod", "-R", "u+w", self.trace], check=True)
+        self.store = scratch()
+
+    def index(self, *more):
+        rows = self.json("index", self.trace, "--store", self.store, *more)
+        return {r["host"]: r for r in rows}
+
+    def test_only_what_changed(self):
+        first = self.index()
+        self.assertEqual(set(first), {"client", "web", "db"})
+        self.assertEqual({r["done"] for r in first.values()}, {"built"})
+        self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"})
+        os.utime(os.path.join(self.trace, "web", "kernel", "ch_0"), ns=(1, 1))
+        self.assertEqual({h: r["done"] for h, r in self.index().items()}, {"client": "up to date", "web": "built", "db": "up to date"})
+        self.assertEqual({r["done"] for r in self.index("--force").values()}, {"built"})
+
+    def test_same_bytes_every_time(self):
+        self.index()
+        before = {f: read(f) for f in store_files(self.store)}
+        self.index("--force", "--threads", "1")
+        self.assertEqual(before, {f: read(f) for f in store_files(self.store)})
+
+    def test_event_counts(self):
+        if not os.path.exists(os.path.join(scenario("three-tier"), "verify.json")):
+            self.skipTest("no verify.json beside the trace")
+        truth = load(scenario("three-tier"), "verify.json")
+        for host, row in self.index().items():
+            self.assertEqual(row["events"], truth["traces"][f"{host}/kernel"]["events"])
+            self.assertEqual(row["lost"], 0)
+
+    def test_damage_is_told_and_mended(self):
+        self.index()
+        for path in store_files(self.store):
+            good = read(path)
+            for at in (0, 9, len(good) // 2, len(good) - 1):
+                bad = bytearray(good)
+                bad[at] ^= 0x40
+                os.chmod(path, 0o600)
+                write(path, bytes(bad))
+                told = self.verify()
+                self.assertEqual(told.code, 1, told)
+                self.assertIn("damaged", told.text)
+                self.assertIn("built", {r["done"] for r in self.index().values()})
+        self.assertEqual(self.verify().code, 0)
+
+    def verify(self):
+        return weft("verify", self.trace, "--store", self.store)
+
+    def test_store_beside_the_trace(self):
+        self.ok("index", self.trace)
+        self.assertTrue(os.path.exists(os.path.join(self.trace, "web", "kernel", ".weft", "graph")))
+        self.assertEqual(len(self.json("info", self.trace)), 3)
+
+    def test_named_hosts(self):
+        rows = self.json("index", f"front={self.trace}/client", f"back={self.trace}/web", "--store", self.store)
+        self.assertEqual([r["host"] for r in rows], ["front", "back"])
+
+    def test_wrong_use(self):
+        for args, code in ((["index"], 2), (["index", "/nowhere"], 1), (["index", self.store], 1), (["index", "--nonsense", self.trace], 2),
+                           (["threads", self.trace, "--sort", "laziness", "--store", self.store], 2), (["index", "net://localhost/host/a/b"], 1)):
+            run = weft(*args)
+            self.assertEqual(run.code, code, run)
+            self.assertRegex(run.message, r"^weft: .+\n$", run)
+
+
+class Threads(Case):
+    """Running time of every thread: sums of sched_switch intervals, computed from babeltrace2's text alone."""
+
+    def test_running_time(self):
+        if not shutil.which("babeltrace2"):
+            self.skipTest("babeltrace2 is not installed")
+        trace, store = scenario("three-tier"), scratch()
+        rows = self.json("threads", trace, "--store", store, "--all")
+        for host in ("client", "web", "db"):
+            text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", os.path.join(trace, host)], stdout=subprocess.PIPE, check=True).stdout.decode()
+            line = re.compile(r"^\[(\d+)\.(\d{9})\] \S+ sched_switch: \{ cpu_id = (\d+) \}, \{ .*prev_tid = (-?\d+), .*next_tid = (-?\d+),", re.M)
+            since, running = {}, {}
+            for s, ns, cpu, prev, after in line.findall(text):
+                t = int(s) * 1000000000 + int(ns)
+                if cpu in since:
+                    self.assertEqual(since[cpu][0], prev)
+                    running[prev] = running.get(prev, 0) + t - since[cpu][1]
+                since[cpu] = (after, t)
+            last = text.rstrip().rsplit("\n", 1)[1]
+            end = int(last[1:11]) * 1000000000 + int(last[12:21])
+            for tid, t in since.values():
+                running[tid] = running.get(tid, 0) + end - t
+            ours = {}
+            for r in rows:
+                if r["host"] == host and r["tid"]:
+                    ours[str(r["tid"])] = ours.get(str(r["tid"]), 0) + r["running"]
+            running.pop("0", None)
+            # Before its first switch a CPU has one thread that only its other events betray; nothing of it is in the script's sums.
+            for tid, ns in running.items():
+                self.assertGreaterEqual(ours.get(tid, 0), ns, f"{host} {tid}")
+            differ = [tid for tid in running if ours[tid] != running[tid]]
+            self.assertLessEqual(len(differ), len(since), f"{host}: {differ}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "made.h"
+
+struct build {
+    struct graph_builder *builder;
+    made_hook *hook;
+    void *arg;
+};
+
+static void start(void *arg, struct kernel_tracker *t) { ((struct build *)arg)->builder = graph_builder_new(t); }
+
+static void on_record(void *arg, struct kernel_record *r)
+{
+    struct build *b = arg;
+    if (b->hook)
+        b->hook(b->arg, r);
+    graph_builder_add(b->builder, r);
+}
+
+struct graph *made_graph_of(const struct ctf_trace *trace, made_hook *hook, void *arg)
+{
+    struct build b = {.hook = hook, .arg = arg};
+    struct kernel_binding *binding;
+    int64_t end;
+    struct kernel_tracker *t = maker_run_with(trace, start, on_record, &b, &binding, &end);
+    char path[] = "/tmp/weft-graph-XXXXXX";
+    close(mkstemp(path));
+    struct err e = {0};
+    struct graph *g;
+    if (graph_builder_write(b.builder, end, path, 1, &e) || graph_open(path, &g, &e))
+        fail_msg("%s", e.text);
+    unlink(path);
+    graph_builder_free(b.builder);
+    kernel_tracker_free(t);
+    kernel_binding_free(binding);
+    return g;
+}
+
+struct graph *made_graph(const struct maker *m, size_t skip, bool lose_skipped, made_hook *hook, void *arg)
+{
+    struct maker_trace t;
+    maker_open(m, skip, lose_skipped, &t);
+    struct graph *g = made_graph_of(t.trace, hook, arg);
+    maker_close(&t);
+    return g;
+}
+
+int32_t made_row(const struct graph *g, int tid, int life)
+{
+    for (size_t r = 0; r < graph_rows(g); r++) {
+        struct graph_row row;
+        graph_row(g, (int32_t)r, &row);
+        if (row.tid == tid && (tid ? life-- == 0 : row.idle_cpu == life))
+            return (int32_t)r;
+    }
+    return -1;
+}
+
+const char *made_text(const struct graph *g, int32_t row, char *buf, size_t n)
+{
+    struct text t = {.fd = -1};
+    struct graph_row who;
+    for (size_t i = 0; i < graph_row_intervals(g, row); i++) {
+        struct graph_interval iv;
+        struct graph_cause c;
+        graph_interval(g, row, i, &iv);
+        graph_interval_cause(g, row, i, &c);
+        text_printf(&t, "%lld %s", (long long)iv.begin, graph_state_name(iv.state));
+        if (iv.detail)
+            text_printf(&t, "(%s)", iv.detail);
+        graph_row(g, c.row, &who);
+        if (c.kind == GRAPH_CAUSE_WAKEUP)
+            text_printf(&t, "<%d@%lld", who.tid, (long long)c.ts);
+        else if (c.kind == GRAPH_CAUSE_FORK)
+            text_printf(&t, "<fork %d", who.tid);
+        else if (c.kind == GRAPH_CAUSE_PACKET)
+            text_printf(&t, "<packet %u", c.wake);
+        else if (c.kind == GRAPH_CAUSE_TERMINAL)
+            text_printf(&t, "<terminal");
+        else if (c.kind == GRAPH_CAUSE_LOST)
+            text_printf(&t, "<lost");
+        text_printf(&t, " ");
+    }
+    graph_row(g, row, &who);
+    text_printf(&t, "%lld", (long long)who.end);
+    snprintf(buf, n, "%s", text_cstr(&t));
+    text_fini(&t);
+    return buf;
+}
+
+static void check_row(const struct graph *g, int32_t row)
+{
+    struct graph_row r;
+    graph_row(g, row, &r);
+    assert_true(r.begin <= r.end);
+    int64_t at = r.begin, sums[GRAPH_STATE_COUNT] = {0}, totals[GRAPH_STATE_COUNT];
+    size_t n = graph_row_intervals(g, row);
+    for (size_t i = 0; i < n; i++) {
+        struct graph_interval iv;
+        graph_interval(g, row, i, &iv);
+        assert_int_equal(iv.begin, at);
+        assert_true(iv.begin < iv.end);
+        assert_int_equal(graph_find(g, row, iv.begin + 1), i);
+        assert_int_equal(graph_find(g, row, iv.end), i);
+        if (iv.state == GRAPH_RUNNING) {
+            assert_true(iv.cpu >= 0);
+            assert_int_equal(graph_cpu_occupant(g, (uint32_t)iv.cpu, iv.begin), row);
+            assert_int_equal(graph_cpu_occupant(g, (uint32_t)iv.cpu, iv.end - 1), row);
+        }
+        sums[iv.state] += iv.end - iv.begin;
+        at = iv.end;
+    }
+    assert_int_equal(at, r.end);
+    assert_int_equal(graph_find(g, row, r.begin), n);
+    assert_int_equal(graph_find(g, row, r.end + 1), n);
+    graph_row_totals(g, row, INT64_MIN, INT64_MAX, totals);
+    for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+        assert_int_equal(totals[s], sums[s]);
+    int64_t from = r.begin + (r.end - r.begin) / 3, to = r.end - (r.end - r.begin) / 4, all = 0;
+    graph_row_totals(g, row, from, to, totals);
+    for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+        all += totals[s];
+    assert_int_equal(all, to - from);
+}
+
+void made_check(const struct graph *g)
+{
+    for (size_t r = 0; r < graph_rows(g); r++)
+        check_row(g, (int32_t)r);
+}

@@ -1,0 +1,184 @@
+/* The store as a hostile file: its sections are changed at random and given a valid checksum again; opening must refuse, or reading must stay inside. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/store.h"
+#include "graph/layout.h"
+#include "made.h"
+
+static const char *const names[] = {"head", "rows", "blocks", "begins", "kinds", "wakers16", "packets", "details", "where8", "cpu-blocks", "cpu-begins",
+                                    "occupants16", "detail-names", "late", "cpus", "losses", "string-at", "text"};
+static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row), sizeof(struct graph_disk_block), 4, 1, 2, 4, 2, 1,
+                               sizeof(struct graph_disk_block), 4, 2, 4, sizeof(struct graph_disk_late), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss), 4, 1};
+enum { SECTIONS = sizeof names / sizeof *names };
+
+static struct maker *story(void)
+{
+    struct maker *m = maker_new(2, 0);
+    maker_switch(m, 0, 100, 0, 0, 1);
+    maker_switch(m, 1, 100, 0, 0, 2);
+    for (int i = 0; i < 150; i++) { /* more than one block, and spans beyond 2^32 ns */
+        int64_t t = 1000 + i * INT64_C(100000000);
+        maker_switch(m, 0, t, 1, 1, 0);
+        maker_wake(m, 1, t + 10, M_WAKING, 1, 0);
+        maker_switch(m, 0, t + 20, 0, 0, 1);
+        if (i % 7 == 0) {
+            maker_wake(m, 1, t + 25, M_WAKING, 1, 0);
+            maker_switch(m, 0, t + 30, 1, 1, 3);
+            maker_wake(m, 0, t + 35, M_WAKEUP, 1, 0);
+            maker_switch(m, 0, t + 40, 3, 0, 1);
+        }
+    }
+    return m;
+}
+
+static void write_story(const char *path)
+{
+    struct maker *m = story();
+    struct maker_trace t;
+    maker_open(m, SIZE_MAX, false, &t);
+    struct err e = {0};
+    struct graph *g = made_graph_of(t.trace, NULL, NULL);
+    made_check(g);
+    /* the same store again, from the open one's sections */
+    struct store_writer *w = store_create("graph", GRAPH_VERSION, 7);
+    for (int i = 0; i < SECTIONS; i++) {
+        size_t n;
+        const void *items = store_section(g->store, names[i], sizes[i], &n);
+        store_add(w, names[i], items, sizes[i], n);
+    }
+    if (store_commit(w, path, &e))
+        fail_msg("%s", e.text);
+    graph_close(g);
+    maker_close(&t);
+    maker_free(m);
+}
+
+static void read_all(const struct graph *g)
+{
+    char text[64];
+    volatile size_t sum = 0;
+    for (size_t r = 0; r < graph_rows(g) && r < 64; r++) {
+        struct graph_row row;
+        graph_row(g, (int32_t)r, &row);
+        sum += strlen(row.name) + strlen(row.first_name);
+        size_t n = graph_row_intervals(g, (int32_t)r);
+        for (size_t i = 0; i < n; i++) {
+            struct graph_interval iv;
+            struct graph_cause c;
+            graph_interval(g, (int32_t)r, i, &iv);
+            assert_true(iv.begin < iv.end);
+            graph_interval_cause(g, (int32_t)r, i, &c);
+            sum += iv.detail ? strlen(iv.detail) : 0;
+            sum += graph_find(g, (int32_t)r, iv.end) == i;
+        }
+        int64_t totals[GRAPH_STATE_COUNT];
+        graph_row_totals(g, (int32_t)r, row.begin, row.end, totals);
+        snprintf(text, sizeof text, "%d", row.tid);
+    }
+    for (uint32_t c = 0; c < graph_cpus(g) && c < 64; c++)
+        sum += (size_t)graph_cpu_occupant(g, c, g->head->begin + (g->head->end - g->head->begin) / 2);
+}
+
+static uint64_t random_state = 88172645463325252;
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    return random_state ^= random_state << 17;
+}
+
+static void damage(uint8_t *p, size_t n, size_t item)
+{
+    static const uint64_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, ~UINT64_C(0)};
+    size_t width = item >= 8 && next_random() % 2 ? 8 : item >= 4 ? 4 : item, at = next_random() % (n / width) * width;
+    uint64_t v;
+    memcpy(&v, p + at, width);
+    v = next_random() % 3 == 0 ? values[next_random() % (sizeof values / sizeof *values)] : next_random() % 2 ? v + next_random() % 5 - 2 : v ^ (UINT64_C(1) << next_random() % (8 * width));
+    memcpy(p + at, &v, width);
+}
+
+static void damaged(void **state)
+{
+    char path[] = "/tmp/weft-store-XXXXXX", bad[64];
+    close(mkstemp(path));
+    snprintf(bad, sizeof bad, "%s.bad", path);
+    write_story(path);
+    struct store *s;
+    struct err e = {0};
+    if (store_open(path, "graph", GRAPH_VERSION, NULL, &s, &e))
+        fail_msg("%s", e.text);
+    int refused = 0, rounds = 4000;
+    for (int round = 0; round < rounds; round++) {
+        struct store_writer *w = store_create("graph", GRAPH_VERSION, 7);
+        int victim = (int)(next_random() % SECTIONS);
+        void *copy = NULL;
+        for (int i = 0; i < SECTIONS; i++) {
+            size_t n;
+            const void *items = store_section(s, names[i], sizes[i], &n);
+            if (i == victim && n) {
+                copy = mem_alloc(n * sizes[i]);
+                memcpy(copy, items, n * sizes[i]);
+                if (next_random() % 8 == 0)
+                    n -= next_random() % n; /* cut */
+                else
+                    damage(copy, n * sizes[i], sizes[i]);
+                items = copy;
+            }
+            store_add(w, names[i], items, sizes[i], n);
+        }
+        if (store_commit(w, bad, &e))
+            fail_msg("%s", e.text);
+        free(copy);
+        struct graph *g;
+        struct err why = {0};
+        int rc = graph_open(bad, &g, &why);
+        if (rc) {
+            assert_int_equal(rc, ERR_FORMAT);
+            refused++;
+        } else {
+            read_all(g);
+            graph_close(g);
+        }
+    }
+    assert_true(refused > rounds / 4);
+    store_close(s);
+    unlink(path);
+    unlink(bad);
+}
+
+static void truncated(void **state)
+{
+    char path[] = "/tmp/weft-store-XXXXXX";
+    close(mkstemp(path));
+    write_story(path);
+    char *data;
+    size_t n;
+    struct err e = {0};
+    if (file_read(path, 1 << 20, &data, &n, &e))
+        fail_msg("%s", e.text);
+    for (size_t cut = 0; cut < n; cut += cut < 256 ? 1 : 97) {
+        struct graph *g;
+        struct err why = {0};
+        assert_int_equal(file_write(path, data, cut, &e), 0);
+        assert_int_not_equal(graph_open(path, &g, &why), 0);
+        assert_non_null(strstr(why.text, path));
+    }
+    free(data);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(damaged), cmocka_unit_test(truncated)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/* Random graphs: the walk against a plain recursive statement of its rules, and against itself on graphs that make no sense at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake.h"
+
+enum { TIME = 40, MAX_ROWS = 6 };
+
+static uint64_t seed;
+static uint32_t rnd(uint32_t n)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)((seed >> 11) % n);
+}
+
+/* ---- graphs ---------------------------------------------------------------------------------------------------------------- */
+
+static bool running_at(const struct fake *f, int32_t row, int64_t ts)
+{
+    for (size_t i = 0; i < f->rows.v[row].intervals.n; i++) {
+        const struct fake_interval *iv = &f->rows.v[row].intervals.v[i];
+        if (iv->begin < ts && ts <= iv->end)
+            return iv->state == GRAPH_RUNNING || iv->state == GRAPH_PREEMPTED;
+    }
+    return false;
+}
+
+static void random_rows(struct fake *f, int64_t time, uint32_t longest)
+{
+    static const uint8_t busy[] = {GRAPH_RUNNING, GRAPH_RUNNING, GRAPH_PREEMPTED};
+    static const uint8_t idle[] = {GRAPH_BLOCKED, GRAPH_NETWORK, GRAPH_BLOCKED, GRAPH_NETWORK, GRAPH_TIMER};
+    int32_t rows = 2 + (int32_t)rnd(MAX_ROWS - 1);
+    for (int32_t r = 0; r < rows; r++) {
+        fake_add_row(f, r % 2, 100 + r, "row");
+        int64_t t = r == 0 || rnd(2) ? 0 : rnd(20);
+        while (t < time) {
+            int64_t end = t + 1 + rnd(longest);
+            uint8_t state = rnd(2) ? busy[rnd(3)] : idle[rnd(5)];
+            fake_add(f, r, t, end < time ? end : time, state);
+            t = end;
+        }
+    }
+}
+
+/* Causes that could be true: wakers run when they wake, messages are sent before they arrive. */
+static void random_causes(struct fake *f)
+{
+    for (int32_t r = 0; r < (int32_t)f->rows.n; r++) {
+        struct fake_row *row = &f->rows.v[r];
+        int32_t maker = (int32_t)rnd((uint32_t)f->rows.n);
+        if (row->intervals.v[0].begin > 0 && maker != r && running_at(f, maker, row->intervals.v[0].begin))
+            row->origin = (struct path_cause){.kind = PATH_CAUSE_FORK, .from = {maker % 2, maker}, .ts = row->intervals.v[0].begin};
+        for (size_t i = 0; i < row->intervals.n; i++) {
+            struct fake_interval *iv = &row->intervals.v[i];
+            int32_t from = (int32_t)rnd((uint32_t)f->rows.n);
+            int64_t sent = iv->end - rnd(12);
+            if (iv->state == GRAPH_TIMER)
+                fake_cause(f, iv, PATH_CAUSE_TERMINAL, -1, 0);
+            else if (from == r || rnd(12) == 0)
+                continue;
+            else if (iv->state == GRAPH_BLOCKED && running_at(f, from, iv->end))
+                fake_cause(f, iv, PATH_CAUSE_WAKEUP, from, iv->end);
+            else if (iv->state == GRAPH_NETWORK && sent > 0 && (running_at(f, from, sent) || rnd(4) == 0))
+                fake_cause(f, iv, PATH_CAUSE_NETWORK, from, sent);
+        }
+    }
+}
+
+/* Causes as a broken trace might show them: from anywhere, at any time, in circles. */
+static void absurd_causes(struct fake *f, int64_t time)
+{
+    for (int32_t r = 0; r < (int32_t)f->rows.n; r++) {
+        struct fake_row *row = &f->rows.v[r];
+        row->origin = (struct path_cause){.kind = (uint8_t)rnd(6), .reason = PATH_LOST_EVENTS, .from = {0, (int32_t)rnd((uint32_t)f->rows.n + 1)},
+                                          .ts = (int64_t)rnd((uint32_t)time + 20) - 10};
+        for (size_t i = 0; i < row->intervals.n; i++) {
+            struct fake_interval *iv = &row->intervals.v[i];
+            fake_cause(f, iv, (uint8_t)rnd(6), (int32_t)rnd((uint32_t)f->rows.n), rnd(3) ? iv->end : (int64_t)rnd((uint32_t)time + 20) - 10);
+            iv->polling = rnd(5) == 0 && iv->state == GRAPH_RUNNING;
+        }
+    }
+}
+
+/* ---- the rules, plainly ---------------------------------------------------------------------------------------------------- */
+
+struct unit { int32_t row; uint8_t state; };
+struct target { int32_t row; int64_t floor, slept; };
+struct oracle {
+    const struct fake *f;
+    bool early_return;
+    struct unit paint[TIME];
+    struct target targets[64];
+    size_t n_targets;
+    struct { int32_t row; size_t i; } stack[64];
+    size_t depth;
+    /* how a chain ended: at its bound; back on the row of targets[which] at `back`; or without hope for targets[which] */
+    enum { REACHED, RETURNED, FAILED } end;
+    size_t which;
+    int64_t back;
+};
+
+static void paint(struct oracle *o, int32_t row, uint8_t state, int64_t begin, int64_t end)
+{
+    for (int64_t t = begin < 0 ? 0 : begin; t < end && t < TIME; t++)
+        o->paint[t] = (struct unit){row, state};
+}
+
+static const struct fake_interval *at(const struct oracle *o, int32_t row, int64_t t, size_t *i)
+{
+    const struct fake_row *r = &o->f->rows.v[row];
+    for (*i = 0; *i < r->intervals.n; (*i)++)
+        if (r->intervals.v[*i].begin < t && t <= r->intervals.v[*i].end)
+            return &r->intervals.v[*i];
+    return NULL;
+}
+
+static bool back_home(struct oracle *o, int32_t row, int64_t t)
+{
+    for (size_t k = o->n_targets; k-- > 0;)
+        if (o->targets[k].row == row && t >= o->targets[k].floor && t <= o->targets[k].slept) {
+            o->end = RETURNED;
+            o->which = k;
+            o->back = t;
+            return true;
+        }
+    return false;
+}
+
+/* Something unexplained reaches from t down to `low`: the innermost search that is already below its start, else that would pass it, is in vain. */
+static bool in_vain(struct oracle *o, int64_t t, int64_t low)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t k = o->n_targets; k-- > 0;)
+            if (pass ? o->targets[k].slept > low : o->targets[k].slept >= t) {
+                o->end = FAILED;
+                o->which = k;
+                return true;
+            }
+    return false;
+}
+
+static void chain(struct oracle *o, int32_t row, int64_t t, int64_t bound, int32_t receiver, bool first);
+
+static int64_t stretch(const struct oracle *o, int32_t row, int64_t t)
+{
+    size_t i;
+    const struct fake_interval *iv;
+    while ((iv = at(o, row, t, &i)) && (iv->state == GRAPH_RUNNING || iv->state == GRAPH_PREEMPTED))
+        t = iv->begin;
+    return t;
+}
+
+/* Explains the wait; returns where its row goes on. o->end tells whether the chain around it goes on at all. */
+static int64_t explain(struct oracle *o, int32_t row, const struct fake_interval *iv, size_t i, int64_t t, int64_t bound)
+{
+    int64_t low = iv->begin > bound ? iv->begin : bound;
+    const struct path_cause *c = &iv->cause;
+    uint8_t state = c->kind == PATH_CAUSE_NETWORK ? GRAPH_NETWORK : iv->state;
+    int32_t receiver = c->kind == PATH_CAUSE_NETWORK ? row : -1;
+    o->stack[o->depth].row = row;
+    o->stack[o->depth++].i = i;
+    paint(o, row, state, c->ts > low ? c->ts : low, t);
+    o->end = REACHED;
+    if (back_home(o, c->from.row, c->ts))
+        paint(o, row, state, c->ts, t);
+    else
+        chain(o, c->from.row, c->ts, low, receiver, false);
+    if (o->end == REACHED && o->early_return && low > bound) {
+        int64_t floor = bound, begun = stretch(o, row, iv->begin);
+        for (size_t k = 0; k < o->n_targets; k++)
+            if (o->targets[k].slept < iv->begin && o->targets[k].slept > floor)
+                floor = o->targets[k].slept;
+        floor = begun > floor ? begun : floor;
+        if (floor < iv->begin) {
+            struct oracle saved = *o;
+            size_t mine = o->n_targets;
+            o->targets[o->n_targets++] = (struct target){row, floor, iv->begin};
+            paint(o, row, state, c->ts > floor ? c->ts : floor, t);
+            if (back_home(o, c->from.row, c->ts))
+                paint(o, row, state, c->ts, t);
+            else
+                chain(o, c->from.row, c->ts, floor, receiver, false);
+            if (o->end == RETURNED && o->which == mine) {
+                o->n_targets = mine;
+                o->depth--;
+                o->end = REACHED;
+                return o->back;
+            }
+            if (o->end == REACHED || o->which == mine) {
+                *o = saved;
+                o->end = REACHED;
+            }
+        }
+    }
+    o->depth--;
+    return iv->begin;
+}
+
+static void chain(struct oracle *o, int32_t row, int64_t t, int64_t bound, int32_t receiver, bool first)
+{
+    o->end = REACHED;
+    while (t > bound) {
+        size_t i;
+        const struct fake_interval *iv = at(o, row, t, &i);
+        bool explained = iv && iv->cause.kind != PATH_CAUSE_NONE && (iv->end == t || first);
+        if (!iv) {
+            const struct path_cause *c = &o->f->rows.v[row].origin;
+            if (c->kind == PATH_CAUSE_FORK && o->f->rows.v[row].intervals.v[0].begin == t) {
+                row = c->from.row;
+                receiver = -1;
+                if (back_home(o, row, t))
+                    return;
+                continue;
+            }
+            if (in_vain(o, t, bound))
+                return;
+            paint(o, row, GRAPH_UNKNOWN, bound, t);
+            return;
+        }
+        for (size_t k = 0; k < o->depth; k++)
+            explained = explained && !(o->stack[k].row == row && o->stack[k].i == i);
+        bool wait = iv->state == GRAPH_BLOCKED || iv->state == GRAPH_NETWORK;
+        int64_t low = iv->begin > bound ? iv->begin : bound;
+        if (iv->end > t && receiver >= 0 && (wait || iv->state == GRAPH_TIMER)) {
+            bool home = back_home(o, row, iv->begin);
+            paint(o, receiver, GRAPH_NETWORK, home ? iv->begin : low, t);
+            if (home)
+                return;
+            t = iv->begin;
+        } else if (wait && explained) {
+            t = explain(o, row, iv, i, t, bound);
+            if (o->end != REACHED)
+                return;
+        } else {
+            if (wait && in_vain(o, t, iv->begin))
+                return;
+            paint(o, row, iv->state, low, t);
+            t = iv->begin;
+        }
+        receiver = -1;
+        first = false;
+    }
+}
+
+/* ---- tests ----------------------------------------------------------------------------------------------------------------- */
+
+static void against_oracle(void **state)
+{
+    (void)state;
+    size_t waits = 0, returns = 0;
+    for (uint64_t n = 0; n < 20000; n++) {
+        seed = 0x9e3779b97f4a7c15u * (n + 1);
+        struct fake f = {0};
+        random_rows(&f, TIME, 7);
+        random_causes(&f);
+        struct path_source source = fake_source(&f);
+        struct path_options options = {.begin = rnd(TIME / 2)};
+        options.end = options.begin + 1 + rnd((uint32_t)(TIME - options.begin));
+        struct unit plain[TIME];
+        for (int early = 0; early < 2; early++) {
+            struct oracle o = {.f = &f, .early_return = early};
+            chain(&o, 0, options.end, options.begin, -1, true);
+            struct path *p;
+            struct err e = {0};
+            options.no_early_return = !early;
+            assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &p, &e), 0);
+            for (size_t i = 0; i < p->n_segments; i++)
+                for (int64_t t = p->segments[i].begin; t < p->segments[i].end; t++)
+                    if (p->segments[i].row.row != o.paint[t].row || p->segments[i].state != o.paint[t].state)
+                        fail_msg("graph %d, early return %d: at %d the walk says row %d %s, the rules say row %d %s", (int)n, early, (int)t,
+                                 p->segments[i].row.row, graph_state_name(p->segments[i].state), o.paint[t].row, graph_state_name(o.paint[t].state));
+            waits += p->n_links;
+            if (early)
+                returns += memcmp(plain, o.paint, sizeof plain) != 0;
+            memcpy(plain, o.paint, sizeof plain);
+            path_free(p);
+        }
+        fake_fini(&f);
+    }
+    /* The comparison is worth something only when the graphs exercise the rules. */
+    print_message("%zu links, %zu graphs with early return\n", waits, returns);
+    assert_true(waits > 10000);
+    assert_true(returns > 1000);
+}
+
+static void absurd_graphs(void **state)
+{
+    (void)state;
+    for (uint64_t n = 0; n < 20000; n++) {
+        seed = 0xd1342543de82ef95u * (n + 1);
+        struct fake f = {0};
+        int64_t time = n % 10 ? 60 : 2000;
+        random_rows(&f, time, 5);
+        absurd_causes(&f, time);
+        struct path_source source = fake_source(&f);
+        struct path_options options = {.begin = (int64_t)rnd(30) - 5, .end = 30 + rnd((uint32_t)time), .no_early_return = rnd(4) == 0};
+        struct path *p, *q;
+        struct err e = {0};
+        assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &p, &e), 0);
+        assert_true(path_covers(p, &e));
+        for (size_t i = 0; i < p->n_links; i++)
+            assert_true(p->links[i].from_ts <= p->links[i].to_ts);
+        for (size_t i = 1; i < p->n_totals; i++)
+            assert_true(p->totals[i - 1].duration >= p->totals[i].duration);
+        assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &q, &e), 0);
+        assert_int_equal(p->n_segments, q->n_segments);
+        for (size_t i = 0; i < p->n_segments; i++) {
+            const struct path_segment *a = &p->segments[i], *b = &q->segments[i];
+            assert_true(a->begin == b->begin && a->end == b->end && a->state == b->state && a->row.row == b->row.row && a->sender.row == b->sender.row);
+        }
+        path_free(p);
+        path_free(q);
+        fake_fini(&f);
+    }
+}
+
+/* Rows whose past leads nowhere, each reached by signals while running: the number of ways back doubles with every row, the work must not. */
+static void dead_ends(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    enum { ROWS = 60 };
+    for (int32_t r = 0; r < ROWS; r++) {
+        fake_add_row(&f, 0, r, "row");
+        for (int64_t t = r == 0 ? 0 : 2; t < 1000; t++)
+            fake_add(&f, r, t, t + 1, t % 2 ? GRAPH_RUNNING : GRAPH_PREEMPTED);
+    }
+    for (int32_t r = 1; r < ROWS; r++)
+        for (size_t i = 0; i < f.rows.v[r].intervals.n; i++)
+            fake_cause(&f, &f.rows.v[r].intervals.v[i], PATH_CAUSE_WAKEUP, 1 + (r + (int32_t)i) % (ROWS - 1), f.rows.v[r].intervals.v[i].end);
+    struct fake_interval *last = fake_add(&f, 0, 1000, 1001, GRAPH_BLOCKED);
+    last->begin = 1;
+    f.rows.v[0].intervals.v[1] = *last;
+    f.rows.v[0].intervals.n = 2;
+    fake_cause(&f, &f.rows.v[0].intervals.v[1], PATH_CAUSE_WAKEUP, 1, 1000);
+    struct path_source source = fake_source(&f);
+    struct path_options options = {.begin = 0, .end = 1001};
+    struct path *p;
+    struct err e = {0};
+    assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &p, &e), 0);
+    assert_true(f.questions < 200000);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* A pipeline of threads, each waiting for the next, deeper than any frame stack; and a long conversation: work grows with the path only. */
+static void depth_and_cost(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    enum { DEEP = 3000, CALLS = 100000 };
+    for (int32_t r = 0; r < DEEP; r++) {
+        fake_add_row(&f, 0, r, "pipe");
+        fake_add(&f, r, 0, r + 1, GRAPH_RUNNING);
+        struct fake_interval *iv = fake_add(&f, r, -1, 2 * DEEP - r, GRAPH_BLOCKED);
+        if (r + 1 < DEEP)
+            fake_cause(&f, iv, PATH_CAUSE_NONE, -1, 0), iv->cause = (struct path_cause){.kind = PATH_CAUSE_WAKEUP, .from = {0, r + 1}, .ts = 2 * DEEP - r};
+        fake_add(&f, r, -1, 2 * DEEP + 1, GRAPH_RUNNING);
+    }
+    struct path_source source = fake_source(&f);
+    struct path_options options = {.begin = 0, .end = 2 * DEEP + 1};
+    struct path *p;
+    struct err e = {0};
+    assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &p, &e), 0);
+    assert_true(p->n_gaps >= 1);
+    path_free(p);
+    fake_fini(&f);
+
+    /* a asks b and sleeps; b answers; each call: a runs [0,3), asks at 2, sleeps [3,8), b runs [4,7), answers at 7 */
+    int32_t a = fake_add_row(&f, 0, 1, "a"), b = fake_add_row(&f, 1, 2, "b");
+    fake_add(&f, b, -0, 4, GRAPH_NETWORK);
+    for (int64_t i = 0; i < CALLS; i++) {
+        int64_t t = 10 * i;
+        if (i)
+            fake_add(&f, b, -1, t + 4, GRAPH_NETWORK);
+        struct fake_row *row = &f.rows.v[b];
+        fake_cause(&f, &row->intervals.v[row->intervals.n - 1], PATH_CAUSE_NETWORK, a, t + 2);
+        fake_add(&f, b, -1, t + 7, GRAPH_RUNNING);
+        fake_add(&f, a, i ? -1 : 0, t + 3, GRAPH_RUNNING);
+        fake_cause(&f, fake_add(&f, a, -1, t + 8, GRAPH_NETWORK), PATH_CAUSE_NETWORK, b, t + 7);
+    }
+    fake_add(&f, a, -1, 10 * CALLS, GRAPH_RUNNING);
+    f.questions = 0;
+    source = fake_source(&f);
+    options.end = 10 * CALLS;
+    assert_int_equal(path_walk(&source, (struct path_row){0, a}, &options, &p, &e), 0);
+    assert_int_equal(p->n_segments, 4 * CALLS + 1);
+    assert_true(f.questions < 8 * p->n_segments);
+    print_message("%zu segments, %.2f questions and %.2f us each\n", p->n_segments, (double)f.questions / (double)p->n_segments,
+                  p->cost.seconds * 1e6 / (double)p->n_segments);
+    int64_t asked = 0;
+    for (size_t i = 0; i < p->n_totals; i++)
+        if (p->totals[i].row.row == b && p->totals[i].state == GRAPH_RUNNING)
+            asked = p->totals[i].duration;
+    assert_int_equal(asked, 3 * CALLS);
+    path_free(p);
+    fake_fini(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_oracle), cmocka_unit_test(absurd_graphs), cmocka_unit_test(dead_ends), cmocka_unit_test(depth_and_cost),
+    };
+    return cmocka_run_group_tests_name("path: random graphs", tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+"""The documentation fits the program and itself: the page of a verb names exactly the options of its --help, and links lead somewhere."""
+import os
+import re
+import subprocess
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BIN = os.path.abspath(os.environ.get("WEFT_BIN") or os.path.join(ROOT, "build", "weft"))
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+EVERY_VERB = {"--help", "--no-color", "--quiet"}  # told once, in docs/verbs/README.md
+
+
+def text_of(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+def pages():
+    for top in ("", "docs", "docs/verbs", "docs/formats", "examples", "fuzz"):
+        directory = os.path.join(ROOT, top)
+        for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
+            if name.endswith(".md"):
+                yield os.path.join(top, name)
+
+
+class Docs(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        broken, seen = [], 0
+        for page in pages():
+            text = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(page), flags=re.S)
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if not re.match(r"[a-z]+:|#", target):
+                    seen += 1
+                    if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), target.split("#")[0])):
+                        broken.append(f"{page}: {target}")
+        self.assertEqual(broken, [])
+        self.assertGreater(seen, 20)
+
+    def test_every_format_page_is_reachable(self):
+        for name in os.listdir(os.path.join(ROOT, "docs", "formats")):
+            self.assertIn(name, text_of("docs", "README.md") + text_of("docs", "formats", "README.md"))
+
+    def test_options_of_each_verb(self):
+        for page in sorted(os.listdir(os.path.join(ROOT, "docs", "verbs"))):
+            verb = page[:-3]
+            if verb == "README":
+                continue
+            with self.subTest(verb):
+                shown = subprocess.run([BIN, verb, "--help"], capture_output=True, text=True, check=True).stdout
+                options = set(re.findall(r"(?m)^ +(?:-\w, )?(--[a-z][a-z-]+)", shown)) - EVERY_VERB
+                # Options of other tools may be mentioned in code of their own command.
+                told = set(OPTION.findall(re.sub(r"`(?:babeltrace2|lttng) [^`]*`", "", text_of("docs", "verbs", page)))) - EVERY_VERB
+                self.assertEqual(told, options)
+                self.assertIn(verb, text_of("README.md"))
+
+
+if __name__ == "__main__":
+    unittest.main()
