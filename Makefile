@@ -1,8 +1,11 @@
 # A short front to Meson. `make` builds build/weft.
 BUILD ?= build
+NINJA ?= ninja
 
 all: $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+	$(NINJA) -C $(BUILD)
+program: $(BUILD)/build.ninja
+	$(NINJA) -C $(BUILD) weft
 $(BUILD)/build.ninja:
 	meson setup $(BUILD)
 test: all
@@ -19,4 +22,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all test bench check format install clean
+.PHONY: all program test bench check format install clean

@@ -19,7 +19,7 @@ run() {
 
 step 'Build'
 tools/install-deps build
-make
+make program NINJA='ninja --quiet'
 
 if [ ! -d "$traces" ]; then
     step 'Unpack the recorded cluster'

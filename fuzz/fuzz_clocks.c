@@ -83,8 +83,8 @@ static void load(struct bytes b)
         const char *name;
         size_t bytes;
     } sections[] = {{"options", 40}, {"hosts", 80}, {"names", 1}, {"pieces", 56}, {"pairs", 120}, {"islands", 16}};
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/weft-fuzz-clocks-%ld", (long)getpid());
+    char path[512];
+    snprintf(path, sizeof path, "%s/weft-fuzz-clocks-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir, (long)getpid());
     struct store_writer *w = store_create("clocks", 1, 0);
     void *copies[6];
     for (int i = 0; i < 6; i++) {

@@ -28,6 +28,10 @@ struct kept_island {
     uint64_t reference, hosts;
 };
 
+_Static_assert(sizeof(struct kept_options) == 40 && sizeof(struct kept_host) == 80 && sizeof(struct kept_pair) == 120 &&
+        sizeof(struct kept_island) == 16 && sizeof(struct clock_piece) == 56,
+    "layouts of docs/formats/clocks.md");
+
 static struct kept_pair keep_pair(const struct pair *p)
 {
     const struct clock_pair *o = &p->out;

@@ -155,12 +155,20 @@ const char *graph_defect(const struct graph *g)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------------- */
 
+/* Absent sections are empty ones. */
+static const void *section(const struct store *s, const char *name, size_t item_bytes, size_t *n)
+{
+    static const uint64_t nothing[16];
+    const void *items = store_section(s, name, item_bytes, n);
+    return items ? items : nothing;
+}
+
 /* One of two widths. */
 static void either(const struct store *s, const char *name16, const uint16_t **v16, const char *name32, const uint32_t **v32, size_t *n)
 {
-    *v16 = store_section(s, name16, sizeof **v16, n);
-    if (!*v16 || !*n)
-        *v32 = store_section(s, name32, sizeof **v32, n);
+    *v16 = section(s, name16, sizeof **v16, n);
+    if (!*n)
+        *v32 = section(s, name32, sizeof **v32, n);
     if (*v32 && *n)
         *v16 = NULL;
 }
@@ -169,30 +177,30 @@ static bool find_sections(struct graph *g)
 {
     const struct store *s = g->store;
     size_t n_head, n;
-    g->head = store_section(s, "head", sizeof *g->head, &n_head);
-    g->rows = store_section(s, "rows", sizeof *g->rows, &g->n_rows);
-    g->blocks = store_section(s, "blocks", sizeof *g->blocks, &g->n_blocks);
-    g->begins = store_section(s, "begins", sizeof *g->begins, &g->n_intervals);
-    g->kinds = store_section(s, "kinds", 1, &n);
+    g->head = section(s, "head", sizeof *g->head, &n_head);
+    g->rows = section(s, "rows", sizeof *g->rows, &g->n_rows);
+    g->blocks = section(s, "blocks", sizeof *g->blocks, &g->n_blocks);
+    g->begins = section(s, "begins", sizeof *g->begins, &g->n_intervals);
+    g->kinds = section(s, "kinds", 1, &n);
     if (n != g->n_intervals)
         return false;
     either(s, "wakers16", &g->wakers16, "wakers32", &g->wakers32, &g->n_wakers);
-    g->packets = store_section(s, "packets", sizeof *g->packets, &g->n_packets);
-    g->details = store_section(s, "details", sizeof *g->details, &g->n_details);
-    g->where8 = store_section(s, "where8", 1, &g->n_where);
-    if (!g->where8 || !g->n_where)
-        g->where16 = store_section(s, "where16", sizeof *g->where16, &g->n_where);
+    g->packets = section(s, "packets", sizeof *g->packets, &g->n_packets);
+    g->details = section(s, "details", sizeof *g->details, &g->n_details);
+    g->where8 = section(s, "where8", 1, &g->n_where);
+    if (!g->n_where)
+        g->where16 = section(s, "where16", sizeof *g->where16, &g->n_where);
     if (g->where16 && g->n_where)
         g->where8 = NULL;
-    g->detail_names = store_section(s, "detail-names", sizeof *g->detail_names, &g->n_detail_names);
-    g->late = store_section(s, "late", sizeof *g->late, &g->n_late);
-    g->cpus = store_section(s, "cpus", sizeof *g->cpus, &g->n_cpus);
-    g->cpu_blocks = store_section(s, "cpu-blocks", sizeof *g->cpu_blocks, &g->n_cpu_blocks);
-    g->cpu_begins = store_section(s, "cpu-begins", sizeof *g->cpu_begins, &g->n_occupants);
+    g->detail_names = section(s, "detail-names", sizeof *g->detail_names, &g->n_detail_names);
+    g->late = section(s, "late", sizeof *g->late, &g->n_late);
+    g->cpus = section(s, "cpus", sizeof *g->cpus, &g->n_cpus);
+    g->cpu_blocks = section(s, "cpu-blocks", sizeof *g->cpu_blocks, &g->n_cpu_blocks);
+    g->cpu_begins = section(s, "cpu-begins", sizeof *g->cpu_begins, &g->n_occupants);
     either(s, "occupants16", &g->occupants16, "occupants32", &g->occupants32, &n);
-    g->losses = store_section(s, "losses", sizeof *g->losses, &g->n_losses);
-    g->string_at = store_section(s, "string-at", sizeof *g->string_at, &g->n_strings);
-    g->text = store_section(s, "text", 1, &g->n_text);
+    g->losses = section(s, "losses", sizeof *g->losses, &g->n_losses);
+    g->string_at = section(s, "string-at", sizeof *g->string_at, &g->n_strings);
+    g->text = section(s, "text", 1, &g->n_text);
     return n_head == 1 && n == g->n_occupants;
 }
 

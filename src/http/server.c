@@ -17,9 +17,10 @@
 
 #include "base/file.h"
 #include "base/pool.h"
+#include "base/time.h"
 #include "http/gzip.h"
 
-enum { SMALLEST_GZIP = 512, MAX_HEADERS = 8, STACK_BYTES = 512 << 10 };
+enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, PATIENCE_BYTES = 4 << 20, MAX_HEADERS = 8, STACK_BYTES = 2 << 20 };
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -32,6 +33,7 @@ struct http_server {
     pthread_mutex_t lock;        /* guards running */
     pthread_cond_t free_place;
     unsigned running;
+    atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
 };
 
 /* One request on its connection, from its first header to the end of its answer. */
@@ -45,6 +47,8 @@ struct http_connection {
     uint64_t received;
     int refused;                 /* status decided before the body is read; 0: none */
     bool replied;
+    int64_t deadline_ns;         /* monotonic; 0: the handler does not run yet */
+    uint64_t waiting_bytes;      /* of its answer */
     enum MHD_Result result;
     struct { const char *name, *value; } headers[MAX_HEADERS];
     size_t n_headers;
@@ -111,6 +115,18 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
         *body = packed;
         http_header(q, "Content-Encoding", "gzip");
     }
+    /* Answers wait in memory for slow readers; so much may wait, not more. */
+    c->waiting_bytes = body->cap;
+    if (atomic_fetch_add(&c->server->waiting_bytes, body->cap) + body->cap > c->server->o.max_waiting_bytes && body->n > SMALL_ANSWER) {
+        static const char why[] = "{\"title\":\"Too many answers wait for their readers\"}";
+        atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
+        c->waiting_bytes = 0;
+        text_fini(body);
+        *body = (struct text){.fd = -1};
+        c->n_headers = 0;
+        send_response(c, 503, "application/json", MHD_create_response_from_buffer(sizeof why - 1, (void *)why, MHD_RESPMEM_PERSISTENT));
+        return;
+    }
     struct MHD_Response *r = MHD_create_response_from_buffer(body->n, body->v ? body->v : "", body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     *body = (struct text){.fd = -1};
     send_response(c, status, type, r);
@@ -132,8 +148,10 @@ void http_reply_static(struct http_request *q, const char *type, const void *dat
         http_reply(q, 200, type, &plain);
         return;
     }
-    if (gzip)
+    if (gzip) {
         http_header(q, "Content-Encoding", "gzip");
+        http_header(q, "Vary", "Accept-Encoding");
+    }
     send_response(c, 200, type, MHD_create_response_from_buffer(n, (void *)data, MHD_RESPMEM_PERSISTENT));
 }
 
@@ -161,7 +179,7 @@ const char *http_request_header(const struct http_request *q, const char *name)
 bool http_gone(const struct http_request *q)
 {
     const struct http_connection *c = q->connection;
-    if (atomic_load(&c->server->stopping))
+    if (atomic_load(&c->server->stopping) || (c->deadline_ns && time_monotonic_ns() > c->deadline_ns))
         return true;
     const union MHD_ConnectionInfo *i = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     char byte;
@@ -184,7 +202,8 @@ static bool authorised(const struct http_connection *c)
 {
     const struct http_options *o = &c->server->o;
     const char *a = header(c, "Authorization");
-    if (!o->token || !strcmp(c->request.method, "OPTIONS") || (o->public_path && !strcmp(c->request.path, o->public_path)))
+    if (!o->token || !strcmp(c->request.method, "OPTIONS") || (o->public_path && !strcmp(c->request.path, o->public_path)) ||
+        (o->token_prefix && strncmp(c->request.path, o->token_prefix, strlen(o->token_prefix))))
         return true;
     return a && !strncasecmp(a, "Bearer ", 7) && token_fits(a + 7, o->token);
 }
@@ -198,7 +217,13 @@ static bool host_fits(const struct http_connection *c)
     if (!loopback || c->server->o.token || !host)
         return true;
     size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-    return (n == 9 && !strncasecmp(host, "localhost", 9)) || !strncmp(host, "127.", 4) || (n == 5 && !strncmp(host, "[::1]", 5));
+    char name[64];
+    struct in_addr address;
+    if (n >= sizeof name)
+        return false;
+    memcpy(name, host, n);
+    name[n] = '\0';
+    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") || (inet_pton(AF_INET, name, &address) == 1 && !strncmp(name, "127.", 4));
 }
 
 static void begin_upload(struct http_connection *c)
@@ -234,19 +259,21 @@ static struct http_connection *begin_request(struct http_server *s, struct MHD_C
     return c;
 }
 
-static void take_body(struct http_connection *c, const char *data, size_t n)
+/* False: the client goes on sending what was refused long ago, and gets no answer. */
+static bool take_body(struct http_connection *c, const char *data, size_t n)
 {
     const struct http_options *o = &c->server->o;
+    uint64_t limit = c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes;
     c->received += n;
     if (c->refused)
-        return;
-    if (c->received > (c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes)) {
+        return c->received < limit + PATIENCE_BYTES;
+    if (c->received > limit) {
         c->refused = 413;
-        return;
+        return true;
     }
     if (c->file < 0) {
         text_put(&c->body, data, n);
-        return;
+        return true;
     }
     for (size_t done = 0; done < n && !c->refused;) {
         ssize_t w = write(c->file, data + done, n - done);
@@ -255,6 +282,7 @@ static void take_body(struct http_connection *c, const char *data, size_t n)
         else if (w > 0)
             done += (size_t)w;
     }
+    return true;
 }
 
 static bool take_place(struct http_server *s)
@@ -293,6 +321,7 @@ static enum MHD_Result answer(struct http_connection *c)
         return refuse(c, 503, "The server stops"), c->result;
     q->body_bytes = c->body.n;
     q->body = text_cstr(&c->body);
+    c->deadline_ns = time_monotonic_ns() + (int64_t)s->o.max_handler_s * 1000000000;
     s->handler(s->arg, q);
     leave_place(s);
     if (!c->replied)
@@ -309,9 +338,9 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const c
         return c->refused ? answer(c) : MHD_YES;
     }
     if (*n) {
-        take_body(c, data, *n);
+        bool go_on = take_body(c, data, *n);
         *n = 0;
-        return MHD_YES;
+        return go_on ? MHD_YES : MHD_NO;
     }
     return c->replied ? MHD_YES : answer(c);
 }
@@ -325,6 +354,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
         close(c->file);
         unlink(c->request.body_file);
     }
+    atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
     text_fini(&c->body);
     arena_fini(&c->arena);
     free(c);
@@ -407,6 +437,8 @@ int http_server_start(const struct http_options *o, http_handler *handler, void 
     s->o.max_connections = o->max_connections ? o->max_connections : 1024;
     s->o.max_handlers = o->max_handlers ? o->max_handlers : pool_cpus() * 2 > 8 ? pool_cpus() * 2 : 8;
     s->o.timeout_s = o->timeout_s ? o->timeout_s : 60;
+    s->o.max_handler_s = o->max_handler_s ? o->max_handler_s : 120;
+    s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 1 << 30;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->free_place, NULL);
     if (!o->tls_cert != !o->tls_key)

@@ -19,13 +19,14 @@ enum thread_now { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, T
 struct builder_thread {
     struct series series;
     uint64_t call_latency, wake_latency; /* handles, 0 none */
-    int64_t mode_since;      /* running since then without a sign whether in a system call; INT64_MAX: it is known */
+    int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
     uint32_t call;           /* code of the system call in progress, 0 none */
     uint32_t epoch;          /* losses told when it was last heard of */
     int32_t cpu;             /* when running */
     uint8_t now;             /* enum thread_now */
     bool gap;                /* last heard of while events were missing */
     bool idle;
+    bool mode_known;         /* `call` is right: whether it is in a system call */
 };
 
 /* An open interrupt handler. */
@@ -40,7 +41,6 @@ struct builder_frame {
 struct builder_irq {
     struct series series;
     uint8_t kind;            /* enum state_kind */
-    bool raised;             /* softirq of a CPU: wanted again while it runs */
     int32_t number;
     int32_t cpu;             /* rows of one CPU, else -1 */
     uint32_t code;           /* its name's code */
@@ -94,7 +94,7 @@ struct state_builder {
     int64_t now;
     bool has_wakes;
     uint64_t events;
-    int64_t last_event;
+    int64_t last_event, last_checkpoint;
     int64_t event_buffer[STATE_BLOCK];
     size_t event_buffered;
     struct series_bytes event_bytes;
@@ -114,13 +114,14 @@ struct builder_thread *builder_thread(struct state_builder *, int32_t row); /* N
 void builder_thread_arrive(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
 void builder_thread_leave(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint8_t leave);
 void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, bool interrupted);
-void builder_thread_call(struct state_builder *, int32_t row, int64_t ts, uint32_t code);
+void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code);
 void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
-void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts);
+void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, bool queued);
+void builder_thread_free(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_fork(struct state_builder *, int32_t parent, int32_t child, int64_t ts);
 void builder_thread_dumped(struct state_builder *, int32_t row, int64_t ts, uint8_t status);
 void builder_thread_lose(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
-/* It is now known that `row` had `cpu` since then; pending: what happened there. */
+/* It is now known that `row` had `cpu` since then, within a system call unless first_call is 0. */
 void builder_thread_was_there(struct state_builder *, int32_t row, int32_t cpu, int64_t since, uint32_t first_call);
 /* The end: what a loss leaves open becomes unknown. */
 void builder_thread_finish(struct state_builder *, int32_t row, int64_t ts);

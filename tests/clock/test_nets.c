@@ -278,7 +278,8 @@ static void write_all(const struct clock_net *net, struct text *t)
 
 static void test_keep(void **state)
 {
-    char path[] = "/tmp/weft-test-clocks-XXXXXX";
+    char path[512];
+    snprintf(path, sizeof path, "%s/weft-test-clocks-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir);
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);

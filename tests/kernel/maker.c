@@ -313,6 +313,12 @@ static void join_packets(const char *dir, uint32_t cpu, size_t packet_bytes)
     fclose(f);
 }
 
+static void rename_all(char *s, const char *from, const char *to)
+{
+    for (char *at = s; (at = strstr(at, from)); at += strlen(to))
+        memcpy(at, to, strlen(to));
+}
+
 void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct maker_trace *out)
 {
     struct err e = {0};
@@ -320,6 +326,9 @@ void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct ma
     for (int i = 0; i < M_EVENTS; i++)
         if (!(m->without >> i & 1))
             text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n", classes[i].name, i, classes[i].fields);
+    text_cstr(&tsdl);
+    if (m->without & M_ODD_HEADERS)
+        rename_all(tsdl.v, "_icmp", "_pmci");
     static const char *const env[] = {"kernel_release=6.1.0", "tracer_name=lttng-modules", NULL};
     struct ctf_writer_options o = {.hostname = "made", .tsdl = text_cstr(&tsdl), .env = env, .freq = 1000000000, .packet_bytes = 4096, .cpus = m->cpus, .uuid = {1, 2, 3}};
     struct ctf_writer *w;

@@ -14,7 +14,8 @@ enum maker_event {
 enum { M_LOSE = 100 };       /* not an event: events were lost here */
 
 struct maker;
-/* `without`: bit mask of maker_event that the trace does not declare. */
+/* `without`: bit mask of maker_event that the trace does not declare. With M_ODD_HEADERS network headers are declared in a way no kernel has them. */
+#define M_ODD_HEADERS (UINT64_C(1) << 63)
 struct maker *maker_new(uint32_t cpus, uint64_t without);
 void maker_free(struct maker *);
 /* Threads are called "t TID" unless named. Up to 8 names, borrowed. */

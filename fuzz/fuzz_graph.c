@@ -1,0 +1,100 @@
+/* Graph stores whose sections are anything: opening refuses, or all readers stay inside. The input is a list of sections, so that checksums and the table
+ * of contents, which fuzz_store looks at, are not in the way: byte 0 the section's number in `sections`, bytes 1-2 its bytes (little endian), the bytes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/store.h"
+#include "graph/layout.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static const struct { const char *name; size_t item; } sections[] = {
+    {"head", sizeof(struct graph_disk_head)}, {"rows", sizeof(struct graph_disk_row)}, {"blocks", sizeof(struct graph_disk_block)}, {"begins", 4}, {"kinds", 1},
+    {"wakers16", 2}, {"packets", 4}, {"details", 2}, {"where8", 1}, {"cpu-blocks", sizeof(struct graph_disk_block)}, {"cpu-begins", 4}, {"occupants16", 2},
+    {"detail-names", 4}, {"late", sizeof(struct graph_disk_late)}, {"cpus", sizeof(struct graph_disk_cpu)}, {"losses", sizeof(struct graph_loss)},
+    {"string-at", 4}, {"text", 1}, {"wakers32", 4}, {"where16", 2}, {"occupants32", 4},
+};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+static void read_row(const struct graph *g, int32_t row)
+{
+    struct graph_row r;
+    struct graph_cause c;
+    volatile size_t sum = 0;
+    graph_row(g, row, &r);
+    sum += strlen(r.name) + strlen(r.first_name);
+    graph_row_origin(g, row, &c);
+    size_t n = graph_row_intervals(g, row);
+    int64_t at = r.begin, totals[GRAPH_STATE_COUNT];
+    for (size_t i = 0; i < n; i++) {
+        struct graph_interval iv;
+        graph_interval(g, row, i, &iv);
+        if (iv.begin != at || iv.end <= iv.begin || graph_find(g, row, iv.end) != i)
+            abort();
+        graph_interval_cause(g, row, i, &c);
+        if (c.kind == GRAPH_CAUSE_WAKEUP && (c.row < 0 || (size_t)c.row >= graph_rows(g)))
+            abort();
+        sum += iv.detail ? strlen(iv.detail) : 0;
+        at = iv.end;
+    }
+    if (at != r.end)
+        abort();
+    graph_row_totals(g, row, r.begin, r.end, totals);
+    for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+        at -= totals[s];
+    if (at != r.begin)
+        abort();
+}
+
+static void read_all(const struct graph *g)
+{
+    const struct graph_loss *losses;
+    for (size_t r = 0; r < graph_rows(g); r++)
+        read_row(g, (int32_t)r);
+    for (size_t c = 0; c < graph_cpus(g); c++)
+        for (int64_t ts = -2; ts <= 2; ts++)
+            (void)graph_cpu_occupant(g, (uint32_t)c, ts);
+    graph_losses(g, &losses);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/weft-fuzz-graph-%d", (int)getpid());
+    struct store_writer *w = store_create("graph", GRAPH_VERSION, 0);
+    bool used[SECTIONS] = {0};
+    uint8_t *copies[SECTIONS] = {0};
+    while (n >= 3) {
+        unsigned which = data[0] % SECTIONS;
+        size_t bytes = data[1] | (size_t)data[2] << 8;
+        data += 3;
+        n -= 3;
+        bytes = bytes < n ? bytes : n;
+        if (!used[which]) {
+            used[which] = true;
+            copies[which] = malloc(bytes ? bytes : 1);
+            if (!copies[which])
+                abort();
+            memcpy(copies[which], data, bytes);
+            store_add(w, sections[which].name, copies[which], sections[which].item, bytes / sections[which].item);
+        }
+        data += bytes;
+        n -= bytes;
+    }
+    struct err e = {0};
+    if (store_commit(w, path, &e) == ERR_OK) {
+        struct graph *g;
+        if (graph_open(path, &g, &e) == ERR_OK) {
+            read_all(g);
+            graph_close(g);
+        } else if (!e.text[0]) {
+            abort();
+        }
+    }
+    for (int i = 0; i < SECTIONS; i++)
+        free(copies[i]);
+    unlink(path);
+    return 0;
+}

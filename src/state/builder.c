@@ -1,0 +1,137 @@
+/* From kernel records to rows, counters and latencies (docs/formats/states.md tells the rules for users). */
+#include "state/builder.h"
+
+#include <stdlib.h>
+
+struct state_builder *state_builder_new(const struct kernel_tracker *t)
+{
+    struct state_builder *b = mem_zalloc(sizeof *b);
+    b->tracker = t;
+    b->now = b->window_end = b->deaf_until = b->last_event = b->last_checkpoint = INT64_MIN;
+    b->has_wakes = kernel_tracker_has(t, KERNEL_WAKE);
+    vec_push(&b->pool.flags[SERIES_BUSY], 0); /* nobody */
+    for (uint8_t v = 0; v < STATE_VALUES; v++)
+        builder_code(b, (struct builder_code){.value = v, .cpu = -1});
+    for (int i = 0; i < STATE_LATENCY_KINDS; i++)
+        latencies_init(&b->latencies[i]);
+    return b;
+}
+
+static void free_devices(builder_devices *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        series_fini(&d->v[i].series[0]);
+        series_fini(&d->v[i].series[1]);
+    }
+    vec_free(d);
+}
+
+void state_builder_free(struct state_builder *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->threads.n; i++)
+        series_fini(&b->threads.v[i].series);
+    for (size_t i = 0; i < b->cpus.n; i++) {
+        series_fini(&b->cpus.v[i].state);
+        series_fini(&b->cpus.v[i].thread);
+        vec_free(&b->cpus.v[i].pending);
+    }
+    for (size_t i = 0; i < b->irqs.n; i++) {
+        series_fini(&b->irqs.v[i].series);
+        vec_free(&b->irqs.v[i].at);
+    }
+    free_devices(&b->disks);
+    free_devices(&b->nets);
+    for (int i = 0; i < STATE_LATENCY_KINDS; i++)
+        latencies_fini(&b->latencies[i]);
+    vec_free(&b->threads);
+    vec_free(&b->cpus);
+    vec_free(&b->irqs);
+    vec_free(&b->codes);
+    vec_free(&b->call_codes);
+    vec_free(&b->active_codes);
+    vec_free(&b->losses);
+    vec_free(&b->windows);
+    vec_free(&b->event_bytes);
+    vec_free(&b->event_times.heads);
+    map_fini(&b->irq_by_number);
+    map_fini(&b->irq_codes);
+    map_fini(&b->ipi_numbers);
+    series_pool_fini(&b->pool);
+    free(b);
+}
+
+void state_builder_add(struct state_builder *b, const struct kernel_record *r)
+{
+    if (r->ts > b->now)
+        b->now = r->ts;
+    if (__builtin_expect(r->kind == KERNEL_LOST, 0)) {
+        builder_lost(b, r);
+        return;
+    }
+    struct builder_cpu *c = r->cpu < b->cpus.n ? &b->cpus.v[r->cpu] : builder_cpu(b, r->cpu);
+    if (__builtin_expect(c->deaf, 0))
+        builder_cpu_heard(b, c, b->now);
+    if (__builtin_expect(c->depth && (r->ctx == KERNEL_CTX_THREAD || r->ctx == KERNEL_CTX_UNKNOWN), 0))
+        builder_cpu_clear(b, c, b->now);
+    switch (r->kind) {
+    case KERNEL_SYSCALL_ENTRY:
+    case KERNEL_SYSCALL_EXIT:
+        builder_cpu_call(b, c, r);
+        break;
+    case KERNEL_SWITCH:
+        builder_cpu_switch(b, c, r);
+        break;
+    case KERNEL_WAKE:
+    case KERNEL_WAKE_NEW:
+    case KERNEL_WAKEUP:
+        builder_thread_wake(b, r->u.wake.row, r->ts, r->kind == KERNEL_WAKEUP && b->has_wakes);
+        break;
+    case KERNEL_IRQ_ENTRY:
+    case KERNEL_SOFTIRQ_ENTRY:
+    case KERNEL_IPI_ENTRY:
+        builder_irq_enter(b, c, r);
+        break;
+    case KERNEL_IRQ_EXIT:
+    case KERNEL_SOFTIRQ_EXIT:
+    case KERNEL_IPI_EXIT:
+        builder_irq_exit(b, c, r);
+        break;
+    case KERNEL_FORK:
+        builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts);
+        break;
+    case KERNEL_FREE:
+        builder_thread_free(b, r->u.thread.row, r->ts);
+        break;
+    case KERNEL_STATEDUMP_THREAD:
+        builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status);
+        break;
+    case KERNEL_BLOCK_COMPLETE:
+        builder_block(b, r);
+        break;
+    case KERNEL_PACKET_SEND:
+    case KERNEL_PACKET_RECEIVE:
+        builder_packet(b, r);
+        break;
+    default:
+        break;
+    }
+}
+
+void state_builder_events(struct state_builder *b, const int64_t *ts, size_t n)
+{
+    if (!n)
+        return;
+    size_t i = (size_t)(-b->events % STATE_EVENTS_SHARE);
+    for (; i < n; i += STATE_EVENTS_SHARE) {
+        b->last_checkpoint = ts[i] > b->last_checkpoint ? ts[i] : b->last_checkpoint; /* bad streams may step back */
+        b->event_buffer[b->event_buffered++] = b->last_checkpoint;
+        if (b->event_buffered == STATE_BLOCK) {
+            series_column_add(&b->event_bytes, &b->event_times, b->event_buffer, 1, STATE_BLOCK);
+            b->event_buffered = 0;
+        }
+    }
+    b->events += n;
+    b->last_event = ts[n - 1] > b->last_checkpoint ? ts[n - 1] : b->last_checkpoint;
+}

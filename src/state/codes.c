@@ -1,0 +1,51 @@
+/* Codes: the pairs of value and name that entries of rows refer to. */
+#include "state/builder.h"
+
+const char *builder_vector_name(uint32_t vector)
+{
+    static const char *const names[] = {"HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
+    return vector < sizeof names / sizeof *names ? names[vector] : NULL;
+}
+
+uint32_t builder_code(struct state_builder *b, struct builder_code code)
+{
+    vec_push(&b->codes, code);
+    vec_push(&b->pool.flags[SERIES_RUNNING], state_running(code.value));
+    return (uint32_t)b->codes.n - 1;
+}
+
+uint32_t builder_call_code(struct state_builder *b, uint32_t string)
+{
+    while (b->call_codes.n <= string)
+        vec_push(&b->call_codes, 0);
+    if (!b->call_codes.v[string])
+        b->call_codes.v[string] = builder_code(b, (struct builder_code){.value = STATE_SYSCALL, .kind = CODE_STRING, .cpu = -1, .ref = string});
+    return b->call_codes.v[string];
+}
+
+/* Interrupts by number, those between processors by the string of their name. */
+uint32_t builder_irq_code(struct state_builder *b, const struct kernel_record *r)
+{
+    bool numbered = r->kind == KERNEL_IRQ_ENTRY;
+    uint64_t *code = map_put(&b->irq_codes, (uint64_t)numbered << 32 | r->ctx_number, NULL);
+    if (!*code)
+        *code = builder_code(b, (struct builder_code){STATE_IRQ, numbered ? CODE_IRQ : CODE_STRING, -1, r->ctx_number});
+    return (uint32_t)*code;
+}
+
+uint32_t builder_vector_code(struct state_builder *b, uint16_t vector)
+{
+    uint16_t i = vector < BUILDER_VECTORS ? vector : BUILDER_VECTORS - 1;
+    if (!b->vector_codes[i])
+        b->vector_codes[i] = builder_code(b, (struct builder_code){STATE_SOFTIRQ, CODE_VECTOR, -1, i});
+    return b->vector_codes[i];
+}
+
+uint32_t builder_active_code(struct state_builder *b, int32_t cpu)
+{
+    while (b->active_codes.n <= (size_t)cpu)
+        vec_push(&b->active_codes, 0);
+    if (!b->active_codes.v[cpu])
+        b->active_codes.v[cpu] = builder_code(b, (struct builder_code){.value = STATE_ACTIVE, .cpu = cpu});
+    return b->active_codes.v[cpu];
+}

@@ -1,0 +1,196 @@
+/* States of CPUs: who has them, and which interrupt is at work above. */
+#include "state/builder.h"
+
+struct builder_cpu *builder_cpu(struct state_builder *b, uint32_t cpu)
+{
+    while (b->cpus.n <= cpu)
+        vec_push(&b->cpus, ((struct builder_cpu){.row = NOBODY, .thread = {.sum = SERIES_BUSY}}));
+    return &b->cpus.v[cpu];
+}
+
+/* ---- what the CPU's row shows ---------------------------------------------------------------------------------------------------- */
+
+static void show_overlay(struct state_builder *b, struct builder_cpu *c, int64_t ts, uint32_t code)
+{
+    int64_t number = code ? 2 * (int64_t)code : c->row >= 0 ? 2 * (int64_t)c->row + 1 : 2 * STATE_UNKNOWN;
+    series_push(&b->pool, &c->state, ts, number);
+    builder_thread_interrupt(b, c->row, builder_cpu_number(b, c), ts, code != 0);
+}
+
+static void show_row(struct state_builder *b, struct builder_cpu *c, int64_t ts, int32_t row)
+{
+    c->row = row;
+    if (row >= 0)
+        builder_thread(b, row); /* its flags must be there when the entry is summed up */
+    series_push(&b->pool, &c->thread, ts, (int64_t)row + 1);
+}
+
+/* ---- what happened before it was known who ran ------------------------------------------------------------------------------------ */
+
+static void defer(struct builder_cpu *c, struct pending p)
+{
+    if (c->pending.n == BUILDER_PENDING) /* the oldest half stays unknown */
+        c->pending.n = BUILDER_PENDING / 2,
+        memmove(c->pending.v, c->pending.v + BUILDER_PENDING / 2, BUILDER_PENDING / 2 * sizeof *c->pending.v);
+    vec_push(&c->pending, p);
+}
+
+/* Row NOBODY: nobody will ever know. */
+static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
+{
+    int32_t cpu = builder_cpu_number(b, c);
+    for (size_t i = 0; i < c->pending.n; i++) {
+        const struct pending *p = &c->pending.v[i];
+        if (p->kind == PENDING_OVERLAY)
+            show_overlay(b, c, p->ts, p->code);
+        else if (p->kind == PENDING_CALL)
+            builder_thread_call(b, row, cpu, p->ts, p->code);
+        else
+            builder_thread_return(b, row, cpu, p->ts, p->code, p->ret);
+    }
+    c->pending.n = 0;
+}
+
+/* It turns out that `row` had the CPU since then. */
+static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t since)
+{
+    size_t skip = 0;
+    uint32_t overlay = 0, call = 0;
+    while (skip < c->pending.n && c->pending.v[skip].ts < since) {
+        const struct pending *p = &c->pending.v[skip++];
+        if (p->kind == PENDING_OVERLAY) {
+            overlay = p->code;
+            show_overlay(b, c, p->ts, overlay);
+        }
+    }
+    c->pending.n -= skip;
+    memmove(c->pending.v, c->pending.v + skip, c->pending.n * sizeof *c->pending.v);
+    for (size_t i = 0; i < c->pending.n; i++)
+        if (c->pending.v[i].kind != PENDING_OVERLAY) {
+            call = c->pending.v[i].kind == PENDING_RETURN ? c->pending.v[i].code : 0;
+            break;
+        }
+    show_row(b, c, since, row);
+    builder_thread_was_there(b, row, builder_cpu_number(b, c), since, call);
+    show_overlay(b, c, since, overlay);
+    replay(b, c, row);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------------------- */
+
+void builder_cpu_overlay(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+{
+    uint32_t code = c->depth ? c->frames[c->depth - 1].code : 0;
+    if (c->row < 0)
+        defer(c, (struct pending){.ts = ts, .code = code, .kind = PENDING_OVERLAY});
+    else
+        show_overlay(b, c, ts, code);
+}
+
+/* Handlers whose ends were not told. */
+void builder_cpu_clear(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+{
+    while (c->depth)
+        builder_irq_end_frame(b, c, ts, false);
+    builder_cpu_overlay(b, c, ts);
+}
+
+void builder_cpu_switch(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+{
+    int32_t cpu = builder_cpu_number(b, c), prev = r->u.sw.prev, next = r->u.sw.next;
+    if (c->row >= 0 && c->row != prev) { /* a switch is missing though no loss was told */
+        builder_thread_lose(b, c->row, cpu, r->ts);
+        c->row = NOBODY;
+    }
+    if (c->row < 0 && prev >= 0 && r->u.sw.since < r->ts)
+        reveal(b, c, prev, r->u.sw.since);
+    else if (c->row < 0)
+        replay(b, c, NOBODY);
+    builder_thread_leave(b, prev, cpu, r->ts, r->u.sw.leave);
+    show_row(b, c, r->ts, next);
+    builder_thread_arrive(b, next, cpu, r->ts);
+    show_overlay(b, c, r->ts, 0);
+}
+
+void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+{
+    uint32_t code = builder_call_code(b, r->u.syscall.name);
+    bool call = r->kind == KERNEL_SYSCALL_ENTRY;
+    if (c->row < 0)
+        defer(c, (struct pending){r->ts, r->u.syscall.ret, code, call ? PENDING_CALL : PENDING_RETURN});
+    else if (call)
+        builder_thread_call(b, c->row, builder_cpu_number(b, c), r->ts, code);
+    else
+        builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
+}
+
+/* ---- losses -------------------------------------------------------------------------------------------------------------------- */
+
+static void find_deaf_until(struct state_builder *b)
+{
+    b->deaf_until = INT64_MIN;
+    for (size_t i = 0; i < b->cpus.n; i++)
+        if (b->cpus.v[i].deaf && b->cpus.v[i].deaf_end > b->deaf_until)
+            b->deaf_until = b->cpus.v[i].deaf_end;
+}
+
+static void end_window(struct state_builder *b, int64_t end)
+{
+    if (end > b->window_end)
+        b->window_end = end;
+}
+
+/* From its next event on nothing is missing on the CPU, at the latest from the told end of the loss on. */
+void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+{
+    int64_t end = ts < c->deaf_end ? ts : c->deaf_end;
+    c->deaf = false;
+    end_window(b, end);
+    find_deaf_until(b);
+    builder_irqs_regain(b, builder_cpu_number(b, c), end);
+}
+
+static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+{
+    int64_t begin = r->u.lost.begin;
+    if (c->deaf)
+        builder_cpu_heard(b, c, begin);
+    while (c->depth)
+        builder_irq_end_frame(b, c, begin, false);
+    if (c->row < 0)
+        replay(b, c, NOBODY);
+    builder_thread_lose(b, c->row, builder_cpu_number(b, c), begin);
+    show_row(b, c, begin, NOBODY);
+    show_overlay(b, c, begin, 0);
+    builder_irqs_lose(b, builder_cpu_number(b, c), begin);
+    if (r->u.lost.count && r->cpu != UINT32_MAX) {
+        c->deaf = true;
+        c->deaf_end = r->u.lost.end;
+    } else {
+        builder_irqs_regain(b, builder_cpu_number(b, c), r->u.lost.end);
+    }
+}
+
+void builder_lost(struct state_builder *b, const struct kernel_record *r)
+{
+    bool all = r->cpu == UINT32_MAX;
+    if (r->u.lost.count)
+        vec_push(&b->losses, ((struct state_disk_loss){r->u.lost.begin, r->u.lost.end, r->u.lost.count, all ? -1 : (int32_t)r->cpu, 0}));
+    if (!all)
+        builder_cpu(b, r->cpu);
+    for (uint32_t i = 0; i < b->cpus.n; i++)
+        if (all || i == r->cpu)
+            lose_cpu(b, &b->cpus.v[i], r);
+    vec_push(&b->windows, r->u.lost.begin);
+    if (!r->u.lost.count || all)
+        end_window(b, r->u.lost.end);
+    find_deaf_until(b);
+}
+
+void builder_cpu_finish(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+{
+    if (c->deaf)
+        builder_cpu_heard(b, c, ts);
+    if (c->row < 0)
+        replay(b, c, NOBODY);
+}

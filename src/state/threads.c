@@ -1,0 +1,265 @@
+/* States of threads. */
+#include "state/builder.h"
+
+/* The row of an idle thread counts as one; its entry in the tracker tells. */
+static void add_threads(struct state_builder *b, size_t n)
+{
+    const struct kernel_thread *known;
+    size_t n_known = kernel_tracker_threads(b->tracker, &known);
+    while (b->threads.n < n) {
+        size_t row = b->threads.n;
+        struct builder_thread t = {.series = {.sum = SERIES_RUNNING}, .cpu = -1, .mode_since = INT64_MAX};
+        t.idle = t.mode_known = row < n_known && known[row].idle_cpu >= 0;
+        if (t.idle)
+            t.series.sum = SERIES_NO_SUM;
+        vec_push(&b->threads, t);
+        while (b->pool.flags[SERIES_BUSY].n <= row + 1)
+            vec_push(&b->pool.flags[SERIES_BUSY], 0);
+        b->pool.flags[SERIES_BUSY].v[row + 1] = !t.idle;
+    }
+}
+
+struct builder_thread *builder_thread(struct state_builder *b, int32_t row)
+{
+    if (row < 0)
+        return NULL;
+    if ((size_t)row >= b->threads.n)
+        add_threads(b, (size_t)row + 1);
+    return &b->threads.v[row];
+}
+
+static void show(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t code)
+{
+    series_push(&b->pool, &t->series, ts, code);
+}
+
+static uint32_t mode(const struct builder_thread *t)
+{
+    return t->call ? t->call : t->idle ? STATE_IDLE : STATE_USERMODE;
+}
+
+static void forget_call(struct state_builder *b, struct builder_thread *t)
+{
+    if (t->call_latency)
+        latency_drop(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency);
+    t->call_latency = 0;
+    t->call = 0;
+}
+
+static void forget_mode(struct state_builder *b, struct builder_thread *t)
+{
+    forget_call(b, t);
+    t->mode_known = t->idle;
+    t->mode_since = INT64_MAX;
+}
+
+static void forget_wake(struct state_builder *b, struct builder_thread *t)
+{
+    if (t->wake_latency)
+        latency_drop(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency);
+    t->wake_latency = 0;
+}
+
+/* ---- losses -------------------------------------------------------------------------------------------------------------------- */
+
+static int64_t missing_until(const struct state_builder *b)
+{
+    return b->deaf_until > b->window_end ? b->deaf_until : b->window_end;
+}
+
+/* A thread that does not run is heard of again. Where events were missing since the last time, what it did is unknown; from then on it was what it
+ * is now seen to have been (`tail`; STATE_NONE: that is not known). */
+static void settle(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t tail)
+{
+    if (__builtin_expect(!t->gap && t->epoch == b->windows.n, 1))
+        return;
+    int64_t last = series_last(&t->series), from = t->gap ? last : b->windows.v[t->epoch], to = missing_until(b);
+    from = from < last ? last : from;
+    to = to < ts ? to : ts;
+    t->gap = false;
+    t->epoch = (uint32_t)b->windows.n;
+    if (t->now == THREAD_UNSEEN || (from >= to && t->now != THREAD_UNKNOWN))
+        return;
+    show(b, t, from, STATE_UNKNOWN);
+    if (tail && to < ts)
+        show(b, t, to, tail);
+    forget_mode(b, t);
+    forget_wake(b, t);
+    t->now = THREAD_UNKNOWN;
+}
+
+/* It does not run and may do unseen what it likes while events are missing. */
+static void rest(struct state_builder *b, struct builder_thread *t, int64_t ts, uint8_t now)
+{
+    t->now = now;
+    t->cpu = -1;
+    t->gap = ts < missing_until(b);
+    t->epoch = (uint32_t)b->windows.n;
+}
+
+void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+        return;
+    show(b, t, ts, STATE_UNKNOWN);
+    forget_mode(b, t);
+    rest(b, t, ts, THREAD_UNKNOWN);
+    t->gap = true;
+}
+
+void builder_thread_finish(struct state_builder *b, int32_t row, int64_t ts)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (t && t->now != THREAD_RUNNING && t->now != THREAD_GONE)
+        settle(b, t, ts, STATE_NONE);
+}
+
+/* ---- on and off the CPU ---------------------------------------------------------------------------------------------------------- */
+
+static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
+{
+    t->now = THREAD_RUNNING;
+    t->cpu = cpu;
+    if (t->mode_since > ts)
+        t->mode_since = ts;
+    show(b, t, ts, mode(t));
+}
+
+void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t)
+        return;
+    if (t->now == THREAD_RUNNING) { /* told before its switch-out of the same ns on another CPU */
+        t->cpu = cpu;
+        return;
+    }
+    settle(b, t, ts, b->has_wakes ? STATE_WAIT_FOR_CPU : STATE_NONE);
+    if (t->wake_latency)
+        latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, 0, cpu);
+    t->wake_latency = 0;
+    run(b, t, cpu, ts);
+}
+
+void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint8_t leave)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+        return;
+    if (leave == KERNEL_LEAVE_DEAD) {
+        forget_call(b, t);
+        rest(b, t, ts, THREAD_GONE);
+        return;
+    }
+    bool ready = leave == KERNEL_LEAVE_RUNNABLE;
+    show(b, t, ts, ready ? STATE_WAIT_FOR_CPU : STATE_WAIT_BLOCKED);
+    rest(b, t, ts, ready ? THREAD_READY : THREAD_BLOCKED);
+}
+
+void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu, int64_t since, uint32_t first_call)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->now == THREAD_RUNNING || t->now == THREAD_GONE)
+        return;
+    settle(b, t, since, STATE_NONE);
+    series_cut(&t->series, since);
+    forget_wake(b, t);
+    forget_mode(b, t);
+    t->call = first_call;
+    t->mode_known |= first_call != 0;
+    run(b, t, cpu, since);
+}
+
+void builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, bool interrupted)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (t && t->now == THREAD_RUNNING && t->cpu == cpu)
+        show(b, t, ts, interrupted ? STATE_INTERRUPTED : mode(t));
+}
+
+/* ---- system calls -------------------------------------------------------------------------------------------------------------- */
+
+void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+        return;
+    forget_call(b, t); /* its return may not have been told, as of rt_sigreturn */
+    t->call = code;
+    t->mode_known = true;
+    t->call_latency = latency_open(&b->latencies[STATE_LATENCY_SYSCALL], ts, row, code);
+    show(b, t, ts, code);
+}
+
+void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+        return;
+    if (!t->mode_known) /* so all the while it was in that call, not in user mode */
+        series_rename(&t->series, t->mode_since, STATE_USERMODE, code);
+    t->mode_known = true;
+    if (t->call_latency && t->call == code) {
+        latency_close(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency, ts, ret, cpu);
+        t->call_latency = 0;
+    }
+    forget_call(b, t);
+    show(b, t, ts, mode(t));
+}
+
+/* ---- wakes and births ---------------------------------------------------------------------------------------------------------- */
+
+/* queued: the event comes when the thread is on a run queue, so that it may be woken for longer. */
+void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool queued)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->now == THREAD_RUNNING || t->now == THREAD_GONE)
+        return;
+    settle(b, t, ts, queued ? STATE_WAIT_FOR_CPU : STATE_WAIT_BLOCKED);
+    if (t->now == THREAD_READY)
+        return;
+    show(b, t, ts, STATE_WAIT_FOR_CPU);
+    t->wake_latency = latency_open(&b->latencies[STATE_LATENCY_SCHED], ts, row, 0);
+    rest(b, t, ts, THREAD_READY);
+}
+
+/* A child starts where its parent is: in the call that made it, whose return it will show. */
+void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child, int64_t ts)
+{
+    struct builder_thread *t = builder_thread(b, child);
+    if (!t || t->now != THREAD_UNSEEN)
+        return;
+    show(b, t, ts, STATE_WAIT_FOR_CPU);
+    if (parent >= 0 && (size_t)parent < b->threads.n)
+        t->call = b->threads.v[parent].call;
+    t->mode_known = true;
+    rest(b, t, ts, THREAD_READY);
+}
+
+void builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->now == THREAD_GONE || t->now == THREAD_RUNNING)
+        return;
+    settle(b, t, ts, STATE_NONE);
+    forget_call(b, t);
+    forget_wake(b, t);
+    t->now = THREAD_GONE;
+}
+
+void builder_thread_dumped(struct state_builder *b, int32_t row, int64_t ts, uint8_t status)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (!t || t->idle || (t->now != THREAD_UNSEEN && t->now != THREAD_UNKNOWN))
+        return;
+    if (status == KERNEL_DUMPED_WAITING) {
+        settle(b, t, ts, STATE_WAIT_UNKNOWN);
+        show(b, t, ts, STATE_WAIT_UNKNOWN);
+        rest(b, t, ts, THREAD_BLOCKED);
+    } else if (status == KERNEL_DUMPED_QUEUED) {
+        settle(b, t, ts, STATE_NONE);
+        show(b, t, ts, STATE_WAIT_FOR_CPU);
+        rest(b, t, ts, THREAD_READY);
+    }
+}

@@ -1,0 +1,320 @@
+/* The end of building: rows get their order, their grids and their names, and the store is written. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "state/builder.h"
+
+/* A row on its way to the disk. */
+struct row {
+    struct state_disk_row disk;
+    const struct series *series;
+};
+
+struct writing {
+    struct state_builder *b;
+    int64_t begin, end;
+    VEC(struct row) rows;
+    VEC(struct state_disk_code) codes;
+    struct strings names;
+    struct state_disk_block *blocks;
+    VEC(uint32_t) grid;
+    struct state_disk_column columns[STATE_COLUMNS];
+    VEC(struct state_disk_head) heads;
+    latency_far far;
+};
+
+/* ---- names --------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t intern(struct writing *w, const char *s)
+{
+    return strings_intern(&w->names, s, strlen(s));
+}
+
+static uint32_t intern_string(struct writing *w, uint32_t string)
+{
+    const char *const *strings;
+    return string < kernel_tracker_strings(w->b->tracker, &strings) ? intern(w, strings[string]) : 0;
+}
+
+static uint32_t intern_number(struct writing *w, uint32_t number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", number);
+    return intern(w, text);
+}
+
+static uint32_t code_name(struct writing *w, const struct builder_code *c)
+{
+    uint32_t name = 0;
+    switch (c->kind) {
+    case CODE_STRING:
+        return intern_string(w, c->ref);
+    case CODE_IRQ:
+        name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref));
+        return name ? name : intern_number(w, c->ref);
+    case CODE_VECTOR:
+        return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
+    default:
+        return 0;
+    }
+}
+
+static void name_codes(struct writing *w)
+{
+    for (size_t i = 0; i < w->b->codes.n; i++) {
+        const struct builder_code *c = &w->b->codes.v[i];
+        vec_push(&w->codes, ((struct state_disk_code){.name = code_name(w, c), .cpu = c->cpu, .value = c->value}));
+    }
+}
+
+static uint32_t disk_name(struct writing *w, uint32_t dev)
+{
+    uint32_t name = intern_string(w, kernel_tracker_disk_name(w->b->tracker, dev));
+    char text[32];
+    snprintf(text, sizeof text, "%u,%u", dev >> 20, dev & 0xfffff); /* as the kernel numbers devices */
+    return name ? name : intern(w, text);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Takes the series as it is: it gets no more entries. */
+static struct state_disk_row *add_row(struct writing *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
+{
+    int64_t last = series_last(s);
+    if (last > w->end)
+        w->end = last;
+    series_finish(&w->b->pool, s);
+    vec_push(&w->rows, ((struct row){{.number = number, .kind = kind, .name = name, .lead = lead}, s}));
+    return &w->rows.v[w->rows.n - 1].disk;
+}
+
+static void add_threads(struct writing *w)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    if (n)
+        builder_thread(w->b, (int32_t)n - 1);
+    for (size_t i = 0; i < n; i++) {
+        struct builder_thread *t = &w->b->threads.v[i];
+        builder_thread_finish(w->b, (int32_t)i, w->end);
+        int64_t last = series_last(&t->series);
+        struct state_disk_row *r = add_row(w, STATE_THREAD, (int32_t)i, intern_string(w, threads[i].name), STATE_UNKNOWN, &t->series);
+        r->idle = t->idle;
+        r->begin = threads[i].born ? threads[i].begin : INT64_MIN;
+        r->end = threads[i].died ? (threads[i].end > last ? threads[i].end : last) : INT64_MAX;
+    }
+}
+
+static void add_cpus(struct writing *w)
+{
+    char text[32];
+    for (size_t i = 0; i < w->b->cpus.n; i++) {
+        struct builder_cpu *c = &w->b->cpus.v[i];
+        builder_cpu_finish(w->b, c, w->end);
+        snprintf(text, sizeof text, "CPU %zu", i);
+        uint8_t kinds[2] = {STATE_CPU, STATE_CPU_THREAD};
+        for (int k = 0; k < 2; k++) {
+            struct state_disk_row *r = add_row(w, kinds[k], (int32_t)i, intern(w, text), STATE_UNKNOWN, k ? &c->thread : &c->state);
+            r->begin = INT64_MIN;
+            r->end = INT64_MAX;
+        }
+    }
+}
+
+static void add_others(struct writing *w)
+{
+    struct state_builder *b = w->b;
+    for (size_t i = 0; i < b->irqs.n; i++) {
+        struct builder_irq *q = &b->irqs.v[i];
+        add_row(w, q->kind, q->number, w->codes.v[q->code].name, STATE_NONE, &q->series);
+    }
+    for (size_t i = 0; i < b->disks.n; i++)
+        for (int k = 0; k < 2; k++)
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_DISK_READ + k), (int32_t)i, disk_name(w, b->disks.v[i].id), 0, &b->disks.v[i].series[k]);
+    for (size_t i = 0; i < b->nets.n; i++)
+        for (int k = 0; k < 2; k++)
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i, intern_string(w, b->nets.v[i].id), 0, &b->nets.v[i].series[k]);
+    for (size_t i = 0; i < w->rows.n; i++) {
+        struct state_disk_row *r = &w->rows.v[i].disk;
+        if (r->kind != STATE_THREAD && r->kind != STATE_CPU && r->kind != STATE_CPU_THREAD) {
+            r->begin = INT64_MIN;
+            r->end = INT64_MAX;
+        }
+    }
+}
+
+static int by_kind_and_number(const void *a, const void *b)
+{
+    const struct state_disk_row *x = &((const struct row *)a)->disk, *y = &((const struct row *)b)->disk;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Blocks by row, in the order of rows; each row's come in order of time. Their bytes stay where they are: near what happened at the same time. */
+static void place_blocks(struct writing *w)
+{
+    const struct series_pool *p = &w->b->pool;
+    uint64_t *next = mem_zalloc((p->ids + 2) * sizeof *next), at = 0;
+    for (size_t i = 0; i < w->rows.n; i++) {
+        struct row *r = &w->rows.v[i];
+        r->disk.n = r->series->closed;
+        r->disk.first_block = at;
+        next[r->series->id] = at;
+        at += (r->disk.n + STATE_BLOCK - 1) / STATE_BLOCK;
+    }
+    w->blocks = mem_alloc((p->blocks.n + 1) * sizeof *w->blocks);
+    for (size_t i = 0; i < p->blocks.n; i++)
+        w->blocks[next[p->blocks.v[i].id]++] = p->blocks.v[i].block;
+    free(next);
+}
+
+static void bound_row(struct writing *w, struct state_disk_row *r, const struct state_disk_block *first)
+{
+    if (r->n && first->base < w->begin)
+        w->begin = first->base;
+    if (r->n && r->begin != INT64_MIN && r->begin > first->base)
+        r->begin = first->base;
+}
+
+/* The grid: for each bucket of time the entry in force at its begin. Buckets are short enough to hold 8 to 16 entries on average. */
+static void add_grid(struct writing *w, struct state_disk_row *r)
+{
+    r->first_grid = w->grid.n;
+    if (r->n <= 2 * STATE_GRID_SHARE)
+        return;
+    const struct state_disk_block *blocks = w->blocks + r->first_block;
+    const struct state_disk_block *last = &blocks[(r->n - 1) / STATE_BLOCK];
+    const uint8_t *bytes = w->b->pool.bytes.v;
+    uint64_t base = (uint64_t)blocks->base, span = (uint64_t)last->base + pack_get(bytes + last->position, last->n - 1u, last->time_width) - base;
+    while (span >> r->shift >= r->n / STATE_GRID_SHARE)
+        r->shift++;
+    r->n_grid = (uint32_t)(span >> r->shift) + 1;
+    vec_reserve(&w->grid, r->n_grid);
+    uint64_t bucket = 0, edge = 0, step = UINT64_C(1) << r->shift;
+    for (uint64_t i = 1; i < r->n; i++) {
+        const struct state_disk_block *k = &blocks[i / STATE_BLOCK];
+        uint64_t t = (uint64_t)k->base + pack_get(bytes + k->position, i % STATE_BLOCK, k->time_width) - base;
+        for (; bucket < r->n_grid && edge < t; edge += step, bucket++)
+            w->grid.v[w->grid.n++] = (uint32_t)(i - 1);
+    }
+    for (; bucket < r->n_grid; bucket++)
+        w->grid.v[w->grid.n++] = (uint32_t)(r->n - 1);
+}
+
+static void finish_rows(struct writing *w)
+{
+    if (w->rows.n)
+        qsort(w->rows.v, w->rows.n, sizeof *w->rows.v, by_kind_and_number);
+    place_blocks(w);
+    for (size_t i = 0; i < w->rows.n; i++)
+        bound_row(w, &w->rows.v[i].disk, w->blocks + w->rows.v[i].disk.first_block);
+    for (size_t i = 0; i < w->rows.n; i++) {
+        struct state_disk_row *r = &w->rows.v[i].disk;
+        r->begin = r->begin < w->begin ? w->begin : r->begin;
+        r->end = r->end > w->end ? w->end : r->end;
+        r->begin = r->begin > r->end ? r->end : r->begin;
+        add_grid(w, r);
+    }
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------------------------------- */
+
+static void add_column(struct writing *w, int column, const struct series_column *c, uint64_t shift)
+{
+    w->columns[column] = (struct state_disk_column){w->heads.n, c->n};
+    for (size_t i = 0; i < c->heads.n; i++) {
+        struct state_disk_head h = c->heads.v[i];
+        h.position += shift;
+        vec_push(&w->heads, h);
+    }
+}
+
+static void add_columns(struct writing *w)
+{
+    struct state_builder *b = w->b;
+    if (b->event_buffered)
+        series_column_add(&b->event_bytes, &b->event_times, b->event_buffer, 1, b->event_buffered);
+    b->event_buffered = 0;
+    uint64_t shift = b->pool.bytes.n;
+    if (b->event_bytes.n)
+        memcpy(series_bytes_room(&b->pool.bytes, b->event_bytes.n), b->event_bytes.v, b->event_bytes.n);
+    b->pool.bytes.n += b->event_bytes.n;
+    add_column(w, STATE_COLUMN_EVENTS, &b->event_times, shift);
+    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
+        struct series_column columns[STATE_LATENCY_COLUMNS] = {0};
+        latencies_finish(&b->latencies[kind], &b->pool.bytes, &w->far, columns);
+        for (int i = 0; i < STATE_LATENCY_COLUMNS; i++) {
+            add_column(w, STATE_COLUMN_LATENCIES + kind * STATE_LATENCY_COLUMNS + i, &columns[i], 0);
+            vec_free(&columns[i].heads);
+        }
+    }
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------------------------ */
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct state_disk_loss *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static int commit(struct writing *w, const char *path, uint64_t fingerprint, struct err *e)
+{
+    struct state_builder *b = w->b;
+    struct state_disk_totals totals = {w->begin, w->end, b->events, b->last_event};
+    struct state_disk_row *rows = mem_alloc((w->rows.n + 1) * sizeof *rows);
+    for (size_t i = 0; i < w->rows.n; i++)
+        rows[i] = w->rows.v[i].disk;
+    struct text_bytes { VEC(char) v; } text = {0};
+    uint32_t *names = mem_alloc((w->names.n + 1) * sizeof *names);
+    for (size_t i = 0; i < w->names.n; i++) {
+        size_t n = strlen(w->names.v[i]) + 1;
+        names[i] = (uint32_t)text.v.n;
+        vec_reserve(&text.v, n);
+        memcpy(text.v.v + text.v.n, w->names.v[i], n);
+        text.v.n += n;
+    }
+    if (b->losses.n)
+        qsort(b->losses.v, b->losses.n, sizeof *b->losses.v, by_begin);
+    struct store_writer *s = store_create("states", STATE_VERSION, fingerprint);
+    store_add(s, "totals", &totals, sizeof totals, 1);
+    store_add(s, "text", text.v.v, 1, text.v.n);
+    store_add(s, "names", names, sizeof *names, w->names.n);
+    store_add(s, "codes", w->codes.v, sizeof *w->codes.v, w->codes.n);
+    store_add(s, "rows", rows, sizeof *rows, w->rows.n);
+    store_add(s, "blocks", w->blocks, sizeof *w->blocks, b->pool.blocks.n);
+    store_add(s, "grid", w->grid.v, sizeof *w->grid.v, w->grid.n);
+    store_add(s, "columns", w->columns, sizeof *w->columns, STATE_COLUMNS);
+    store_add(s, "heads", w->heads.v, sizeof *w->heads.v, w->heads.n);
+    store_add(s, "far", w->far.v, sizeof *w->far.v, w->far.n);
+    store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
+    store_add(s, "bytes", b->pool.bytes.v, 1, b->pool.bytes.n);
+    int rc = store_commit(s, path, e);
+    free(rows);
+    free(names);
+    vec_free(&text.v);
+    return rc;
+}
+
+int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, const char *path, uint64_t fingerprint, struct err *e)
+{
+    struct writing w = {.b = b, .begin = begin < end ? begin : end, .end = end};
+    strings_intern(&w.names, "", 0);
+    name_codes(&w);
+    /* CPUs before threads: what they still hold back goes to threads. */
+    add_cpus(&w);
+    add_threads(&w);
+    add_others(&w);
+    finish_rows(&w);
+    add_columns(&w);
+    int rc = commit(&w, path, fingerprint, e);
+    vec_free(&w.rows);
+    vec_free(&w.codes);
+    strings_fini(&w.names);
+    free(w.blocks);
+    vec_free(&w.grid);
+    vec_free(&w.heads);
+    vec_free(&w.far);
+    return rc;
+}

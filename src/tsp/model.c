@@ -1,0 +1,193 @@
+/* What the server knows of: traces, experiments, their bookmarks and derived outputs. All with the server's lock held. */
+#include "tsp/server.h"
+
+struct tsp_trace *model_trace(struct tsp_server *s, const char *uuid)
+{
+    for (size_t i = 0; i < s->traces.n; i++)
+        if (!strcasecmp(s->traces.v[i]->uuid, uuid))
+            return s->traces.v[i];
+    return NULL;
+}
+
+struct tsp_model_experiment *model_experiment(struct tsp_server *s, const char *uuid)
+{
+    for (size_t i = 0; i < s->experiments.n; i++)
+        if (!strcasecmp(s->experiments.v[i]->uuid, uuid))
+            return s->experiments.v[i];
+    return NULL;
+}
+
+struct tsp_trace *model_add_trace(struct tsp_server *s, const char *name, const char *path, const char *type)
+{
+    struct tsp_trace *t = mem_zalloc(sizeof *t);
+    struct text key = {.fd = -1};
+    text_printf(&key, "%s/%s", path, name);
+    uuid_of_name(text_cstr(&key), t->uuid);
+    text_fini(&key);
+    t->name = mem_strdup(name);
+    t->path = mem_strdup(path);
+    t->type = mem_strdup(type ? type : "");
+    vec_push(&s->traces, t);
+    return t;
+}
+
+struct tsp_model_experiment *model_add_experiment(struct tsp_server *s, const char *name, const char *const *traces, size_t n)
+{
+    struct tsp_model_experiment *x = mem_zalloc(sizeof *x);
+    uuid_of_name(name, x->uuid);
+    x->name = mem_strdup(name);
+    for (size_t i = 0; i < n; i++)
+        vec_push(&x->traces, mem_strdup(traces[i]));
+    vec_push(&s->experiments, x);
+    return x;
+}
+
+static void free_trace(struct tsp_trace *t)
+{
+    free(t->name);
+    free(t->path);
+    free(t->type);
+    free(t);
+}
+
+void tsp_config_fini(struct tsp_config *c)
+{
+    free(c->type);
+    free(c->name);
+    free(c->description);
+    json_decref(c->parameters);
+}
+
+void tsp_bookmark_fini(struct tsp_bookmark *b)
+{
+    free(b->name);
+}
+
+void tsp_derived_fini(struct tsp_derived *d)
+{
+    free(d->id);
+    tsp_config_fini(&d->config);
+}
+
+static void free_experiment(struct tsp_server *s, struct tsp_model_experiment *x)
+{
+    struct tsp_open *open = x->open;
+    for (size_t i = 0; i < x->traces.n; i++)
+        free(x->traces.v[i]);
+    for (size_t i = 0; i < x->bookmarks.n; i++)
+        tsp_bookmark_fini(&x->bookmarks.v[i]);
+    for (size_t i = 0; i < x->derived.n; i++)
+        tsp_derived_fini(&x->derived.v[i]);
+    vec_free(&x->traces);
+    vec_free(&x->bookmarks);
+    vec_free(&x->derived);
+    free(x->name);
+    free(x);
+    if (open)
+        open_unref_locked(s, open);
+}
+
+void model_remove_trace(struct tsp_server *s, struct tsp_trace *t)
+{
+    size_t i = 0;
+    while (s->traces.v[i] != t)
+        i++;
+    memmove(s->traces.v + i, s->traces.v + i + 1, sizeof *s->traces.v * (s->traces.n - i - 1));
+    s->traces.n--;
+    free_trace(t);
+}
+
+void model_remove_experiment(struct tsp_server *s, struct tsp_model_experiment *x)
+{
+    size_t i = 0;
+    while (s->experiments.v[i] != x)
+        i++;
+    memmove(s->experiments.v + i, s->experiments.v + i + 1, sizeof *s->experiments.v * (s->experiments.n - i - 1));
+    s->experiments.n--;
+    free_experiment(s, x);
+}
+
+void model_free(struct tsp_server *s)
+{
+    for (size_t i = 0; i < s->traces.n; i++)
+        free_trace(s->traces.v[i]);
+    while (s->experiments.n) {
+        s->experiments.n--;
+        free_experiment(s, s->experiments.v[s->experiments.n]);
+    }
+    for (size_t i = 0; i < s->configs.n; i++)
+        tsp_config_fini(&s->configs.v[i]);
+    vec_free(&s->traces);
+    vec_free(&s->experiments);
+    vec_free(&s->configs);
+}
+
+/* ---- as text ------------------------------------------------------------------------------------------------------------------- */
+
+static const struct tsp_figures *figures_of(const struct tsp_open *open, const struct tsp_trace *t)
+{
+    for (size_t i = 0; open && i < open->n_args; i++)
+        if (!strcmp(open->args[i], t->path))
+            return &open->figures[i];
+    return NULL;
+}
+
+/* open: an experiment that has been opened with the trace among its own, or NULL. */
+void model_write_trace(struct json *j, const struct tsp_trace *t, const struct tsp_open *open, const char *state)
+{
+    const struct tsp_figures none = {0}, *f = figures_of(open, t);
+    f = f ? f : &none;
+    json_begin_object(j);
+    json_kv_string(j, "name", t->name);
+    json_kv_string(j, "path", t->path);
+    json_kv_string(j, "UUID", t->uuid);
+    json_kv_u64(j, "nbEvents", f->events);
+    json_kv_i64(j, "start", f->begin);
+    json_kv_i64(j, "end", f->end);
+    json_kv_string(j, "indexingStatus", state);
+    json_key(j, "properties");
+    json_begin_object(j);
+    for (size_t i = 0; i < f->n_properties; i++)
+        json_kv_string(j, f->properties[i][0], f->properties[i][1]);
+    json_end_object(j);
+    json_end_object(j);
+}
+
+void model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_model_experiment *x)
+{
+    const struct tsp_open *open = x->open && x->open->stage == STAGE_OPEN ? x->open : NULL;
+    const char *state = open ? "COMPLETED" : x->open && x->open->stage == STAGE_OPENING ? "RUNNING" : "CLOSED";
+    json_begin_object(j);
+    json_kv_string(j, "name", x->name);
+    json_kv_string(j, "UUID", x->uuid);
+    json_kv_u64(j, "nbEvents", open ? open->pub.events : 0);
+    json_kv_i64(j, "start", open ? open->pub.begin : 0);
+    json_kv_i64(j, "end", open ? open->pub.end : 0);
+    json_kv_string(j, "indexingStatus", state);
+    json_key(j, "traces");
+    json_begin_array(j);
+    for (size_t i = 0; i < x->traces.n; i++) {
+        const struct tsp_trace *t = model_trace(s, x->traces.v[i]);
+        if (t)
+            model_write_trace(j, t, open, state);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
+void model_write_config(struct json *j, const struct tsp_config *c)
+{
+    json_begin_object(j);
+    json_kv_string(j, "id", c->id);
+    json_kv_string(j, "name", c->name);
+    json_kv_string(j, "description", c->description);
+    json_kv_string(j, "sourceTypeId", c->type);
+    json_key(j, "parameters");
+    char *text = json_dumps(c->parameters, JSON_COMPACT);
+    if (text)
+        json_raw(j, text, strlen(text));
+    else
+        json_write_null(j);
+    free(text);
+    json_end_object(j);
+}

@@ -1,0 +1,110 @@
+/* Clock synchronisation: how each machine's clock was found, and how far it may be off over time. */
+#include "tsp/provider.h"
+
+#include <string.h>
+
+extern const struct tsp_provider tsp_clock_table, tsp_clock_error;
+
+static bool synchronised(struct tsp_experiment *x)
+{
+    return x->clocks != NULL;
+}
+
+static const struct tsp_column columns[] = {
+    {0, "Host", "Machine", "STRING"}, {1, "Reference", "Machine whose clock is used", "STRING"}, {2, "By way of", "Machine whose messages tie this one", "STRING"},
+    {3, "Category", "How well the two clocks are tied", "STRING"}, {4, "Drift (ppm)", "Rate of this clock against the reference", "NUMBER"},
+    {5, "Offset (ns)", "Reference minus this clock at the trace's begin", "NUMBER"}, {6, "Error at begin (ns)", "The truth is within this distance", "NUMBER"},
+    {7, "Error in the middle (ns)", "The truth is within this distance", "NUMBER"}, {8, "Error at end (ns)", "The truth is within this distance", "NUMBER"}};
+
+static const struct clock_map *map_of(const struct tsp_experiment *x, size_t row)
+{
+    return clock_net_map(x->clocks, row);
+}
+
+static void cell(void *arg, size_t row, size_t column, struct text *out)
+{
+    const struct tsp_experiment *x = arg;
+    const struct tsp_host *h = &x->hosts[row];
+    const struct clock_map *m = map_of(x, row);
+    int64_t begin = h->index->begin, end = h->index->end;
+    switch (column) {
+    case 0: text_puts(out, h->index->name); break;
+    case 1: text_puts(out, x->hosts[m->reference].index->name); break;
+    case 2: text_puts(out, m->predecessor < 0 ? "" : x->hosts[m->predecessor].index->name); break;
+    case 3: text_puts(out, clock_category_name(m->category)); break;
+    case 4:
+        if (m->n && end > begin)
+            text_printf(out, "%.3f", ((double)(clock_to_reference(m, end) - clock_to_reference(m, begin) - (end - begin))) / (double)(end - begin) * 1e6);
+        break;
+    case 5:
+        if (m->n)
+            text_i64(out, clock_to_reference(m, begin) - begin);
+        break;
+    default:
+        if (m->n)
+            text_i64(out, clock_error_at(m, column == 6 ? begin : column == 8 ? end : begin + (end - begin) / 2));
+    }
+}
+
+static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return tsp_table_columns(columns, sizeof columns / sizeof *columns, j);
+}
+
+static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    struct tsp_table t = {.columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = x->n_hosts, .arg = x, .cell = cell};
+    return tsp_table_lines(&t, q, j);
+}
+
+/* ---- the corridor over time ------------------------------------------------------------------------------------------------ */
+
+static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    static const struct tsp_header headers[] = {{"Host", "Half width of the corridor that holds the true clock", "STRING"}};
+    tsp_begin_tree(j, headers, 1, -1);
+    for (size_t i = 0; i < x->n_hosts; i++) {
+        const char *label = x->hosts[i].index->name;
+        tsp_write_entry(j, &(struct tsp_entry){.id = x->threads + 1 + (int64_t)i, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true,
+                               .has_data = map_of(x, i)->n > 0, .host_id = x->hosts[i].id});
+    }
+    tsp_end_tree(j);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    tsp_begin_xy(j, "Clock error");
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
+        const struct clock_map *m = map_of(x, i);
+        int64_t id = x->threads + 1 + (int64_t)i;
+        if (!m->n || !tsp_wants(q, id))
+            continue;
+        double *y = arena_new(q->http->arena, double, q->n_times);
+        for (size_t k = 0; k < q->n_times; k++)
+            y[k] = (double)clock_error_at(m, tsp_to_host(&x->hosts[i], q->times[k]));
+        tsp_write_series(j, &(struct tsp_series){.id = id, .name = x->hosts[i].index->name, .type = "line", .x = q->times, .y = y, .n = q->n_times,
+                                .y_label = "Error", .y_unit = "ns", .y_type = "DURATION"});
+    }
+    tsp_end_xy(j);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+const struct tsp_provider tsp_clock_table = {
+    .id = "weft.clocks",
+    .name = "Clock Synchronisation",
+    .description = "Clock maps of the machines and their errors",
+    .type = "TABLE",
+    .has_data = synchronised,
+    .columns = table_columns,
+    .lines = table_lines,
+};
+const struct tsp_provider tsp_clock_error = {
+    .id = "weft.clocks.error",
+    .name = "Clock Error",
+    .description = "Distance within which the true clock lies, over time",
+    .type = "TREE_TIME_XY",
+    .has_data = synchronised,
+    .tree = tree,
+    .xy = xy,
+};

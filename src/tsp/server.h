@@ -1,0 +1,136 @@
+/* Private to tsp: the server's model (what is open, bookmarked, configured), and the request at hand. */
+#ifndef WEFT_TSP_SERVER_H
+#define WEFT_TSP_SERVER_H
+
+#include "base/mem.h"
+#include "tsp/provider.h"
+#include "tsp/tsp.h"
+#include "tsp/uuid.h"
+
+/* ---- model --------------------------------------------------------------------------------------------------------------------- */
+
+struct tsp_trace { char uuid[UUID_TEXT]; char *name, *path, *type; };
+struct tsp_bookmark { char uuid[UUID_TEXT]; char *name; int64_t start, end; };
+/* A configuration: of the server (marker sets), or of a derived output. */
+struct tsp_config { char id[UUID_TEXT]; char *type, *name, *description; json_t *parameters; };
+struct tsp_derived { char *id; const struct tsp_provider *provider; struct tsp_config config; };
+
+/* Figures of a trace that an opened experiment knows. */
+struct tsp_figures { uint64_t events; int64_t begin, end; size_t n_properties; const char *const (*properties)[2]; };
+/* An output of an opened experiment. */
+struct tsp_output { const struct tsp_provider *provider; const char *id, *name, *member; };
+
+enum tsp_stage { STAGE_OPENING, STAGE_OPEN, STAGE_FAILED };
+/* An experiment's traces, opened. `stage` changes once, under the server's lock; all else is written before it becomes STAGE_OPEN. */
+struct tsp_open {
+    struct tsp_experiment pub;
+    unsigned refs;                   /* under the server's lock: the model's, the opener's, those of requests */
+    int stage;
+    struct err error;
+    struct arena arena;
+    char **args; size_t n_args;
+    struct tsp_figures *figures;     /* by argument */
+    struct tsp_output *outputs; size_t n_outputs;
+};
+
+struct tsp_model_experiment {
+    char uuid[UUID_TEXT];
+    char *name;
+    VEC(char *) traces;              /* their uuids */
+    VEC(struct tsp_bookmark) bookmarks;
+    VEC(struct tsp_derived) derived;
+    struct tsp_open *open;           /* NULL: closed */
+    int64_t failed_ns;               /* monotonic; when opening failed */
+};
+
+struct tsp_server {
+    struct tsp_options o;
+    struct http_server *http;
+    char *root, *state_file, *upload_dir; /* real paths; or NULL */
+    VEC(char *) given;               /* real paths of the TRACE arguments */
+    pthread_mutex_t lock;            /* guards all below */
+    pthread_cond_t changed;          /* a stage, or the number of openers */
+    unsigned openers;
+    bool stopping, loading;
+    VEC(struct tsp_trace *) traces;
+    VEC(struct tsp_model_experiment *) experiments;
+    VEC(struct tsp_config) configs;
+};
+
+/* All with the lock held. */
+struct tsp_trace *model_trace(struct tsp_server *, const char *uuid);
+struct tsp_model_experiment *model_experiment(struct tsp_server *, const char *uuid);
+/* New ones; strings are copied. */
+struct tsp_trace *model_add_trace(struct tsp_server *, const char *name, const char *path, const char *type);
+struct tsp_model_experiment *model_add_experiment(struct tsp_server *, const char *name, const char *const *traces, size_t n);
+void model_remove_trace(struct tsp_server *, struct tsp_trace *);
+void model_remove_experiment(struct tsp_server *, struct tsp_model_experiment *);
+void model_free(struct tsp_server *);
+void tsp_config_fini(struct tsp_config *);
+void tsp_bookmark_fini(struct tsp_bookmark *);
+void tsp_derived_fini(struct tsp_derived *);
+/* The model as text of the protocol. */
+void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_open *, const char *state);
+void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_model_experiment *);
+void model_write_config(struct json *, const struct tsp_config *);
+
+/* open.c. With the lock held: opens the experiment in the background unless it is open or being opened (or failed a moment ago). */
+void open_start(struct tsp_server *, struct tsp_model_experiment *);
+/* A reference for a request, or NULL; with the lock held. */
+struct tsp_open *open_ref(struct tsp_model_experiment *);
+void open_unref(struct tsp_server *, struct tsp_open *); /* without the lock */
+void open_unref_locked(struct tsp_server *, struct tsp_open *); /* may let the lock go for a moment */
+const struct tsp_output *open_output(const struct tsp_open *, const char *id);
+/* outputs.c: which outputs the experiment has; called once, when it is opened. */
+void outputs_find(struct tsp_open *);
+
+/* persist.c. With the lock held; failures are kept quiet but for the start. */
+void persist_save(struct tsp_server *);
+int persist_load(struct tsp_server *, struct err *);
+
+/* traces.c: the trace at `uri`, opened as a client would; *status is the HTTP status, *why what went wrong. Takes the lock. NULL on failure
+ * (409: *conflict). */
+struct tsp_trace_result { int status; const char *title, *detail; char uuid[UUID_TEXT]; };
+struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const char *uri, const char *name, const char *type, bool trusted);
+
+/* ---- the request at hand --------------------------------------------------------------------------------------------------------- */
+
+struct call {
+    struct tsp_server *s;
+    struct http_request *q;
+    const char *arg[4];              /* what the route's stars stand for */
+    json_t *body;                    /* object; NULL for requests without */
+    json_t *parameters;              /* of the body: never NULL when the route needs a body; owned */
+    json_t *configuration;           /* copy of a derived output's; owned */
+    struct tsp_open *open;           /* referenced while the call runs, or NULL */
+    int operation;                   /* of the route */
+};
+void call_error(struct call *, int status, const char *title, const char *detail);
+void call_errorf(struct call *, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Sends the text, which becomes empty, as JSON. */
+void call_json(struct call *, int status, struct text *);
+/* The string `key` of an object, or NULL. */
+const char *call_string(json_t *object, const char *key);
+bool call_integer(const json_t *, int64_t *out);
+/* Parses the body; false: the error has been sent. bare: parameters are at the top level. */
+bool call_body(struct call *, bool bare);
+
+typedef void call_handler(struct call *);
+call_handler traces_list, traces_post, traces_get, traces_delete, experiments_list, experiments_post, experiments_get, experiments_delete, bookmarks_list,
+    bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete, config_types, config_type, configs_list, configs_post, configs_get, configs_put,
+    configs_delete, outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete, marker_sets, upload_post, analysis_run;
+/* Server-wide configurations of markers (configurations.c): the annotations that a marker set stands for, by category. */
+void markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct json *open_object);
+bool markers_write_category(struct tsp_server *, const char *set, struct json *open_array);
+/* Answers requests outside /tsp. */
+void files_serve(struct http_request *);
+void routes_handle(void *server, struct http_request *);
+
+/* query.c: what the operation needs, from the body. NULL, or the title of a 400. */
+enum { OP_TREE, OP_STATES, OP_ARROWS, OP_TOOLTIP, OP_XY, OP_COLUMNS, OP_LINES, OP_STYLE, OP_ANNOTATION_CATEGORIES, OP_ANNOTATIONS,
+       OP_KIND = 0xf, /* operations proper; the rest tells by which path it was asked */
+       OP_GENERIC = 0x10, OP_TABLE = 0x20 };
+const char *query_parse(struct call *, struct tsp_query *);
+struct tsp_filter *filter_compile(json_t *map, struct arena *, const char **problem);
+
+#endif

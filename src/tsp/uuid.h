@@ -1,0 +1,15 @@
+/* Private to tsp: identifiers as text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx". */
+#ifndef WEFT_TSP_UUID_H
+#define WEFT_TSP_UUID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { UUID_TEXT = 37 };
+
+/* Version 3 of the bytes themselves, without a namespace: the same name has the same identifier on every server. */
+void uuid_of_name(const char *name, char out[UUID_TEXT]);
+void uuid_random(char out[UUID_TEXT]);
+bool uuid_valid(const char *);
+
+#endif

@@ -1,0 +1,303 @@
+/* Models as clients expect them: key names and shapes of the protocol, in one place. */
+#include <math.h>
+
+#include "tsp/provider.h"
+
+enum { MAX_ANSWER_BYTES = 256 << 20 };
+
+bool tsp_full(const struct json *j)
+{
+    return j->out->n > MAX_ANSWER_BYTES;
+}
+
+static void kv_string_if(struct json *j, const char *key, const char *s)
+{
+    if (s)
+        json_kv_string(j, key, s);
+}
+
+/* {"parentKey": key} as a style; blended values belong to the style map. */
+static void write_style_key(struct json *j, const char *key)
+{
+    json_key(j, "style");
+    json_begin_object(j);
+    json_kv_string(j, "parentKey", key);
+    json_key(j, "values");
+    json_begin_object(j);
+    json_end_object(j);
+    json_end_object(j);
+}
+
+/* ---- trees ------------------------------------------------------------------------------------------------------------------- */
+
+void tsp_begin_tree(struct json *j, const struct tsp_header *headers, size_t n, int auto_expand)
+{
+    json_begin_object(j);
+    json_key(j, "headers");
+    json_begin_array(j);
+    for (size_t i = 0; i < n; i++) {
+        json_begin_object(j);
+        json_kv_string(j, "name", headers[i].name);
+        json_kv_string(j, "tooltip", headers[i].tooltip ? headers[i].tooltip : "");
+        kv_string_if(j, "dataType", headers[i].type);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_kv_i64(j, "autoExpandLevel", auto_expand);
+    json_key(j, "entries");
+    json_begin_array(j);
+}
+
+void tsp_end_tree(struct json *j)
+{
+    json_end_array(j);
+    json_end_object(j);
+}
+
+static void write_meta(struct json *j, const struct tsp_meta *m)
+{
+    json_key(j, m->key);
+    json_begin_array(j);
+    if (m->text)
+        json_write_string(j, m->text);
+    else
+        json_i64(j, m->number);
+    json_end_array(j);
+}
+
+static void write_metadata(struct json *j, const struct tsp_entry *e)
+{
+    if (!e->host_id && !e->has_tid && !e->n_meta)
+        return;
+    json_key(j, "metadata");
+    json_begin_object(j);
+    if (e->host_id)
+        write_meta(j, &(struct tsp_meta){"hostId", e->host_id, 0});
+    if (e->has_tid)
+        write_meta(j, &(struct tsp_meta){"TID", NULL, e->tid});
+    for (size_t i = 0; i < e->n_meta; i++)
+        write_meta(j, &e->meta[i]);
+    json_end_object(j);
+}
+
+void tsp_write_entry(struct json *j, const struct tsp_entry *e)
+{
+    if (tsp_full(j))
+        return;
+    json_begin_object(j);
+    json_kv_i64(j, "id", e->id);
+    json_kv_i64(j, "parentId", e->parent);
+    json_key(j, "labels");
+    json_begin_array(j);
+    for (size_t i = 0; i < e->n_labels; i++)
+        json_write_string(j, e->labels[i] ? e->labels[i] : "");
+    json_end_array(j);
+    json_kv_bool(j, "hasData", e->has_data);
+    if (e->time_graph) {
+        json_kv_i64(j, "start", e->start);
+        json_kv_i64(j, "end", e->end);
+    }
+    if (e->xy)
+        json_kv_bool(j, "isDefault", e->is_default);
+    write_metadata(j, e);
+    if (e->style_key)
+        write_style_key(j, e->style_key);
+    json_end_object(j);
+}
+
+/* ---- time graphs ------------------------------------------------------------------------------------------------------------- */
+
+void tsp_begin_rows(struct json *j)
+{
+    json_begin_object(j);
+    json_key(j, "rows");
+    json_begin_array(j);
+}
+
+void tsp_begin_row(struct json *j, int64_t entry)
+{
+    json_begin_object(j);
+    json_kv_i64(j, "entryId", entry);
+    json_key(j, "states");
+    json_begin_array(j);
+}
+
+void tsp_write_state(struct json *j, const struct tsp_state *s)
+{
+    if (tsp_full(j))
+        return;
+    json_begin_object(j);
+    json_kv_i64(j, "start", s->start);
+    json_kv_i64(j, "end", s->end);
+    kv_string_if(j, "label", s->label);
+    if (s->tags)
+        json_kv_i64(j, "tags", s->tags);
+    if (s->style_key)
+        write_style_key(j, s->style_key);
+    json_end_object(j);
+}
+
+void tsp_end_row(struct json *j)
+{
+    json_end_array(j);
+    json_end_object(j);
+}
+
+void tsp_end_rows(struct json *j)
+{
+    json_end_array(j);
+    json_end_object(j);
+}
+
+void tsp_write_arrow(struct json *j, int64_t start, int64_t end, int64_t source, int64_t target, const char *style_key)
+{
+    if (tsp_full(j))
+        return;
+    json_begin_object(j);
+    json_kv_i64(j, "start", start);
+    json_kv_i64(j, "end", end);
+    json_kv_i64(j, "sourceId", source);
+    json_kv_i64(j, "targetId", target);
+    if (style_key)
+        write_style_key(j, style_key);
+    json_end_object(j);
+}
+
+void tsp_write_annotation(struct json *j, int64_t time, int64_t duration, int64_t entry, const char *label, const char *color, double opacity)
+{
+    if (tsp_full(j))
+        return;
+    json_begin_object(j);
+    json_kv_i64(j, "time", time);
+    json_kv_i64(j, "duration", duration);
+    json_kv_i64(j, "entryId", entry);
+    json_kv_string(j, "type", "CHART");
+    kv_string_if(j, "label", label);
+    if (color) {
+        json_key(j, "style");
+        json_begin_object(j);
+        json_key(j, "values");
+        json_begin_object(j);
+        json_kv_string(j, "color", color);
+        if (opacity >= 0)
+            json_kv_double(j, "opacity", opacity);
+        json_end_object(j);
+        json_end_object(j);
+    }
+    json_end_object(j);
+}
+
+/* ---- XY ------------------------------------------------------------------------------------------------------------------------ */
+
+void tsp_begin_xy(struct json *j, const char *title)
+{
+    json_begin_object(j);
+    json_kv_string(j, "title", title);
+    json_key(j, "series");
+    json_begin_array(j);
+}
+
+void tsp_end_xy(struct json *j)
+{
+    json_end_array(j);
+    json_end_object(j);
+}
+
+static void write_number(struct json *j, double v)
+{
+    if (fabs(v) < 9e15 && v == (double)(int64_t)v)
+        json_i64(j, (int64_t)v);
+    else
+        json_double(j, v);
+}
+
+static void write_x(struct json *j, const struct tsp_series *s)
+{
+    json_key(j, s->categories ? "xCategories" : s->ranges ? "xRanges" : "xValues");
+    json_begin_array(j);
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->categories) {
+            json_write_string(j, s->categories[i]);
+        } else if (s->ranges) {
+            json_begin_object(j);
+            json_kv_i64(j, "start", s->ranges[i][0]);
+            json_kv_i64(j, "end", s->ranges[i][1]);
+            json_end_object(j);
+        } else {
+            json_i64(j, s->x[i]);
+        }
+    }
+    json_end_array(j);
+}
+
+static void write_axis(struct json *j, const char *key, const char *label, const char *unit, const char *type)
+{
+    json_key(j, key);
+    json_begin_object(j);
+    json_kv_string(j, "label", label ? label : "");
+    json_kv_string(j, "unit", unit ? unit : "");
+    json_kv_string(j, "dataType", type);
+    json_end_object(j);
+}
+
+void tsp_write_series(struct json *j, const struct tsp_series *s)
+{
+    if (tsp_full(j))
+        return;
+    json_begin_object(j);
+    json_kv_i64(j, "seriesId", s->id);
+    json_kv_string(j, "seriesName", s->name);
+    write_x(j, s);
+    json_key(j, "yValues");
+    json_begin_array(j);
+    for (size_t i = 0; i < s->n; i++)
+        write_number(j, s->y[i]);
+    json_end_array(j);
+    write_axis(j, "xValuesDescription", s->x_label ? s->x_label : "Time", s->x_unit ? s->x_unit : s->x_type ? "" : "ns", s->x_type ? s->x_type : "TIMESTAMP");
+    write_axis(j, "yValuesDescription", s->y_label, s->y_unit, s->y_type ? s->y_type : "NUMBER");
+    json_key(j, "style");
+    json_begin_object(j);
+    json_key(j, "values");
+    json_begin_object(j);
+    json_kv_string(j, "series-type", s->type ? s->type : "line");
+    json_end_object(j);
+    json_end_object(j);
+    json_end_object(j);
+}
+
+/* ---- styles -------------------------------------------------------------------------------------------------------------------- */
+
+void tsp_begin_styles(struct json *j)
+{
+    json_begin_object(j);
+    json_key(j, "styles");
+    json_begin_object(j);
+}
+
+void tsp_write_style(struct json *j, const char *key, const char *parent, const char *color, double height, double opacity, const char *name)
+{
+    json_key(j, key);
+    json_begin_object(j);
+    kv_string_if(j, "parentKey", parent);
+    json_key(j, "values");
+    json_begin_object(j);
+    if (name) {
+        json_kv_string(j, "style-name", name);
+    }
+    if (color) {
+        json_kv_string(j, "background-color", color);
+        json_kv_string(j, "color", color);
+    }
+    if (height >= 0)
+        json_kv_double(j, "height", height);
+    if (opacity >= 0)
+        json_kv_double(j, "opacity", opacity);
+    json_end_object(j);
+    json_end_object(j);
+}
+
+void tsp_end_styles(struct json *j)
+{
+    json_end_object(j);
+    json_end_object(j);
+}

@@ -1,0 +1,215 @@
+// Client of the Trace Server Protocol. One method per operation; times are bigint ns, everything else number and string.
+import { parseJson, writeJson } from './json';
+
+export type Time = bigint;
+export interface Trace { name: string; path: string; UUID: string; nbEvents: number; start: Time; end: Time; indexingStatus: string; properties: Record<string, string> }
+export interface Experiment { name: string; UUID: string; nbEvents: number; start: Time; end: Time; indexingStatus: string; traces: Trace[] }
+export interface Output {
+  id: string; name: string; description: string; type: string; parentId?: string;
+  capabilities?: { canCreate?: boolean; canDelete?: boolean };
+  configuration?: { id: string; name: string; description?: string; sourceTypeId: string; parameters?: Record<string, unknown> };
+}
+export interface Style { parentKey?: string; values?: Record<string, string | number> }
+export interface Header { name: string; tooltip?: string; dataType?: string }
+export interface Entry {
+  id: number; parentId: number; labels: string[]; hasData: boolean; isDefault: boolean; style?: Style;
+  start?: Time; end?: Time; metadata: Record<string, (string | number)[]>; hostId?: string;
+}
+export interface Tree { headers: Header[]; entries: Entry[]; autoExpandLevel: number }
+export interface State { start: Time; end: Time; label?: string; style?: Style; tags?: number }
+export interface Row { entryId: number; states: State[] }
+export interface Arrow { start: Time; end: Time; sourceId: number; targetId: number; style?: Style }
+export interface Series {
+  seriesId: number; seriesName: string; style?: Style; xValues?: Time[]; xCategories?: string[]; xRanges?: { start: Time; end: Time }[]; yValues: number[];
+  yValuesDescription?: { label?: string; unit?: string; dataType?: string }; xValuesDescription?: { label?: string; unit?: string; dataType?: string };
+}
+export interface Column { id: number; name: string; description: string; type: string }
+export interface Line { index: number; cells: { content: string; tags?: number }[]; tags?: number }
+export interface Lines { lowIndex: number; size: number; columnIds: number[]; lines: Line[] }
+export interface Bookmark { uuid: string; name: string; start: Time; end: Time }
+export interface Annotation { time: Time; duration: Time; entryId: number; label?: string; style?: Style; type?: string }
+export interface ConfigType { id: string; name: string; description?: string; schema?: Record<string, unknown>; parameterDescriptors?: unknown[] }
+export interface Answer<T> { model: T | null; status: string; statusMessage: string }
+export interface Range { start: Time; end: Time; nbTimes?: number }
+
+/** What a request came to: `status` 0 means that no answer arrived. */
+export class TspError extends Error {
+  constructor(readonly status: number, readonly title: string, readonly detail = '', readonly body: unknown = null) {
+    super(detail ? `${title}: ${detail}` : title);
+  }
+}
+
+export const isAbort = (e: unknown): boolean => e instanceof DOMException && e.name === 'AbortError';
+
+const time = (v: unknown): Time => typeof v === 'bigint' ? v : BigInt(Math.trunc(Number(v ?? 0)));
+const list = (v: unknown): any[] => Array.isArray(v) ? v : [];
+
+function traceOf(t: any): Trace {
+  return { ...t, nbEvents: Number(t.nbEvents ?? 0), start: time(t.start), end: time(t.end), properties: t.properties ?? {} };
+}
+function experimentOf(x: any): Experiment {
+  return { ...x, nbEvents: Number(x.nbEvents ?? 0), start: time(x.start), end: time(x.end), traces: list(x.traces).map(traceOf) };
+}
+function entryOf(e: any): Entry {
+  const metadata = e.metadata ?? {};
+  return {
+    id: Number(e.id), parentId: e.parentId === undefined || e.parentId === null ? -1 : Number(e.parentId), labels: list(e.labels).map(String),
+    hasData: e.hasData !== false, isDefault: e.isDefault === true, style: e.style ?? undefined, metadata,
+    start: e.start === undefined ? undefined : time(e.start), end: e.end === undefined ? undefined : time(e.end),
+    hostId: e.hostId ?? (metadata.hostId ? String(metadata.hostId[0]) : undefined),
+  };
+}
+function treeOf(m: any): Tree {
+  return { headers: list(m?.headers), entries: list(m?.entries).map(entryOf), autoExpandLevel: m?.autoExpandLevel ?? -1 };
+}
+function bookmarkOf(b: any): Bookmark { return { uuid: b.uuid ?? b.UUID, name: b.name, start: time(b.start), end: time(b.end) }; }
+
+export type TreeKind = 'timeGraph' | 'XY' | 'genericXY' | 'data';
+
+export class TspClient {
+  /** Requests under way, for the busy mark; the listener is told of every change. */
+  pending = 0;
+  onActivity: () => void = () => {};
+  /** The server stopped answering (false), or answers again (true). */
+  onReachable: (up: boolean, why: string) => void = () => {};
+  private up = true;
+
+  constructor(readonly base: string, private readonly token: string | null = null) {}
+
+  async request<T = any>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+    this.pending++;
+    this.onActivity();
+    try {
+      const headers: Record<string, string> = { Accept: 'application/json' };
+      if (this.token) headers.Authorization = `Bearer ${this.token}`;
+      const raw = body instanceof Blob;
+      if (body !== undefined) headers['Content-Type'] = raw ? 'application/octet-stream' : 'application/json';
+      let response: Response, text: string;
+      try {
+        response = await fetch(this.base + path, { method, headers, signal, body: body === undefined ? undefined : raw ? body as Blob : writeJson(body), cache: 'no-store' });
+        text = await response.text();
+      } catch (e) {
+        if (isAbort(e) || signal?.aborted) throw new DOMException('left behind', 'AbortError');
+        this.reach(false, 'no answer');
+        throw new TspError(0, 'The server does not answer');
+      }
+      if (response.status >= 502) this.reach(false, `status ${response.status}`); else this.reach(true, '');
+      let value: unknown = null;
+      if (text) {
+        try { value = parseJson(text); } catch { if (response.ok) throw new TspError(response.status, 'The answer is not JSON', text.slice(0, 200)); }
+      }
+      if (!response.ok) {
+        const e = (value ?? {}) as any;
+        throw new TspError(response.status, String(e.title ?? response.statusText ?? 'refused') || `Status ${response.status}`, String(e.detail ?? ''), value);
+      }
+      return value as T;
+    } finally {
+      this.pending--;
+      this.onActivity();
+    }
+  }
+
+  private reach(up: boolean, why: string): void {
+    if (up === this.up) return;
+    this.up = up;
+    this.onReachable(up, why);
+  }
+
+  health(): Promise<{ status: string }> { return this.request('GET', '/health'); }
+  identifier(): Promise<Record<string, string>> { return this.request('GET', '/identifier'); }
+  async traces(): Promise<Trace[]> { return list(await this.request('GET', '/traces')).map(traceOf); }
+  async openTrace(uri: string, name?: string): Promise<Trace> { return traceOf(await this.request('POST', '/traces', { parameters: { uri, name } })); }
+  async deleteTrace(uuid: string): Promise<void> { await this.request('DELETE', `/traces/${uuid}`); }
+  async upload(name: string, file: Blob): Promise<Trace[]> {
+    const answer = await this.request('POST', `/upload?name=${encodeURIComponent(name)}`, file);
+    return (Array.isArray(answer) ? answer : [answer]).map(traceOf);
+  }
+  async experiments(): Promise<Experiment[]> { return list(await this.request('GET', '/experiments')).map(experimentOf); }
+  async experiment(uuid: string, signal?: AbortSignal): Promise<Experiment> { return experimentOf(await this.request('GET', `/experiments/${uuid}`, undefined, signal)); }
+  async createExperiment(name: string, traces: string[]): Promise<Experiment> { return experimentOf(await this.request('POST', '/experiments', { parameters: { name, traces } })); }
+  async deleteExperiment(uuid: string): Promise<void> { await this.request('DELETE', `/experiments/${uuid}`); }
+
+  async outputs(x: string, signal?: AbortSignal): Promise<Output[]> { return list(await this.request('GET', `/experiments/${x}/outputs`, undefined, signal)); }
+  async configTypes(x: string, output: string): Promise<ConfigType[]> { return list(await this.request('GET', this.output(x, output) + '/configTypes')); }
+  derive(x: string, output: string, body: { name: string; description?: string; sourceTypeId: string; parameters: Record<string, unknown> }): Promise<Output> {
+    return this.request('POST', this.output(x, output), body);
+  }
+  async removeDerived(x: string, output: string, derived: string): Promise<void> { await this.request('DELETE', `${this.output(x, output)}/${encode(derived)}`); }
+
+  private output(x: string, id: string): string { return `/experiments/${x}/outputs/${encode(id)}`; }
+
+  private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal): Promise<Answer<T>> {
+    const a = await this.request('POST', path, { parameters }, signal);
+    return { model: a?.model === null || a?.model === undefined ? null : convert(a.model), status: a?.status ?? 'COMPLETED', statusMessage: a?.statusMessage ?? '' };
+  }
+
+  private at(x: string, kind: string, id: string, what: string): string { return `/experiments/${x}/outputs/${kind}/${encode(id)}/${what}`; }
+
+  tree(x: string, kind: TreeKind, id: string, range: Range | null, signal?: AbortSignal, extra: object = {}): Promise<Answer<Tree>> {
+    return this.ask(this.at(x, kind, id, 'tree'), { ...(range ? { requested_timerange: range } : {}), ...extra }, treeOf, signal);
+  }
+  states(x: string, id: string, range: Range, items: number[], filters: object | null, signal?: AbortSignal): Promise<Answer<Row[]>> {
+    return this.ask(this.at(x, 'timeGraph', id, 'states'),
+      { requested_timerange: range, requested_items: items, ...(filters ? { filter_query_parameters: filters } : {}) },
+      m => list(m.rows).map((r: any): Row => ({ entryId: Number(r.entryId), states: list(r.states) })), signal);
+  }
+  arrows(x: string, id: string, range: Range, signal?: AbortSignal): Promise<Answer<Arrow[]>> {
+    return this.ask(this.at(x, 'timeGraph', id, 'arrows'), { requested_timerange: range },
+      m => list(m).map((a: any): Arrow => ({ start: time(a.start), end: time(a.end), sourceId: Number(a.sourceId), targetId: Number(a.targetId), style: a.style })), signal);
+  }
+  tooltip(x: string, id: string, at: Time, item: number, element: object, signal?: AbortSignal): Promise<Answer<Record<string, string>>> {
+    return this.ask(this.at(x, 'timeGraph', id, 'tooltip'), { requested_times: [at], requested_items: [item], requested_element: element }, m => m, signal);
+  }
+  xy(x: string, kind: 'XY' | 'genericXY', id: string, range: Range, items: number[], signal?: AbortSignal): Promise<Answer<{ title: string; series: Series[] }>> {
+    const { start, end, nbTimes } = range;
+    const requested = kind === 'XY' ? range : { start, end, nbSamples: nbTimes };
+    return this.ask(this.at(x, kind, id, 'xy'), { requested_timerange: requested, requested_items: items },
+      m => ({ title: m.title ?? '', series: list(m.series) }), signal);
+  }
+  columns(x: string, id: string, signal?: AbortSignal): Promise<Answer<Column[]>> { return this.ask(this.at(x, 'table', id, 'columns'), {}, list, signal); }
+  lines(x: string, id: string, parameters: object, signal?: AbortSignal): Promise<Answer<Lines>> {
+    return this.ask(this.at(x, 'table', id, 'lines'), parameters,
+      m => ({ lowIndex: Number(m.lowIndex ?? 0), size: Number(m.size ?? 0), columnIds: list(m.columnIds), lines: list(m.lines) }), signal);
+  }
+  styles(x: string, id: string, signal?: AbortSignal): Promise<Answer<Record<string, Style>>> {
+    return this.ask(`${this.output(x, id)}/style`, {}, m => m.styles ?? {}, signal);
+  }
+  async annotationCategories(x: string, id: string, signal?: AbortSignal): Promise<string[]> {
+    const a = await this.request('GET', `${this.output(x, id)}/annotations`, undefined, signal);
+    return list(a?.model?.annotationCategories);
+  }
+  annotations(x: string, id: string, range: Range, items: number[], categories: string[], signal?: AbortSignal): Promise<Answer<Annotation[]>> {
+    return this.ask(`${this.output(x, id)}/annotations`, { requested_timerange: range, requested_items: items, requested_marker_categories: categories },
+      m => Object.values(m.annotations ?? {}).flatMap(list).map((a: any) => ({ ...a, time: time(a.time), duration: time(a.duration), entryId: Number(a.entryId ?? -1) })), signal);
+  }
+  async bookmarks(x: string): Promise<Bookmark[]> { return list(await this.request('GET', `/experiments/${x}/bookmarks`)).map(bookmarkOf); }
+  async addBookmark(x: string, name: string, start: Time, end: Time): Promise<Bookmark> {
+    return bookmarkOf(await this.request('POST', `/experiments/${x}/bookmarks`, { parameters: { name, start, end } }));
+  }
+  async renameBookmark(x: string, b: Bookmark): Promise<Bookmark> {
+    return bookmarkOf(await this.request('PUT', `/experiments/${x}/bookmarks/${b.uuid}`, { parameters: { name: b.name, start: b.start, end: b.end } }));
+  }
+  async deleteBookmark(x: string, uuid: string): Promise<void> { await this.request('DELETE', `/experiments/${x}/bookmarks/${uuid}`); }
+}
+
+/** Output ids hold ':' that servers expect as it is; anything else that is special in a path is escaped. */
+function encode(id: string): string { return encodeURIComponent(id).replace(/%3A/gi, ':'); }
+
+/** Asks again while the answer is RUNNING (after 0.3 s, growing to 3 s); every answer is shown. Ends with the last one. */
+export async function poll<T>(ask: () => Promise<Answer<T>>, show: (a: Answer<T>) => void, signal: AbortSignal): Promise<Answer<T>> {
+  for (let wait = 300; ; wait = Math.min(wait * 1.6, 3000)) {
+    const a = await ask();
+    if (signal.aborted) throw new DOMException('left behind', 'AbortError');
+    show(a);
+    if (a.status !== 'RUNNING') return a;
+    await sleep(wait, signal);
+  }
+}
+
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => { clearTimeout(timer); reject(new DOMException('left behind', 'AbortError')); };
+    const timer = setTimeout(() => { signal?.removeEventListener('abort', stop); resolve(); }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
