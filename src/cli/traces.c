@@ -44,7 +44,7 @@ int cli_drift_prior(const char *s, struct clock_options *o, struct err *e)
     }
     char *end;
     double v = strtod(s, &end);
-    if (end == s || *end || !(v >= 0) || v > 1e6)
+    if (end == s || *end || !(v >= 0) || v > 400000)
         return err_set(e, ERR_ARG, "--drift-prior %s: give parts per million, such as 200, or none", s);
     o->drift_prior_ppm = v;
     return 0;

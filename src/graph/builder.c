@@ -69,7 +69,10 @@ static void push(struct graph_builder *b, struct graph_building_row *r, int64_t 
         vec_push(&b->late, ((struct graph_late){.row = (int32_t)(r - b->rows.v), .n = r->log.n - 1, .ts = e->ts}));
 }
 
-static struct graph_ending running_on(int32_t cpu) { return (struct graph_ending){.state = GRAPH_RUNNING, .arg = (uint32_t)cpu}; }
+static struct graph_ending running_on(int32_t cpu)
+{
+    return (struct graph_ending){.state = GRAPH_RUNNING, .arg = (uint32_t)cpu};
+}
 static const struct graph_ending unknown = {.state = GRAPH_UNKNOWN}, unknown_lost = {.state = GRAPH_UNKNOWN, .cause = GRAPH_CAUSE_LOST},
                                  preempted = {.state = GRAPH_PREEMPTED};
 
@@ -215,16 +218,19 @@ static void came_unseen(struct graph_builder *b, struct graph_building_row *r, u
     int64_t from, to;
     const struct kernel_thread *threads;
     kernel_tracker_threads(b->tracker, &threads);
-    if (sure < r->since && !r->log.n && threads[r - b->rows.v].begin == sure)
+    if (sure < r->since && !r->log.n && !r->held && threads[r - b->rows.v].begin == sure)
         r->since = sure; /* it was there before it was first spoken of */
     if (sure < r->since)
         sure = r->since;
     if (r->now == GRAPH_NOW_RUNNING) { /* it was seen to come to another CPU, and not to leave that one */
         struct graph_building_cpu *other = &b->cpus.v[r->cpu];
-        struct graph_ending ran = running_on(r->cpu);
-        until(b, r, other->last_ts < sure ? other->last_ts : sure, &ran);
-        if (other->current == (int32_t)(r - b->rows.v))
-            other->current = NOBODY;
+        int64_t last = other->last_ts < sure ? other->last_ts : sure;
+        if (other->current == (int32_t)(r - b->rows.v)) {
+            lose_current(b, (uint32_t)r->cpu, last);
+        } else {
+            struct graph_ending ran = running_on(r->cpu);
+            until(b, r, last, &ran);
+        }
     } else if (r->now == GRAPH_NOW_WAITING || r->now == GRAPH_NOW_READY) {
         if (graph_windows_hull(&b->windows, r->since, sure, &from, &to))
             until_loss(b, r, from, sure);
@@ -247,11 +253,8 @@ static void leave(struct graph_builder *b, struct graph_building_row *r, const s
         become(r, GRAPH_NOW_WAITING);
         r->wait_detail = graph_detail(b, "stopped");
         break;
-    case KERNEL_LEAVE_DEAD:
-        become(r, GRAPH_NOW_GONE);
-        break;
-    default:
-        become(r, GRAPH_NOW_READY);
+    case KERNEL_LEAVE_DEAD: become(r, GRAPH_NOW_GONE); break;
+    default: become(r, GRAPH_NOW_READY);
     }
     r->has_pending = false;
 }
@@ -292,14 +295,11 @@ static void enter(struct graph_builder *b, struct graph_building_row *r, uint32_
             unexplained = r->since > before && !b->windows.by_begin.n;
         }
         break;
-    case GRAPH_NOW_READY:
-        settle(b, r, b->now, &preempted);
-        break;
+    case GRAPH_NOW_READY: settle(b, r, b->now, &preempted); break;
     case GRAPH_NOW_UNKNOWN: /* no wake since all events are seen: it was waiting for the CPU */
         settle(b, r, b->now, b->has_wakes ? &preempted : &unknown);
         break;
-    default:
-        until(b, r, b->now, &unknown);
+    default: until(b, r, b->now, &unknown);
     }
     become(r, GRAPH_NOW_RUNNING);
     r->has_pending = false;
@@ -363,7 +363,8 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
         break;
     case GRAPH_NOW_WAITING:
         e = graph_wake_ending(b, rec, r->wait_detail);
-        if (r->since == b->now && r->log.n && kernel_tracker_has(b->tracker, KERNEL_WAKEUP)) { /* in the ns of its switch-out: it is not off its CPU yet */
+        if (r->since == b->now && r->log.n &&
+            kernel_tracker_has(b->tracker, KERNEL_WAKEUP)) { /* in the ns of its switch-out: it is not off its CPU yet */
             r->pending = e;
             r->has_pending = true;
             return;
@@ -374,8 +375,7 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
         e = graph_wake_ending(b, rec, r->syscall);
         settle(b, r, b->now, &e);
         break;
-    default:
-        return;
+    default: return;
     }
     become(r, GRAPH_NOW_READY);
     r->has_pending = false;
@@ -438,18 +438,10 @@ void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec)
     }
     struct graph_building_row *r;
     switch (rec->kind) {
-    case KERNEL_SWITCH:
-        on_switch(b, rec);
-        break;
-    case KERNEL_WAKE:
-        on_wake(b, rec);
-        break;
-    case KERNEL_WAKEUP:
-        on_wakeup(b, rec);
-        break;
-    case KERNEL_WAKE_NEW:
-        on_fork(b, rec->u.wake.row);
-        break;
+    case KERNEL_SWITCH: on_switch(b, rec); break;
+    case KERNEL_WAKE: on_wake(b, rec); break;
+    case KERNEL_WAKEUP: on_wakeup(b, rec); break;
+    case KERNEL_WAKE_NEW: on_fork(b, rec->u.wake.row); break;
     case KERNEL_FORK:
         row_at(b, rec->u.fork.parent);
         on_fork(b, rec->u.fork.child);
@@ -466,11 +458,8 @@ void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec)
         c->block_frame = rec->ctx_frame;
         c->block_dev = rec->u.block.dev;
         break;
-    case KERNEL_STATEDUMP_THREAD:
-        on_dumped(b, rec);
-        break;
-    default:
-        break;
+    case KERNEL_STATEDUMP_THREAD: on_dumped(b, rec); break;
+    default: break;
     }
     b->cpus.v[rec->cpu].last_ts = b->now;
 }

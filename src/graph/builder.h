@@ -15,20 +15,20 @@ struct graph_ending {
     uint8_t state, cause;
     uint16_t detail;
     uint32_t arg;
-    int64_t ts;              /* of the cause */
+    int64_t ts; /* of the cause */
 };
 
 struct graph_building_row {
-    int64_t since;           /* begin of what is not in the log yet */
+    int64_t since; /* begin of what is not in the log yet */
     struct graph_log log;
-    uint8_t now;             /* enum graph_now */
-    bool lost;               /* UNKNOWN because of a loss */
-    bool has_pending;        /* woken while still running: `pending` is the cause of the wait that may follow */
-    bool amendable;          /* its last wait ended by a switch at `since` with no wake seen: one of the same ns may still come */
-    bool held;               /* seen to start on another CPU before it left held_cpu */
-    uint16_t syscall;        /* detail: call in progress */
+    uint8_t now;      /* enum graph_now */
+    bool lost;        /* UNKNOWN because of a loss */
+    bool has_pending; /* woken while still running: `pending` is the cause of the wait that may follow */
+    bool amendable;   /* its last wait ended by a switch at `since` with no wake seen: one of the same ns may still come */
+    bool held;        /* seen to start on another CPU before it left held_cpu */
+    uint16_t syscall; /* detail: call in progress */
     uint16_t wait_detail;
-    int32_t cpu;             /* RUNNING */
+    int32_t cpu; /* RUNNING */
     int32_t held_cpu;
     int64_t held_since, held_last, held_ts; /* ran on held_cpu since; last record of that CPU; started elsewhere */
     struct graph_ending pending;
@@ -36,21 +36,25 @@ struct graph_building_row {
 
 struct graph_building_cpu {
     int64_t last_ts;
-    int64_t last_change;     /* time of the last occupant */
+    int64_t last_change;        /* time of the last occupant */
     struct graph_log occupants; /* arg: row + 1 */
     int32_t current;
-    bool heard;              /* since the last loss */
-    bool lost;               /* no switch since the last loss */
-    uint32_t block_frame;    /* frame of the last block completion; 0 none */
+    bool heard;           /* since the last loss */
+    bool lost;            /* no switch since the last loss */
+    uint32_t block_frame; /* frame of the last block completion; 0 none */
     uint32_t block_dev;
 };
 
 /* A wake that came before its wait: interval number n of the row. */
-struct graph_late { int32_t row; uint32_t n; int64_t ts; };
+struct graph_late {
+    int32_t row;
+    uint32_t n;
+    int64_t ts;
+};
 
 struct graph_builder {
     const struct kernel_tracker *tracker;
-    bool has_wakes;          /* the trace tells of wakes at all */
+    bool has_wakes; /* the trace tells of wakes at all */
     int64_t now;
     VEC(struct graph_building_row) rows;
     VEC(struct graph_building_cpu) cpus;

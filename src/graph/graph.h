@@ -10,26 +10,27 @@
 #include "base/err.h"
 
 /* States of rows and of path segments. The names are the contract of `critpath --format json`. */
-#define GRAPH_STATES(X)                                                                                    \
-    X(UNKNOWN, "unknown") X(RUNNING, "running") X(PREEMPTED, "preempted") X(INTERRUPTED, "interrupted")    \
-    X(BLOCKED, "blocked") X(TIMER, "timer") X(NETWORK, "network") X(BLOCK_DEVICE, "block-device")          \
-    X(USER_INPUT, "user-input") X(IPI, "ipi") X(HYPERVISOR, "hypervisor") X(STOLEN, "stolen")
+#define GRAPH_STATES(X)                                                                                                   \
+    X(UNKNOWN, "unknown")                                                                                                 \
+    X(RUNNING, "running")                                                                                                 \
+    X(PREEMPTED, "preempted") X(INTERRUPTED, "interrupted") X(BLOCKED, "blocked") X(TIMER, "timer") X(NETWORK, "network") \
+        X(BLOCK_DEVICE, "block-device") X(USER_INPUT, "user-input") X(IPI, "ipi") X(HYPERVISOR, "hypervisor") X(STOLEN, "stolen")
 enum graph_state {
 #define X(id, name) GRAPH_##id,
     GRAPH_STATES(X)
 #undef X
-    GRAPH_STATE_COUNT
+        GRAPH_STATE_COUNT
 };
 const char *graph_state_name(int state);
 
 /* What ended a wait. */
 enum graph_cause_kind {
-    GRAPH_CAUSE_NONE,        /* nobody seen (lost wake, untraced) */
-    GRAPH_CAUSE_TERMINAL,    /* the state names it: timer, disk, interrupt; nothing to follow */
-    GRAPH_CAUSE_WAKEUP,      /* a thread of this host: `row` at `ts` */
-    GRAPH_CAUSE_FORK,        /* first interval of a row: forked by `row` at `ts` */
-    GRAPH_CAUSE_PACKET,      /* a received packet: `wake` in the flow store's table of wakes */
-    GRAPH_CAUSE_LOST         /* events were lost just there */
+    GRAPH_CAUSE_NONE,     /* nobody seen (lost wake, untraced) */
+    GRAPH_CAUSE_TERMINAL, /* the state names it: timer, disk, interrupt; nothing to follow */
+    GRAPH_CAUSE_WAKEUP,   /* a thread of this host: `row` at `ts` */
+    GRAPH_CAUSE_FORK,     /* first interval of a row: forked by `row` at `ts` */
+    GRAPH_CAUSE_PACKET,   /* a received packet: `wake` in the flow store's table of wakes */
+    GRAPH_CAUSE_LOST      /* events were lost just there */
 };
 struct graph_cause {
     uint8_t kind;
@@ -41,21 +42,21 @@ struct graph_cause {
 enum graph_row_kind { GRAPH_ROW_THREAD, GRAPH_ROW_IDLE };
 struct graph_row {
     int32_t tid, tgid, ppid, parent_row;
-    int32_t idle_cpu;        /* idle rows: their CPU, else -1 */
+    int32_t idle_cpu; /* idle rows: their CPU, else -1 */
     int32_t vtid;
     uint32_t pid_ns;
     int64_t begin, end;
-    const char *name;        /* last name; never NULL */
+    const char *name; /* last name; never NULL */
     const char *first_name;
-    unsigned born : 1, died : 1;  /* begin is a fork, end is an exit */
+    unsigned born : 1, died : 1; /* begin is a fork, end is an exit */
 };
 
 /* One state of a row: [begin, end). */
 struct graph_interval {
     int64_t begin, end;
-    uint8_t state;           /* enum graph_state */
-    int32_t cpu;             /* running: where; preempted: the CPU it waits for if known; else -1 */
-    const char *detail;      /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; NULL when there is none */
+    uint8_t state;      /* enum graph_state */
+    int32_t cpu;        /* running: where; preempted: the CPU it waits for if known; else -1 */
+    const char *detail; /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; NULL when there is none */
 };
 
 struct graph;
@@ -79,7 +80,11 @@ void graph_row_totals(const struct graph *, int32_t row, int64_t begin, int64_t 
 int32_t graph_cpu_occupant(const struct graph *, uint32_t cpu, int64_t ts);
 size_t graph_cpus(const struct graph *);
 /* Periods in which events were lost, in time order. */
-struct graph_loss { int64_t begin, end; uint32_t cpu; uint64_t count; };
+struct graph_loss {
+    int64_t begin, end;
+    uint32_t cpu;
+    uint64_t count;
+};
 size_t graph_losses(const struct graph *, const struct graph_loss **out);
 
 /* ---- building -------------------------------------------------------------------------------------------------------------- */

@@ -18,13 +18,19 @@ static inline uint8_t graph_kind(unsigned state, unsigned cause, bool detail)
 {
     return (uint8_t)(state | cause << GRAPH_KIND_CAUSE_SHIFT | (detail ? GRAPH_KIND_DETAIL : 0));
 }
-static inline unsigned graph_kind_state(uint8_t kind) { return kind & GRAPH_KIND_STATE; }
-static inline unsigned graph_kind_cause(uint8_t kind) { return (kind & GRAPH_KIND_CAUSE) >> GRAPH_KIND_CAUSE_SHIFT; }
+static inline unsigned graph_kind_state(uint8_t kind)
+{
+    return kind & GRAPH_KIND_STATE;
+}
+static inline unsigned graph_kind_cause(uint8_t kind)
+{
+    return (kind & GRAPH_KIND_CAUSE) >> GRAPH_KIND_CAUSE_SHIFT;
+}
 
 enum { GRAPH_DISK_BORN = 1, GRAPH_DISK_DIED = 2 };
 
 struct graph_disk_head {
-    int64_t begin, end;      /* of all rows */
+    int64_t begin, end; /* of all rows */
     uint64_t reserved;
 };
 
@@ -32,46 +38,49 @@ struct graph_disk_row {
     int32_t tid, tgid, ppid, parent_row, idle_cpu, vtid;
     uint32_t pid_ns, name, first_name, flags;
     int64_t begin, end;
-    uint32_t first, n;       /* intervals; idle rows have none here: theirs are their CPU's occupants */
+    uint32_t first, n; /* intervals; idle rows have none here: theirs are their CPU's occupants */
     uint32_t first_block, n_blocks;
 };
 
 /* Up to 128 neighbours of one row (or of one CPU's occupants) whose begins lie within 2^32 ns. The …0 fields are the numbers of the first entries in
  * the sparse columns that belong to this block: an interval's entry is found by counting kinds within the block. */
 struct graph_disk_block {
-    int64_t base;            /* begin of the first */
-    uint32_t first;          /* number of the first in the columns */
+    int64_t base;   /* begin of the first */
+    uint32_t first; /* number of the first in the columns */
     uint32_t waker0, packet0, detail0, cpu0, reserved;
 };
 
 struct graph_disk_cpu {
-    int32_t idle_row;        /* or -1 */
+    int32_t idle_row; /* or -1 */
     uint32_t first, n, first_block, n_blocks, reserved;
 };
 
-struct graph_disk_late { uint32_t interval, reserved; int64_t ts; };  /* wakes that came before the wait they ended */
+struct graph_disk_late {
+    uint32_t interval, reserved;
+    int64_t ts;
+}; /* wakes that came before the wait they ended */
 
 struct graph {
     struct store *store;
     const struct graph_disk_head *head;
     const struct graph_disk_row *rows;
     const struct graph_disk_block *blocks, *cpu_blocks;
-    const uint32_t *begins, *cpu_begins;      /* minus the block's base */
+    const uint32_t *begins, *cpu_begins; /* minus the block's base */
     const uint8_t *kinds;
-    const uint16_t *wakers16, *occupants16;   /* row, row + 1 (0: nobody known); one of 16 and 32 is there */
+    const uint16_t *wakers16, *occupants16; /* row, row + 1 (0: nobody known); one of 16 and 32 is there */
     const uint32_t *wakers32, *occupants32;
     const uint32_t *packets;
     const uint16_t *details;
-    const uint8_t *where8;                    /* CPUs of running intervals */
+    const uint8_t *where8; /* CPUs of running intervals */
     const uint16_t *where16;
-    const uint32_t *detail_names;             /* detail -> string */
+    const uint32_t *detail_names; /* detail -> string */
     const struct graph_disk_late *late;
     const struct graph_disk_cpu *cpus;
     const struct graph_loss *losses;
     const uint32_t *string_at;
     const char *text;
-    size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_late, n_cpus, n_cpu_blocks, n_occupants, n_losses,
-        n_strings, n_text;
+    size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_late, n_cpus, n_cpu_blocks,
+        n_occupants, n_losses, n_strings, n_text;
     _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made when first asked for */
 };
 

@@ -4,7 +4,10 @@
 
 enum { FIRST_CAP = 8, GROWTH = 4 };
 
-bool graph_cause_has_arg(unsigned cause) { return cause == GRAPH_CAUSE_WAKEUP || cause == GRAPH_CAUSE_PACKET; }
+bool graph_cause_has_arg(unsigned cause)
+{
+    return cause == GRAPH_CAUSE_WAKEUP || cause == GRAPH_CAUSE_PACKET;
+}
 
 static struct graph_log_block *new_block(struct arena *a, unsigned cap, int64_t base)
 {
@@ -77,7 +80,9 @@ bool graph_log_next(struct graph_log_cursor *c, struct graph_entry *out)
     if (!b)
         return false;
     uint8_t kind = b->kind[c->i];
-    *out = (struct graph_entry){.begin = (int64_t)((uint64_t)b->base + b->begin[c->i]), .state = (uint8_t)graph_kind_state(kind), .cause = (uint8_t)graph_kind_cause(kind)};
+    *out = (struct graph_entry){.begin = (int64_t)((uint64_t)b->base + b->begin[c->i]),
+        .state = (uint8_t)graph_kind_state(kind),
+        .cause = (uint8_t)graph_kind_cause(kind)};
     if (graph_cause_has_arg(out->cause))
         out->arg = b->arg[c->arg++];
     if (kind & GRAPH_KIND_DETAIL)

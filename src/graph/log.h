@@ -9,13 +9,13 @@
 
 struct graph_log_block {
     struct graph_log_block *next;
-    int64_t base;            /* begin of the first */
+    int64_t base; /* begin of the first */
     uint16_t n, cap;
     uint16_t n_args, n_details, n_cpus;
-    uint32_t *begin;         /* minus base; [cap], as the others */
-    uint32_t *arg;           /* of those whose cause has one, in order */
-    uint16_t *detail;        /* of those with GRAPH_KIND_DETAIL */
-    uint16_t *cpu;           /* of those running */
+    uint32_t *begin;  /* minus base; [cap], as the others */
+    uint32_t *arg;    /* of those whose cause has one, in order */
+    uint16_t *detail; /* of those with GRAPH_KIND_DETAIL */
+    uint16_t *cpu;    /* of those running */
     uint8_t *kind;
 };
 
@@ -27,9 +27,9 @@ struct graph_log {
 struct graph_entry {
     int64_t begin;
     uint8_t state, cause;
-    uint16_t detail;         /* 0 none */
-    uint16_t cpu;            /* running */
-    uint32_t arg;            /* WAKEUP: row; PACKET: wake */
+    uint16_t detail; /* 0 none */
+    uint16_t cpu;    /* running */
+    uint32_t arg;    /* WAKEUP: row; PACKET: wake */
 };
 
 bool graph_cause_has_arg(unsigned cause);
@@ -38,7 +38,10 @@ void graph_log_push(struct arena *, struct graph_log *, const struct graph_entry
 /* Replaces state, cause, argument and detail of the last entry; it must not be a running one. */
 void graph_log_amend(struct graph_log *, const struct graph_entry *);
 /* Entries in order: start with *block = log->head, *i = 0 and zeroed counts. */
-struct graph_log_cursor { const struct graph_log_block *block; uint16_t i, arg, detail, cpu; };
+struct graph_log_cursor {
+    const struct graph_log_block *block;
+    uint16_t i, arg, detail, cpu;
+};
 bool graph_log_next(struct graph_log_cursor *, struct graph_entry *out);
 
 #endif

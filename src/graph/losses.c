@@ -40,7 +40,10 @@ void graph_windows_close(struct graph_windows *w, uint32_t cpu, int64_t ts)
 }
 
 /* It or an earlier one has a part behind an event at ts. */
-static bool is_after(const struct graph_window *x, int64_t ts) { return x->reach > ts || x->begin >= ts; }
+static bool is_after(const struct graph_window *x, int64_t ts)
+{
+    return x->reach > ts || x->begin >= ts;
+}
 
 bool graph_windows_hull(const struct graph_windows *w, int64_t begin, int64_t end, int64_t *from, int64_t *to)
 {

@@ -9,7 +9,8 @@
 /* ---- checks -------------------------------------------------------------------------------------------------------------------- */
 
 /* Begins of a series increase, from `begin` on, and stay below `end`; its blocks follow each other without gap. */
-static const char *series_defect(const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins, uint32_t first, uint32_t n, int64_t begin, int64_t end)
+static const char *series_defect(
+    const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins, uint32_t first, uint32_t n, int64_t begin, int64_t end)
 {
     if (!n_blocks != !n)
         return "a series and its blocks disagree";
@@ -32,7 +33,9 @@ static const char *series_defect(const struct graph_disk_block *blocks, size_t n
     return NULL;
 }
 
-struct counts { uint32_t wakers, packets, details, cpus; };
+struct counts {
+    uint32_t wakers, packets, details, cpus;
+};
 
 /* The sparse columns begin where the blocks say. */
 static const char *kinds_defect(const struct graph *g, const struct graph_disk_row *r, struct counts *c)
@@ -103,8 +106,8 @@ static const char *columns_defect(const struct graph *g)
         next += r->n;
         next_block += r->n_blocks;
     }
-    if (next != g->n_intervals || next_block != g->n_blocks || c.wakers != g->n_wakers || c.packets != g->n_packets || c.details != g->n_details ||
-        c.cpus != g->n_where)
+    if (next != g->n_intervals || next_block != g->n_blocks || c.wakers != g->n_wakers || c.packets != g->n_packets ||
+        c.details != g->n_details || c.cpus != g->n_where)
         return "columns of different lengths";
     next = next_block = 0;
     for (size_t i = 0; i < g->n_cpus; i++) {
@@ -145,7 +148,8 @@ static const char *values_defect(const struct graph *g)
 const char *graph_defect(const struct graph *g)
 {
     size_t most = UINT32_MAX;
-    if (g->n_rows > INT32_MAX || g->n_intervals > most || g->n_occupants > most || g->n_blocks > most || g->n_cpu_blocks > most || g->n_cpus > most)
+    if (g->n_rows > INT32_MAX || g->n_intervals > most || g->n_occupants > most || g->n_blocks > most || g->n_cpu_blocks > most ||
+        g->n_cpus > most)
         return "a section that is too long";
     if (g->head->begin > g->head->end || g->head->begin < -GRAPH_MOST_TIME || g->head->end > GRAPH_MOST_TIME)
         return "times that make no sense";

@@ -10,7 +10,10 @@ enum { CANDIDATES = 8, MOST_OCCUPANTS = 4096 };
 
 /* Time per occupant; a new one replaces the least when the table is full, which keeps any that holds more than 1/8 of the time. */
 struct shares {
-    struct { int32_t row; int64_t ns; } v[CANDIDATES];
+    struct {
+        int32_t row;
+        int64_t ns;
+    } v[CANDIDATES];
     int n;
 };
 

@@ -69,18 +69,32 @@ static const struct graph_disk_cpu *idle_cpu(const struct graph *g, const struct
     return r->idle_cpu >= 0 ? &g->cpus[r->idle_cpu] : NULL;
 }
 
-size_t graph_rows(const struct graph *g) { return g->n_rows; }
+size_t graph_rows(const struct graph *g)
+{
+    return g->n_rows;
+}
 
 void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
     const struct graph_disk_row *r = row_of(g, row);
     if (!r) {
-        *out = (struct graph_row){.tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = "", .first_name = ""};
+        *out = (struct graph_row){
+            .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = "", .first_name = ""};
         return;
     }
-    *out = (struct graph_row){.tid = r->tid, .tgid = r->tgid, .ppid = r->ppid, .parent_row = r->parent_row, .idle_cpu = r->idle_cpu, .vtid = r->vtid,
-                              .pid_ns = r->pid_ns, .begin = r->begin, .end = r->end, .name = graph_string(g, r->name), .first_name = graph_string(g, r->first_name),
-                              .born = (r->flags & GRAPH_DISK_BORN) != 0, .died = (r->flags & GRAPH_DISK_DIED) != 0};
+    *out = (struct graph_row){.tid = r->tid,
+        .tgid = r->tgid,
+        .ppid = r->ppid,
+        .parent_row = r->parent_row,
+        .idle_cpu = r->idle_cpu,
+        .vtid = r->vtid,
+        .pid_ns = r->pid_ns,
+        .begin = r->begin,
+        .end = r->end,
+        .name = graph_string(g, r->name),
+        .first_name = graph_string(g, r->first_name),
+        .born = (r->flags & GRAPH_DISK_BORN) != 0,
+        .died = (r->flags & GRAPH_DISK_DIED) != 0};
 }
 
 size_t graph_row_intervals(const struct graph *g, int32_t row)
@@ -97,7 +111,7 @@ size_t graph_row_intervals(const struct graph *g, int32_t row)
 struct place {
     const struct graph_disk_row *row;
     const struct graph_disk_block *block;
-    uint32_t i;              /* in the columns */
+    uint32_t i; /* in the columns */
     int64_t begin, end;
 };
 
@@ -254,7 +268,10 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
         if (at + 1 < past)
             to = blocks[next].base + begins[at + 1];
         int32_t occupant = c ? graph_occupant_at(g, at) : -1;
-        unsigned state = !c ? graph_kind_state(g->kinds[at]) : occupant == row ? GRAPH_RUNNING : occupant < 0 ? GRAPH_UNKNOWN : GRAPH_PREEMPTED;
+        unsigned state = !c   ? graph_kind_state(g->kinds[at])
+            : occupant == row ? GRAPH_RUNNING
+            : occupant < 0    ? GRAPH_UNKNOWN
+                              : GRAPH_PREEMPTED;
         to = to < end ? to : end;
         totals[state] += to - from;
         from = to;
@@ -269,7 +286,10 @@ int32_t graph_occupant_at(const struct graph *g, size_t i)
     return (int32_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) - 1;
 }
 
-size_t graph_cpus(const struct graph *g) { return g->n_cpus; }
+size_t graph_cpus(const struct graph *g)
+{
+    return g->n_cpus;
+}
 
 int32_t graph_cpu_occupant(const struct graph *g, uint32_t cpu, int64_t ts)
 {

@@ -66,25 +66,22 @@ static bool is_idle(const struct graph_builder *b, int32_t row)
 
 static struct graph_ending softirq_ending(struct graph_builder *b, const struct kernel_record *r, uint16_t call)
 {
-    static const char *const names[] = {[KERNEL_SOFTIRQ_HI] = "softirq hi", [KERNEL_SOFTIRQ_TASKLET] = "softirq tasklet", [KERNEL_SOFTIRQ_RCU] = "softirq rcu"};
+    static const char *const names[] = {
+        [KERNEL_SOFTIRQ_HI] = "softirq hi", [KERNEL_SOFTIRQ_TASKLET] = "softirq tasklet", [KERNEL_SOFTIRQ_RCU] = "softirq rcu"};
     switch (r->ctx_number) {
     case KERNEL_SOFTIRQ_TIMER:
-    case KERNEL_SOFTIRQ_HRTIMER:
-        return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
+    case KERNEL_SOFTIRQ_HRTIMER: return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
     case KERNEL_SOFTIRQ_BLOCK:
-    case KERNEL_SOFTIRQ_IRQ_POLL:
-        return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL};
+    case KERNEL_SOFTIRQ_IRQ_POLL: return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL};
     case KERNEL_SOFTIRQ_NET_TX:
-    case KERNEL_SOFTIRQ_NET_RX:
-        return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
-    case KERNEL_SOFTIRQ_SCHED:
-        return (struct graph_ending){.state = GRAPH_INTERRUPTED, .cause = GRAPH_CAUSE_TERMINAL};
+    case KERNEL_SOFTIRQ_NET_RX: return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
+    case KERNEL_SOFTIRQ_SCHED: return (struct graph_ending){.state = GRAPH_INTERRUPTED, .cause = GRAPH_CAUSE_TERMINAL};
     case KERNEL_SOFTIRQ_HI:
     case KERNEL_SOFTIRQ_TASKLET:
     case KERNEL_SOFTIRQ_RCU:
-        return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, names[r->ctx_number])};
-    default:
-        return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq")};
+        return (struct graph_ending){
+            .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, names[r->ctx_number])};
+    default: return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq")};
     }
 }
 
@@ -97,27 +94,24 @@ static struct graph_ending context_ending(struct graph_builder *b, const struct 
     if (r->u.wake.packet_wake)
         return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_PACKET, .arg = r->u.wake.packet_wake - 1, .detail = call};
     bool completed = r->ctx_frame && c->block_frame == r->ctx_frame;
-    if (completed && (r->ctx == KERNEL_CTX_IRQ || r->ctx == KERNEL_CTX_IPI || (r->ctx == KERNEL_CTX_SOFTIRQ && r->ctx_number == KERNEL_SOFTIRQ_BLOCK)))
+    if (completed &&
+        (r->ctx == KERNEL_CTX_IRQ || r->ctx == KERNEL_CTX_IPI || (r->ctx == KERNEL_CTX_SOFTIRQ && r->ctx_number == KERNEL_SOFTIRQ_BLOCK)))
         return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL, .detail = disk_detail(b, c->block_dev)};
     switch (r->ctx) {
     case KERNEL_CTX_THREAD:
         if (r->row < 0 || is_idle(b, r->row)) /* the idle thread wakes nobody: events of the interrupt that did are missing */
             return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
         return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_WAKEUP, .arg = (uint32_t)r->row, .detail = call};
-    case KERNEL_CTX_HRTIMER:
-        return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
-    case KERNEL_CTX_SOFTIRQ:
-        return softirq_ending(b, r, call);
+    case KERNEL_CTX_HRTIMER: return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
+    case KERNEL_CTX_SOFTIRQ: return softirq_ending(b, r, call);
     case KERNEL_CTX_IRQ:
         return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = irq_detail(b, r->ctx_number)};
     case KERNEL_CTX_IPI: /* sched_wakeup fires here for wakes that another CPU asked for: it does not tell who */
         if (r->u.wake.by_wakeup)
             return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
         return (struct graph_ending){.state = GRAPH_IPI, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail_of_string(b, r->ctx_number)};
-    case KERNEL_CTX_NET:
-        return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
-    default:
-        return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
+    case KERNEL_CTX_NET: return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
+    default: return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
     }
 }
 

@@ -27,8 +27,12 @@ static void free_columns(struct columns *c)
 
 static void new_block(struct columns *c, int64_t base)
 {
-    struct graph_disk_block b = {.base = base, .first = (uint32_t)c->begins.n, .waker0 = (uint32_t)c->wakers.n, .packet0 = (uint32_t)c->packets.n,
-                                 .detail0 = (uint32_t)c->details.n, .cpu0 = (uint32_t)c->cpus.n};
+    struct graph_disk_block b = {.base = base,
+        .first = (uint32_t)c->begins.n,
+        .waker0 = (uint32_t)c->wakers.n,
+        .packet0 = (uint32_t)c->packets.n,
+        .detail0 = (uint32_t)c->details.n,
+        .cpu0 = (uint32_t)c->cpus.n};
     vec_push(&c->blocks, b);
 }
 
@@ -60,8 +64,8 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
 }
 
 /* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is written. */
-static void add_numbers(struct store_writer *w, struct arena *a, const char *wide, const char *narrow, size_t wide_bytes, size_t narrow_bytes, const uint32_t *v,
-                        size_t n, bool fits)
+static void add_numbers(struct store_writer *w, struct arena *a, const char *wide, const char *narrow, size_t wide_bytes,
+    size_t narrow_bytes, const uint32_t *v, size_t n, bool fits)
 {
     size_t bytes = fits ? narrow_bytes : wide_bytes;
     void *copy = n ? arena_alloc(a, n * bytes) : NULL;
@@ -123,18 +127,29 @@ static void add_late(const struct graph_builder *b, struct store_writer *w, stru
     store_add(w, "late", late, sizeof *late, n);
 }
 
-static void put_rows(struct graph_builder *b, struct columns *c, struct strings *names, struct graph_disk_row *rows, const struct kernel_thread *threads, size_t n)
+static void put_rows(struct graph_builder *b, struct columns *c, struct strings *names, struct graph_disk_row *rows,
+    const struct kernel_thread *threads, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct kernel_thread *k = &threads[i];
         const struct graph_building_row *r = i < b->rows.n ? &b->rows.v[i] : NULL;
         struct graph_disk_row *d = &rows[i];
-        *d = (struct graph_disk_row){.tid = k->tid, .tgid = k->tgid, .ppid = k->ppid, .parent_row = k->parent_row < (int32_t)n ? k->parent_row : -1,
-                                     .idle_cpu = k->idle_cpu, .vtid = k->vtid, .pid_ns = k->pid_ns, .name = tracker_string(names, b->tracker, k->name),
-                                     .first_name = tracker_string(names, b->tracker, k->first_name),
-                                     .flags = (k->born ? GRAPH_DISK_BORN : 0u) | (k->died ? GRAPH_DISK_DIED : 0u), .begin = k->begin, .end = k->begin,
-                                     .first = (uint32_t)c->begins.n, .first_block = (uint32_t)c->blocks.n};
+        *d = (struct graph_disk_row){.tid = k->tid,
+            .tgid = k->tgid,
+            .ppid = k->ppid,
+            .parent_row = k->parent_row < (int32_t)n ? k->parent_row : -1,
+            .idle_cpu = k->idle_cpu,
+            .vtid = k->vtid,
+            .pid_ns = k->pid_ns,
+            .name = tracker_string(names, b->tracker, k->name),
+            .first_name = tracker_string(names, b->tracker, k->first_name),
+            .flags = (k->born ? GRAPH_DISK_BORN : 0u) | (k->died ? GRAPH_DISK_DIED : 0u),
+            .begin = k->begin,
+            .end = k->begin,
+            .first = (uint32_t)c->begins.n,
+            .first_block = (uint32_t)c->blocks.n};
         if (r && r->now != GRAPH_NOW_UNSEEN) {
+            d->begin = r->log.n ? r->log.head->base : r->since; /* the tracker may have learnt of an earlier one too late */
             d->end = r->since;
             d->n = (uint32_t)put_series(c, &r->log, d->end);
             d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
@@ -142,7 +157,8 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
     }
 }
 
-static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_disk_cpu *cpus, struct graph_disk_row *rows, size_t n_rows, int64_t end)
+static void put_cpus(
+    struct graph_builder *b, struct columns *c, struct graph_disk_cpu *cpus, struct graph_disk_row *rows, size_t n_rows, int64_t end)
 {
     for (size_t i = 0; i < b->cpus.n; i++) {
         struct graph_disk_cpu *d = &cpus[i];
@@ -165,7 +181,8 @@ static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_di
     }
 }
 
-static void add_columns(struct store_writer *w, struct arena *a, const struct columns *rows, const struct columns *cpus, size_t n_rows, size_t n_cpus)
+static void add_columns(
+    struct store_writer *w, struct arena *a, const struct columns *rows, const struct columns *cpus, size_t n_rows, size_t n_cpus)
 {
     bool narrow = n_rows <= GRAPH_NARROW_ROWS;
     store_add(w, "blocks", rows->blocks.v, sizeof *rows->blocks.v, rows->blocks.n);
@@ -180,7 +197,8 @@ static void add_columns(struct store_writer *w, struct arena *a, const struct co
     add_numbers(w, a, "occupants32", "occupants16", 4, 2, cpus->wakers.v, cpus->wakers.n, narrow);
 }
 
-static int write_store(struct graph_builder *b, struct columns *rows, struct columns *cpus, struct arena *a, int64_t end, const char *path, uint64_t key, struct err *e)
+static int write_store(struct graph_builder *b, struct columns *rows, struct columns *cpus, struct arena *a, int64_t end, const char *path,
+    uint64_t key, struct err *e)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(b->tracker, &threads);

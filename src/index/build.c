@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "index/experiment.h"
 
-enum { MANIFEST_VERSION = 1, BUILDER_VERSION = 1, BATCH = 512 };
+enum { MANIFEST_VERSION = 1, BUILDER_VERSION = 2, BATCH = 512 };
 
 struct manifest {
     uint64_t events, lost_events;
@@ -62,13 +62,17 @@ const char *index_store_dir(struct arena *a, const char *trace_path, const char 
 struct pass {
     struct flow_builder *flows;
     struct graph_builder *graph;
+    struct state_builder *states;
 };
+
+struct files { const char *manifest, *graph, *flows, *states; };
 
 static void on_record(void *arg, struct kernel_record *r)
 {
     struct pass *p = arg;
     flow_builder_add(p->flows, r);
     graph_builder_add(p->graph, r);
+    state_builder_add(p->states, r);
 }
 
 static uint64_t stream_bytes(const struct ctf_trace *t)
@@ -83,7 +87,7 @@ static uint64_t stream_bytes(const struct ctf_trace *t)
 }
 
 /* Runs all events through the tracker. The share done is judged by time, told as bytes. */
-static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct manifest *m, struct text *problems, struct progress *progress, struct err *e)
+static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct state_builder *states, struct manifest *m, struct text *problems, struct progress *progress, struct err *e)
 {
     struct ctf_source source = {.trace = h->trace};
     struct ctf_merge *merge;
@@ -94,16 +98,20 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
     uint64_t bytes = stream_bytes(h->trace), told = 0;
     double span = (double)h->end - (double)h->begin;
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
+        int64_t times[BATCH];
+        size_t events = 0;
         kernel_tracker_feed(tracker, batch, n);
         for (size_t i = 0; i < n; i++) {
             if (batch[i].cls->item == CTF_EVENT) {
-                m->events++;
+                times[events++] = batch[i].ts;
                 m->end = batch[i].ts > m->end ? batch[i].ts : m->end;
                 m->begin = batch[i].ts < m->begin ? batch[i].ts : m->begin;
             } else if (batch[i].cls->item == CTF_LOST_EVENTS) {
                 m->lost_events += ((const struct ctf_loss *)(const void *)batch[i].data)->count;
             }
         }
+        m->events += events;
+        state_builder_events(states, times, events);
         double share = span > 0 ? ((double)batch[n - 1].ts - (double)h->begin) / span : 1;
         uint64_t now = share < 0 ? 0 : share > 1 ? bytes : (uint64_t)(share * (double)bytes);
         if (now > told + (bytes >> 8)) {
@@ -131,7 +139,18 @@ static int write_manifest(const char *path, uint64_t key, const struct manifest 
     return store_commit(s, path, e);
 }
 
-static int build(struct index_host *h, const char *manifest, const char *graph, const char *flows, struct progress *progress, struct err *e)
+static int write_stores(struct pass *p, const struct files *to, const struct manifest *m, uint64_t key, const struct text *problems, struct err *e)
+{
+    int rc;
+    if (unlink(to->manifest) && errno != ENOENT)
+        return err_sys(e, "%s", to->manifest);
+    if ((rc = graph_builder_write(p->graph, m->end, to->graph, key, e)) || (rc = flow_builder_write(p->flows, to->flows, key, e)) ||
+        (rc = state_builder_write(p->states, m->begin, m->end, to->states, key, e)))
+        return rc;
+    return write_manifest(to->manifest, key, m, problems, e);
+}
+
+static int build(struct index_host *h, const struct files *to, struct progress *progress, struct err *e)
 {
     struct kernel_binding *binding;
     int rc = kernel_bind(h->trace, &binding, e);
@@ -141,18 +160,16 @@ static int build(struct index_host *h, const char *manifest, const char *graph, 
     struct kernel_tracker *tracker = kernel_tracker_new(binding, on_record, &p);
     p.flows = flow_builder_new(tracker);
     p.graph = graph_builder_new(tracker);
+    p.states = state_builder_new(tracker);
     struct manifest m = {.begin = INT64_MAX, .end = INT64_MIN};
     struct text problems = {.fd = -1};
-    uint64_t key = index_key(h->trace);
-    if (!(rc = run_pass(h, tracker, &m, &problems, progress, e))) {
+    if (!(rc = run_pass(h, tracker, p.states, &m, &problems, progress, e))) {
         if (m.begin > m.end)
             m.begin = m.end = h->begin;
-        if (unlink(manifest) && errno != ENOENT)
-            rc = err_sys(e, "%s", manifest);
-        else if (!(rc = graph_builder_write(p.graph, m.end, graph, key, e)) && !(rc = flow_builder_write(p.flows, flows, key, e)))
-            rc = write_manifest(manifest, key, &m, &problems, e);
+        rc = write_stores(&p, to, &m, index_key(h->trace), &problems, e);
     }
     text_fini(&problems);
+    state_builder_free(p.states);
     graph_builder_free(p.graph);
     flow_builder_free(p.flows);
     kernel_tracker_free(tracker);
@@ -177,21 +194,22 @@ static void tell_problems(struct experiment *x, const struct index_host *h, cons
     }
 }
 
-static int open_stores(struct experiment *x, struct index_host *h, const char *manifest, const char *graph, const char *flows, struct err *e)
+static int open_stores(struct experiment *x, struct index_host *h, const struct files *from, struct err *e)
 {
     uint64_t key = index_key(h->trace);
     struct store *s;
     struct graph *g = NULL;
     struct flow_store *f = NULL;
-    int rc = store_open(manifest, "manifest", MANIFEST_VERSION, &key, &s, e);
+    struct state_store *v = NULL;
+    int rc = store_open(from->manifest, "manifest", MANIFEST_VERSION, &key, &s, e);
     if (rc)
         return rc;
     size_t n;
     const struct manifest *m = store_section(s, "totals", sizeof *m, &n);
     if (n != 1)
-        rc = err_set(e, ERR_FORMAT, "%s: no totals", manifest);
-    else if (!(rc = graph_open(graph, &g, e)))
-        rc = flow_open(flows, &f, e);
+        rc = err_set(e, ERR_FORMAT, "%s: no totals", from->manifest);
+    else if (!(rc = graph_open(from->graph, &g, e)) && !(rc = flow_open(from->flows, &f, e)))
+        rc = state_open(from->states, &v, e);
     if (!rc) {
         h->events = m->events;
         h->lost_events = m->lost_events;
@@ -199,10 +217,12 @@ static int open_stores(struct experiment *x, struct index_host *h, const char *m
         h->end = m->end;
         h->graph = g;
         h->flows = f;
+        h->states = v;
         const char *lines = store_section(s, "problems", 1, &n);
         tell_problems(x, h, lines, n);
     } else {
         graph_close(g);
+        flow_close(f);
     }
     store_close(s);
     return rc;
@@ -223,16 +243,16 @@ static int lock_dir(const char *dir, struct err *e)
     return fd;
 }
 
-static int build_locked(struct experiment *x, struct index_host *h, const char *dir, const char *manifest, const char *graph, const char *flows, bool force,
-    struct progress *progress, struct err *e)
+static int build_locked(struct experiment *x, struct index_host *h, const char *dir, const struct files *files, bool force, struct progress *progress,
+    struct err *e)
 {
     struct err found = {0};
     int fd = lock_dir(dir, e);
     if (fd < 0)
         return fd;
-    int rc = force ? ERR_STALE : open_stores(x, h, manifest, graph, flows, &found);
-    if (rc && !(rc = build(h, manifest, graph, flows, progress, e)))
-        rc = open_stores(x, h, manifest, graph, flows, e);
+    int rc = force ? ERR_STALE : open_stores(x, h, files, &found);
+    if (rc && !(rc = build(h, files, progress, e)))
+        rc = open_stores(x, h, files, e);
     close(fd);
     return rc;
 }
@@ -243,12 +263,12 @@ int index_host_stores(struct experiment *x, struct index_host *h, bool force, st
     const char *dir = index_store_dir(&names, ctf_trace_path(h->trace), x->store, true, e);
     int rc = dir ? 0 : e->code;
     if (dir) {
-        const char *manifest = arena_printf(&names, "%s/manifest", dir);
-        const char *graph = arena_printf(&names, "%s/graph", dir), *flows = arena_printf(&names, "%s/flows", dir);
+        struct files files = {arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/graph", dir), arena_printf(&names, "%s/flows", dir),
+            arena_printf(&names, "%s/states", dir)};
         struct err found = {0};
-        rc = force ? ERR_STALE : open_stores(x, h, manifest, graph, flows, &found);
+        rc = force ? ERR_STALE : open_stores(x, h, &files, &found);
         if (rc) {
-            rc = build_locked(x, h, dir, manifest, graph, flows, force, progress, e);
+            rc = build_locked(x, h, dir, &files, force, progress, e);
             if (rc)
                 err_wrap(e, "%s: cannot index", h->name);
         } else {

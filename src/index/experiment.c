@@ -206,6 +206,7 @@ void experiment_close(struct experiment *x)
     for (size_t i = 0; i < x->hosts.n; i++) {
         graph_close((struct graph *)x->hosts.v[i].graph);
         flow_close((struct flow_store *)x->hosts.v[i].flows);
+        state_close((struct state_store *)x->hosts.v[i].states);
     }
     for (size_t i = 0; i < x->sources.n; i++)
         ctf_trace_close(x->sources.v[i].trace);

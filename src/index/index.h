@@ -10,11 +10,11 @@
 #include "base/err.h"
 #include "ctf/ctf.h"
 
-struct graph; struct flow_store; struct clock_net; struct clock_options; struct progress;
+struct graph; struct flow_store; struct state_store; struct clock_net; struct clock_options; struct progress;
 
 struct index_options {
     const char *store;       /* --store DIR, or NULL: `.weft` in each trace, where it can be written, else below the user's cache directory */
-    bool stores;             /* graphs and flows are needed: build what is missing or stale */
+    bool stores;             /* graphs, flows and states are needed: build what is missing or stale */
     bool force;              /* build again */
     unsigned threads;        /* 0: as many as CPUs */
     struct progress *progress; /* or NULL */
@@ -29,7 +29,8 @@ struct index_host {
     int64_t begin, end;      /* ns, host's clock */
     uint64_t events, lost_events; /* events: known when indexed */
     const struct graph *graph;        /* NULL unless stores were asked for and it is a kernel trace */
-    const struct flow_store *flows;
+    const struct flow_store *flows;   /* likewise, and so the states */
+    const struct state_store *states;
     uint64_t fingerprint;
 };
 

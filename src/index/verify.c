@@ -12,7 +12,7 @@ struct verifying {
     bool damaged;
 };
 
-/* Checksum and table of contents for all; graph and flows also in what their numbers point to. */
+/* Checksum and table of contents for all; graph, flows and states also in what their numbers point to. */
 static void verify_file(struct verifying *v, const char *path, const char *name)
 {
     struct err e = {0};
@@ -25,6 +25,10 @@ static void verify_file(struct verifying *v, const char *path, const char *name)
         struct flow_store *f;
         if (!(rc = flow_open(path, &f, &e)))
             flow_close(f);
+    } else if (!rc && !strcmp(name, "states")) {
+        struct state_store *s;
+        if (!(rc = state_open(path, &s, &e)))
+            state_close(s);
     }
     v->damaged |= rc != 0;
     v->report(v->arg, path, rc ? e.text : NULL);
@@ -32,7 +36,7 @@ static void verify_file(struct verifying *v, const char *path, const char *name)
 
 static bool is_store(const char *name)
 {
-    return !strcmp(name, "manifest") || !strcmp(name, "graph") || !strcmp(name, "flows") || !strncmp(name, "clocks-", 7);
+    return !strcmp(name, "manifest") || !strcmp(name, "graph") || !strcmp(name, "flows") || !strcmp(name, "states") || !strncmp(name, "clocks-", 7);
 }
 
 static int verify_dir(struct verifying *v, struct arena *a, const char *dir, struct err *e)

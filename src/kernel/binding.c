@@ -9,24 +9,39 @@
 
 /* Fields in the order that kernel.h documents for kernel_decode; "a|b" are alternatives, the first that exists counts. */
 struct spec {
-    const char *name;        /* LTTng >= 2.7; other tracers' names are further lines. Perf's subsystem prefix ("sched:") is cut off before the look-up */
+    const char
+        *name; /* LTTng >= 2.7; other tracers' names are further lines. Perf's subsystem prefix ("sched:") is cut off before the look-up */
     uint8_t kind;
     const char *fields[KERNEL_FIELDS];
     const char *texts[2];
 };
 
 #define TID "tid|pid"
-#define WAKE_FIELDS {TID, "target_cpu", "prio"}, {"comm"}
-#define PACKET_FIELDS {"skbaddr", "len"}, {"name"}
-#define SOCKET_FIELDS {"sk", "seq", "ack_seq", "flags"}, {NULL}
+#define WAKE_FIELDS              \
+    {TID, "target_cpu", "prio"}, \
+    {                            \
+        "comm"                   \
+    }
+#define PACKET_FIELDS   \
+    {"skbaddr", "len"}, \
+    {                   \
+        "name"          \
+    }
+#define SOCKET_FIELDS                  \
+    {"sk", "seq", "ack_seq", "flags"}, \
+    {                                  \
+        NULL                           \
+    }
 
 static const struct spec specs[] = {
-    {"sched_switch", KERNEL_SWITCH, {"prev_tid|prev_pid", "prev_state", "next_tid|next_pid", "prev_prio", "next_prio"}, {"prev_comm", "next_comm"}},
+    {"sched_switch", KERNEL_SWITCH, {"prev_tid|prev_pid", "prev_state", "next_tid|next_pid", "prev_prio", "next_prio"},
+        {"prev_comm", "next_comm"}},
     {"sched_waking", KERNEL_WAKE, WAKE_FIELDS},
     {"sched_wakeup", KERNEL_WAKEUP, WAKE_FIELDS},
     {"sched_wakeup_new", KERNEL_WAKE_NEW, WAKE_FIELDS},
     /* perf calls the children's tids pids and tells no process */
-    {"sched_process_fork", KERNEL_FORK, {"parent_tid|parent_pid", "child_tid|child_pid", "child_pid", "child_ns_inum", "parent_ns_inum"}, {"child_comm", "vtids"}},
+    {"sched_process_fork", KERNEL_FORK, {"parent_tid|parent_pid", "child_tid|child_pid", "child_pid", "child_ns_inum", "parent_ns_inum"},
+        {"child_comm", "vtids"}},
     {"sched_process_exec", KERNEL_EXEC, {TID, "old_tid|old_pid"}, {"filename"}},
     {"sched_process_exit", KERNEL_EXIT, {TID}, {"comm"}},
     {"sched_process_free", KERNEL_FREE, {TID}, {"comm"}},
@@ -205,8 +220,9 @@ static bool bind_field(struct kernel_plan *p, struct kernel_cold *cold, const st
     if (a->mode != 1)
         return false;
     unsigned bits = a->bytes * 8u;
-    p->field[i] = (struct kernel_field){.offset = a->offset_bytes, .shift = (uint8_t)(64 - bits),
-                                        .mask = a->is_signed || bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1};
+    p->field[i] = (struct kernel_field){.offset = a->offset_bytes,
+        .shift = (uint8_t)(64 - bits),
+        .mask = a->is_signed || bits == 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1};
     return true;
 }
 
@@ -221,7 +237,8 @@ static void bind_text(struct kernel_text *t, const struct ctf_event_class *c, co
         return;
     if (type->kind == CTF_STRING)
         t->offset = offset;
-    else if (type->kind == CTF_ARRAY && type->u.list.element->kind == CTF_INT && type->u.list.element->size_bits == 8 && type->n && type->n <= 4096) {
+    else if (type->kind == CTF_ARRAY && type->u.list.element->kind == CTF_INT && type->u.list.element->size_bits == 8 && type->n &&
+        type->n <= 4096) {
         t->offset = offset;
         t->array_bytes = (uint16_t)type->n;
     }
@@ -360,7 +377,8 @@ int kernel_bind(const struct ctf_trace *t, struct kernel_binding **out, struct e
 {
     *out = NULL;
     if (!has_switch(t))
-        return err_set(e, ERR_UNSUPPORTED, "%s: has no sched_switch events; record a kernel trace (`weft record --for critpath`)", ctf_trace_path(t));
+        return err_set(
+            e, ERR_UNSUPPORTED, "%s: has no sched_switch events; record a kernel trace (`weft record --for critpath`)", ctf_trace_path(t));
     const struct ctf_event_class *const *classes;
     size_t n = ctf_trace_classes(t, &classes);
     struct kernel_binding *b = mem_zalloc(sizeof *b);

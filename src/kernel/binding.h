@@ -17,31 +17,31 @@ struct kernel_field {
 /* Text: `offset` >= 0 when it lies at a fixed place in the payload. */
 struct kernel_text {
     int32_t offset;
-    uint16_t array_bytes;    /* fixed arrays; 0 for strings */
+    uint16_t array_bytes; /* fixed arrays; 0 for strings */
     struct ctf_access access;
 };
 
-struct kernel_header_plan;   /* packet.c */
+struct kernel_header_plan; /* packet.c */
 
 /* What is needed once in a while. */
 struct kernel_cold {
-    const char *name;                     /* system call, IPI */
+    const char *name; /* system call, IPI */
     struct kernel_text text[2];
     const struct kernel_header_plan *header;
-    bool has_cpu;                         /* perf: the CPU is a field */
+    bool has_cpu; /* perf: the CPU is a field */
     struct ctf_access cpu;
-    struct ctf_access access[];           /* the fields again, for places that are not fixed */
+    struct ctf_access access[]; /* the fields again, for places that are not fixed */
 };
 
 struct kernel_plan {
-    uint8_t kind;            /* enum kernel_kind */
-    uint8_t n;               /* fields */
-    bool fast;               /* all fields present are kernel_fields */
-    uint8_t present;         /* bit per field */
-    bool by_wakeup;          /* WAKE bound to sched_wakeup */
-    bool socket;             /* PACKET of inet_sock_local_*: seq, ack, flags only */
+    uint8_t kind;             /* enum kernel_kind */
+    uint8_t n;                /* fields */
+    bool fast;                /* all fields present are kernel_fields */
+    uint8_t present;          /* bit per field */
+    bool by_wakeup;           /* WAKE bound to sched_wakeup */
+    bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */
     uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
-    bool timer;              /* IPI: the local timer's vector */
+    bool timer;               /* IPI: the local timer's vector */
     struct kernel_field field[KERNEL_FIELDS];
     const struct kernel_cold *cold; /* NULL for OTHER and LOST */
 };
@@ -50,7 +50,7 @@ struct kernel_binding {
     const struct ctf_trace *trace;
     struct kernel_plan *plans; /* by class index */
     size_t n;
-    bool old_states;         /* kernel before 4.14: other numbers of task states */
+    bool old_states; /* kernel before 4.14: other numbers of task states */
     bool has[KERNEL_KINDS];
     struct arena arena;
 };

@@ -12,29 +12,83 @@
 
 enum kernel_kind {
     KERNEL_OTHER,
-    KERNEL_SWITCH, KERNEL_WAKE, KERNEL_WAKE_NEW, KERNEL_WAKEUP, /* WAKE: sched_waking (or what stands for it); WAKEUP: the target was put on a run queue */
-    KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT, KERNEL_FREE, KERNEL_MIGRATE, /* EXIT: begins to exit, may still run and wait; FREE: is gone */
-    KERNEL_IRQ_ENTRY, KERNEL_IRQ_EXIT, KERNEL_SOFTIRQ_RAISE, KERNEL_SOFTIRQ_ENTRY, KERNEL_SOFTIRQ_EXIT,
-    KERNEL_HRTIMER_ENTRY, KERNEL_HRTIMER_EXIT, KERNEL_IPI_ENTRY, KERNEL_IPI_EXIT,
-    KERNEL_PACKET_SEND, KERNEL_PACKET_RECEIVE, KERNEL_NET_ENTRY, KERNEL_NET_EXIT,
-    KERNEL_BLOCK_ISSUE, KERNEL_BLOCK_COMPLETE,
-    KERNEL_SYSCALL_ENTRY, KERNEL_SYSCALL_EXIT,
-    KERNEL_WORK_QUEUE, KERNEL_WORK_START, KERNEL_WORK_END,
-    KERNEL_KVM_ENTRY, KERNEL_KVM_EXIT,
-    KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_NS, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ, KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
+    KERNEL_SWITCH,
+    KERNEL_WAKE,
+    KERNEL_WAKE_NEW,
+    KERNEL_WAKEUP, /* WAKE: sched_waking (or what stands for it); WAKEUP: the target was put on a run queue */
+    KERNEL_FORK,
+    KERNEL_EXEC,
+    KERNEL_EXIT, /* begins to exit; may still run and wait */
+    KERNEL_FREE, /* is gone */
+    KERNEL_MIGRATE,
+    KERNEL_IRQ_ENTRY,
+    KERNEL_IRQ_EXIT,
+    KERNEL_SOFTIRQ_RAISE,
+    KERNEL_SOFTIRQ_ENTRY,
+    KERNEL_SOFTIRQ_EXIT,
+    KERNEL_HRTIMER_ENTRY,
+    KERNEL_HRTIMER_EXIT,
+    KERNEL_IPI_ENTRY,
+    KERNEL_IPI_EXIT,
+    KERNEL_PACKET_SEND,
+    KERNEL_PACKET_RECEIVE,
+    KERNEL_NET_ENTRY,
+    KERNEL_NET_EXIT,
+    KERNEL_BLOCK_ISSUE,
+    KERNEL_BLOCK_COMPLETE,
+    KERNEL_SYSCALL_ENTRY,
+    KERNEL_SYSCALL_EXIT,
+    KERNEL_WORK_QUEUE,
+    KERNEL_WORK_START,
+    KERNEL_WORK_END,
+    KERNEL_KVM_ENTRY,
+    KERNEL_KVM_EXIT,
+    KERNEL_STATEDUMP_THREAD,
+    KERNEL_STATEDUMP_NS,
+    KERNEL_STATEDUMP_DISK,
+    KERNEL_STATEDUMP_NETIF,
+    KERNEL_STATEDUMP_IRQ,
+    KERNEL_STATEDUMP_FD,
+    KERNEL_STATEDUMP_END,
     KERNEL_LOST,
     KERNEL_KINDS
 };
 
 /* Innermost context in which an event happened. UNKNOWN: the CPU was not watched long enough (start of the trace, lost events).
  * An entry happens in the context it opens, an exit in the one it closes. */
-enum kernel_context { KERNEL_CTX_UNKNOWN, KERNEL_CTX_THREAD, KERNEL_CTX_IRQ, KERNEL_CTX_SOFTIRQ, KERNEL_CTX_HRTIMER, KERNEL_CTX_IPI, KERNEL_CTX_NET };
-enum { KERNEL_SOFTIRQ_HI, KERNEL_SOFTIRQ_TIMER, KERNEL_SOFTIRQ_NET_TX, KERNEL_SOFTIRQ_NET_RX, KERNEL_SOFTIRQ_BLOCK,
-       KERNEL_SOFTIRQ_IRQ_POLL, KERNEL_SOFTIRQ_TASKLET, KERNEL_SOFTIRQ_SCHED, KERNEL_SOFTIRQ_HRTIMER, KERNEL_SOFTIRQ_RCU };
+enum kernel_context {
+    KERNEL_CTX_UNKNOWN,
+    KERNEL_CTX_THREAD,
+    KERNEL_CTX_IRQ,
+    KERNEL_CTX_SOFTIRQ,
+    KERNEL_CTX_HRTIMER,
+    KERNEL_CTX_IPI,
+    KERNEL_CTX_NET
+};
+enum {
+    KERNEL_SOFTIRQ_HI,
+    KERNEL_SOFTIRQ_TIMER,
+    KERNEL_SOFTIRQ_NET_TX,
+    KERNEL_SOFTIRQ_NET_RX,
+    KERNEL_SOFTIRQ_BLOCK,
+    KERNEL_SOFTIRQ_IRQ_POLL,
+    KERNEL_SOFTIRQ_TASKLET,
+    KERNEL_SOFTIRQ_SCHED,
+    KERNEL_SOFTIRQ_HRTIMER,
+    KERNEL_SOFTIRQ_RCU
+};
 
 /* What the state dump says of a thread (lttng-modules' numbers). */
-enum kernel_dumped { KERNEL_DUMPED_UNKNOWN, KERNEL_DUMPED_FORKED, KERNEL_DUMPED_QUEUED, KERNEL_DUMPED_EXIT, KERNEL_DUMPED_ZOMBIE, KERNEL_DUMPED_WAITING,
-                     KERNEL_DUMPED_RUNNABLE, KERNEL_DUMPED_DEAD };
+enum kernel_dumped {
+    KERNEL_DUMPED_UNKNOWN,
+    KERNEL_DUMPED_FORKED,
+    KERNEL_DUMPED_QUEUED,
+    KERNEL_DUMPED_EXIT,
+    KERNEL_DUMPED_ZOMBIE,
+    KERNEL_DUMPED_WAITING,
+    KERNEL_DUMPED_RUNNABLE,
+    KERNEL_DUMPED_DEAD
+};
 
 /* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
 enum kernel_leave { KERNEL_LEAVE_RUNNABLE, KERNEL_LEAVE_BLOCKED, KERNEL_LEAVE_STOPPED, KERNEL_LEAVE_DEAD };
@@ -43,41 +97,76 @@ enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0 };
 
 struct kernel_packet {
     uint64_t skb;
-    uint32_t number;         /* of this packet event on the host, from 0: the name by which graph and flow speak of it */
-    uint8_t family;          /* 4, 6, or 0 when the event tells no addresses (old inet_sock_local_in/out) */
-    uint8_t protocol;        /* 6 TCP, 17 UDP, 1 ICMP */
+    uint32_t number;              /* of this packet event on the host, from 0: the name by which graph and flow speak of it */
+    uint8_t family;               /* 4, 6, or 0 when the event tells no addresses (old inet_sock_local_in/out) */
+    uint8_t protocol;             /* 6 TCP, 17 UDP, 1 ICMP */
     uint8_t saddr[16], daddr[16]; /* network order; IPv4 in the first 4 bytes */
     uint16_t sport, dport;
     uint32_t seq, ack;
-    uint16_t flags;          /* TCP: FIN 1 SYN 2 RST 4 PSH 8 ACK 16 */
+    uint16_t flags; /* TCP: FIN 1 SYN 2 RST 4 PSH 8 ACK 16 */
     uint16_t ip_id;
-    uint32_t payload_bytes;  /* of the transport layer; 0 when not told */
+    uint32_t payload_bytes; /* of the transport layer; 0 when not told */
     bool has_length;
-    uint32_t device;         /* string number of the interface name */
+    uint32_t device; /* string number of the interface name */
 };
 
 /* One thing that happened on the host. Rows and strings by number. */
 struct kernel_record {
-    int64_t ts;              /* ns, the host's clock */
+    int64_t ts; /* ns, the host's clock */
     uint32_t cpu;
-    uint8_t kind;            /* enum kernel_kind */
-    uint8_t ctx;             /* enum kernel_context: innermost when the event happened */
-    uint16_t ctx_number;     /* of that context: irq number, softirq vector, IPI: string number of its name ("reschedule"), NET: the context it runs in (enum kernel_context) */
-    uint32_t ctx_frame;      /* serial number of that context's frame on the host: two records of one softirq run share it (also inside NET); 0 in threads */
-    int32_t row;             /* the thread that ran on `cpu` (the idle thread has a row per CPU), KERNEL_NO_ROW when unknown */
+    uint8_t kind; /* enum kernel_kind */
+    uint8_t ctx;  /* enum kernel_context: innermost when the event happened */
+    uint16_t
+        ctx_number; /* of that context: irq number, softirq vector, IPI: string number of its name ("reschedule"), NET: the context it runs in (enum kernel_context) */
+    uint32_t
+        ctx_frame; /* serial number of that context's frame on the host: two records of one softirq run share it (also inside NET); 0 in threads */
+    int32_t row; /* the thread that ran on `cpu` (the idle thread has a row per CPU), KERNEL_NO_ROW when unknown */
     union {
-        struct { int32_t prev, next; uint8_t leave; int64_t prev_state, since; } sw; /* since: prev surely had the CPU from then on; = ts when that is not known */
-        struct { int32_t row, target_cpu; uint32_t packet_wake; bool by_wakeup; } wake; /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none.
+        struct {
+            int32_t prev, next;
+            uint8_t leave;
+            int64_t prev_state, since;
+        } sw; /* since: prev surely had the CPU from then on; = ts when that is not known */
+        struct {
+            int32_t row, target_cpu;
+            uint32_t packet_wake;
+            bool by_wakeup;
+        } wake; /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none.
                                                                                 by_wakeup: sched_wakeup stands for sched_waking (it may fire on the target's CPU) */
-        struct { int32_t parent, child; } fork;
-        struct { uint32_t file; } exec;
-        struct { int32_t row; uint8_t status; } thread;                     /* EXIT, FREE, MIGRATE, STATEDUMP_THREAD (status: enum kernel_dumped) and _NS */
-        struct { uint32_t dev, nr_sector; uint64_t sector; uint32_t rwbs; int32_t error; } block;
-        struct { uint32_t name; int64_t ret; const struct ctf_event *event; } syscall; /* name without syscall_entry_; event borrowed */
-        struct { uint64_t work, function; } work;
-        struct { uint32_t vcpu, reason, isa; } kvm;                         /* isa: 1 VMX, 2 SVM, 0 not told */
-        struct { int64_t begin, end; uint64_t count; } lost;                /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
-        struct { const struct ctf_event *event; } raw;                      /* STATEDUMP_NETIF, STATEDUMP_FD: borrowed */
+        struct {
+            int32_t parent, child;
+        } fork;
+        struct {
+            uint32_t file;
+        } exec;
+        struct {
+            int32_t row;
+            uint8_t status;
+        } thread; /* EXIT, FREE, MIGRATE, STATEDUMP_THREAD (status: enum kernel_dumped) and _NS */
+        struct {
+            uint32_t dev, nr_sector;
+            uint64_t sector;
+            uint32_t rwbs;
+            int32_t error;
+        } block;
+        struct {
+            uint32_t name;
+            int64_t ret;
+            const struct ctf_event *event;
+        } syscall; /* name without syscall_entry_; event borrowed */
+        struct {
+            uint64_t work, function;
+        } work;
+        struct {
+            uint32_t vcpu, reason, isa;
+        } kvm; /* isa: 1 VMX, 2 SVM, 0 not told */
+        struct {
+            int64_t begin, end;
+            uint64_t count;
+        } lost; /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
+        struct {
+            const struct ctf_event *event;
+        } raw; /* STATEDUMP_NETIF, STATEDUMP_FD: borrowed */
         struct kernel_packet packet;
     } u;
 };
@@ -92,8 +181,8 @@ struct kernel_binding;
 int kernel_bind(const struct ctf_trace *, struct kernel_binding **, struct err *);
 void kernel_binding_free(struct kernel_binding *);
 bool kernel_is_kernel_trace(const struct ctf_trace *);
-const char *kernel_host_name(const struct ctf_trace *);       /* env hostname, or host (perf); NULL when absent */
-bool kernel_has(const struct kernel_binding *, int kind);     /* does the trace have events of that kind (as far as its metadata tells) */
+const char *kernel_host_name(const struct ctf_trace *);   /* env hostname, or host (perf); NULL when absent */
+bool kernel_has(const struct kernel_binding *, int kind); /* does the trace have events of that kind (as far as its metadata tells) */
 /* The integer fields of one event, no state: what benches measure and what needs no tracking. Returns the kind; values that the kind does not have
  * or the trace does not tell are 0:
  *   SWITCH prev_tid, prev_state, next_tid, prev_prio, next_prio     WAKE, WAKE_NEW, WAKEUP tid, target_cpu, prio
@@ -106,15 +195,15 @@ int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64
 
 /* ---- tracker --------------------------------------------------------------------------------------------------------------- */
 struct kernel_thread {
-    int32_t tid, tgid, ppid;           /* -1 unknown; idle: tid 0 */
-    int32_t parent_row;                /* that forked it within the trace, or KERNEL_NO_ROW */
-    int32_t idle_cpu;                  /* for idle threads their CPU, else -1 */
-    uint32_t name;                     /* string number of the last name */
+    int32_t tid, tgid, ppid; /* -1 unknown; idle: tid 0 */
+    int32_t parent_row;      /* that forked it within the trace, or KERNEL_NO_ROW */
+    int32_t idle_cpu;        /* for idle threads their CPU, else -1 */
+    uint32_t name;           /* string number of the last name */
     uint32_t first_name;
-    uint32_t pid_ns;                   /* inode number of the pid namespace, 0 unknown */
-    int32_t vtid;                      /* innermost, -1 unknown */
-    int64_t begin, end;                /* ns: first seen or forked; died or last event of the trace */
-    bool born, died;                   /* begin is a fork, end is an exit */
+    uint32_t pid_ns;    /* inode number of the pid namespace, 0 unknown */
+    int32_t vtid;       /* innermost, -1 unknown */
+    int64_t begin, end; /* ns: first seen or forked; died or last event of the trace */
+    bool born, died;    /* begin is a fork, end is an exit */
 };
 
 typedef void kernel_sink(void *arg, struct kernel_record *rec);

@@ -4,7 +4,10 @@
 #include "kernel/tracker.h"
 
 /* The last element of sched_process_fork's list of tids: the one in the innermost namespace. */
-struct vtids { bool inside; int64_t last; };
+struct vtids {
+    bool inside;
+    int64_t last;
+};
 static void on_vtid(void *arg, const struct ctf_value *v)
 {
     struct vtids *w = arg;
@@ -16,7 +19,10 @@ static void on_list(void *arg, const struct ctf_value *v)
     if (v->name)
         ((struct vtids *)arg)->inside = !strcmp(v->name, "vtids");
 }
-static void on_list_end(void *arg, const struct ctf_value *v) { ((struct vtids *)arg)->inside = false; }
+static void on_list_end(void *arg, const struct ctf_value *v)
+{
+    ((struct vtids *)arg)->inside = false;
+}
 
 static int32_t innermost_tid(const struct ctf_event *ev)
 {
@@ -180,10 +186,8 @@ bool kernel_on_statedump(struct kernel_tracker *t, const struct ctf_event *ev, c
 {
     int64_t v[KERNEL_FIELDS];
     switch (p->kind) {
-    case KERNEL_STATEDUMP_THREAD:
-        return on_thread(t, ev, p, r);
-    case KERNEL_STATEDUMP_NS:
-        return on_namespace(t, ev, p, r);
+    case KERNEL_STATEDUMP_THREAD: return on_thread(t, ev, p, r);
+    case KERNEL_STATEDUMP_NS: return on_namespace(t, ev, p, r);
     case KERNEL_STATEDUMP_DISK:
         kernel_fields(ev, p, v);
         name_number(t, &t->disks, (uint32_t)v[0], ev, p);
@@ -193,8 +197,6 @@ bool kernel_on_statedump(struct kernel_tracker *t, const struct ctf_event *ev, c
         kernel_fields(ev, p, v);
         name_number(t, &t->irqs, (uint32_t)v[0], ev, p);
         return true;
-    default:
-        r->u.raw.event = ev;
-        return true;
+    default: r->u.raw.event = ev; return true;
     }
 }

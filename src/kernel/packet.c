@@ -8,14 +8,17 @@ enum { IPV4_BYTES = 20, IPV6_BYTES = 40, TCP_BYTES = 20, MOST_NAME_BYTES = 64, P
 
 struct kernel_header_plan {
     bool raw;
-    int32_t name_offset;     /* of the interface's name; the tag follows its NUL */
-    uint8_t ipv4, ipv6;      /* tags of the network header */
-    uint8_t tcp, udp, icmp;  /* tags of the transport header */
+    int32_t name_offset;    /* of the interface's name; the tag follows its NUL */
+    uint8_t ipv4, ipv6;     /* tags of the network header */
+    uint8_t tcp, udp, icmp; /* tags of the transport header */
 };
 
 /* ---- binding ----------------------------------------------------------------------------------------------------------------- */
 
-static const char *plain(const char *name) { return name[0] == '_' ? name + 1 : name; }
+static const char *plain(const char *name)
+{
+    return name[0] == '_' ? name + 1 : name;
+}
 
 static const struct ctf_type *field_type(const struct ctf_type *t, const char *name)
 {
@@ -57,26 +60,31 @@ static bool tag_value(const struct ctf_type *t, const char *label, uint8_t *valu
     return false;
 }
 
-static bool is_struct(const struct ctf_type *t) { return t && t->kind == CTF_STRUCT && t->align_bits <= 8; }
+static bool is_struct(const struct ctf_type *t)
+{
+    return t && t->kind == CTF_STRUCT && t->align_bits <= 8;
+}
 
 /* Ports, seq, ack and flags where TCP has them. */
 static bool transport_is_raw(const struct ctf_type *variant)
 {
     const struct ctf_type *tcp = field_type(variant, "tcp"), *udp = field_type(variant, "udp");
-    return is_struct(tcp) && is_struct(udp) && field_bits(tcp, "source_port") == 0 && field_bits(tcp, "dest_port") == 16 && field_bits(tcp, "seq") == 32 &&
-           field_bits(tcp, "ack_seq") == 64 && field_bits(tcp, "data_offset") == 96 && field_bits(tcp, "flags") == 103 && tcp->size_bits == 8 * TCP_BYTES &&
-           field_bits(udp, "source_port") == 0 && field_bits(udp, "dest_port") == 16 && field_bits(udp, "len") == 32;
+    return is_struct(tcp) && is_struct(udp) && field_bits(tcp, "source_port") == 0 && field_bits(tcp, "dest_port") == 16 &&
+        field_bits(tcp, "seq") == 32 && field_bits(tcp, "ack_seq") == 64 && field_bits(tcp, "data_offset") == 96 &&
+        field_bits(tcp, "flags") == 103 && tcp->size_bits == 8 * TCP_BYTES && field_bits(udp, "source_port") == 0 &&
+        field_bits(udp, "dest_port") == 16 && field_bits(udp, "len") == 32;
 }
 
-static bool network_is_raw(struct kernel_header_plan *p, const struct ctf_type *ip, const char *address, int64_t source_bits, const char *length,
-                           int64_t length_bits, int64_t header_bits)
+static bool network_is_raw(struct kernel_header_plan *p, const struct ctf_type *ip, const char *address, int64_t source_bits,
+    const char *length, int64_t length_bits, int64_t header_bits)
 {
     if (!is_struct(ip))
         return false;
     const struct ctf_type *tag = field_type(ip, "transport_header_type"), *transport = field_type(ip, "transport_header");
-    return field_bits(ip, address) == source_bits && field_bits(ip, length) == length_bits && field_bits(ip, "transport_header_type") == header_bits &&
-           field_bits(ip, "transport_header") == header_bits + 8 && transport && transport->kind == CTF_VARIANT && tag_value(tag, "tcp", &p->tcp) &&
-           tag_value(tag, "udp", &p->udp) && tag_value(tag, "icmp", &p->icmp) && transport_is_raw(transport);
+    return field_bits(ip, address) == source_bits && field_bits(ip, length) == length_bits &&
+        field_bits(ip, "transport_header_type") == header_bits && field_bits(ip, "transport_header") == header_bits + 8 && transport &&
+        transport->kind == CTF_VARIANT && tag_value(tag, "tcp", &p->tcp) && tag_value(tag, "udp", &p->udp) &&
+        tag_value(tag, "icmp", &p->icmp) && transport_is_raw(transport);
 }
 
 static bool is_raw(struct kernel_header_plan *p, const struct ctf_event_class *c)
@@ -95,8 +103,8 @@ static bool is_raw(struct kernel_header_plan *p, const struct ctf_event_class *c
         return false;
     struct kernel_header_plan v6 = {0};
     return network_is_raw(p, field_type(header, "ipv4"), "saddr", 96, "tot_len", 16, 8 * IPV4_BYTES) &&
-           network_is_raw(&v6, field_type(header, "ipv6"), "saddr", 64, "payload_len", 32, 8 * IPV6_BYTES) && v6.tcp == p->tcp && v6.udp == p->udp &&
-           v6.icmp == p->icmp;
+        network_is_raw(&v6, field_type(header, "ipv6"), "saddr", 64, "payload_len", 32, 8 * IPV6_BYTES) && v6.tcp == p->tcp &&
+        v6.udp == p->udp && v6.icmp == p->icmp;
 }
 
 const struct kernel_header_plan *kernel_header_bind(struct arena *a, const struct ctf_event_class *c)
@@ -111,8 +119,14 @@ const struct kernel_header_plan *kernel_header_bind(struct arena *a, const struc
 
 /* ---- raw reading ---------------------------------------------------------------------------------------------------------------- */
 
-static uint16_t be16(const uint8_t *p) { return (uint16_t)(p[0] << 8 | p[1]); }
-static uint32_t be32(const uint8_t *p) { return (uint32_t)be16(p) << 16 | be16(p + 2); }
+static uint16_t be16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+static uint32_t be32(const uint8_t *p)
+{
+    return (uint32_t)be16(p) << 16 | be16(p + 2);
+}
 
 /* `transport`: bytes from the transport header on that the packet says it has; 0 unknown. */
 static void set_payload(struct kernel_packet *out, uint64_t transport, uint64_t header)
@@ -173,8 +187,8 @@ static void read_raw(const struct kernel_header_plan *p, const struct ctf_event 
 
 struct walk {
     struct kernel_packet *out;
-    const char *list;        /* array that the next elements belong to */
-    size_t source, target;   /* address bytes seen */
+    const char *list;      /* array that the next elements belong to */
+    size_t source, target; /* address bytes seen */
     bool in_tcp, in_udp, transport_seen;
     int64_t ihl, total, payload_len, data_offset, udp_len;
 };

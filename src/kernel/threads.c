@@ -9,7 +9,8 @@ int32_t kernel_row_new(struct kernel_tracker *t, int32_t tid, int64_t begin)
     if (t->threads.n >= INT32_MAX)
         return KERNEL_NO_ROW;
     int32_t row = (int32_t)t->threads.n;
-    struct kernel_thread thread = {.tid = tid, .tgid = -1, .ppid = -1, .parent_row = KERNEL_NO_ROW, .idle_cpu = -1, .vtid = -1, .begin = begin, .end = begin};
+    struct kernel_thread thread = {
+        .tid = tid, .tgid = -1, .ppid = -1, .parent_row = KERNEL_NO_ROW, .idle_cpu = -1, .vtid = -1, .begin = begin, .end = begin};
     vec_push(&t->threads, thread);
     vec_push(&t->lives, (struct kernel_life){0});
     return row;
@@ -133,6 +134,15 @@ static uint32_t look_up(const struct map *m, uint64_t key)
     return found ? (uint32_t)*found : KERNEL_NO_STRING;
 }
 
-uint32_t kernel_tracker_disk_name(const struct kernel_tracker *t, uint32_t dev) { return look_up(&t->disks, dev); }
-uint32_t kernel_tracker_irq_name(const struct kernel_tracker *t, uint32_t irq) { return look_up(&t->irqs, irq); }
-uint32_t kernel_tracker_intern(struct kernel_tracker *t, const char *s, size_t n) { return strings_intern(&t->names, s, n); }
+uint32_t kernel_tracker_disk_name(const struct kernel_tracker *t, uint32_t dev)
+{
+    return look_up(&t->disks, dev);
+}
+uint32_t kernel_tracker_irq_name(const struct kernel_tracker *t, uint32_t irq)
+{
+    return look_up(&t->irqs, irq);
+}
+uint32_t kernel_tracker_intern(struct kernel_tracker *t, const char *s, size_t n)
+{
+    return strings_intern(&t->names, s, n);
+}

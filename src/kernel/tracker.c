@@ -1,37 +1,10 @@
 /* Turns a host's merged events into typed records: who runs on each CPU, in which interrupt context, which life a tid means. */
 #include "kernel/tracker.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- set-up -------------------------------------------------------------------------------------------------------------------- */
-
-/* Numbers of system calls that wait or are common, for events that tell only the number (x86-64: arch/x86/entry/syscalls/syscall_64.tbl). */
-static const struct { uint16_t number; const char *name; } x86_64_calls[] = {
-    {0, "read"}, {1, "write"}, {7, "poll"}, {15, "rt_sigreturn"}, {16, "ioctl"}, {19, "readv"}, {20, "writev"}, {23, "select"}, {34, "pause"},
-    {35, "nanosleep"}, {42, "connect"}, {43, "accept"}, {44, "sendto"}, {45, "recvfrom"}, {46, "sendmsg"}, {47, "recvmsg"}, {56, "clone"},
-    {57, "fork"}, {58, "vfork"}, {61, "wait4"}, {72, "fcntl"}, {73, "flock"}, {74, "fsync"}, {75, "fdatasync"}, {130, "rt_sigsuspend"},
-    {158, "arch_prctl"}, {162, "sync"}, {202, "futex"}, {208, "io_getevents"}, {230, "clock_nanosleep"}, {232, "epoll_wait"}, {247, "waitid"},
-    {270, "pselect6"}, {271, "ppoll"}, {281, "epoll_pwait"}, {288, "accept4"}, {299, "recvmmsg"}, {306, "syncfs"}, {318, "getrandom"},
-    {324, "membarrier"}, {332, "statx"}, {334, "rseq"}, {425, "io_uring_setup"}, {426, "io_uring_enter"}, {435, "clone3"}, {436, "close_range"},
-    {437, "openat2"}, {439, "faccessat2"}, {441, "epoll_pwait2"}, {449, "futex_waitv"},
-};
-
-/* The environment does not tell the machine; these calls exist together on x86-64 only. */
-static bool looks_like_x86_64(const struct ctf_trace *trace)
-{
-    static const char *const witnesses[] = {"syscall_entry_time", "syscall_entry_newfstatat", "syscall_entry_epoll_wait"};
-    const struct ctf_event_class *const *classes;
-    size_t n = ctf_trace_classes(trace, &classes), found = 0;
-    for (size_t w = 0; w < sizeof witnesses / sizeof *witnesses; w++)
-        for (size_t i = 0; i < n; i++)
-            if (!strcmp(classes[i]->name ? classes[i]->name : "", witnesses[w])) {
-                found++;
-                break;
-            }
-    return found == sizeof witnesses / sizeof *witnesses;
-}
 
 struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *b, kernel_sink *sink, void *arg)
 {
@@ -42,7 +15,7 @@ struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *b, kernel
     t->now = INT64_MIN;
     t->next_loss_end = INT64_MAX;
     t->class_name = mem_zalloc((b->n ? b->n : 1) * sizeof *t->class_name);
-    t->x86_64 = looks_like_x86_64(b->trace);
+    t->x86_64 = kernel_looks_like_x86_64(b->trace);
     strings_intern(&t->names, "", 0);
     /* Vectors first: their numbers must fit into a record's ctx_number. */
     for (size_t i = 0; i < b->n; i++)
@@ -68,7 +41,10 @@ void kernel_tracker_free(struct kernel_tracker *t)
     free(t);
 }
 
-bool kernel_tracker_has(const struct kernel_tracker *t, int kind) { return kernel_has(t->binding, kind); }
+bool kernel_tracker_has(const struct kernel_tracker *t, int kind)
+{
+    return kernel_has(t->binding, kind);
+}
 
 /* ---- CPUs and their contexts --------------------------------------------------------------------------------------------------- */
 
@@ -125,7 +101,10 @@ static struct kernel_record *start(struct kernel_tracker *t, const struct kernel
     return r;
 }
 
-static void send(struct kernel_tracker *t) { t->sink(t->arg, &t->record); }
+static void send(struct kernel_tracker *t)
+{
+    t->sink(t->arg, &t->record);
+}
 
 /* Frames beyond the stack's depth are not kept; their exits find no match. */
 static void push(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t kind, uint8_t ctx, uint16_t number)
@@ -180,28 +159,18 @@ static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const str
         kernel_fields(ev, p, v);
         pop(t, c, KERNEL_IRQ_ENTRY, p->kind, false, p->present & 1 ? (uint16_t)v[0] : KERNEL_NO_IRQ);
         break;
-    case KERNEL_HRTIMER_ENTRY:
-        push(t, c, p->kind, KERNEL_CTX_HRTIMER, 0);
-        break;
-    case KERNEL_HRTIMER_EXIT:
-        pop(t, c, KERNEL_HRTIMER_ENTRY, p->kind, true, 0);
-        break;
+    case KERNEL_HRTIMER_ENTRY: push(t, c, p->kind, KERNEL_CTX_HRTIMER, 0); break;
+    case KERNEL_HRTIMER_EXIT: pop(t, c, KERNEL_HRTIMER_ENTRY, p->kind, true, 0); break;
     case KERNEL_IPI_ENTRY: /* the local timer's vector does timers' work */
         push(t, c, p->kind, p->timer ? KERNEL_CTX_HRTIMER : KERNEL_CTX_IPI, (uint16_t)t->class_name[ev->cls->index]);
         break;
-    case KERNEL_IPI_EXIT:
-        pop(t, c, KERNEL_IPI_ENTRY, p->kind, false, (uint16_t)t->class_name[ev->cls->index]);
-        break;
+    case KERNEL_IPI_EXIT: pop(t, c, KERNEL_IPI_ENTRY, p->kind, false, (uint16_t)t->class_name[ev->cls->index]); break;
     case KERNEL_NET_ENTRY:
         below = c->depth ? c->frames[c->depth - 1].ctx : c->bottom_known ? KERNEL_CTX_THREAD : KERNEL_CTX_UNKNOWN;
         push(t, c, p->kind, KERNEL_CTX_NET, below == KERNEL_CTX_NET ? c->frames[c->depth - 1].number : below);
         break;
-    case KERNEL_NET_EXIT:
-        pop(t, c, KERNEL_NET_ENTRY, p->kind, true, 0);
-        break;
-    default:
-        start(t, c, p->kind);
-        send(t);
+    case KERNEL_NET_EXIT: pop(t, c, KERNEL_NET_ENTRY, p->kind, true, 0); break;
+    default: start(t, c, p->kind); send(t);
     }
 }
 
@@ -307,21 +276,6 @@ static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const str
 
 /* ---- the rest ------------------------------------------------------------------------------------------------------------------ */
 
-static uint32_t numbered_call(struct kernel_tracker *t, int64_t number)
-{
-    uint64_t *known = map_put(&t->numbered_calls, (uint64_t)number, NULL);
-    if (*known)
-        return (uint32_t)*known;
-    char name[40];
-    int n = snprintf(name, sizeof name, "syscall_%lld", (long long)number);
-    for (size_t i = 0; t->x86_64 && i < sizeof x86_64_calls / sizeof *x86_64_calls; i++)
-        if (x86_64_calls[i].number == number)
-            n = snprintf(name, sizeof name, "%s", x86_64_calls[i].name);
-    uint32_t s = strings_intern(&t->names, name, (size_t)n);
-    *known = s;
-    return s;
-}
-
 static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
@@ -334,7 +288,7 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
     struct kernel_life *life = c->current >= 0 ? &t->lives.v[c->current] : NULL;
     if (p->kind == KERNEL_SYSCALL_ENTRY) {
         if (!name && (p->present & 1))
-            name = numbered_call(t, v[0]);
+            name = kernel_numbered_call(t, v[0]);
         if (life)
             life->syscall = name;
         r->u.syscall.ret = 0;
@@ -406,9 +360,7 @@ static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct
         r->u.kvm.reason = (uint32_t)v[1];
         r->u.kvm.isa = (uint32_t)v[2];
         break;
-    default:
-        r->u.work.work = (uint64_t)v[0];
-        r->u.work.function = (uint64_t)v[1];
+    default: r->u.work.work = (uint64_t)v[0]; r->u.work.function = (uint64_t)v[1];
     }
     send(t);
 }
@@ -491,22 +443,14 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     struct kernel_cpu *c = &t->cpus.v[cpu];
     bool tell = false;
     switch (p->kind) {
-    case KERNEL_SWITCH:
-        on_switch(t, cpu, ev, p);
-        return;
+    case KERNEL_SWITCH: on_switch(t, cpu, ev, p); return;
     case KERNEL_WAKE:
     case KERNEL_WAKE_NEW:
-    case KERNEL_WAKEUP:
-        on_wake(t, c, ev, p);
-        return;
+    case KERNEL_WAKEUP: on_wake(t, c, ev, p); return;
     case KERNEL_SYSCALL_ENTRY:
-    case KERNEL_SYSCALL_EXIT:
-        on_syscall(t, c, ev, p);
-        return;
+    case KERNEL_SYSCALL_EXIT: on_syscall(t, c, ev, p); return;
     case KERNEL_PACKET_SEND:
-    case KERNEL_PACKET_RECEIVE:
-        on_packet(t, c, ev, p);
-        return;
+    case KERNEL_PACKET_RECEIVE: on_packet(t, c, ev, p); return;
     case KERNEL_FORK:
         in_thread(c);
         tell = kernel_on_fork(t, ev, p, start(t, c, p->kind));
@@ -519,21 +463,15 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
         in_thread(c);
         tell = kernel_on_exit(t, ev, p, start(t, c, p->kind));
         break;
-    case KERNEL_FREE:
-        tell = kernel_on_free(t, ev, p, start(t, c, p->kind));
-        break;
-    case KERNEL_MIGRATE:
-        on_migrate(t, c, ev, p);
-        return;
+    case KERNEL_FREE: tell = kernel_on_free(t, ev, p, start(t, c, p->kind)); break;
+    case KERNEL_MIGRATE: on_migrate(t, c, ev, p); return;
     case KERNEL_BLOCK_ISSUE:
     case KERNEL_BLOCK_COMPLETE:
     case KERNEL_KVM_ENTRY:
     case KERNEL_KVM_EXIT:
     case KERNEL_WORK_QUEUE:
     case KERNEL_WORK_START:
-    case KERNEL_WORK_END:
-        on_work(t, c, ev, p);
-        return;
+    case KERNEL_WORK_END: on_work(t, c, ev, p); return;
     default:
         if (p->kind >= KERNEL_STATEDUMP_THREAD && p->kind <= KERNEL_STATEDUMP_END)
             tell = kernel_on_statedump(t, ev, p, start(t, c, p->kind));

@@ -10,32 +10,32 @@ enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = 65535, KERNEL_DENSE_TIDS = 1 << 22,
 
 /* One open bracket of interrupt work. */
 struct kernel_frame {
-    uint8_t ctx;             /* enum kernel_context */
-    uint8_t kind;            /* the entry's enum kernel_kind */
+    uint8_t ctx;  /* enum kernel_context */
+    uint8_t kind; /* the entry's enum kernel_kind */
     uint16_t number;
     uint32_t serial;
 };
 
 struct kernel_cpu {
-    int64_t last_ts;         /* of any event on the CPU */
-    int64_t known_since;     /* no event of the CPU is missing since then */
+    int64_t last_ts;     /* of any event on the CPU */
+    int64_t known_since; /* no event of the CPU is missing since then */
     int64_t current_since;
-    int32_t current;         /* row, or KERNEL_NO_ROW */
+    int32_t current; /* row, or KERNEL_NO_ROW */
     int32_t idle_row;
-    bool seen;               /* known_since is valid */
-    bool bottom_known;       /* below the frames there is a thread */
+    bool seen;         /* known_since is valid */
+    bool bottom_known; /* below the frames there is a thread */
     uint8_t depth;
     struct kernel_frame frames[KERNEL_DEPTH];
-    int64_t loss_begin, loss_end;    /* of the packet that told of lost events; INT64_MAX: none is open */
-    const uint8_t *loss_packet;      /* that packet once its first event was seen */
+    int64_t loss_begin, loss_end; /* of the packet that told of lost events; INT64_MAX: none is open */
+    const uint8_t *loss_packet;   /* that packet once its first event was seen */
 };
 
 /* What is needed of a life beside what users see. */
 struct kernel_life {
-    uint64_t comm[2];        /* as in the last event */
-    uint32_t syscall;        /* in progress */
+    uint64_t comm[2]; /* as in the last event */
+    uint32_t syscall; /* in progress */
     bool exiting;
-    bool on_cpu;             /* was seen on a CPU */
+    bool on_cpu; /* was seen on a CPU */
 };
 
 struct kernel_tracker {
@@ -44,15 +44,15 @@ struct kernel_tracker {
     void *arg;
     struct kernel_record record;
     int64_t now;
-    int64_t next_loss_end;   /* least loss_end of all CPUs */
+    int64_t next_loss_end; /* least loss_end of all CPUs */
     VEC(struct kernel_cpu) cpus;
     VEC(struct kernel_thread) threads;
     VEC(struct kernel_life) lives;
-    int32_t *by_tid;         /* row + 1 of the tid's latest life */
+    int32_t *by_tid; /* row + 1 of the tid's latest life */
     size_t n_by_tid;
-    struct map far_tids;     /* the same for tids beyond any kernel's pid_max */
+    struct map far_tids; /* the same for tids beyond any kernel's pid_max */
     struct strings names;
-    uint32_t *class_name;    /* by class index: interned name of its system call or vector */
+    uint32_t *class_name; /* by class index: interned name of its system call or vector */
     struct map disks, irqs, numbered_calls;
     bool x86_64;
     uint32_t frames, packets;
@@ -72,6 +72,10 @@ void kernel_row_die(struct kernel_tracker *, int32_t row);
 /* Takes the name from text i of the event. */
 void kernel_row_name(struct kernel_tracker *, int32_t row, const struct ctf_event *, const struct kernel_plan *, int i);
 void kernel_row_set_name(struct kernel_tracker *, int32_t row, uint32_t name);
+
+/* calls.c: name of a system call that is told by number. */
+bool kernel_looks_like_x86_64(const struct ctf_trace *);
+uint32_t kernel_numbered_call(struct kernel_tracker *, int64_t number);
 
 /* lives.c: the events that begin, rename and describe lives. Each fills the record; false: there is nothing to tell. */
 bool kernel_on_fork(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *, struct kernel_record *);

@@ -83,7 +83,9 @@ static void set_hosts(struct tsp_open *o)
         const struct clock_map *map = x->clocks ? clock_net_map(x->clocks, i) : NULL;
         h->index = &hosts[i];
         h->map = map && map->n ? map : NULL;
+#ifdef WEFT_HAVE_STATES
         h->states = hosts[i].states;
+#endif
         h->id = hosts[i].name;
         h->first_thread = x->threads + 1;
         h->threads = hosts[i].graph ? (int32_t)graph_rows(hosts[i].graph) : 0;
@@ -306,7 +308,7 @@ static struct tsp_open *new_open(struct tsp_server *s, const struct tsp_model_ex
     return o;
 }
 
-void open_start(struct tsp_server *s, struct tsp_model_experiment *x)
+static void open_start(struct tsp_server *s, struct tsp_model_experiment *x)
 {
     if (s->stopping || (x->open && (x->open->stage != STAGE_FAILED || time_monotonic_ns() < x->failed_ns + RETRY_NS)))
         return;
@@ -328,6 +330,14 @@ void open_start(struct tsp_server *s, struct tsp_model_experiment *x)
     }
     if (old)
         open_unref_locked(s, old);
+}
+
+struct tsp_model_experiment *open_wanted(struct tsp_server *s, const char *uuid)
+{
+    struct tsp_model_experiment *x = model_experiment(s, uuid);
+    if (x)
+        open_start(s, x);
+    return model_experiment(s, uuid);
 }
 
 struct tsp_open *open_ref(struct tsp_model_experiment *x)

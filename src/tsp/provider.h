@@ -68,7 +68,7 @@ struct tsp_query {
     /* tables */
     int64_t index, count; int64_t table_time; bool by_time;
     const int64_t *columns; size_t n_columns; bool has_columns; /* in the order requested */
-    json_t *search; bool search_backward; /* {column id: regular expression}, or NULL */
+    json_t *search; bool search_find, search_backward; /* {column id: regular expression}, or NULL; find: the next or previous match is wanted */
     /* tooltips: element in lower case ("state", "annotation", "arrow"); its times and ids are 0 and -1 when not given */
     const char *element; int64_t element_time, element_duration, element_entry, element_destination;
     json_t *configuration;               /* derived outputs: the parameters of their configuration, else NULL */

@@ -74,8 +74,9 @@ void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp
 void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_model_experiment *);
 void model_write_config(struct json *, const struct tsp_config *);
 
-/* open.c. With the lock held: opens the experiment in the background unless it is open or being opened (or failed a moment ago). */
-void open_start(struct tsp_server *, struct tsp_model_experiment *);
+/* open.c. With the lock held (which may be let go for a moment): finds the experiment, and opens it in the background unless it is open or being
+ * opened (or failed a moment ago). NULL when there is none. */
+struct tsp_model_experiment *open_wanted(struct tsp_server *, const char *uuid);
 /* A reference for a request, or NULL; with the lock held. */
 struct tsp_open *open_ref(struct tsp_model_experiment *);
 void open_unref(struct tsp_server *, struct tsp_open *); /* without the lock */
@@ -88,8 +89,8 @@ void outputs_find(struct tsp_open *);
 void persist_save(struct tsp_server *);
 int persist_load(struct tsp_server *, struct err *);
 
-/* traces.c: the trace at `uri`, opened as a client would; *status is the HTTP status, *why what went wrong. Takes the lock. NULL on failure
- * (409: *conflict). */
+/* traces.c: the trace at `uri`, opened as a client would. status: HTTP's; title, detail: what went wrong; uuid: of the trace, or of the one in
+ * conflict (409). trusted: given by who started the server. Takes the lock. */
 struct tsp_trace_result { int status; const char *title, *detail; char uuid[UUID_TEXT]; };
 struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const char *uri, const char *name, const char *type, bool trusted);
 
@@ -131,6 +132,8 @@ enum { OP_TREE, OP_STATES, OP_ARROWS, OP_TOOLTIP, OP_XY, OP_COLUMNS, OP_LINES, O
        OP_KIND = 0xf, /* operations proper; the rest tells by which path it was asked */
        OP_GENERIC = 0x10, OP_TABLE = 0x20 };
 const char *query_parse(struct call *, struct tsp_query *);
-struct tsp_filter *filter_compile(json_t *map, struct arena *, const char **problem);
+/* NULL: nothing to filter by. filter_fini it (NULL too). */
+struct tsp_filter *filter_compile(json_t *map, struct arena *);
+void filter_fini(const struct tsp_filter *);
 
 #endif

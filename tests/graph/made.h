@@ -15,5 +15,7 @@ int32_t made_row(const struct graph *, int tid, int life);
 const char *made_text(const struct graph *, int32_t row, char *buf, size_t n);
 /* Every row is covered from its begin to its end; finding, totals and occupants agree with the intervals. */
 void made_check(const struct graph *);
+/* The same for traces that contradict themselves: a CPU and a row may disagree on who ran. */
+void made_check_cover(const struct graph *);
 
 #endif

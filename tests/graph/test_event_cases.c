@@ -19,11 +19,18 @@ static json_t *cases;
 struct host {
     const char *name;
     struct graph *graph;
-    struct { int64_t ts; int id; bool send; } packets[16];
+    struct {
+        int64_t ts;
+        int id;
+        bool send;
+    } packets[16];
     size_t n;
 };
 
-static int number(const json_t *fields, const char *name) { return (int)json_integer_value(json_object_get(fields, name)); }
+static int number(const json_t *fields, const char *name)
+{
+    return (int)json_integer_value(json_object_get(fields, name));
+}
 
 static void add_name(struct maker *m, const json_t *f, const char *tid, const char *comm)
 {
@@ -127,7 +134,8 @@ static void check_edge(struct host *hosts, size_t n_hosts, const char *edge)
     for (size_t p = 0; p < a->n; p++)
         if (a->packets[p].send && a->packets[p].id == (int)c.wake) {
             assert_int_equal(a->packets[p].ts, from);
-            assert_int_equal(graph_cpu_occupant(a->graph, a == b ? 0 : (uint32_t)(a->name[0] == 's'), from), made_row(a->graph, from_tid, 0));
+            assert_int_equal(
+                graph_cpu_occupant(a->graph, a == b ? 0 : (uint32_t)(a->name[0] == 's'), from), made_row(a->graph, from_tid, 0));
             return;
         }
     fail_msg("%s: nobody sent message %u", edge, c.wake);
@@ -145,14 +153,12 @@ static void event_case(void **state)
         hosts[i].name = json_string_value(json_array_get(trace, 0));
         struct maker *m = maker_new(2, 1 << M_WAKING);
         size_t k;
-        json_array_foreach(events, k, event)
-            add_event(m, &hosts[i], event);
+        json_array_foreach(events, k, event) add_event(m, &hosts[i], event);
         hosts[i].graph = made_graph(m, SIZE_MAX, false, match_packet, &hosts[i]);
         made_check(hosts[i].graph);
         maker_free(m);
     }
-    json_array_foreach(edges, i, value)
-        check_edge(hosts, n, json_string_value(value));
+    json_array_foreach(edges, i, value) check_edge(hosts, n, json_string_value(value));
     for (i = 0; i < n; i++)
         graph_close(hosts[i].graph);
 }
@@ -172,7 +178,9 @@ int main(void)
     size_t n = json_array_size(cases);
     n = n < 16 ? n : 16;
     for (size_t i = 0; i < n; i++)
-        tests[i] = (struct CMUnitTest){.name = json_string_value(json_object_get(json_array_get(cases, i), "name")), .test_func = event_case, .initial_state = (void *)(uintptr_t)i};
+        tests[i] = (struct CMUnitTest){.name = json_string_value(json_object_get(json_array_get(cases, i), "name")),
+            .test_func = event_case,
+            .initial_state = (void *)(uintptr_t)i};
     int rc = _cmocka_run_group_tests("event cases", tests, n, NULL, NULL);
     json_decref(cases);
     return rc;

@@ -107,7 +107,10 @@ static int state_at(const struct graph *g, int tid, int64_t ts, struct graph_cau
     }
 }
 
-static bool is_wait(int s) { return s != GRAPH_UNKNOWN && s != GRAPH_RUNNING && s != GRAPH_PREEMPTED; }
+static bool is_wait(int s)
+{
+    return s != GRAPH_UNKNOWN && s != GRAPH_RUNNING && s != GRAPH_PREEMPTED;
+}
 
 /* ts: [ts - 1, ts) is compared. Which wait it was, and how long it was runnable afterwards, may be unknown; then the wait must say that events are lost. */
 static bool agrees(int told, int truth, const struct graph_cause *c)
@@ -139,8 +142,8 @@ static void told_as_lost(void **state)
                 struct graph_cause c, d;
                 int truth = state_at(whole, tids[t], ts, &d), told = state_at(g, tids[t], ts, &c);
                 if (!agrees(told, truth, &c))
-                    fail_msg("without event %zu (kind %d, CPU %u, %lld): thread %d at %lld is %s, not %s", k, kind, cpu, (long long)at, tids[t], (long long)ts,
-                             graph_state_name(told), graph_state_name(truth));
+                    fail_msg("without event %zu (kind %d, CPU %u, %lld): thread %d at %lld is %s, not %s", k, kind, cpu, (long long)at,
+                        tids[t], (long long)ts, graph_state_name(told), graph_state_name(truth));
                 unknown += told == GRAPH_UNKNOWN && truth != GRAPH_UNKNOWN;
                 compared++;
             }
@@ -152,8 +155,54 @@ static void told_as_lost(void **state)
     maker_free(m);
 }
 
+/* Traces that no kernel writes: any event at any time, few threads, ties, losses, contradictions everywhere. */
+static void nonsense(void **state)
+{
+    uint64_t x = 2463534242;
+    for (int round = 0; round < 300; round++) {
+        struct maker *m = maker_new(3, round % 3 == 0 ? UINT64_C(1) << M_WAKING : round % 7 == 0 ? UINT64_C(1) << M_WAKEUP : 0);
+        int64_t ts[3] = {1000, 1000, 1000};
+        for (int i = 0; i < 200; i++) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            uint32_t cpu = x >> 8 & 0xff, kind = x >> 16 & 0xff;
+            int a = (int)(x >> 24 & 7), b = (int)(x >> 27 & 7);
+            cpu %= 3;
+            ts[cpu] += (x >> 32 & 3) * (x >> 34 & 7);
+            static const int64_t states[] = {0, 0, 1, 1, 2, 4, 0x10, 0x20, 0x40, 0x80, 0x100, 0x402, 0x800, -1};
+            if (kind < 100)
+                maker_switch(m, cpu, ts[cpu], a, states[(x >> 40) % (sizeof states / sizeof *states)], b);
+            else if (kind < 160)
+                maker_wake(m, cpu, ts[cpu], kind % 7 == 0 ? M_WAKEUP_NEW : kind % 2 ? M_WAKING : M_WAKEUP, a, (int)b);
+            else if (kind < 175)
+                maker_fork(m, cpu, ts[cpu], a, b, b, b);
+            else if (kind < 190)
+                maker_task(m, cpu, ts[cpu], kind % 2 ? M_EXIT : M_FREE, a);
+            else if (kind < 195)
+                maker_exec(m, cpu, ts[cpu], "/x/y", a, b);
+            else if (kind < 200)
+                maker_dump_thread(m, cpu, ts[cpu], a, b, b, b, "dumped");
+            else if (kind < 210)
+                maker_irq(m, cpu, ts[cpu], kind % 2, a, "irq");
+            else if (kind < 240)
+                maker_number(m, cpu, ts[cpu], M_SOFTIRQ_ENTRY + kind % 8, b);
+            else if (kind < 243)
+                maker_lose(m, cpu, ts[cpu]);
+            else if (kind < 250)
+                maker_number(m, cpu, ts[cpu], kind % 2 ? M_FUTEX_ENTRY : M_FUTEX_EXIT, 1);
+            else
+                maker_block_complete(m, cpu, ts[cpu], 1);
+        }
+        struct graph *g = made_graph(m, SIZE_MAX, false, NULL, NULL);
+        made_check_cover(g);
+        graph_close(g);
+        maker_free(m);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dropped_silently), cmocka_unit_test(told_as_lost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dropped_silently), cmocka_unit_test(told_as_lost), cmocka_unit_test(nonsense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,13 +234,13 @@ static void leave_states(void **state)
     maker_switch(m, 0, 100, 0, READY, 1);
     maker_switch(m, 0, 110, 1, PREEMPTED, 2);
     maker_switch(m, 0, 120, 2, OLD_PREEMPTED, 3);
-    maker_switch(m, 0, 130, 3, 0x82, 4);    /* uninterruptible, wakes on fatal signals */
-    maker_switch(m, 0, 140, 4, 0x80, 5);    /* idle kernel thread as newer kernels report it */
+    maker_switch(m, 0, 130, 3, 0x82, 4); /* uninterruptible, wakes on fatal signals */
+    maker_switch(m, 0, 140, 4, 0x80, 5); /* idle kernel thread as newer kernels report it */
     maker_switch(m, 0, 150, 5, STOPPED, 6);
     maker_task(m, 0, 155, M_EXIT, 6);
     maker_switch(m, 0, 160, 6, 0x10, 7);
     maker_task(m, 0, 165, M_EXIT, 7);
-    maker_switch(m, 0, 170, 7, 0x80, 8);    /* raw TASK_DEAD */
+    maker_switch(m, 0, 170, 7, 0x80, 8); /* raw TASK_DEAD */
     maker_switch(m, 0, 180, 8, IDLE, 1);
     maker_plain(m, 0, 190, M_OTHER);
     struct graph *g = build(m);
@@ -344,9 +344,9 @@ static void losses(void **state)
     struct maker *m = maker_new(2, 0);
     maker_switch(m, 0, 100, 0, READY, 1);
     maker_switch(m, 1, 100, 0, READY, 2);
-    maker_switch(m, 1, 120, 2, SLEEP, 3);  /* 2 sleeps over the loss */
+    maker_switch(m, 1, 120, 2, SLEEP, 3); /* 2 sleeps over the loss */
     maker_plain(m, 0, 200, M_OTHER);
-    maker_lose(m, 0, 200);                 /* … until the next packet of CPU 0 begins */
+    maker_lose(m, 0, 200); /* … until the next packet of CPU 0 begins */
     maker_switch(m, 0, 300, 4, SLEEP, 0);
     maker_wake(m, 1, 320, M_WAKING, 2, 0);
     maker_switch(m, 0, 340, 0, READY, 2);
@@ -354,7 +354,7 @@ static void losses(void **state)
     struct graph *g = build(m);
     expect(g, 1, 0, "100 running 200 unknown<lost 400");
     expect(g, 2, 0, "100 running 120 blocked<lost 200 unknown<lost 300 blocked<3@320 320 preempted 340 running 400");
-    expect(g, 3, 0, "120 running 400");    /* CPU 1 lost nothing */
+    expect(g, 3, 0, "120 running 400"); /* CPU 1 lost nothing */
     expect(g, 4, 0, "300 blocked 400");
     const struct graph_loss *l;
     assert_int_equal(graph_losses(g, &l), 1);
@@ -366,9 +366,19 @@ static void losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(futex_hand_over), cmocka_unit_test(contexts), cmocka_unit_test(wakeup_only), cmocka_unit_test(wake_before_switch_out),
-        cmocka_unit_test(spurious_wakes), cmocka_unit_test(tid_reuse), cmocka_unit_test(ksoftirqd), cmocka_unit_test(stuck_context),
-        cmocka_unit_test(leave_states), cmocka_unit_test(throttled), cmocka_unit_test(ties), cmocka_unit_test(lost_switch), cmocka_unit_test(statedump),
+        cmocka_unit_test(futex_hand_over),
+        cmocka_unit_test(contexts),
+        cmocka_unit_test(wakeup_only),
+        cmocka_unit_test(wake_before_switch_out),
+        cmocka_unit_test(spurious_wakes),
+        cmocka_unit_test(tid_reuse),
+        cmocka_unit_test(ksoftirqd),
+        cmocka_unit_test(stuck_context),
+        cmocka_unit_test(leave_states),
+        cmocka_unit_test(throttled),
+        cmocka_unit_test(ties),
+        cmocka_unit_test(lost_switch),
+        cmocka_unit_test(statedump),
         cmocka_unit_test(losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,11 @@
 #include "graph/layout.h"
 #include "made.h"
 
-static const char *const names[] = {"head", "rows", "blocks", "begins", "kinds", "wakers16", "packets", "details", "where8", "cpu-blocks", "cpu-begins",
-                                    "occupants16", "detail-names", "late", "cpus", "losses", "string-at", "text"};
-static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row), sizeof(struct graph_disk_block), 4, 1, 2, 4, 2, 1,
-                               sizeof(struct graph_disk_block), 4, 2, 4, sizeof(struct graph_disk_late), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss), 4, 1};
+static const char *const names[] = {"head", "rows", "blocks", "begins", "kinds", "wakers16", "packets", "details", "where8", "cpu-blocks",
+    "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses", "string-at", "text"};
+static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row), sizeof(struct graph_disk_block), 4, 1, 2, 4,
+    2, 1, sizeof(struct graph_disk_block), 4, 2, 4, sizeof(struct graph_disk_late), sizeof(struct graph_disk_cpu),
+    sizeof(struct graph_loss), 4, 1};
 enum { SECTIONS = sizeof names / sizeof *names };
 
 static struct maker *story(void)
@@ -63,10 +65,10 @@ static void write_story(const char *path)
     maker_free(m);
 }
 
-static void read_all(const struct graph *g)
+/* Reads everything; returns a number that depends on all of it. */
+static size_t read_all(const struct graph *g)
 {
-    char text[64];
-    volatile size_t sum = 0;
+    size_t sum = 0;
     for (size_t r = 0; r < graph_rows(g) && r < 64; r++) {
         struct graph_row row;
         graph_row(g, (int32_t)r, &row);
@@ -83,10 +85,11 @@ static void read_all(const struct graph *g)
         }
         int64_t totals[GRAPH_STATE_COUNT];
         graph_row_totals(g, (int32_t)r, row.begin, row.end, totals);
-        snprintf(text, sizeof text, "%d", row.tid);
+        sum += (size_t)totals[GRAPH_RUNNING];
     }
     for (uint32_t c = 0; c < graph_cpus(g) && c < 64; c++)
         sum += (size_t)graph_cpu_occupant(g, c, g->head->begin + (g->head->end - g->head->begin) / 2);
+    return sum;
 }
 
 static uint64_t random_state = 88172645463325252;
@@ -99,11 +102,14 @@ static uint64_t next_random(void)
 
 static void damage(uint8_t *p, size_t n, size_t item)
 {
-    static const uint64_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, ~UINT64_C(0)};
+    static const uint64_t values[] = {
+        0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, ~UINT64_C(0)};
     size_t width = item >= 8 && next_random() % 2 ? 8 : item >= 4 ? 4 : item, at = next_random() % (n / width) * width;
     uint64_t v;
     memcpy(&v, p + at, width);
-    v = next_random() % 3 == 0 ? values[next_random() % (sizeof values / sizeof *values)] : next_random() % 2 ? v + next_random() % 5 - 2 : v ^ (UINT64_C(1) << next_random() % (8 * width));
+    v = next_random() % 3 == 0 ? values[next_random() % (sizeof values / sizeof *values)]
+        : next_random() % 2    ? v + next_random() % 5 - 2
+                               : v ^ (UINT64_C(1) << next_random() % (8 * width));
     memcpy(p + at, &v, width);
 }
 
@@ -118,6 +124,7 @@ static void damaged(void **state)
     if (store_open(path, "graph", GRAPH_VERSION, NULL, &s, &e))
         fail_msg("%s", e.text);
     int refused = 0, rounds = 4000;
+    size_t sums = 0;
     for (int round = 0; round < rounds; round++) {
         struct store_writer *w = store_create("graph", GRAPH_VERSION, 7);
         int victim = (int)(next_random() % SECTIONS);
@@ -146,11 +153,11 @@ static void damaged(void **state)
             assert_int_equal(rc, ERR_FORMAT);
             refused++;
         } else {
-            read_all(g);
+            sums += read_all(g);
             graph_close(g);
         }
     }
-    assert_true(refused > rounds / 4);
+    assert_true(refused > rounds / 4 && sums > 0);
     store_close(s);
     unlink(path);
     unlink(bad);
@@ -177,8 +184,40 @@ static void truncated(void **state)
     unlink(path);
 }
 
+/* An open graph is read by many threads at once; the texts that are made when first asked for are theirs in common. */
+static void *reader(void *graph)
+{
+    return read_all(graph) ? graph : NULL;
+}
+
+static void readers(void **state)
+{
+    char path[] = "/tmp/weft-store-XXXXXX";
+    close(mkstemp(path));
+    write_story(path);
+    struct graph *g;
+    struct err e = {0};
+    pthread_t threads[4];
+    if (graph_open(path, &g, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, reader, g), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    struct graph_interval iv;
+    char *detail = NULL;
+    for (size_t i = 0; i < graph_row_intervals(g, made_row(g, 1, 0)); i++) {
+        graph_interval(g, made_row(g, 1, 0), i, &iv);
+        if (iv.state == GRAPH_PREEMPTED && iv.detail && (!detail || iv.detail == detail))
+            detail = (char *)(uintptr_t)iv.detail;
+    }
+    assert_non_null(detail);
+    graph_close(g);
+    unlink(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(damaged), cmocka_unit_test(truncated)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(damaged), cmocka_unit_test(truncated), cmocka_unit_test(readers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,11 @@ static bool oracle(const char *name, int64_t running[TIDS])
 {
     char command[4200], *line = NULL;
     size_t cap = 0;
-    struct { bool heard, known; int tid; int64_t since; } cpus[CPUS] = {{0}};
+    struct {
+        bool heard, known;
+        int tid;
+        int64_t since;
+    } cpus[CPUS] = {{0}};
     int64_t last = 0;
     bool any = false;
     snprintf(command, sizeof command, "babeltrace2 --clock-seconds --no-delta '%s/%s' 2>/dev/null", data_dir(), name);
@@ -181,11 +185,11 @@ static void disk_waits(void **state)
 
 int main(void)
 {
-    static char *whole[] = {"traces/three-tier/client/kernel", "traces/three-tier/web/kernel", "traces/three-tier/db/kernel", "traces/bsp/n3/kernel",
-                            "traces/mpi/n1/kernel", "traces/scp-net/n1/kernel", "traces/vm/vmhost/kernel", "traces-public/single-host/many-threads",
-                            "traces-public/single-host/flipping-endianness", "traces-public/single-host/bug446190"};
+    static char *whole[] = {"traces/three-tier/client/kernel", "traces/three-tier/web/kernel", "traces/three-tier/db/kernel",
+        "traces/bsp/n3/kernel", "traces/mpi/n1/kernel", "traces/scp-net/n1/kernel", "traces/vm/vmhost/kernel",
+        "traces-public/single-host/many-threads", "traces-public/single-host/flipping-endianness", "traces-public/single-host/bug446190"};
     static char *other[] = {"traces/lost-events", "traces/perf-ctf", "traces/snapshot", "traces/rotated", "traces/live-relayd",
-                            "traces-public/single-host/perf-taskset2", "traces-public/synctraces/scp_src", "traces-public/synctraces/scp_dest"};
+        "traces-public/single-host/perf-taskset2", "traces-public/synctraces/scp_src", "traces-public/synctraces/scp_dest"};
     enum { WHOLE = sizeof whole / sizeof *whole, OTHER = sizeof other / sizeof *other };
     struct CMUnitTest tests[WHOLE + OTHER + 2];
     size_t n = 0;

@@ -18,29 +18,38 @@
 #define U8 "integer { size = 8; align = 8; signed = 0; } "
 #define B(n) "integer { size = " #n "; align = 8; signed = 0; byte_order = be; } "
 #define COMM(name) "integer { size = 8; align = 8; signed = 1; encoding = UTF8; } " name "[16]; "
-#define TRANSPORT                                                                                                                                     \
-    "enum : " U8 "{ \"_unknown\" = 0, \"_tcp\" = 1, \"_udp\" = 2, \"_icmp\" = 3 } _transport_header_type; variant <_transport_header_type> { "        \
-    "struct { } _unknown; struct { " B(16) "_source_port; " B(16) "_dest_port; " B(32) "_seq; " B(32) "_ack_seq; "                                    \
-    "integer { size = 4; align = 4; byte_order = be; } _data_offset; integer { size = 3; align = 1; byte_order = be; } _reserved; "                   \
-    "integer { size = 9; align = 1; byte_order = be; } _flags; " B(16) "_window_size; " B(16) "_checksum; " B(16) "_urg_ptr; } _tcp; "                 \
-    "struct { " B(16) "_source_port; " B(16) "_dest_port; " B(16) "_len; " B(16) "_check; } _udp; "                                                    \
-    "struct { " B(8) "_type; " B(8) "_code; " B(16) "_checksum; " B(32) "_gateway; } _icmp; } _transport_header; "
-#define PACKET                                                                                                                                        \
-    U64 "_skbaddr; " U32 "_len; string _name; enum : " U8 "{ \"_unknown\" = 0, \"_ipv4\" = 1, \"_ipv6\" = 2 } _network_header_type; "                 \
-    "variant <_network_header_type> { struct { } _unknown; struct { "                                                                                 \
-    "integer { size = 4; align = 4; byte_order = be; } _version; integer { size = 4; align = 4; byte_order = be; } _ihl; " B(8) "_tos; "              \
-    B(16) "_tot_len; " B(16) "_id; " B(16) "_frag_off; " B(8) "_ttl; " B(8) "_protocol; " B(16) "_checksum; " B(8) "_saddr[4]; " B(8) "_daddr[4]; "    \
-    TRANSPORT "} _ipv4; struct { "                                                                                                                     \
-    "integer { size = 4; align = 4; byte_order = be; } _version; integer { size = 4; align = 4; byte_order = be; } _prio; " B(8) "_flow_lbl[3]; "     \
-    B(16) "_payload_len; " B(8) "_nexthdr; " B(8) "_hop_limit; " B(16) "_saddr[8]; " B(16) "_daddr[8]; " TRANSPORT "} _ipv6; } _network_header; "
+#define TRANSPORT                                                                                                                           \
+    "enum : " U8                                                                                                                            \
+    "{ \"_unknown\" = 0, \"_tcp\" = 1, \"_udp\" = 2, \"_icmp\" = 3 } _transport_header_type; variant <_transport_header_type> { "           \
+    "struct { } _unknown; struct { " B(16) "_source_port; " B(16) "_dest_port; " B(32) "_seq; " B(                                          \
+        32) "_ack_seq; "                                                                                                                    \
+            "integer { size = 4; align = 4; byte_order = be; } _data_offset; integer { size = 3; align = 1; byte_order = be; } _reserved; " \
+            "integer { size = 9; align = 1; byte_order = be; } _flags; " B(16) "_window_size; " B(16) "_checksum; " B(                      \
+                16) "_urg_ptr; } _tcp; "                                                                                                    \
+                    "struct { " B(16) "_source_port; " B(16) "_dest_port; " B(16) "_len; " B(                                               \
+                        16) "_check; } _udp; "                                                                                              \
+                            "struct { " B(8) "_type; " B(8) "_code; " B(16) "_checksum; " B(32) "_gateway; } _icmp; } _transport_header; "
+#define PACKET                                                                                                                                                                                                                \
+    U64 "_skbaddr; " U32 "_len; string _name; enum : " U8 "{ \"_unknown\" = 0, \"_ipv4\" = 1, \"_ipv6\" = 2 } _network_header_type; "                                                                                         \
+        "variant <_network_header_type> { struct { } _unknown; struct { "                                                                                                                                                     \
+        "integer { size = 4; align = 4; byte_order = be; } _version; integer { size = 4; align = 4; byte_order = be; } _ihl; " B(8) "_tos; " B(16) "_tot_len; " B(16) "_id; " B(16) "_frag_off; " B(                          \
+            8) "_ttl; " B(8) "_protocol; " B(16) "_checksum; " B(8) "_saddr[4]; " B(8) "_daddr[4]; " TRANSPORT "} _ipv4; struct { "                                                                                           \
+                                                                                       "integer { size = 4; align = 4; byte_order = be; } _version; integer { size = 4; align = 4; byte_order = be; } _prio; " B(             \
+                                                                                           8) "_flow_lbl[3]; " B(16) "_payload_len; " B(8) "_nexthdr; " B(8) "_hop_limit; " B(16) "_saddr[8]; " B(16) "_daddr[8]; " TRANSPORT \
+                                                                                                                                                                                                      "} _ipv6; } _network_header; "
 
-static const struct { const char *name, *fields; } classes[M_EVENTS] = {
-    [M_SWITCH] = {"sched_switch", COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32 "_next_tid; " I32 "_next_prio; "},
+static const struct {
+    const char *name, *fields;
+} classes[M_EVENTS] = {
+    [M_SWITCH] = {"sched_switch",
+        COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32 "_next_tid; " I32
+                                                                                                           "_next_prio; "},
     [M_WAKING] = {"sched_waking", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "},
     [M_WAKEUP] = {"sched_wakeup", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "},
     [M_WAKEUP_NEW] = {"sched_wakeup_new", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "},
-    [M_FORK] = {"sched_process_fork", COMM("_parent_comm") I32 "_parent_tid; " I32 "_parent_pid; " U32 "_parent_ns_inum; " COMM("_child_comm") I32 "_child_tid; "
-                U8 "__vtids_length; " I32 "_vtids[ __vtids_length ]; " I32 "_child_pid; " U32 "_child_ns_inum; "},
+    [M_FORK] = {"sched_process_fork",
+        COMM("_parent_comm") I32 "_parent_tid; " I32 "_parent_pid; " U32 "_parent_ns_inum; " COMM("_child_comm") I32
+        "_child_tid; " U8 "__vtids_length; " I32 "_vtids[ __vtids_length ]; " I32 "_child_pid; " U32 "_child_ns_inum; "},
     [M_EXEC] = {"sched_process_exec", "string _filename; " I32 "_tid; " I32 "_old_tid; "},
     [M_EXIT] = {"sched_process_exit", COMM("_comm") I32 "_tid; " I32 "_prio; "},
     [M_FREE] = {"sched_process_free", COMM("_comm") I32 "_tid; " I32 "_prio; "},
@@ -82,7 +91,10 @@ struct item {
 struct maker {
     uint32_t cpus;
     uint64_t without;
-    struct { int tid; const char *name; } names[8];
+    struct {
+        int tid;
+        const char *name;
+    } names[8];
     int n_names;
     VEC(struct item) items;
 };
@@ -108,7 +120,10 @@ void maker_name(struct maker *m, int tid, const char *name)
     m->names[m->n_names++].name = name;
 }
 
-size_t maker_events(const struct maker *m) { return m->items.n; }
+size_t maker_events(const struct maker *m)
+{
+    return m->items.n;
+}
 
 int maker_kind(const struct maker *m, size_t i, uint32_t *cpu, int64_t *ts)
 {
@@ -132,10 +147,23 @@ static void bytes(struct item *i, const void *p, size_t n)
         memcpy(i->payload + i->n, p, n);
     i->n += n;
 }
-static void u8(struct item *i, uint8_t v) { bytes(i, &v, 1); }
-static void i32(struct item *i, int64_t v) { int32_t x = (int32_t)v; bytes(i, &x, 4); }
-static void i64(struct item *i, int64_t v) { bytes(i, &v, 8); }
-static void string(struct item *i, const char *s) { bytes(i, s, strlen(s) + 1); }
+static void u8(struct item *i, uint8_t v)
+{
+    bytes(i, &v, 1);
+}
+static void i32(struct item *i, int64_t v)
+{
+    int32_t x = (int32_t)v;
+    bytes(i, &x, 4);
+}
+static void i64(struct item *i, int64_t v)
+{
+    bytes(i, &v, 8);
+}
+static void string(struct item *i, const char *s)
+{
+    bytes(i, s, strlen(s) + 1);
+}
 static void name16(struct item *i, const char *s)
 {
     char name[16] = {0};
@@ -229,7 +257,10 @@ void maker_number(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event ki
         i64(i, 0);
 }
 
-void maker_plain(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind) { add(m, kind, cpu, ts); }
+void maker_plain(struct maker *m, uint32_t cpu, int64_t ts, enum maker_event kind)
+{
+    add(m, kind, cpu, ts);
+}
 
 void maker_block_complete(struct maker *m, uint32_t cpu, int64_t ts, uint32_t dev)
 {
@@ -276,7 +307,10 @@ void maker_packet(struct maker *m, uint32_t cpu, int64_t ts, bool send, uint32_t
     bytes(i, header, n);
 }
 
-void maker_lose(struct maker *m, uint32_t cpu, int64_t ts) { add(m, M_LOSE, cpu, ts); }
+void maker_lose(struct maker *m, uint32_t cpu, int64_t ts)
+{
+    add(m, M_LOSE, cpu, ts);
+}
 
 /* ---- writing ---- */
 
@@ -325,12 +359,19 @@ void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct ma
     struct text tsdl = {.fd = -1};
     for (int i = 0; i < M_EVENTS; i++)
         if (!(m->without >> i & 1))
-            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n", classes[i].name, i, classes[i].fields);
+            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n", classes[i].name, i,
+                classes[i].fields);
     text_cstr(&tsdl);
     if (m->without & M_ODD_HEADERS)
         rename_all(tsdl.v, "_icmp", "_pmci");
     static const char *const env[] = {"kernel_release=6.1.0", "tracer_name=lttng-modules", NULL};
-    struct ctf_writer_options o = {.hostname = "made", .tsdl = text_cstr(&tsdl), .env = env, .freq = 1000000000, .packet_bytes = 4096, .cpus = m->cpus, .uuid = {1, 2, 3}};
+    struct ctf_writer_options o = {.hostname = "made",
+        .tsdl = text_cstr(&tsdl),
+        .env = env,
+        .freq = 1000000000,
+        .packet_bytes = 4096,
+        .cpus = m->cpus,
+        .uuid = {1, 2, 3}};
     struct ctf_writer *w;
     snprintf(out->dir, sizeof out->dir, "/tmp/weft-made-XXXXXX");
     assert_non_null(mkdtemp(out->dir));
@@ -363,7 +404,8 @@ void maker_close(struct maker_trace *t)
 
 /* ---- running ---- */
 
-struct kernel_tracker *maker_run_with(const struct ctf_trace *trace, maker_start *start, kernel_sink *sink, void *arg, struct kernel_binding **binding, int64_t *end)
+struct kernel_tracker *maker_run_with(
+    const struct ctf_trace *trace, maker_start *start, kernel_sink *sink, void *arg, struct kernel_binding **binding, int64_t *end)
 {
     struct err e = {0};
     if (kernel_bind(trace, binding, &e))

@@ -6,12 +6,42 @@
 #include "kernel/kernel.h"
 
 enum maker_event {
-    M_SWITCH, M_WAKING, M_WAKEUP, M_WAKEUP_NEW, M_FORK, M_EXEC, M_EXIT, M_FREE, M_IRQ_ENTRY, M_IRQ_EXIT, M_SOFTIRQ_ENTRY, M_SOFTIRQ_EXIT, M_HRTIMER_ENTRY,
-    M_HRTIMER_EXIT, M_RESCHEDULE_ENTRY, M_RESCHEDULE_EXIT, M_LOCAL_TIMER_ENTRY, M_LOCAL_TIMER_EXIT, M_BLOCK_COMPLETE, M_FUTEX_ENTRY, M_FUTEX_EXIT,
-    M_UNKNOWN_ENTRY, M_UNKNOWN_EXIT, M_DUMP_THREAD, M_DUMP_NS, M_DUMP_DISK, M_SEND, M_RECEIVE, M_NET_ENTRY, M_NET_EXIT, M_DO_IRQ_ENTRY, M_DO_IRQ_RETURN,
-    M_OTHER, M_EVENTS
+    M_SWITCH,
+    M_WAKING,
+    M_WAKEUP,
+    M_WAKEUP_NEW,
+    M_FORK,
+    M_EXEC,
+    M_EXIT,
+    M_FREE,
+    M_IRQ_ENTRY,
+    M_IRQ_EXIT,
+    M_SOFTIRQ_ENTRY,
+    M_SOFTIRQ_EXIT,
+    M_HRTIMER_ENTRY,
+    M_HRTIMER_EXIT,
+    M_RESCHEDULE_ENTRY,
+    M_RESCHEDULE_EXIT,
+    M_LOCAL_TIMER_ENTRY,
+    M_LOCAL_TIMER_EXIT,
+    M_BLOCK_COMPLETE,
+    M_FUTEX_ENTRY,
+    M_FUTEX_EXIT,
+    M_UNKNOWN_ENTRY,
+    M_UNKNOWN_EXIT,
+    M_DUMP_THREAD,
+    M_DUMP_NS,
+    M_DUMP_DISK,
+    M_SEND,
+    M_RECEIVE,
+    M_NET_ENTRY,
+    M_NET_EXIT,
+    M_DO_IRQ_ENTRY,
+    M_DO_IRQ_RETURN,
+    M_OTHER,
+    M_EVENTS
 };
-enum { M_LOSE = 100 };       /* not an event: events were lost here */
+enum { M_LOSE = 100 }; /* not an event: events were lost here */
 
 struct maker;
 /* `without`: bit mask of maker_event that the trace does not declare. With M_ODD_HEADERS network headers are declared in a way no kernel has them. */
@@ -28,10 +58,11 @@ void maker_switch(struct maker *, uint32_t cpu, int64_t ts, int prev, int64_t st
 void maker_wake(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid, int target_cpu);
 void maker_fork(struct maker *, uint32_t cpu, int64_t ts, int parent, int child, int tgid, int vtid);
 void maker_exec(struct maker *, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid);
-void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid);             /* EXIT, FREE */
+void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid); /* EXIT, FREE */
 void maker_irq(struct maker *, uint32_t cpu, int64_t ts, bool entry, int irq, const char *name);
-void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int64_t number);    /* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN */
-void maker_plain(struct maker *, uint32_t cpu, int64_t ts, enum maker_event);                     /* without fields */
+void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event,
+    int64_t number); /* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN */
+void maker_plain(struct maker *, uint32_t cpu, int64_t ts, enum maker_event); /* without fields */
 void maker_block_complete(struct maker *, uint32_t cpu, int64_t ts, uint32_t dev);
 void maker_dump_thread(struct maker *, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status, const char *name);
 void maker_dump_ns(struct maker *, uint32_t cpu, int64_t ts, int tid, int vtid, int level, uint32_t inum);
@@ -42,13 +73,18 @@ void maker_lose(struct maker *, uint32_t cpu, int64_t ts);
 
 /* Writes the trace into a fresh directory and opens it. `skip`: item left out (SIZE_MAX none); `lose_skipped`: and told as lost.
  * Packets end where the next one of their CPU begins, as LTTng's do. */
-struct maker_trace { char dir[64]; struct ctf_schemas *schemas; struct ctf_trace *trace; };
+struct maker_trace {
+    char dir[64];
+    struct ctf_schemas *schemas;
+    struct ctf_trace *trace;
+};
 void maker_open(const struct maker *, size_t skip, bool lose_skipped, struct maker_trace *out);
 void maker_close(struct maker_trace *);
 /* Feeds the whole trace; returns the tracker, finished. The binding is the caller's to free after the tracker. */
 struct kernel_tracker *maker_run(const struct ctf_trace *, kernel_sink *, void *arg, struct kernel_binding **binding, int64_t *end);
 /* The same with a sink that needs the tracker when it is made. */
 typedef void maker_start(void *arg, struct kernel_tracker *);
-struct kernel_tracker *maker_run_with(const struct ctf_trace *, maker_start *, kernel_sink *, void *arg, struct kernel_binding **binding, int64_t *end);
+struct kernel_tracker *maker_run_with(
+    const struct ctf_trace *, maker_start *, kernel_sink *, void *arg, struct kernel_binding **binding, int64_t *end);
 
 #endif

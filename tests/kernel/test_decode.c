@@ -233,7 +233,8 @@ static void packets(void **state)
     struct ctf_trace *trace;
     struct packets p = {0};
     bool old = strstr(*state, "scp_") != NULL;
-    if (!open_trace(*state, &schemas, &trace, &p.oracle, old ? "babeltrace --clock-seconds --no-delta" : "babeltrace2 --clock-seconds --no-delta"))
+    if (!open_trace(
+            *state, &schemas, &trace, &p.oracle, old ? "babeltrace --clock-seconds --no-delta" : "babeltrace2 --clock-seconds --no-delta"))
         skip();
     struct kernel_binding *b;
     int64_t end;
@@ -273,8 +274,9 @@ static void refused(void **state)
 int main(void)
 {
     static char *traces[] = {"traces/three-tier/db/kernel", "traces/mpi/n1/kernel", "traces/vm/vmhost/kernel", "traces/perf-ctf/trace",
-                             "traces-public/single-host/many-threads", "traces-public/single-host/bug446190", "traces-public/single-host/perf-taskset2"};
-    static char *networks[] = {"traces/three-tier/web/kernel", "traces/scp-net/n1/kernel", "traces/mpi/n1/kernel", "traces-public/synctraces/scp_dest"};
+        "traces-public/single-host/many-threads", "traces-public/single-host/bug446190", "traces-public/single-host/perf-taskset2"};
+    static char *networks[] = {
+        "traces/three-tier/web/kernel", "traces/scp-net/n1/kernel", "traces/mpi/n1/kernel", "traces-public/synctraces/scp_dest"};
     enum { TRACES = sizeof traces / sizeof *traces, NETWORKS = sizeof networks / sizeof *networks };
     struct CMUnitTest tests[TRACES + NETWORKS + 1];
     size_t n = 0;

@@ -52,15 +52,18 @@ static void done(struct run *r)
     maker_close(&r->trace);
 }
 
-static int tid_of(const struct run *r, int32_t row) { return row < 0 ? -1 : r->threads[row].tid; }
+static int tid_of(const struct run *r, int32_t row)
+{
+    return row < 0 ? -1 : r->threads[row].tid;
+}
 
 static void contexts(void **state)
 {
     struct maker *m = maker_new(1, 0);
     struct kept k = {.kinds = UINT64_C(1) << KERNEL_WAKE};
-    maker_wake(m, 0, 10, M_WAKING, 9, 0);               /* nothing is known of the CPU yet */
+    maker_wake(m, 0, 10, M_WAKING, 9, 0); /* nothing is known of the CPU yet */
     maker_number(m, 0, 11, M_FUTEX_ENTRY, 1);
-    maker_wake(m, 0, 12, M_WAKING, 9, 0);               /* in a thread, but in which? */
+    maker_wake(m, 0, 12, M_WAKING, 9, 0); /* in a thread, but in which? */
     maker_switch(m, 0, 20, 1, 1, 2);
     maker_wake(m, 0, 21, M_WAKING, 9, 0);
     maker_irq(m, 0, 30, true, 7, "dev");
@@ -81,10 +84,19 @@ static void contexts(void **state)
     maker_number(m, 0, 52, M_SOFTIRQ_EXIT, 3);
     maker_wake(m, 0, 53, M_WAKING, 9, 0);
     struct run r = run(m, &k);
-    static const struct { int ctx, number, tid, same_frame_as; } want[] = {
-        {KERNEL_CTX_UNKNOWN, 0, -1, -1}, {KERNEL_CTX_THREAD, 0, -1, -1}, {KERNEL_CTX_THREAD, 0, 2, -1}, {KERNEL_CTX_IRQ, 7, 2, -1},
-        {KERNEL_CTX_HRTIMER, 0, 2, -1}, {KERNEL_CTX_IRQ, 7, 2, 3}, {KERNEL_CTX_SOFTIRQ, 3, 2, -1}, {KERNEL_CTX_NET, KERNEL_CTX_SOFTIRQ, 2, 6},
-        {KERNEL_CTX_SOFTIRQ, 3, 2, -1}, {KERNEL_CTX_THREAD, 0, 2, -1},
+    static const struct {
+        int ctx, number, tid, same_frame_as;
+    } want[] = {
+        {KERNEL_CTX_UNKNOWN, 0, -1, -1},
+        {KERNEL_CTX_THREAD, 0, -1, -1},
+        {KERNEL_CTX_THREAD, 0, 2, -1},
+        {KERNEL_CTX_IRQ, 7, 2, -1},
+        {KERNEL_CTX_HRTIMER, 0, 2, -1},
+        {KERNEL_CTX_IRQ, 7, 2, 3},
+        {KERNEL_CTX_SOFTIRQ, 3, 2, -1},
+        {KERNEL_CTX_NET, KERNEL_CTX_SOFTIRQ, 2, 6},
+        {KERNEL_CTX_SOFTIRQ, 3, 2, -1},
+        {KERNEL_CTX_THREAD, 0, 2, -1},
     };
     assert_int_equal(k.n, sizeof want / sizeof *want);
     for (size_t i = 0; i < k.n; i++) {
@@ -100,8 +112,18 @@ static void contexts(void **state)
     done(&r);
 }
 
-static size_t put16(uint8_t *p, unsigned v) { p[0] = (uint8_t)(v >> 8); p[1] = (uint8_t)v; return 2; }
-static size_t put32(uint8_t *p, uint32_t v) { put16(p, v >> 16); put16(p + 2, v & 0xffff); return 4; }
+static size_t put16(uint8_t *p, unsigned v)
+{
+    p[0] = (uint8_t)(v >> 8);
+    p[1] = (uint8_t)v;
+    return 2;
+}
+static size_t put32(uint8_t *p, uint32_t v)
+{
+    put16(p, v >> 16);
+    put16(p + 2, v & 0xffff);
+    return 4;
+}
 
 /* Tag and bytes of an IPv4 or IPv6 packet with TCP or UDP behind it. */
 static size_t header(uint8_t *p, int family, bool tcp, unsigned length)
@@ -144,20 +166,30 @@ static void check_packets(uint64_t odd)
     uint8_t h[128];
     maker_switch(m, 0, 10, 1, 1, 2);
     maker_packet(m, 0, 20, true, 0, h, header(h, 4, true, 24 + 32 + 500));
-    maker_packet(m, 0, 21, true, 14 + 24 + 32 + 90000, h, header(h, 4, true, 0));  /* beyond 64 KiB */
+    maker_packet(m, 0, 21, true, 14 + 24 + 32 + 90000, h, header(h, 4, true, 0)); /* beyond 64 KiB */
     maker_packet(m, 0, 22, false, 24 + 32 + 90000, h, header(h, 4, true, 0));
     maker_packet(m, 0, 23, false, 0, h, header(h, 4, false, 24 + 8 + 300));
     maker_packet(m, 0, 24, true, 0, h, header(h, 6, true, 32 + 600));
     maker_packet(m, 0, 25, false, 40 + 32 + 70000, h, header(h, 6, true, 0));
     maker_packet(m, 0, 26, false, 0, h, header(h, 6, false, 8 + 300));
     memset(h, 0, sizeof h);
-    maker_packet(m, 0, 27, true, 42, h, 1); /* ARP: no header told */
+    maker_packet(m, 0, 27, true, 42, h, 1);                     /* ARP: no header told */
     maker_packet(m, 0, 28, true, 0, h, header(h, 4, true, 10)); /* shorter than its headers */
     struct run r = run(m, &k);
-    static const struct { int kind, family, protocol; uint32_t payload; bool has_length; } want[] = {
-        {KERNEL_PACKET_SEND, 4, 6, 500, true}, {KERNEL_PACKET_SEND, 4, 6, 90000, true}, {KERNEL_PACKET_RECEIVE, 4, 6, 90000, true},
-        {KERNEL_PACKET_RECEIVE, 4, 17, 300, true}, {KERNEL_PACKET_SEND, 6, 6, 600, true}, {KERNEL_PACKET_RECEIVE, 6, 6, 70000, true},
-        {KERNEL_PACKET_RECEIVE, 6, 17, 300, true}, {KERNEL_PACKET_SEND, 0, 0, 0, false}, {KERNEL_PACKET_SEND, 4, 6, 0, false},
+    static const struct {
+        int kind, family, protocol;
+        uint32_t payload;
+        bool has_length;
+    } want[] = {
+        {KERNEL_PACKET_SEND, 4, 6, 500, true},
+        {KERNEL_PACKET_SEND, 4, 6, 90000, true},
+        {KERNEL_PACKET_RECEIVE, 4, 6, 90000, true},
+        {KERNEL_PACKET_RECEIVE, 4, 17, 300, true},
+        {KERNEL_PACKET_SEND, 6, 6, 600, true},
+        {KERNEL_PACKET_RECEIVE, 6, 6, 70000, true},
+        {KERNEL_PACKET_RECEIVE, 6, 17, 300, true},
+        {KERNEL_PACKET_SEND, 0, 0, 0, false},
+        {KERNEL_PACKET_SEND, 4, 6, 0, false},
     };
     assert_int_equal(k.n, sizeof want / sizeof *want);
     for (size_t i = 0; i < k.n; i++) {
@@ -186,8 +218,14 @@ static void check_packets(uint64_t odd)
     done(&r);
 }
 
-static void packets(void **state) { check_packets(0); }
-static void packets_by_names(void **state) { check_packets(M_ODD_HEADERS); }
+static void packets(void **state)
+{
+    check_packets(0);
+}
+static void packets_by_names(void **state)
+{
+    check_packets(M_ODD_HEADERS);
+}
 
 static void lives(void **state)
 {
@@ -279,7 +317,7 @@ static void losses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(contexts), cmocka_unit_test(packets), cmocka_unit_test(packets_by_names), cmocka_unit_test(lives), cmocka_unit_test(wake_events),
-                                       cmocka_unit_test(losses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(contexts), cmocka_unit_test(packets), cmocka_unit_test(packets_by_names),
+        cmocka_unit_test(lives), cmocka_unit_test(wake_events), cmocka_unit_test(losses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,137 @@
+/* Bookmarks of an experiment. */
+#include "tsp/server.h"
+
+static void write_bookmark(struct json *j, const struct tsp_bookmark *b)
+{
+    json_begin_object(j);
+    json_kv_string(j, "uuid", b->uuid);
+    json_kv_string(j, "name", b->name);
+    json_kv_i64(j, "start", b->start);
+    json_kv_i64(j, "end", b->end);
+    json_end_object(j);
+}
+
+static struct tsp_bookmark *find(struct tsp_model_experiment *x, const char *uuid)
+{
+    for (size_t i = 0; x && i < x->bookmarks.n; i++)
+        if (!strcasecmp(x->bookmarks.v[i].uuid, uuid))
+            return &x->bookmarks.v[i];
+    return NULL;
+}
+
+/* Sends what the lock's holder found: a bookmark, or what is missing. Lets the lock go. */
+static void answer(struct call *c, const struct tsp_model_experiment *x, const struct tsp_bookmark *b)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    if (b)
+        write_bookmark(&j, b);
+    bool found = b != NULL, known = x != NULL;
+    pthread_mutex_unlock(&c->s->lock);
+    if (found)
+        call_json(c, 200, &t);
+    else
+        call_error(c, 404, known ? "No such bookmark" : "No such experiment", NULL);
+}
+
+void bookmarks_list(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    json_begin_array(&j);
+    for (size_t i = 0; x && i < x->bookmarks.n; i++)
+        write_bookmark(&j, &x->bookmarks.v[i]);
+    json_end_array(&j);
+    pthread_mutex_unlock(&c->s->lock);
+    if (x) {
+        call_json(c, 200, &t);
+    } else {
+        text_fini(&t);
+        call_error(c, 404, "No such experiment", NULL);
+    }
+}
+
+/* Name and times asked for; false: the error has been sent. */
+static bool wanted(struct call *c, const char **name, int64_t *start, int64_t *end)
+{
+    static const char *const keys[] = {"name", "start", "end"};
+    for (size_t i = 0; i < 3; i++)
+        if (!json_object_get(c->parameters, keys[i])) {
+            call_errorf(c, 400, "Missing query parameters: %s", keys[i]);
+            return false;
+        }
+    *name = call_string(c->parameters, "name");
+    const char *wrong = !*name || !**name ? "name" : !call_integer(json_object_get(c->parameters, "start"), start) ? "start"
+        : !call_integer(json_object_get(c->parameters, "end"), end) || *start > *end                               ? "end"
+                                                                                                                      : NULL;
+    if (wrong)
+        call_errorf(c, 400, "Invalid query parameters: %s", wrong);
+    return !wrong;
+}
+
+void bookmarks_post(struct call *c)
+{
+    struct tsp_bookmark b = {0};
+    const char *name;
+    if (!wanted(c, &name, &b.start, &b.end))
+        return;
+    uuid_random(b.uuid);
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    if (x) {
+        b.name = mem_strdup(name);
+        vec_push(&x->bookmarks, b);
+        persist_save(c->s);
+    }
+    answer(c, x, find(x, b.uuid));
+}
+
+void bookmarks_get(struct call *c)
+{
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    answer(c, x, find(x, c->arg[1]));
+}
+
+void bookmarks_put(struct call *c)
+{
+    const char *name;
+    int64_t start, end;
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    if (!find(x, c->arg[1])) {
+        answer(c, x, NULL);
+        return;
+    }
+    pthread_mutex_unlock(&c->s->lock);
+    if (!wanted(c, &name, &start, &end))
+        return;
+    pthread_mutex_lock(&c->s->lock);
+    x = model_experiment(c->s, c->arg[0]);
+    struct tsp_bookmark *b = find(x, c->arg[1]);
+    if (b) {
+        free(b->name);
+        b->name = mem_strdup(name);
+        b->start = start;
+        b->end = end;
+        persist_save(c->s);
+    }
+    answer(c, x, b);
+}
+
+void bookmarks_delete(struct call *c)
+{
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_bookmark *b = find(x, c->arg[1]), gone = {0};
+    if (b) {
+        gone = *b;
+        memmove(b, b + 1, sizeof *b * (size_t)(x->bookmarks.v + x->bookmarks.n - b - 1));
+        x->bookmarks.n--;
+        persist_save(c->s);
+    }
+    answer(c, x, b ? &gone : NULL);
+    tsp_bookmark_fini(&gone);
+}

@@ -1,0 +1,296 @@
+/* Configurations of the whole server. One type: marker sets, named points and spans of time that viewers draw over every chart. */
+#include "tsp/server.h"
+
+#define MARKERS_TYPE "weft.markers"
+
+enum { MAX_CONFIGS = 1000, MAX_MARKERS = 10000 };
+
+static const char markers_schema[] =
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"required\":[\"markers\"],\"properties\":{\"markers\":{\"type\":\"array\","
+    "\"description\":\"Points and spans of time\",\"items\":{\"type\":\"object\",\"required\":[\"time\"],\"properties\":{"
+    "\"time\":{\"type\":\"integer\",\"description\":\"ns since the epoch\"},\"duration\":{\"type\":\"integer\",\"description\":\"ns\"},"
+    "\"label\":{\"type\":\"string\"},\"category\":{\"type\":\"string\"},\"color\":{\"type\":\"string\",\"description\":\"#rrggbb\"}}}}}}";
+
+static void write_type(struct json *j)
+{
+    json_begin_object(j);
+    json_kv_string(j, "id", MARKERS_TYPE);
+    json_kv_string(j, "name", "Marker sets");
+    json_kv_string(j, "description", "Points and spans of time that are drawn over every chart");
+    json_key(j, "schema");
+    json_raw(j, markers_schema, sizeof markers_schema - 1);
+    json_end_object(j);
+}
+
+void config_types(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    json_begin_array(&j);
+    write_type(&j);
+    json_end_array(&j);
+    call_json(c, 200, &t);
+}
+
+static bool known_type(struct call *c)
+{
+    bool known = !strcmp(c->arg[0], MARKERS_TYPE);
+    if (!known)
+        call_error(c, 404, "No such configuration type", NULL);
+    return known;
+}
+
+void config_type(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    if (!known_type(c))
+        return;
+    write_type(&j);
+    call_json(c, 200, &t);
+}
+
+void configs_list(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    if (!known_type(c))
+        return;
+    pthread_mutex_lock(&c->s->lock);
+    json_begin_array(&j);
+    for (size_t i = 0; i < c->s->configs.n; i++)
+        model_write_config(&j, &c->s->configs.v[i]);
+    json_end_array(&j);
+    pthread_mutex_unlock(&c->s->lock);
+    call_json(c, 200, &t);
+}
+
+static struct tsp_config *find(struct tsp_server *s, const char *id)
+{
+    for (size_t i = 0; i < s->configs.n; i++)
+        if (!strcasecmp(s->configs.v[i].id, id))
+            return &s->configs.v[i];
+    return NULL;
+}
+
+static const char *wrong_markers(json_t *parameters)
+{
+    json_t *list = json_object_get(parameters, "markers"), *m;
+    size_t i;
+    int64_t number;
+    if (!list)
+        return "Missing query parameters: markers";
+    if (!json_is_array(list) || json_array_size(list) > MAX_MARKERS)
+        return "Invalid query parameters: markers";
+    json_array_foreach(list, i, m) {
+        json_t *duration = json_object_get(m, "duration");
+        if (!json_is_object(m) || !call_integer(json_object_get(m, "time"), &number) || (duration && (!call_integer(duration, &number) || number < 0)))
+            return "Invalid query parameters: markers (each has a time and may have a duration, in ns)";
+    }
+    return NULL;
+}
+
+/* What the body says; false: the error has been sent. */
+static bool wanted(struct call *c, struct tsp_config *out)
+{
+    const char *name = call_string(c->body, "name"), *description = call_string(c->body, "description");
+    const char *wrong = !json_object_get(c->body, "name") ? "Missing query parameters: name" : !name || !*name ? "Invalid query parameters: name" : wrong_markers(c->parameters);
+    if (wrong) {
+        call_error(c, 400, wrong, NULL);
+        return false;
+    }
+    *out = (struct tsp_config){.type = mem_strdup(MARKERS_TYPE), .name = mem_strdup(name), .description = mem_strdup(description ? description : ""),
+        .parameters = json_deep_copy(c->parameters)};
+    return true;
+}
+
+/* Sends the configuration, or 404; lets the lock go. */
+static void answer(struct call *c, const struct tsp_config *config)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    bool found = config != NULL;
+    if (config)
+        model_write_config(&j, config);
+    pthread_mutex_unlock(&c->s->lock);
+    if (found)
+        call_json(c, 200, &t);
+    else
+        call_error(c, 404, "No such configuration", NULL);
+}
+
+void configs_post(struct call *c)
+{
+    struct tsp_config config;
+    if (!known_type(c) || !wanted(c, &config))
+        return;
+    uuid_random(config.id);
+    pthread_mutex_lock(&c->s->lock);
+    if (c->s->configs.n >= MAX_CONFIGS) {
+        pthread_mutex_unlock(&c->s->lock);
+        tsp_config_fini(&config);
+        call_error(c, 500, "There are too many configurations", "delete some");
+        return;
+    }
+    vec_push(&c->s->configs, config);
+    persist_save(c->s);
+    answer(c, &c->s->configs.v[c->s->configs.n - 1]);
+}
+
+void configs_get(struct call *c)
+{
+    if (!known_type(c))
+        return;
+    pthread_mutex_lock(&c->s->lock);
+    answer(c, find(c->s, c->arg[1]));
+}
+
+void configs_put(struct call *c)
+{
+    struct tsp_config config;
+    if (!known_type(c))
+        return;
+    pthread_mutex_lock(&c->s->lock);
+    bool known = find(c->s, c->arg[1]) != NULL;
+    pthread_mutex_unlock(&c->s->lock);
+    if (!known) {
+        call_error(c, 404, "No such configuration", NULL);
+        return;
+    }
+    if (!wanted(c, &config))
+        return;
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_config *old = find(c->s, c->arg[1]);
+    if (old) {
+        memcpy(config.id, old->id, UUID_TEXT);
+        tsp_config_fini(old);
+        *old = config;
+        persist_save(c->s);
+    } else {
+        tsp_config_fini(&config);
+    }
+    answer(c, old);
+}
+
+void configs_delete(struct call *c)
+{
+    struct tsp_config gone = {0};
+    if (!known_type(c))
+        return;
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_config *config = find(c->s, c->arg[1]);
+    if (config) {
+        gone = *config;
+        memmove(config, config + 1, sizeof *config * (size_t)(c->s->configs.v + c->s->configs.n - config - 1));
+        c->s->configs.n--;
+        persist_save(c->s);
+    }
+    answer(c, config ? &gone : NULL);
+    tsp_config_fini(&gone);
+}
+
+/* ---- as marker sets of experiments --------------------------------------------------------------------------------------------------- */
+
+void marker_sets(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    bool known = model_experiment(c->s, c->arg[0]) != NULL;
+    json_begin_object(&j);
+    json_key(&j, "model");
+    json_begin_array(&j);
+    for (size_t i = 0; i < c->s->configs.n; i++) {
+        json_begin_object(&j);
+        json_kv_string(&j, "id", c->s->configs.v[i].id);
+        json_kv_string(&j, "name", c->s->configs.v[i].name);
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_kv_string(&j, "status", "COMPLETED");
+    json_kv_string(&j, "statusMessage", "Completed");
+    json_end_object(&j);
+    pthread_mutex_unlock(&c->s->lock);
+    if (known) {
+        call_json(c, 200, &t);
+    } else {
+        text_fini(&t);
+        call_error(c, 404, "No such experiment", NULL);
+    }
+}
+
+static const char *category_of(const struct tsp_config *c, json_t *marker)
+{
+    const char *category = call_string(marker, "category");
+    return category && *category ? category : c->name;
+}
+
+/* Is i the first marker of its category? */
+static bool is_first(const struct tsp_config *c, json_t *list, size_t i)
+{
+    const char *category = category_of(c, json_array_get(list, i));
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(category_of(c, json_array_get(list, k)), category))
+            return false;
+    return true;
+}
+
+enum { MAX_CATEGORIES = 100 };
+
+bool markers_write_category(struct tsp_server *s, const char *set, struct json *j)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct tsp_config *c = find(s, set);
+    json_t *list = c ? json_object_get(c->parameters, "markers") : NULL;
+    for (size_t i = 0, n = 0; i < json_array_size(list) && n < MAX_CATEGORIES; i++)
+        if (is_first(c, list, i)) {
+            json_write_string(j, category_of(c, json_array_get(list, i)));
+            n++;
+        }
+    pthread_mutex_unlock(&s->lock);
+    return c != NULL;
+}
+
+static bool category_wanted(const struct tsp_query *q, const char *category)
+{
+    json_t *item;
+    size_t i;
+    json_array_foreach(q->marker_categories, i, item)
+        if (json_is_string(item) && !strcmp(json_string_value(item), category))
+            return true;
+    return !q->marker_categories;
+}
+
+static void write_markers(const struct tsp_config *c, json_t *list, const char *category, const struct tsp_query *q, struct json *j)
+{
+    json_t *m;
+    size_t i;
+    json_array_foreach(list, i, m) {
+        int64_t time = 0, duration = 0;
+        const char *label = call_string(m, "label"), *color = call_string(m, "color");
+        call_integer(json_object_get(m, "time"), &time);
+        call_integer(json_object_get(m, "duration"), &duration);
+        if (!strcmp(category_of(c, m), category) && time <= q->end && (time >= q->begin || q->begin - time <= duration))
+            tsp_write_annotation(j, time, duration, -1, label ? label : c->name, color ? color : "#ff8000", 0.5);
+    }
+}
+
+void markers_write(struct tsp_server *s, const char *set, const struct tsp_query *q, struct json *j)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct tsp_config *c = find(s, set);
+    json_t *list = c ? json_object_get(c->parameters, "markers") : NULL;
+    for (size_t i = 0, n = 0; i < json_array_size(list) && n < MAX_CATEGORIES; i++) {
+        const char *category = category_of(c, json_array_get(list, i));
+        if (!is_first(c, list, i))
+            continue;
+        n++;
+        if (!category_wanted(q, category))
+            continue;
+        json_key(j, category);
+        json_begin_array(j);
+        write_markers(c, list, category, q, j);
+        json_end_array(j);
+    }
+    pthread_mutex_unlock(&s->lock);
+}

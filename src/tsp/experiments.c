@@ -1,0 +1,139 @@
+/* Operations on experiments. */
+#include "tsp/server.h"
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Are the two the same set, counting how often each is in it? */
+static bool same_traces(struct arena *a, const struct tsp_model_experiment *x, const char *const *traces, size_t n)
+{
+    if (x->traces.n != n)
+        return false;
+    const char **p = arena_new(a, const char *, n + 1), **q = arena_new(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        p[i] = x->traces.v[i];
+        q[i] = traces[i];
+    }
+    qsort(p, n, sizeof *p, compare_text);
+    qsort(q, n, sizeof *q, compare_text);
+    for (size_t i = 0; i < n; i++)
+        if (strcasecmp(p[i], q[i]))
+            return false;
+    return true;
+}
+
+void experiments_list(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    json_begin_array(&j);
+    for (size_t i = 0; i < c->s->experiments.n; i++)
+        model_write_experiment(c->s, &j, c->s->experiments.v[i]);
+    json_end_array(&j);
+    pthread_mutex_unlock(&c->s->lock);
+    call_json(c, 200, &t);
+}
+
+/* The uuids asked for; false: not an array of texts. */
+static bool trace_list(struct call *c, const char ***out, size_t *n)
+{
+    json_t *list = json_object_get(c->parameters, "traces"), *item;
+    size_t i;
+    if (!json_is_array(list))
+        return false;
+    *n = json_array_size(list);
+    *out = arena_new(c->q->arena, const char *, *n + 1);
+    json_array_foreach(list, i, item) {
+        if (!json_is_string(item))
+            return false;
+        (*out)[i] = json_string_value(item);
+    }
+    return true;
+}
+
+/* With the lock held: status, and the answer in t. */
+static int post(struct tsp_server *s, struct arena *a, const char *name, const char *const *traces, size_t n, struct text *t)
+{
+    struct json j = JSON_TO(t);
+    char uuid[UUID_TEXT];
+    for (size_t i = 0; i < n; i++)
+        if (!model_trace(s, traces[i]))
+            return 404;
+    uuid_of_name(name, uuid);
+    struct tsp_model_experiment *x = model_experiment(s, uuid);
+    if (x && !same_traces(a, x, traces, n)) {
+        json_begin_object(&j);
+        json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
+        json_key(&j, "experiment");
+        model_write_experiment(s, &j, x);
+        json_end_object(&j);
+        return 409;
+    }
+    if (!x) {
+        model_add_experiment(s, name, traces, n);
+        persist_save(s);
+    }
+    x = open_wanted(s, uuid);
+    if (!x)
+        return 404; /* deleted in this very moment */
+    model_write_experiment(s, &j, x);
+    return 200;
+}
+
+void experiments_post(struct call *c)
+{
+    const char *name = call_string(c->parameters, "name"), **traces;
+    size_t n;
+    if (!json_object_get(c->parameters, "name") || !json_object_get(c->parameters, "traces")) {
+        call_error(c, 400, json_object_get(c->parameters, "name") ? "Missing query parameters: traces" : "Missing query parameters: name", NULL);
+        return;
+    }
+    if (!name || !*name || !trace_list(c, &traces, &n) || !n) {
+        call_error(c, 400, name && *name ? "Invalid query parameters: traces" : "Invalid query parameters: name", NULL);
+        return;
+    }
+    struct text t = {.fd = -1};
+    pthread_mutex_lock(&c->s->lock);
+    int status = post(c->s, c->q->arena, name, traces, n, &t);
+    pthread_mutex_unlock(&c->s->lock);
+    if (status == 404)
+        call_error(c, 404, "No such trace", NULL);
+    else
+        call_json(c, status, &t);
+}
+
+void experiments_get(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = open_wanted(c->s, c->arg[0]);
+    if (x)
+        model_write_experiment(c->s, &j, x);
+    pthread_mutex_unlock(&c->s->lock);
+    if (x)
+        call_json(c, 200, &t);
+    else
+        call_error(c, 404, "No such experiment", NULL);
+}
+
+void experiments_delete(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    if (x) {
+        model_write_experiment(c->s, &j, x);
+        model_remove_experiment(c->s, x);
+        persist_save(c->s);
+    }
+    pthread_mutex_unlock(&c->s->lock);
+    if (x)
+        call_json(c, 200, &t);
+    else
+        call_error(c, 404, "No such experiment", NULL);
+}

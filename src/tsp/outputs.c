@@ -1,0 +1,328 @@
+/* The outputs of an experiment: the list, and derived ones. */
+#include "tsp/server.h"
+
+#include "base/time.h"
+
+enum { MAX_MEMBERS = 1000, MAX_DERIVED = 1000, WAIT_NS = 3000000000 };
+
+/* ---- which there are --------------------------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tsp_output *p = a, *q = b;
+    int order = strcasecmp(p->name, q->name);
+    return order ? order : strcmp(p->id, q->id);
+}
+
+void outputs_find(struct tsp_open *o)
+{
+    VEC(struct tsp_output) all = {0};
+    for (size_t i = 0; tsp_providers[i]; i++) {
+        const struct tsp_provider *p = tsp_providers[i];
+        if (p->has_data && !p->has_data(&o->pub))
+            continue;
+        if (!p->members) {
+            vec_push(&all, ((struct tsp_output){.provider = p, .id = p->id, .name = p->name}));
+            continue;
+        }
+        size_t n = p->members(&o->pub);
+        for (size_t k = 0; k < n && k < MAX_MEMBERS; k++) {
+            const char *suffix, *name;
+            p->member(&o->pub, k, &suffix, &name);
+            vec_push(&all, ((struct tsp_output){p, arena_printf(&o->arena, "%s:%s", p->id, suffix), name, suffix}));
+        }
+    }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_name);
+    o->outputs = arena_new(&o->arena, struct tsp_output, all.n + 1);
+    for (size_t i = 0; i < all.n; i++)
+        o->outputs[i] = all.v[i];
+    o->n_outputs = all.n;
+    vec_free(&all);
+}
+
+static void write_output(struct json *j, const struct tsp_output *o)
+{
+    const struct tsp_provider *p = o->provider;
+    json_begin_object(j);
+    json_kv_string(j, "id", o->id);
+    json_kv_string(j, "name", o->name);
+    json_kv_string(j, "description", p->description ? p->description : "");
+    json_kv_string(j, "type", p->type);
+    if (p->parent)
+        json_kv_string(j, "parentId", p->parent);
+    if (p->config_type) {
+        json_key(j, "capabilities");
+        json_begin_object(j);
+        json_kv_bool(j, "canCreate", true);
+        json_end_object(j);
+    }
+    json_end_object(j);
+}
+
+static void write_derived(struct json *j, const struct tsp_derived *d)
+{
+    const struct tsp_provider *p = d->provider;
+    json_begin_object(j);
+    json_kv_string(j, "id", d->id);
+    json_kv_string(j, "name", d->config.name);
+    json_kv_string(j, "description", *d->config.description ? d->config.description : p->description ? p->description : "");
+    json_kv_string(j, "type", p->derived_type ? p->derived_type : p->type);
+    json_kv_string(j, "parentId", p->id);
+    json_key(j, "configuration");
+    model_write_config(j, &d->config);
+    json_key(j, "capabilities");
+    json_begin_object(j);
+    json_kv_bool(j, "canDelete", true);
+    json_end_object(j);
+    json_end_object(j);
+}
+
+/* With the lock held: waits a little until the experiment is open. *x is looked up again; NULL: it is gone. */
+static struct tsp_open *wait_open(struct call *c, struct tsp_model_experiment **x)
+{
+    int64_t deadline = time_monotonic_ns() + WAIT_NS;
+    for (;;) {
+        *x = open_wanted(c->s, c->arg[0]);
+        if (!*x || !(*x)->open || (*x)->open->stage != STAGE_OPENING || time_monotonic_ns() > deadline || http_gone(c->q))
+            return *x && (*x)->open && (*x)->open->stage == STAGE_OPEN ? (*x)->open : NULL;
+        struct timespec at;
+        clock_gettime(CLOCK_REALTIME, &at);
+        at.tv_nsec += 100000000;
+        at.tv_sec += at.tv_nsec / 1000000000;
+        at.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&c->s->changed, &c->s->lock, &at);
+    }
+}
+
+void outputs_list(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct tsp_model_experiment *x;
+    char why[sizeof(struct err)] = "";
+    pthread_mutex_lock(&c->s->lock);
+    const struct tsp_open *o = wait_open(c, &x);
+    bool known = x != NULL;
+    if (known && x->open && x->open->stage == STAGE_FAILED)
+        snprintf(why, sizeof why, "%s", x->open->error.text);
+    json_begin_array(&j);
+    for (size_t i = 0; o && i < o->n_outputs; i++)
+        write_output(&j, &o->outputs[i]);
+    for (size_t i = 0; o && i < x->derived.n; i++)
+        write_derived(&j, &x->derived.v[i]);
+    json_end_array(&j);
+    pthread_mutex_unlock(&c->s->lock);
+    if (known && !*why) {
+        call_json(c, 200, &t);
+        return;
+    }
+    text_fini(&t);
+    if (known)
+        call_error(c, 500, "The experiment cannot be opened", why);
+    else
+        call_error(c, 404, "No such trace", NULL);
+}
+
+/* ---- one output ---------------------------------------------------------------------------------------------------------------------- */
+
+static struct tsp_derived *find_derived(struct tsp_model_experiment *x, const char *id)
+{
+    for (size_t i = 0; i < x->derived.n; i++)
+        if (!strcmp(x->derived.v[i].id, id))
+            return &x->derived.v[i];
+    return NULL;
+}
+
+/* With the lock held. Sends a 404 and lets the lock go when the experiment or the output is not there. */
+static const struct tsp_output *find_output(struct call *c, struct tsp_model_experiment **x, const struct tsp_derived **d)
+{
+    const struct tsp_open *o = wait_open(c, x);
+    const struct tsp_output *found = o ? open_output(o, c->arg[1]) : NULL;
+    *d = *x ? find_derived(*x, c->arg[1]) : NULL;
+    if (!found && !*d) {
+        bool known = *x != NULL;
+        pthread_mutex_unlock(&c->s->lock);
+        call_error(c, 404, known ? "No such provider" : "No such trace", NULL);
+    }
+    return found;
+}
+
+void outputs_get(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    struct tsp_model_experiment *x;
+    const struct tsp_derived *d;
+    pthread_mutex_lock(&c->s->lock);
+    const struct tsp_output *o = find_output(c, &x, &d);
+    if (!o && !d)
+        return;
+    if (o)
+        write_output(&j, o);
+    else
+        write_derived(&j, d);
+    pthread_mutex_unlock(&c->s->lock);
+    call_json(c, 200, &t);
+}
+
+static void write_config_type(struct json *j, const struct tsp_provider *p)
+{
+    json_begin_object(j);
+    json_kv_string(j, "id", p->config_type);
+    json_kv_string(j, "name", p->config_name);
+    json_kv_string(j, "description", p->description ? p->description : "");
+    json_key(j, "schema");
+    json_raw(j, p->config_schema, strlen(p->config_schema));
+    json_end_object(j);
+}
+
+/* The provider whose configuration types are asked for; NULL: 404 has been sent. Without the lock. */
+static bool provider_asked(struct call *c, const struct tsp_provider **p)
+{
+    struct tsp_model_experiment *x;
+    const struct tsp_derived *d;
+    pthread_mutex_lock(&c->s->lock);
+    const struct tsp_output *o = find_output(c, &x, &d);
+    if (!o && !d)
+        return false;
+    *p = o ? o->provider : NULL; /* derived outputs cannot be configured again */
+    pthread_mutex_unlock(&c->s->lock);
+    return true;
+}
+
+void outputs_config_types(struct call *c)
+{
+    const struct tsp_provider *p;
+    if (!provider_asked(c, &p))
+        return;
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    json_begin_array(&j);
+    if (p && p->config_type)
+        write_config_type(&j, p);
+    json_end_array(&j);
+    call_json(c, 200, &t);
+}
+
+void outputs_config_type(struct call *c)
+{
+    const struct tsp_provider *p;
+    if (!provider_asked(c, &p))
+        return;
+    if (!p || !p->config_type || strcmp(p->config_type, c->arg[2])) {
+        call_error(c, 404, "No such configuration type", NULL);
+        return;
+    }
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    write_config_type(&j, p);
+    call_json(c, 200, &t);
+}
+
+/* ---- deriving ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Equal configurations are one output: its id comes from what is configured. */
+static void config_id(const struct tsp_provider *p, const char *name, json_t *parameters, char id[UUID_TEXT])
+{
+    char *text = json_dumps(parameters, JSON_COMPACT | JSON_SORT_KEYS);
+    struct text key = {.fd = -1};
+    text_printf(&key, "%s\n%s\n%s", p->id, name, text ? text : "");
+    uuid_of_name(text_cstr(&key), id);
+    text_fini(&key);
+    free(text);
+}
+
+/* With the lock held: the derived output, made or found; NULL: too many. */
+static struct tsp_derived *derive(struct call *c, struct tsp_model_experiment *x, const struct tsp_provider *p, const char *name, const char *description)
+{
+    char id[UUID_TEXT];
+    config_id(p, name, c->parameters, id);
+    const char *full = arena_printf(c->q->arena, "%s:%s", p->id, id);
+    struct tsp_derived *found = find_derived(x, full);
+    if (found || x->derived.n >= MAX_DERIVED)
+        return found;
+    struct tsp_derived d = {.id = mem_strdup(full), .provider = p};
+    d.config = (struct tsp_config){.type = mem_strdup(p->config_type), .name = mem_strdup(name), .description = mem_strdup(description ? description : ""),
+        .parameters = json_deep_copy(c->parameters)};
+    memcpy(d.config.id, id, UUID_TEXT);
+    vec_push(&x->derived, d);
+    persist_save(c->s);
+    return &x->derived.v[x->derived.n - 1];
+}
+
+static const char *wrong_derivation(struct call *c, const struct tsp_provider *p)
+{
+    const char *name = call_string(c->body, "name"), *type = call_string(c->body, "sourceTypeId");
+    type = type ? type : call_string(c->body, "typeId");
+    if (!json_object_get(c->body, "name"))
+        return "Missing query parameters: name";
+    if (!name || !*name)
+        return "Invalid query parameters: name";
+    if (!type)
+        return "Missing query parameters: sourceTypeId";
+    return p && p->config_type && !strcmp(type, p->config_type) ? NULL : "Invalid query parameters: sourceTypeId";
+}
+
+void outputs_post(struct call *c)
+{
+    const struct tsp_provider *p;
+    if (!provider_asked(c, &p))
+        return;
+    const char *wrong = wrong_derivation(c, p);
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    c->open = x ? open_ref(x) : NULL;
+    pthread_mutex_unlock(&c->s->lock);
+    if (!c->open) {
+        call_error(c, 404, "No such trace", NULL);
+        return;
+    }
+    if (!wrong && p->config_check)
+        wrong = p->config_check(&c->open->pub, c->parameters, c->q->arena);
+    if (wrong) {
+        call_error(c, 400, wrong, NULL);
+        return;
+    }
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    x = model_experiment(c->s, c->arg[0]);
+    struct tsp_derived *d = x ? derive(c, x, p, call_string(c->body, "name"), call_string(c->body, "description")) : NULL;
+    if (d)
+        write_derived(&j, d);
+    pthread_mutex_unlock(&c->s->lock);
+    if (d)
+        call_json(c, 200, &t);
+    else
+        call_error(c, x ? 400 : 404, x ? "There are too many derived outputs" : "No such trace", NULL);
+}
+
+void outputs_delete(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    const struct tsp_provider *p;
+    if (!provider_asked(c, &p))
+        return;
+    if (!p || !p->config_type) {
+        call_error(c, 400, "Nothing can be derived from this output", NULL);
+        return;
+    }
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_derived *d = x ? find_derived(x, c->arg[2]) : NULL;
+    bool found = d && d->provider == p;
+    if (found) {
+        write_derived(&j, d);
+        tsp_derived_fini(d);
+        memmove(d, d + 1, sizeof *d * (size_t)(x->derived.v + x->derived.n - d - 1));
+        x->derived.n--;
+        persist_save(c->s);
+    }
+    pthread_mutex_unlock(&c->s->lock);
+    if (found)
+        call_json(c, 200, &t);
+    else
+        call_error(c, 404, "No such derived provider", NULL);
+}

@@ -1,0 +1,229 @@
+/* What an operation is asked, from the parameters of its body. */
+#include <ctype.h>
+#include <math.h>
+
+#include "tsp/server.h"
+
+enum { MAX_TIMES = 65536, MAX_CELLS = 8 << 20, MAX_LINES = 20000, MAX_COLUMNS = 1000 };
+
+#define MISSING(key) "Missing query parameters: " key
+#define INVALID(key) "Invalid query parameters: " key
+
+bool call_integer(const json_t *v, int64_t *out)
+{
+    double d = json_number_value(v);
+    if (json_is_integer(v)) {
+        *out = json_integer_value(v);
+        return true;
+    }
+    if (!json_is_real(v) || d != floor(d) || fabs(d) >= 9.2e18)
+        return false;
+    *out = (int64_t)d;
+    return true;
+}
+
+/* A null value is an absent one. */
+static json_t *get(const struct tsp_query *q, const char *key)
+{
+    json_t *v = json_object_get(q->parameters, key);
+    return json_is_null(v) ? NULL : v;
+}
+
+static int compare_int(const void *a, const void *b)
+{
+    int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
+    return p < q ? -1 : p > q;
+}
+
+/* Integers of an array; sorted: ascending and distinct. NULL when it is no such array. */
+static const int64_t *integers(struct arena *a, json_t *list, bool sorted, size_t *n)
+{
+    json_t *item;
+    size_t i, kept = 0;
+    if (!json_is_array(list))
+        return NULL;
+    int64_t *v = arena_new(a, int64_t, json_array_size(list) + 1);
+    json_array_foreach(list, i, item)
+        if (!call_integer(item, &v[i]))
+            return NULL;
+    *n = json_array_size(list);
+    if (!sorted)
+        return v;
+    qsort(v, *n, sizeof *v, compare_int);
+    for (i = 0; i < *n; i++)
+        if (!kept || v[kept - 1] != v[i])
+            v[kept++] = v[i];
+    *n = kept;
+    return v;
+}
+
+/* start, start + step, … below end, and end: with the step that whole numbers allow. */
+static void expand(struct tsp_query *q, int64_t samples)
+{
+    uint64_t span = (uint64_t)q->end - (uint64_t)q->begin;
+    samples = samples > MAX_TIMES ? MAX_TIMES : samples;
+    uint64_t step = samples > 1 ? span / (uint64_t)(samples - 1) : span;
+    step = step ? step : 1;
+    uint64_t inner = (span + step - 1) / step;
+    if (inner > 2 * MAX_TIMES) { /* a step of 1 over more ns than samples */
+        inner = MAX_TIMES;
+        step = (span + inner - 1) / inner;
+    }
+    int64_t *v = arena_new(q->http->arena, int64_t, inner + 2);
+    size_t n = 0;
+    for (uint64_t at = 0; at < span; at += step)
+        v[n++] = (int64_t)((uint64_t)q->begin + at);
+    v[n++] = q->end;
+    q->times = v;
+    q->n_times = n;
+}
+
+static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
+{
+    json_t *range = get(q, "requested_timerange"), *times = get(q, "requested_times");
+    int64_t samples = 0;
+    if (range) {
+        json_t *count = json_object_get(range, "nbTimes");
+        if (generic && !count)
+            count = json_object_get(range, "nbSamples");
+        if (!call_integer(json_object_get(range, "start"), &q->begin) || !call_integer(json_object_get(range, "end"), &q->end) || q->begin > q->end ||
+            (count && !call_integer(count, &samples)) || (generic && !count))
+            return INVALID("requested_timerange");
+        q->has_range = true;
+        expand(q, samples);
+        return NULL;
+    }
+    if (!times)
+        return needed ? MISSING("requested_timerange") : NULL;
+    q->times = integers(q->http->arena, times, true, &q->n_times);
+    if (!q->times || (needed && !q->n_times))
+        return INVALID("requested_times");
+    if (q->n_times) {
+        q->begin = q->times[0];
+        q->end = q->times[q->n_times - 1];
+        q->has_range = true;
+    }
+    return NULL;
+}
+
+static const char *parse_items(struct tsp_query *q, bool needed)
+{
+    json_t *items = get(q, "requested_items");
+    if (!items)
+        return needed ? MISSING("requested_items") : NULL;
+    q->items = integers(q->http->arena, items, true, &q->n_items);
+    q->has_items = true;
+    if (!q->items)
+        return INVALID("requested_items");
+    return q->n_items * q->n_times > MAX_CELLS ? INVALID("requested_items (too many rows for so many samples: at most 8388608 of both multiplied)") : NULL;
+}
+
+static const char *parse_element(struct tsp_query *q)
+{
+    json_t *e = get(q, "requested_element");
+    const char *type = call_string(e, "elementType");
+    if (!e)
+        return MISSING("requested_element");
+    if (!json_is_object(e) || !type)
+        return INVALID("requested_element");
+    char *lower = arena_strdup(q->http->arena, type);
+    for (char *p = lower; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    q->element = lower;
+    call_integer(json_object_get(e, "time"), &q->element_time);
+    call_integer(json_object_get(e, "duration"), &q->element_duration);
+    call_integer(json_object_get(e, "entryId"), &q->element_entry);
+    call_integer(json_object_get(e, "destinationId"), &q->element_destination);
+    return NULL;
+}
+
+static const char *parse_lines(struct tsp_query *q)
+{
+    json_t *index = get(q, "requested_table_index"), *times = get(q, "requested_times"), *count = get(q, "requested_table_count");
+    json_t *columns = get(q, "requested_table_column_ids"), *direction = get(q, "table_search_direction");
+    size_t n = 0;
+    if (!index && !times)
+        return MISSING("requested_table_index");
+    if (!count)
+        return MISSING("requested_table_count");
+    if (!call_integer(count, &q->count) || q->count < 0)
+        return INVALID("requested_table_count");
+    q->count = q->count > MAX_LINES ? MAX_LINES : q->count;
+    if (index) {
+        if (!call_integer(index, &q->index) || q->index < 0)
+            return INVALID("requested_table_index");
+    } else {
+        const int64_t *v = integers(q->http->arena, times, false, &n);
+        if (!v || !n)
+            return INVALID("requested_times");
+        q->table_time = v[0];
+        q->by_time = true;
+    }
+    if (columns && (!(q->columns = integers(q->http->arena, columns, false, &q->n_columns)) || q->n_columns > MAX_COLUMNS))
+        return INVALID("requested_table_column_ids");
+    q->has_columns = columns && q->n_columns;
+    q->search = get(q, "table_search_expressions");
+    if (q->search && !json_is_object(q->search))
+        return INVALID("table_search_expressions");
+    if (direction && (!json_is_string(direction) || (strcasecmp(json_string_value(direction), "NEXT") && strcasecmp(json_string_value(direction), "PREVIOUS"))))
+        return INVALID("table_search_direction");
+    q->search_find = direction != NULL;
+    q->search_backward = direction && !strcasecmp(json_string_value(direction), "PREVIOUS");
+    return NULL;
+}
+
+static void parse_filter(struct tsp_query *q)
+{
+    json_t *f = get(q, "filter_query_parameters");
+    const char *strategy = call_string(f, "strategy");
+    q->filter = filter_compile(json_object_get(f, "filter_expressions_map"), q->http->arena);
+    q->deep = q->filter && strategy && !strcasecmp(strategy, "DEEP");
+}
+
+static const char *parse_markers(struct tsp_query *q)
+{
+    json_t *categories = get(q, "requested_marker_categories");
+    q->marker_set = call_string(q->parameters, "requested_marker_set");
+    if (categories && !json_is_array(categories))
+        return INVALID("requested_marker_categories");
+    q->marker_categories = categories;
+    return NULL;
+}
+
+const char *query_parse(struct call *c, struct tsp_query *q)
+{
+    int op = c->operation & OP_KIND;
+    const char *wrong = NULL;
+    bool timed = op == OP_STATES || op == OP_ARROWS || op == OP_XY || op == OP_ANNOTATIONS;
+    q->element_entry = q->element_destination = -1;
+    if (op == OP_COLUMNS || op == OP_STYLE || op == OP_ANNOTATION_CATEGORIES)
+        return NULL;
+    if (op == OP_LINES)
+        return parse_lines(q);
+    if (op == OP_TOOLTIP && !get(q, "requested_times") && !get(q, "requested_timerange"))
+        wrong = MISSING("requested_times");
+    if (!wrong)
+        wrong = parse_times(q, timed || op == OP_TOOLTIP, op == OP_XY && c->operation & OP_GENERIC);
+    if (!wrong)
+        wrong = parse_items(q, op == OP_STATES || op == OP_XY || op == OP_TOOLTIP);
+    if (!wrong && op == OP_TOOLTIP)
+        wrong = parse_element(q);
+    if (!wrong && op == OP_ANNOTATIONS)
+        wrong = parse_markers(q);
+    if (!wrong)
+        parse_filter(q);
+    return wrong;
+}
+
+bool tsp_wants(const struct tsp_query *q, int64_t id)
+{
+    size_t lo = 0, hi = q->n_items;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (q->items[mid] < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return !q->has_items || (lo < q->n_items && q->items[lo] == id);
+}

@@ -1,0 +1,214 @@
+/* Traces: which paths may be opened, and the operations on them. */
+#include "tsp/server.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctf/ctf.h"
+
+/* ---- paths ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_below(const char *path, const char *top)
+{
+    size_t n = top ? strlen(top) : 0;
+    return n && !strncmp(path, top, n) && (path[n] == '/' || !path[n] || top[n - 1] == '/');
+}
+
+static bool is_allowed(const struct tsp_server *s, const char *real)
+{
+    if (is_below(real, s->root) || is_below(real, s->upload_dir))
+        return true;
+    for (size_t i = 0; i < s->given.n; i++)
+        if (is_below(real, s->given.v[i]))
+            return true;
+    return false;
+}
+
+/* The path that a URI names: file: URIs and paths; relative ones are below the trace root. */
+static const char *path_of_uri(const struct tsp_server *s, struct arena *a, const char *uri)
+{
+    if (!strncmp(uri, "file://", 7))
+        uri = strncmp(uri + 7, "localhost/", 10) ? uri + 7 : uri + 16;
+    return uri[0] == '/' || !s->root ? uri : arena_printf(a, "%s/%s", s->root, uri);
+}
+
+static bool type_known(const char *type)
+{
+    static const char *const known[] = {"", "ANY", "ctf", "org.eclipse.linuxtools.lttng2.kernel.tracetype", "org.eclipse.linuxtools.lttng2.ust.tracetype",
+        "org.eclipse.linuxtools.tmf.ui.type.ctf", "org.eclipse.tracecompass.analysis.os.linux.core.trace.generic.kernel"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(type, known[i]))
+            return true;
+    return false;
+}
+
+/* Status of a path that shall be opened: 0 when a trace is there. */
+static int look_at(const char *real, const char **detail, struct arena *a)
+{
+    struct ctf_group *groups;
+    size_t n;
+    struct err e = {0};
+    struct stat st;
+    if (stat(real, &st))
+        return 404;
+    if (access(real, R_OK | (S_ISDIR(st.st_mode) ? X_OK : 0)))
+        return 406;
+    if (ctf_discover(real, &groups, &n, &e)) {
+        *detail = arena_strdup(a, e.text);
+        return e.code == ERR_IO ? 406 : 501;
+    }
+    ctf_groups_free(groups, n);
+    return 0;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------------------------- */
+
+static size_t parent_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+static bool same_type(const char *a, const char *b)
+{
+    return !*a || !*b || !strcmp(a, "ANY") || !strcmp(b, "ANY") || !strcmp(a, b);
+}
+
+/* With the lock held. A name is unique in the folder of the trace; the same trace again is itself. */
+static struct tsp_trace_result add(struct tsp_server *s, const char *real, const char *name, const char *type)
+{
+    struct tsp_trace_result r = {.status = 200};
+    size_t parent = parent_length(real);
+    for (size_t i = 0; i < s->traces.n; i++) {
+        struct tsp_trace *t = s->traces.v[i];
+        if (strcmp(t->name, name) || parent_length(t->path) != parent || strncmp(t->path, real, parent))
+            continue;
+        memcpy(r.uuid, t->uuid, UUID_TEXT);
+        if (strcmp(t->path, real) || !same_type(t->type, type)) {
+            r.status = 409;
+            r.title = "The trace (name) already exists and both differ";
+        }
+        return r;
+    }
+    memcpy(r.uuid, model_add_trace(s, name, real, type)->uuid, UUID_TEXT);
+    persist_save(s);
+    return r;
+}
+
+static struct tsp_trace_result failed(int status, const char *title, const char *detail)
+{
+    return (struct tsp_trace_result){.status = status, .title = title, .detail = detail};
+}
+
+struct tsp_trace_result trace_open(struct tsp_server *s, struct arena *a, const char *uri, const char *name, const char *type, bool trusted)
+{
+    const char *path = path_of_uri(s, a, uri), *detail = NULL;
+    char *found = realpath(path, NULL);
+    char *real = found ? arena_strdup(a, found) : NULL;
+    int unreadable = !found && errno == EACCES;
+    free(found);
+    /* What lies elsewhere is as absent as what does not exist: nobody learns what there is. */
+    if (!real || (!trusted && !is_allowed(s, real)))
+        return failed(unreadable && trusted ? 406 : 404, arena_printf(a, "No trace at %s", uri),
+            s->root ? arena_printf(a, "traces are opened below %s and where the server was told to", s->root)
+                    : "only the traces that the server was started with can be opened; start it with --trace-root DIR to open others");
+    if (!type_known(type))
+        return failed(501, arena_printf(a, "Trace type not supported: %s", type), "leave typeID out; CTF traces are recognised");
+    int status = look_at(real, &detail, a);
+    if (status)
+        return failed(status, status == 404 ? arena_printf(a, "No trace at %s", uri) : status == 406 ? "The trace cannot be read" : "Trace type not supported", detail);
+    if (!name || !*name)
+        name = real + parent_length(real) + 1;
+    pthread_mutex_lock(&s->lock);
+    struct tsp_trace_result r = add(s, real, *name ? name : "trace", type);
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+/* ---- operations ---------------------------------------------------------------------------------------------------------------------- */
+
+void traces_list(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    json_begin_array(&j);
+    for (size_t i = 0; i < c->s->traces.n; i++)
+        model_write_trace(&j, c->s->traces.v[i], NULL, "CLOSED");
+    json_end_array(&j);
+    pthread_mutex_unlock(&c->s->lock);
+    call_json(c, 200, &t);
+}
+
+/* Answers with the trace; conflict: as the other side of a 409. */
+static void answer_trace(struct call *c, const char *uuid, const char *conflict)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_trace *trace = model_trace(c->s, uuid);
+    if (trace && conflict) {
+        json_begin_object(&j);
+        json_kv_string(&j, "title", conflict);
+        json_key(&j, "trace");
+        model_write_trace(&j, trace, NULL, "CLOSED");
+        json_end_object(&j);
+    } else if (trace) {
+        model_write_trace(&j, trace, NULL, "CLOSED");
+    }
+    pthread_mutex_unlock(&c->s->lock);
+    if (trace)
+        call_json(c, conflict ? 409 : 200, &t);
+    else
+        call_error(c, 404, "No such trace", NULL);
+}
+
+void traces_post(struct call *c)
+{
+    const char *uri = call_string(c->parameters, "uri"), *name = call_string(c->parameters, "name"), *type = call_string(c->parameters, "typeID");
+    if (!uri || !*uri) {
+        call_error(c, 400, json_object_get(c->parameters, "uri") ? "Invalid query parameters: uri" : "Missing query parameters: uri", NULL);
+        return;
+    }
+    struct tsp_trace_result r = trace_open(c->s, c->q->arena, uri, name, type ? type : "", false);
+    if (r.status == 200 || r.status == 409)
+        answer_trace(c, r.uuid, r.status == 409 ? r.title : NULL);
+    else
+        call_error(c, r.status, r.title, r.detail);
+}
+
+void traces_get(struct call *c)
+{
+    answer_trace(c, c->arg[0], NULL);
+}
+
+static bool is_used(const struct tsp_server *s, const char *uuid)
+{
+    for (size_t i = 0; i < s->experiments.n; i++)
+        for (size_t k = 0; k < s->experiments.v[i]->traces.n; k++)
+            if (!strcasecmp(s->experiments.v[i]->traces.v[k], uuid))
+                return true;
+    return false;
+}
+
+void traces_delete(struct call *c)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    pthread_mutex_lock(&c->s->lock);
+    struct tsp_trace *trace = model_trace(c->s, c->arg[0]);
+    bool used = trace && is_used(c->s, trace->uuid);
+    if (trace && !used) {
+        model_write_trace(&j, trace, NULL, "CLOSED");
+        model_remove_trace(c->s, trace);
+        persist_save(c->s);
+    }
+    pthread_mutex_unlock(&c->s->lock);
+    if (used)
+        answer_trace(c, c->arg[0], "The trace is in use by at least one experiment");
+    else if (trace)
+        call_json(c, 200, &t);
+    else
+        call_error(c, 404, "No such trace", NULL);
+}

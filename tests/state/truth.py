@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Judges the state store of recorded traces by what babeltrace2 prints of them: truth.py DUMP (the program built from dump.c).
+
+Reads the text once with rules of its own (who runs on each CPU by sched_switch alone, system calls by their entries and exits, bytes by block and packet
+events) and compares exactly. Exit status 77 (skipped) when babeltrace2 or the recorded traces are absent.
+"""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
+TRACES = ["three-tier/client", "three-tier/web", "three-tier/db", "three-tier-disk/db", "scp-net/n1", "mpi/n1"]
+
+LINE = re.compile(r"\[(\d+)\.(\d{9})\] (?:\(\S+\) )?(?:\S+ )?([\w:]+): \{ cpu_id = (\d+) \}, (?:\{.*?\}, )??\{ ?(.*?) ?\}$")
+NUMBER = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
+TEXT = re.compile(r"(\w+) = \"([^\"]*)\"")
+ENTRY, EXIT = (re.compile(rf"(irq_softirq|irq_handler|x86_irq_vectors_\w+)_{edge}$") for edge in ("entry", "exit"))
+
+
+class Truth:
+    """What the text of a trace says. Times in ns."""
+
+    def __init__(self, path):
+        self.ran = collections.Counter()
+        self.busy = collections.Counter()
+        self.calls = collections.Counter()
+        self.call_list = []
+        self.softirqs = collections.Counter()
+        self.irqs = 0
+        self.wakes = []
+        self.disk = collections.Counter()
+        self.packets = collections.Counter()
+        self.events = 0
+        self.call_time = collections.Counter()
+        self.interrupted = collections.Counter()
+        self.waiting = {"blocked": collections.Counter(), "ready": collections.Counter()}
+        self.read(path)
+
+    def read(self, path):
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        lines = text.decode("utf-8", "replace").splitlines()
+        switches = [self.parse(line) for line in lines]
+        self.events = len(switches)
+        self.end = switches[-1][0]
+        current, since, first = {}, {}, {}
+        # Who runs on a CPU before its first switch is told by that switch.
+        for ts, name, cpu, fields in switches:
+            first.setdefault(cpu, ts)
+            if name == "sched_switch" and cpu not in current:
+                current[cpu] = int(fields["prev_tid"])
+                since[cpu] = first[cpu]
+        self.walk(switches, current, since)
+
+    @staticmethod
+    def parse(line):
+        m = LINE.match(line)
+        if not m:
+            raise AssertionError(f"line not understood: {line}")
+        fields = dict(NUMBER.findall(m[5]))
+        fields.update(TEXT.findall(m[5]))
+        return int(m[1]) * 10**9 + int(m[2]), m[3], int(m[4]), fields
+
+    def run(self, cpu, tid, begin, end):
+        if tid:
+            self.ran[tid] += end - begin
+            self.busy[cpu] += end - begin
+
+    def walk(self, events, current, since):
+        in_call, off, woken_at, depth, entered, exiting = {}, {}, {}, collections.Counter(), {}, set()
+        for ts, name, cpu, fields in events:
+            tid = current.get(cpu)
+            if name == "sched_switch":
+                prev, following = int(fields["prev_tid"]), int(fields["next_tid"])
+                assert prev == tid, (ts, prev, tid)
+                self.run(cpu, prev, since[cpu], ts)
+                current[cpu], since[cpu] = following, ts
+                state = int(fields["prev_state"])
+                if not state & 0x30 and not (prev in exiting and state & 0xc0):
+                    off[prev] = ("blocked" if state & 0xcf else "ready", ts)
+                if following in woken_at:
+                    self.wakes.append((following, woken_at.pop(following), ts))
+                if following in off:
+                    kind, at = off.pop(following)
+                    if following:
+                        self.waiting[kind][following] += ts - at
+            elif name in ("sched_waking", "sched_wakeup"):
+                woken = int(fields["tid"])
+                if off.get(woken, ("", 0))[0] == "blocked":
+                    self.waiting["blocked"][woken] += ts - off[woken][1]
+                if off.get(woken, ("blocked", 0))[0] == "blocked" and woken not in current.values():
+                    off[woken] = ("ready", ts)
+                    woken_at[woken] = ts
+            elif name == "sched_process_exit":
+                exiting.add(tid)
+            elif name == "sched_process_fork":
+                off[int(fields["child_tid"])] = ("ready", ts)
+            elif name.startswith("syscall_entry_"):
+                in_call[tid] = (name[14:], ts)
+            elif name.startswith("syscall_exit_"):
+                begun = in_call.pop(tid, None)
+                if begun and begun[0] == name[13:]:
+                    self.calls[begun[0]] += 1
+                    self.call_list.append((tid, begun[1], ts, int(fields.get("ret", "0"), 0)))
+            elif ENTRY.match(name):
+                depth[cpu] += 1
+                if depth[cpu] == 1:
+                    entered[cpu] = ts
+                self.softirqs[int(fields["vec"]) if "vec" in fields else "irq"] += 1
+            elif EXIT.match(name):
+                if depth[cpu]:
+                    depth[cpu] -= 1
+                    if not depth[cpu] and tid:
+                        self.interrupted[tid] += ts - entered[cpu]
+            elif name == "block_rq_complete":
+                flags = int(fields["rwbs"])
+                if not flags & 2 and int(fields.get("error", 0)) == 0:
+                    kind = "write" if flags & 1 else "read" if flags & 4 else None
+                    if kind:
+                        self.disk[kind] += 512 * int(fields["nr_sector"])
+            elif name in ("net_dev_queue", "net_if_receive_skb", "netif_receive_skb"):
+                self.packets[fields["name"]] += 1
+        for cpu, tid in current.items():
+            self.run(cpu, tid, since[cpu], self.end)
+        for tid, (kind, at) in off.items():
+            self.waiting[kind][tid] += self.end - at
+
+
+def dumped(program, path):
+    """The dump's lines by their first word."""
+    out = collections.defaultdict(list)
+    for line in subprocess.run([program, path], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines():
+        words = line.split()
+        out[words[0]].append(words[1:])
+    return out
+
+
+class StatesAgainstText(unittest.TestCase):
+    program = ""
+
+    @staticmethod
+    def by_tid(dump, value):
+        sums = collections.Counter()
+        for words in dump["thread"]:
+            sums[int(words[0])] += sum(int(w.split("=")[1]) for w in words[1:] if w.split("=")[0] in value)
+        return +sums
+
+    def check(self, truth, dump):
+        self.assertEqual(int(dump["events"][0][0]), truth.events)
+        ran = collections.Counter()
+        for tid, ns in dump["ran"]:
+            ran[int(tid)] += int(ns)
+        self.assertEqual(+ran, +truth.ran, "running time per thread")
+        self.assertEqual(self.by_tid(dump, ("usermode", "syscall", "interrupted")), +truth.ran, "states in which a thread runs")
+        self.assertEqual(self.by_tid(dump, ("interrupted",)), +truth.interrupted, "interrupted")
+        self.assertEqual({int(c): int(ns) for c, ns in dump["busy"]}, dict(truth.busy), "busy time per CPU")
+        for kind in ("ready", "blocked"):
+            theirs = {tid: ns for tid, ns in truth.waiting[kind].items() if tid and ns}
+            self.assertEqual(dict(self.by_tid(dump, (kind,))), theirs, kind)
+        wakes = sorted((int(w[2]), int(w[3]), int(w[4])) for w in dump["latency"] if w[0] == "sched")
+        self.assertEqual(wakes, sorted(truth.wakes), "wake to run")
+        # A CPU is busy in these states, less the interrupts that came while it idled.
+        for words in dump["cpu"]:
+            totals = {k: int(v) for k, v in (w.split("=") for w in words[1:])}
+            working = totals["usermode"] + totals["syscall"]
+            self.assertLessEqual(working, truth.busy[int(words[0])])
+            self.assertEqual(sum(totals.values()), int(dump["span"][0][1]) - int(dump["span"][0][0]))
+        self.check_calls(truth, dump)
+        self.check_bytes(truth, dump)
+
+    def check_calls(self, truth, dump):
+        calls = [w for w in dump["latency"] if w[0] == "syscall"]
+        ours = collections.Counter(w[1] for w in calls)
+        known = {name: n for name, n in truth.calls.items() if name != "unknown"}
+        self.assertEqual({name: n for name, n in ours.items() if name in known}, known, "system calls by name")
+        self.assertEqual(sum(ours.values()), sum(truth.calls.values()), "system calls")
+        self.assertEqual(sorted((int(w[2]), int(w[3]), int(w[4]), int(w[5])) for w in calls), sorted(truth.call_list), "each call's thread, begin, end, result")
+        begins = [int(w[3]) for w in calls]
+        self.assertEqual(begins, sorted(begins))
+
+    def check_bytes(self, truth, dump):
+        disk = collections.Counter()
+        for kind, _, value in dump["counter"]:
+            disk[kind] += int(value)
+        self.assertEqual((disk["read"], disk["write"]), (truth.disk["read"], truth.disk["write"]), "disk bytes")
+        handlers = collections.Counter(w[0] for w in dump["latency"])
+        self.assertEqual(handlers["softirq"], sum(n for v, n in truth.softirqs.items() if v != "irq"), "softirq handlers")
+        self.assertEqual(handlers["irq"], truth.softirqs["irq"], "irq handlers")
+
+    def test_recorded_traces(self):
+        for trace in TRACES:
+            path = os.path.join(DATA, "traces", trace)
+            with self.subTest(trace=trace):
+                self.check(Truth(path), dumped(self.program, path))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or not shutil.which("babeltrace2") or not os.path.isdir(os.path.join(DATA, "traces", "three-tier")):
+        print("skipped: needs the program, babeltrace2 and the recorded traces ($WEFT_DATA)")
+        sys.exit(77)
+    StatesAgainstText.program = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,277 @@
+// Draws rows of states on a canvas. States wider than some pixels are rectangles; where several states share a pixel, the pixel's colour is their mix by
+// share of time. Times are floats: ns since the experiment's begin.
+import type { Look, Looks, Pattern } from './style';
+import type { State } from './tsp';
+
+export const TAG_DIM = 1, TAG_BORDER = 2, TAG_EXCLUDE = 4, TAG_HIGHLIGHT = 8;
+const WIDE = 3;      // px from which a state gets a rectangle
+const SPREAD = 3;    // px to each side over which a sampled state that is shorter than the sampling step is spread
+const GROW = 1024;
+
+export interface RowStates {
+  n: number;
+  start: Float64Array; end: Float64Array; style: Uint16Array; tags: Uint8Array; label: (string | undefined)[];
+  /** What was asked for. */
+  from: number; to: number; nsPerPx: number;
+  /** No gaps between states: nothing was left out by sampling, any zoom inside [from, to] may use it. */
+  complete: boolean;
+}
+
+export function packRow(states: State[], min: bigint, looks: Looks, from: number, to: number, nsPerPx: number): RowStates {
+  const n = states.length;
+  const row: RowStates = {
+    n, start: new Float64Array(n), end: new Float64Array(n), style: new Uint16Array(n), tags: new Uint8Array(n), label: new Array(n), from, to, nsPerPx, complete: n > 0,
+  };
+  // Below 2^53 ns numbers arrive as numbers.
+  const rel = (t: unknown): number => typeof t === 'bigint' ? Number(t - min) : Number(BigInt(t as number) - min);
+  let last = NaN;
+  for (let i = 0; i < n; i++) {
+    const s = states[i];
+    row.start[i] = rel(s.start);
+    row.end[i] = rel(s.end);
+    row.style[i] = looks.index(s.style);
+    row.tags[i] = s.tags ?? 0;
+    row.label[i] = s.label || undefined;
+    if (i > 0 && row.start[i] !== last) row.complete = false;
+    last = row.end[i];
+  }
+  if (row.complete && (row.start[0] > from || last < to)) row.complete = false;
+  return row;
+}
+
+/** First state that ends after t; n when there is none. */
+export function firstAfter(row: RowStates, t: number): number {
+  let low = 0, high = row.n;
+  while (low < high) { const mid = (low + high) >> 1; if (row.end[mid] > t) high = mid; else low = mid + 1; }
+  return low;
+}
+/** State in force at t, or -1. */
+export function stateAt(row: RowStates, t: number): number {
+  const i = firstAfter(row, t);
+  return i < row.n && row.start[i] <= t ? i : -1;
+}
+
+/** Rectangles of one look, gathered over all rows, so that the canvas changes its colour once. */
+class Batch {
+  v = new Float32Array(GROW * 4);
+  n = 0;
+  add(x: number, y: number, w: number, h: number): void {
+    if (this.n + 4 > this.v.length) { const v = new Float32Array(this.v.length * 2); v.set(this.v); this.v = v; }
+    this.v[this.n++] = x; this.v[this.n++] = y; this.v[this.n++] = w; this.v[this.n++] = h;
+  }
+}
+
+export interface PaintedLabel { text: string; x: number; y: number; ink: string; room: number }
+
+/** Receives what is drawn: the canvas, or an exported picture. */
+export interface Sink { rect(x: number, y: number, w: number, h: number, look: Look, alpha: number): void }
+
+export class RowPainter {
+  private batches: Batch[] = [];
+  private dims: Batch[] = [];
+  private image: ImageData | null = null;
+  private strip: HTMLCanvasElement = document.createElement('canvas');
+  private sums = new Float32Array(0);
+  private patterns = new Map<string, CanvasPattern>();
+  private denseRows: { row: number; y: number; h: number }[] = [];
+  private labels: PaintedLabel[] = [];
+  private outlines: number[] = [];
+  private widths = new Map<string, number>();
+  private scale = 1; private width = 0; private font = ''; private fontOf = '';
+
+  constructor(private readonly looks: Looks) {}
+
+  /** A frame: `width` in CSS px, `rows` at most. */
+  begin(width: number, rows: number, scale: number, font: string): void {
+    this.scale = scale;
+    this.width = Math.max(1, Math.round(width * scale));
+    this.font = font;
+    for (const b of this.batches) b.n = 0;
+    for (const b of this.dims) b.n = 0;
+    this.labels = [];
+    this.denseRows = [];
+    this.outlines = [];
+    if (!this.image || this.image.width !== this.width || this.image.height < rows) {
+      this.image = new ImageData(this.width, Math.max(rows, 8));
+      this.strip.width = this.width;
+      this.strip.height = this.image.height;
+    } else this.image.data.fill(0);
+    if (this.sums.length < this.width * 10) this.sums = new Float32Array(this.width * 10);
+  }
+
+  private batch(list: Batch[], i: number): Batch {
+    while (list.length <= i) list.push(new Batch());
+    return list[i];
+  }
+
+  /** One row at y (CSS px), h high; the view begins at `v0` (ns) and a CSS pixel holds nsPerPx. */
+  row(states: RowStates, y: number, h: number, v0: number, nsPerPx: number): void {
+    const { width: W, scale, looks } = this;
+    const px = scale / nsPerPx, all = looks.all;
+    const step = states.complete ? 0 : states.nsPerPx * px; // device px between samples
+    let touched = false;
+    for (let i = firstAfter(states, v0); i < states.n; i++) {
+      const a = (states.start[i] - v0) * px;
+      if (a >= W) break;
+      const tags = states.tags[i];
+      const b = (states.end[i] - v0) * px, look = all[states.style[i]], w = b - a;
+      if (tags & TAG_EXCLUDE) continue;
+      const alpha = tags & TAG_DIM ? 0.18 : 1;
+      if (w < step && w < WIDE) {
+        this.spread((a + b) / 2, Math.max(step, w), look, alpha);
+        touched = true;
+        continue;
+      }
+      const x0 = Math.max(0, a), x1 = Math.min(W, b);
+      let l = Math.ceil(x0), r = Math.floor(x1);
+      if (w >= WIDE && r > l) {
+        if (!look.blank) {
+          const next = i + 1 < states.n && states.style[i + 1] === states.style[i] && w > 6 && r < W ? 1 : 0;
+          const hh = Math.max(2, Math.round(h * look.height)), yy = y + Math.round((h - hh) / 2);
+          (alpha < 1 ? this.batch(this.dims, states.style[i]) : this.batch(this.batches, states.style[i])).add(l / scale, yy, (r - l - next) / scale, hh);
+          if (tags & (TAG_HIGHLIGHT | TAG_BORDER)) this.outlines.push(l / scale, yy, (r - l) / scale, hh);
+          const text = states.label[i];
+          if (text && alpha === 1 && r - l > 18 * scale && hh >= 9) this.labels.push({ text, x: l / scale, y: yy + hh / 2, ink: look.ink, room: (r - l) / scale });
+        }
+        if (l > x0) { this.cover(l - 1, l - x0, look, alpha); touched = true; }
+        if (r < x1 && r < W) { this.cover(r, x1 - r, look, alpha); touched = true; }
+        continue;
+      }
+      // Narrow: exact share of each pixel.
+      touched = true;
+      l = Math.floor(x0);
+      for (; l < x1 && l < W; l++) this.cover(l, Math.min(x1, l + 1) - Math.max(x0, l), look, alpha);
+    }
+    if (touched) {
+      this.mix(this.denseRows.length);
+      this.denseRows.push({ row: this.denseRows.length, y, h });
+    }
+  }
+
+  private cover(x: number, share: number, look: Look, alpha: number): void {
+    const s = this.sums, o = x * 10, a = share * look.opacity * alpha;
+    s[o] += a * look.r; s[o + 1] += a * look.g; s[o + 2] += a * look.b; s[o + 3] += a; s[o + 4] += share;
+  }
+  private spread(at: number, weight: number, look: Look, alpha: number): void {
+    const s = this.sums, c = Math.floor(at), share = weight / (2 * SPREAD + 1), a = share * look.opacity * alpha;
+    for (let x = Math.max(0, c - SPREAD); x <= c + SPREAD && x < this.width; x++) {
+      const o = x * 10 + 5;
+      s[o] += a * look.r; s[o + 1] += a * look.g; s[o + 2] += a * look.b; s[o + 3] += a; s[o + 4] += share;
+    }
+  }
+  /** Turns the sums into one line of the image, and clears them. */
+  private mix(line: number): void {
+    const { sums: s, image, width: W } = this;
+    const d = image!.data;
+    let p = line * W * 4;
+    for (let x = 0, o = 0; x < W; x++, o += 10, p += 4) {
+      const exact = s[o + 4], sampled = s[o + 9];
+      if (exact === 0 && sampled === 0) continue;
+      const k = sampled > 0 ? Math.min(1, Math.max(0, 1 - exact) / sampled) : 0;
+      const a = s[o + 3] + k * s[o + 8];
+      if (a > 0.004) {
+        d[p] = (s[o] + k * s[o + 5]) / a; d[p + 1] = (s[o + 1] + k * s[o + 6]) / a; d[p + 2] = (s[o + 2] + k * s[o + 7]) / a;
+        d[p + 3] = Math.min(1, a) * 255;
+      }
+      s.fill(0, o, o + 10);
+    }
+  }
+
+  /** Draws what the rows left. */
+  end(ctx: CanvasRenderingContext2D): void {
+    const { looks } = this;
+    if (this.denseRows.length) {
+      this.strip.getContext('2d')!.putImageData(this.image!, 0, 0, 0, 0, this.width, this.denseRows.length);
+      ctx.imageSmoothingEnabled = false;
+      for (const d of this.denseRows) ctx.drawImage(this.strip, 0, d.row, this.width, 1, 0, d.y, this.width / this.scale, d.h);
+    }
+    for (const [list, alpha] of [[this.batches, 1], [this.dims, 0.18]] as const) {
+      for (let i = 0; i < list.length; i++) {
+        const { v, n } = list[i];
+        if (!n) continue;
+        const look = looks.all[i];
+        ctx.globalAlpha = look.opacity * alpha;
+        ctx.fillStyle = look.css;
+        for (let j = 0; j < n; j += 4) ctx.fillRect(v[j], v[j + 1], v[j + 2], v[j + 3]);
+        if (look.pattern) {
+          ctx.fillStyle = this.pattern(ctx, look);
+          for (let j = 0; j < n; j += 4) ctx.fillRect(v[j], v[j + 1], v[j + 2], v[j + 3]);
+        }
+      }
+    }
+    ctx.globalAlpha = 1;
+    ctx.font = this.font;
+    ctx.textBaseline = 'middle';
+    ctx.textAlign = 'left';
+    for (const t of this.labels) {
+      const w = this.textWidth(ctx, t.text);
+      if (w + 6 > t.room) continue;
+      ctx.fillStyle = t.ink;
+      ctx.fillText(t.text, t.x + 4, t.y + 0.5);
+    }
+    if (this.outlines.length) {
+      ctx.strokeStyle = '#ffffff';
+      ctx.lineWidth = 1;
+      for (let i = 0; i < this.outlines.length; i += 4) ctx.strokeRect(this.outlines[i] + 0.5, this.outlines[i + 1] + 0.5, this.outlines[i + 2] - 1, this.outlines[i + 3] - 1);
+    }
+  }
+
+  /** The same drawing as rectangles, for a picture file. */
+  into(sink: Sink): PaintedLabel[] {
+    const { width: W, image } = this;
+    for (const d of this.denseRows) {
+      const data = image!.data;
+      for (let x = 0; x < W;) {
+        const p = (d.row * W + x) * 4;
+        let end = x + 1;
+        while (end < W && data[(d.row * W + end) * 4] === data[p] && data[(d.row * W + end) * 4 + 1] === data[p + 1] && data[(d.row * W + end) * 4 + 2] === data[p + 2]
+          && data[(d.row * W + end) * 4 + 3] === data[p + 3]) end++;
+        if (data[p + 3] > 0) {
+          const look = { ...this.looks.all[0], css: `rgb(${data[p]},${data[p + 1]},${data[p + 2]})`, pattern: '' as const };
+          sink.rect(x / this.scale, d.y, (end - x) / this.scale, d.h, look, data[p + 3] / 255);
+        }
+        x = end;
+      }
+    }
+    for (const [list, alpha] of [[this.batches, 1], [this.dims, 0.18]] as const)
+      list.forEach((b, i) => { for (let j = 0; j < b.n; j += 4) sink.rect(b.v[j], b.v[j + 1], b.v[j + 2], b.v[j + 3], this.looks.all[i], alpha * this.looks.all[i].opacity); });
+    return this.labels;
+  }
+
+  private textWidth(ctx: CanvasRenderingContext2D, text: string): number {
+    if (this.fontOf !== this.font) { this.widths.clear(); this.fontOf = this.font; }
+    let w = this.widths.get(text);
+    if (w === undefined) {
+      w = ctx.measureText(text).width;
+      if (this.widths.size > 5000) this.widths.clear();
+      this.widths.set(text, w);
+    }
+    return w;
+  }
+
+  pattern(ctx: CanvasRenderingContext2D, look: Look): CanvasPattern | string {
+    const id = look.pattern + look.ink;
+    let p = this.patterns.get(id);
+    if (!p) { p = makePattern(ctx, look.pattern, look.ink) ?? undefined; if (p) this.patterns.set(id, p); }
+    return p ?? look.css;
+  }
+}
+
+function makePattern(ctx: CanvasRenderingContext2D, kind: Pattern, ink: string): CanvasPattern | null {
+  const size = kind === 'dots' ? 4 : 6, tile = document.createElement('canvas');
+  tile.width = tile.height = size;
+  const c = tile.getContext('2d')!;
+  c.globalAlpha = 0.5;
+  if (kind === 'dots') {
+    c.fillStyle = ink;
+    c.fillRect(1, 1, 1, 1);
+    c.fillRect(3, 3, 1, 1);
+  } else {
+    c.strokeStyle = ink;
+    c.lineWidth = 1.2;
+    c.beginPath();
+    for (const d of [-size, 0, size]) { c.moveTo(d - 1, size + 1); c.lineTo(d + size + 1, -1); }
+    c.stroke();
+  }
+  return ctx.createPattern(tile, 'repeat');
+}

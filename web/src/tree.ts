@@ -1,0 +1,125 @@
+// Entries of a view as a tree: which rows are seen after folding, sorting and filtering. No DOM here.
+import { Emitter } from './emitter';
+import type { Entry, Header, Tree } from './tsp';
+
+export interface Node { entry: Entry; depth: number; children: Node[]; parent: Node | null; match: boolean; hidden: boolean }
+
+export type RowTest = (entry: Entry, path: string) => boolean;
+
+export class TreeModel {
+  headers: Header[] = [{ name: 'Name' }];
+  nodes = new Map<number, Node>();
+  roots: Node[] = [];
+  /** Rows in the order seen. */
+  rows: Node[] = [];
+  rowOf = new Map<number, number>();
+  sortBy = -1;
+  descending = false;
+  /** Rows that the filter found (without their ancestors). */
+  found = 0;
+  readonly changed = new Emitter();
+  private folded = new Set<string>();
+  private test: RowTest | null = null;
+
+  set(tree: Tree): void {
+    this.headers = tree.headers.length ? tree.headers : [{ name: 'Name' }];
+    const nodes = new Map<number, Node>();
+    for (const entry of tree.entries) nodes.set(entry.id, { entry, depth: 0, children: [], parent: null, match: false, hidden: false });
+    this.roots = [];
+    for (const node of nodes.values()) {
+      const parent = node.entry.parentId >= 0 ? nodes.get(node.entry.parentId) : undefined;
+      if (parent && parent !== node && !this.above(node, parent)) { node.parent = parent; parent.children.push(node); } else this.roots.push(node);
+    }
+    const first = this.nodes.size === 0;
+    this.nodes = nodes;
+    if (first && tree.autoExpandLevel >= 0) for (const n of nodes.values()) if (n.children.length && depthOf(n) >= tree.autoExpandLevel) this.folded.add(this.key(n));
+    this.update();
+  }
+  /** `node` is an ancestor of `of`: a wrong tree must not become a ring. */
+  private above(node: Node, of: Node): boolean {
+    for (let n: Node | null = of; n; n = n.parent) if (n === node) return true;
+    return false;
+  }
+  /** Ids may change when the server restarts; labels along the way do not. */
+  key(node: Node): string {
+    const parts: string[] = [];
+    for (let n: Node | null = node; n; n = n.parent) parts.push(n.entry.labels[0] ?? '');
+    return parts.reverse().join('\u0001');
+  }
+  isFolded(node: Node): boolean { return this.folded.has(this.key(node)); }
+  fold(node: Node, folded: boolean, deep = false): void {
+    if (node.children.length) { if (folded) this.folded.add(this.key(node)); else this.folded.delete(this.key(node)); }
+    if (deep) for (const c of node.children) this.foldQuiet(c, folded);
+    this.update();
+  }
+  private foldQuiet(node: Node, folded: boolean): void {
+    if (node.children.length) { if (folded) this.folded.add(this.key(node)); else this.folded.delete(this.key(node)); }
+    for (const c of node.children) this.foldQuiet(c, folded);
+  }
+  foldAll(folded: boolean): void { for (const r of this.roots) for (const n of folded ? r.children : [r]) this.foldQuiet(n, folded); this.update(); }
+
+  filter(test: RowTest | null): void { this.test = test; this.update(); }
+  sort(column: number): void {
+    if (this.sortBy !== column) { this.sortBy = column; this.descending = false; } else if (!this.descending) this.descending = true; else this.sortBy = -1;
+    this.update();
+  }
+
+  private mark(node: Node, path: string): boolean {
+    const here = path + ' ' + node.entry.labels.join(' ');
+    node.match = this.test ? this.test(node.entry, here) : true;
+    if (node.match && this.test) this.found++;
+    let any = node.match;
+    for (const c of node.children) any = this.mark(c, here) || any;
+    node.hidden = !any;
+    return any;
+  }
+
+  update(): void {
+    this.found = 0;
+    for (const r of this.roots) this.mark(r, '');
+    this.rows = [];
+    const walk = (list: Node[], depth: number): void => {
+      for (const n of this.sortBy < 0 ? list : [...list].sort((a, b) => this.compare(a, b))) {
+        if (n.hidden) continue;
+        n.depth = depth;
+        this.rows.push(n);
+        if (n.children.length && !(this.folded.size && this.isFolded(n)) ) walk(n.children, depth + 1);
+      }
+    };
+    walk(this.roots, 0);
+    this.rowOf.clear();
+    this.rows.forEach((n, i) => this.rowOf.set(n.entry.id, i));
+    this.changed.emit();
+  }
+  private compare(a: Node, b: Node): number {
+    const d = compareLabels(a.entry.labels[this.sortBy] ?? '', b.entry.labels[this.sortBy] ?? '');
+    return this.descending ? -d : d;
+  }
+  /** Row of the entry, or of the folded ancestor that stands for it; -1 when the filter hides it. */
+  seenRow(id: number): number {
+    for (let n = this.nodes.get(id) ?? null; n; n = n.parent) { const r = this.rowOf.get(n.entry.id); if (r !== undefined) return r; }
+    return -1;
+  }
+  /** Unfolds whatever hides the entry. */
+  unfoldTo(id: number): void {
+    let any = false;
+    for (let n = this.nodes.get(id)?.parent ?? null; n; n = n.parent) if (this.folded.delete(this.key(n))) any = true;
+    if (any) this.update();
+  }
+}
+
+function depthOf(node: Node): number { let d = 0; for (let n = node.parent; n; n = n.parent) d++; return d; }
+
+const PREFIX: Record<string, number> = { n: 1e-9, 'µ': 1e-6, u: 1e-6, m: 1e-3, k: 1e3, K: 1e3, Ki: 1024, M: 1e6, Mi: 1048576, G: 1e9, Gi: 1073741824 };
+/** Leading number with its unit's prefix ("12.5 ms" is 0.0125), or NaN. */
+export function labelNumber(label: string): number {
+  const m = /^\s*([±+\-−]?)\s*(\d[\d\u2009 ]*(?:[.,]\d+)?(?:e[+-]?\d+)?)\s*([nµumkKMG]i?(?=s\b|B))?/i.exec(label);
+  if (!m) return NaN;
+  const v = Number(m[2].replace(/[\u2009 ]/g, '').replace(',', '.')) * (m[3] ? PREFIX[m[3]] ?? 1 : 1);
+  return m[1] === '-' || m[1] === '−' ? -v : v;
+}
+export function compareLabels(a: string, b: string): number {
+  const x = labelNumber(a), y = labelNumber(b);
+  if (!Number.isNaN(x) && !Number.isNaN(y) && x !== y) return x - y;
+  return a.localeCompare(b, undefined, { numeric: true });
+}

@@ -1,0 +1,212 @@
+// The left side of a view: a tree grid with sticky names whose rows are made only for what is on screen.
+import { h, setText, toggle, drag } from './dom';
+import { menuBelow } from './menu';
+import { labelNumber, type Node, type TreeModel } from './tree';
+
+export interface TreePaneOptions {
+  label: string;
+  checkbox?: boolean;
+  /** Colour mark before the name. */
+  swatch?: (node: Node) => string | null;
+  onPick: (node: Node, row: number) => void;
+  onOpen?: (node: Node) => void;
+  onMenu?: (node: Node, x: number, y: number) => void;
+  onCheck?: (node: Node, on: boolean) => void;
+  isChecked?: (node: Node) => boolean;
+  /** Keys that the pane does not use go to the view. */
+  nameWidth?: number;
+  numbersRight?: boolean;
+}
+
+const COLUMN = 54;
+
+export class TreePane {
+  readonly head = h('div', { class: 'tree-head', role: 'row' });
+  readonly body = h('div', { class: 'tree-body' });
+  readonly root: HTMLElement;
+  picked: number | null = null;
+  private pool: HTMLElement[] = [];
+  private hidden = new Set<number>();
+  private widths: number[] = [];
+  private headKey = '';
+  rowHeight = 18;
+
+  constructor(readonly model: TreeModel, private readonly options: TreePaneOptions) {
+    this.root = h('div', { class: 'tree', role: 'treegrid', 'aria-label': options.label, tabIndex: 0 }, this.head, this.body);
+    this.root.addEventListener('keydown', e => this.key(e));
+    this.root.addEventListener('scroll', () => { this.root.scrollTop = 0; });
+  }
+
+  private columns(): number[] { return this.model.headers.map((_, i) => i).filter(i => i === 0 || !this.hidden.has(i)); }
+
+  /** Width of column i; names take what the others leave. */
+  private width(i: number): number { return this.widths[i] ?? COLUMN; }
+
+  private drawHead(): void {
+    const { model } = this;
+    const key = JSON.stringify([model.headers.map(x => x.name), [...this.hidden], this.widths, model.sortBy, model.descending]);
+    if (key === this.headKey) return;
+    this.headKey = key;
+    this.head.replaceChildren(...this.columns().map(i => {
+      const name = model.headers[i].name || (i === 0 ? 'Name' : '');
+      const mark = model.sortBy === i ? (model.descending ? ' ▾' : ' ▴') : '';
+      const cell = h('div', {
+        class: i === 0 ? 'tree-name' : 'tree-cell', role: 'columnheader', 'aria-sort': model.sortBy === i ? (model.descending ? 'descending' : 'ascending') : 'none',
+        title: `${model.headers[i].tooltip || name} – click to sort, right click to choose columns`,
+      }, h('button', { type: 'button', tabIndex: -1, onclick: () => model.sort(i) }, name + mark));
+      if (i > 0) {
+        cell.style.width = `${this.width(i)}px`;
+        const grip = h('span', { class: 'grip-x' });
+        grip.addEventListener('pointerdown', e => {
+          e.preventDefault(); e.stopPropagation();
+          const before = this.width(i);
+          drag(e, dx => { this.widths[i] = Math.max(24, Math.min(400, before - dx)); this.headKey = ''; this.model.changed.emit(); });
+        });
+        cell.prepend(grip);
+      }
+      return cell;
+    }));
+    this.head.oncontextmenu = e => { e.preventDefault(); this.chooseColumns(); };
+  }
+
+  chooseColumns(): void {
+    menuBelow(this.head, [
+      { label: 'Columns', heading: true },
+      ...this.model.headers.slice(1).map((x, k) => ({
+        label: x.name || `Column ${k + 2}`, checked: !this.hidden.has(k + 1),
+        run: () => { if (!this.hidden.delete(k + 1)) this.hidden.add(k + 1); this.headKey = ''; this.model.changed.emit(); },
+      })),
+      { label: 'Unfold all', run: () => this.model.foldAll(false) },
+      { label: 'Fold all', run: () => this.model.foldAll(true) },
+    ]);
+  }
+  hideColumns(columns: number[]): void { this.hidden = new Set(columns); }
+  setWidths(widths: number[]): void { this.widths = widths; }
+
+  /** Draws the rows from `top` px that fit into `height`. */
+  draw(top: number, height: number): void {
+    this.drawHead();
+    const { model, pool, rowHeight } = this;
+    const first = Math.floor(top / rowHeight), last = Math.min(model.rows.length, Math.ceil((top + height) / rowHeight));
+    const columns = this.columns(), count = Math.max(0, last - first);
+    this.root.setAttribute('aria-rowcount', String(model.rows.length));
+    while (pool.length < count) {
+      const row = h('div', { class: 'tree-row', role: 'row' });
+      row.addEventListener('click', e => this.click(e, row));
+      row.addEventListener('dblclick', () => this.options.onOpen?.(this.nodeOf(row)));
+      row.addEventListener('contextmenu', e => {
+        if (!this.options.onMenu) return;
+        e.preventDefault();
+        this.pick(Number(row.dataset.row));
+        this.options.onMenu(this.nodeOf(row), e.clientX, e.clientY);
+      });
+      pool.push(row);
+      this.body.append(row);
+    }
+    pool.forEach((row, k) => {
+      if (k >= count) { row.hidden = true; return; }
+      row.hidden = false;
+      this.fill(row, first + k, columns);
+      row.style.transform = `translateY(${(first + k) * rowHeight - top}px)`;
+    });
+  }
+  private nodeOf(row: HTMLElement): Node { return this.model.rows[Number(row.dataset.row)]; }
+
+  private fill(row: HTMLElement, i: number, columns: number[]): void {
+    const node = this.model.rows[i], { entry } = node;
+    row.dataset.row = String(i);
+    const folds = node.children.length > 0, folded = folds && this.model.isFolded(node);
+    row.setAttribute('aria-rowindex', String(i + 1));
+    row.setAttribute('aria-level', String(node.depth + 1));
+    if (folds) row.setAttribute('aria-expanded', String(!folded)); else row.removeAttribute('aria-expanded');
+    const picked = this.picked === entry.id;
+    row.setAttribute('aria-selected', String(picked));
+    toggle(row, 'picked', picked);
+    toggle(row, 'group', !entry.hasData || (node.depth === 0 && folds));
+    while (row.childElementCount > columns.length) row.lastElementChild!.remove();
+    columns.forEach((c, k) => {
+      let cell = row.children[k] as HTMLElement | undefined;
+      const text = entry.labels[c] ?? '';
+      if (c === 0) {
+        if (!cell || cell.className !== 'tree-name') {
+          const fresh = h('div', { class: 'tree-name', role: 'gridcell' }, h('span', { class: 'twisty', 'aria-hidden': true }),
+            this.options.checkbox && h('span', { class: 'check', 'aria-hidden': true }), this.options.swatch && h('span', { class: 'swatch' }), h('span', { class: 'tree-text' }));
+          if (cell) cell.replaceWith(fresh); else row.append(fresh);
+          cell = fresh;
+        }
+        const twisty = cell.firstElementChild as HTMLElement;
+        setText(twisty, folds ? (folded ? '▸' : '▾') : '');
+        cell.style.paddingLeft = `${4 + node.depth * 12}px`;
+        const label = cell.lastElementChild as HTMLElement;
+        setText(label, text);
+        cell.title = text;
+        if (this.options.checkbox) {
+          const box = cell.querySelector('.check')!, on = this.options.isChecked?.(node) ?? false;
+          toggle(box, 'on', on);
+          toggle(box, 'none', !entry.hasData && !folds);
+          row.setAttribute('aria-checked', String(on));
+        }
+        if (this.options.swatch) (cell.querySelector('.swatch') as HTMLElement).style.background = this.options.swatch(node) ?? 'transparent';
+      } else {
+        if (!cell) row.append(cell = h('div', { class: 'tree-cell', role: 'gridcell' }));
+        setText(cell, text);
+        cell.style.width = `${this.width(c)}px`;
+        toggle(cell, 'number', this.options.numbersRight !== false && !Number.isNaN(labelNumber(text)));
+      }
+    });
+  }
+
+  private click(e: MouseEvent, row: HTMLElement): void {
+    const i = Number(row.dataset.row), node = this.model.rows[i];
+    if (!node) return;
+    const target = e.target as HTMLElement;
+    if (target.classList.contains('twisty') && node.children.length) { this.model.fold(node, !this.model.isFolded(node), e.altKey); return; }
+    if (target.classList.contains('check')) this.options.onCheck?.(node, !(this.options.isChecked?.(node) ?? false));
+    this.pick(i);
+  }
+
+  pick(row: number): void {
+    const node = this.model.rows[Math.max(0, Math.min(row, this.model.rows.length - 1))];
+    if (!node) return;
+    this.picked = node.entry.id;
+    this.options.onPick(node, this.model.rowOf.get(node.entry.id) ?? 0);
+  }
+  get pickedRow(): number { return this.picked === null ? -1 : this.model.rowOf.get(this.picked) ?? -1; }
+
+  private key(e: KeyboardEvent): void {
+    if (e.ctrlKey || e.metaKey) return;
+    const row = this.pickedRow, node = this.model.rows[row];
+    const page = Math.max(1, Math.floor(this.body.clientHeight / this.rowHeight) - 1);
+    const go = (to: number): void => this.pick(Math.max(0, Math.min(this.model.rows.length - 1, to)));
+    switch (e.key) {
+      case 'ArrowDown': go(row + 1); break;
+      case 'ArrowUp': go(row - 1); break;
+      case 'PageDown': go(row + page); break;
+      case 'PageUp': go(row - page); break;
+      case '+': case '-': if (!node) return; this.model.fold(node, e.key === '-', true); break;
+      case ' ':
+        if (!node) return;
+        if (this.options.checkbox) this.options.onCheck?.(node, !(this.options.isChecked?.(node) ?? false));
+        else this.model.fold(node, !this.model.isFolded(node));
+        break;
+      case 'ContextMenu': {
+        const el = this.pool.find(r => !r.hidden && Number(r.dataset.row) === row);
+        if (!el || !node || !this.options.onMenu) return;
+        const box = el.getBoundingClientRect();
+        this.options.onMenu(node, box.left + 40, box.bottom);
+        break;
+      }
+      case 'F10': {
+        if (!e.shiftKey) return;
+        const el = this.pool.find(r => !r.hidden && Number(r.dataset.row) === row);
+        if (!el || !node || !this.options.onMenu) return;
+        const box = el.getBoundingClientRect();
+        this.options.onMenu(node, box.left + 40, box.bottom);
+        break;
+      }
+      default: return;
+    }
+    e.preventDefault();
+    e.stopPropagation();
+  }
+}
