@@ -47,8 +47,9 @@ int main(int argc, char **argv)
         events += got;
     }
     double seconds = (double)(time_monotonic_ns() - opened) / 1e9;
-    printf("{\"bench\":\"merge\",\"traces\":%zu,\"streams\":%zu,\"events\":%" PRIu64 ",\"seconds\":%.4f,\"open_seconds\":%.4f,\"out_of_order\":%" PRIu64 "}\n", n, streams,
-        events, seconds, (double)(opened - start) / 1e9, backwards);
+    printf("{\"bench\":\"merge\",\"traces\":%zu,\"streams\":%zu,\"events\":%" PRIu64
+           ",\"seconds\":%.4f,\"open_seconds\":%.4f,\"out_of_order\":%" PRIu64 "}\n",
+        n, streams, events, seconds, (double)(opened - start) / 1e9, backwards);
     ctf_merge_free(m);
     for (size_t i = 0; i < n; i++)
         ctf_trace_close(sources[i].trace);

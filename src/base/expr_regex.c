@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARTS = 4096, DEEPEST_GROUP = 32 };
+enum { MOST_PARTS = 4096, DEEPEST_GROUP = 32, DEEPEST_LOOP = 2 };
 
 /* Skips a bracket expression; s is behind '['. "]" first is a member, "[:", "[." and "[=" open inner brackets. */
 static const char *skip_bracket(const char *s)
@@ -48,23 +48,28 @@ static int too_large(struct err *e)
 static int check_size(const char *s, struct err *e)
 {
     unsigned long sums[DEEPEST_GROUP + 1] = {0}, last = 0; /* finished parts of each open group; the part that an operator would repeat */
-    unsigned depth = 0;
+    unsigned depth = 0, loops[DEEPEST_GROUP + 1] = {0}, inner = 0; /* loops inside loops: most in each open group, and in the last part */
     while (*s) {
         char c = *s++;
         if (c == '*' || c == '?' || c == '+') {
             last = last * 2 + 1;
+            inner++;
         } else if (c == '{') {
             last *= copies_of(s);
+            inner++;
         } else if (c == '(') {
             if (depth == DEEPEST_GROUP)
                 return too_large(e);
             sums[depth++] += last;
             sums[depth] = last = 0;
+            loops[depth] = inner = 0;
         } else if (c == ')' && depth) {
+            inner = loops[depth];
             last += sums[depth--] + 1;
         } else {
             sums[depth] += last;
             last = 1;
+            inner = 0;
             if (c == '[')
                 s = skip_bracket(s);
             if (c == '\\' && *s >= '1' && *s <= '9')
@@ -72,7 +77,8 @@ static int check_size(const char *s, struct err *e)
             if (c == '\\' && *s)
                 s++;
         }
-        if (last > MOST_PARTS || sums[depth] > MOST_PARTS)
+        loops[depth] = inner > loops[depth] ? inner : loops[depth];
+        if (last > MOST_PARTS || sums[depth] > MOST_PARTS || inner > DEEPEST_LOOP)
             return too_large(e);
     }
     return ERR_OK;

@@ -13,6 +13,20 @@ uint64_t map_hash(const void *data, size_t n)
     return XXH3_64bits(data, n);
 }
 
+void map_hash_pieces(const struct map_piece *pieces, size_t count, uint64_t out[2])
+{
+    XXH3_state_t state;
+    XXH3_128bits_reset(&state);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t n = pieces[i].n;
+        XXH3_128bits_update(&state, &n, sizeof n);
+        XXH3_128bits_update(&state, pieces[i].data, pieces[i].n);
+    }
+    XXH128_hash_t hash = XXH3_128bits_digest(&state);
+    out[0] = hash.low64;
+    out[1] = hash.high64;
+}
+
 /* Finaliser of splitmix64: a bijection, so distinct keys stay distinct. */
 uint64_t map_mix(uint64_t x)
 {

@@ -17,6 +17,9 @@ bool map_remove(struct map *, uint64_t key);
 void map_fini(struct map *);
 uint64_t map_hash(const void *data, size_t n);   /* 64 bits, well mixed, the same on every machine */
 uint64_t map_mix(uint64_t x);
+/* 128 bits over several pieces; where the pieces are cut matters. */
+struct map_piece { const void *data; size_t n; };
+void map_hash_pieces(const struct map_piece *, size_t count, uint64_t out[2]);
 
 /* Strings by number; number 0 is "". */
 struct strings { struct arena arena; const char **v; size_t n, cap; struct map by_hash; }; /* zero-initialise */

@@ -7,7 +7,7 @@
 
 /* In the order in which somebody meets them. */
 static const struct cli_verb *const verbs[] = {
-    &verb_info, &verb_events, &verb_index, &verb_threads, &verb_sync, &verb_critpath, &verb_verify,
+    &verb_info, &verb_events, &verb_index, &verb_threads, &verb_sync, &verb_critpath, &verb_serve, &verb_verify,
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 

@@ -41,6 +41,8 @@ static char *metadata_head(const char *dir)
             size_t text_bytes = content / 8 > 37 ? content / 8 - 37 : 0;
             if (text_bytes > n - at - 37)
                 text_bytes = n - at - 37;
+            if (text_bytes > n - out) /* contents that reach into the next packet are read twice */
+                text_bytes = n - out;
             memcpy(text + out, map.data + at + 37, text_bytes);
             out += text_bytes;
             if (packet / 8 < 37 || packet / 8 > n - at)

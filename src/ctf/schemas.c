@@ -1,8 +1,8 @@
 /* Schemas that traces with the same declarations share. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
+#include "base/map.h"
 #include "ctf/tsdl.h"
 
 enum { KEPT_UNUSED = 8 };           /* schemas that no trace uses, kept for the next one */
@@ -42,21 +42,14 @@ void ctf_schemas_free(struct ctf_schemas *s)
 
 static struct entry hash_shared(const struct tsdl_scan *scan)
 {
-    XXH3_state_t *state = XXH3_createState();
     struct entry key = {0};
-    if (!state)
-        abort();
-    XXH3_128bits_reset(state);
+    struct map_piece *pieces = mem_alloc(sizeof *pieces * (scan->shared.n + 1));
     for (size_t i = 0; i < scan->shared.n; i++) {
-        uint64_t n = (uint64_t)(scan->shared.v[i].end - scan->shared.v[i].begin);
-        XXH3_128bits_update(state, scan->shared.v[i].begin, n);
-        XXH3_128bits_update(state, "", 1);
-        key.bytes += n;
+        pieces[i] = (struct map_piece){scan->shared.v[i].begin, (size_t)(scan->shared.v[i].end - scan->shared.v[i].begin)};
+        key.bytes += pieces[i].n;
     }
-    XXH128_hash_t hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    key.hash[0] = hash.low64;
-    key.hash[1] = hash.high64;
+    map_hash_pieces(pieces, scan->shared.n, key.hash);
+    free(pieces);
     return key;
 }
 

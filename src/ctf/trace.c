@@ -1,5 +1,6 @@
 /* Opening a trace: metadata of all its directories, files, packets; and what is known of it then. */
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -82,7 +83,11 @@ static void open_file(struct ctf_trace *t, uint32_t piece, const char *name)
     struct err e = {0};
     f.path = arena_printf(&t->arena, "%s/%s", t->pieces.v[piece].dir, name);
     f.name = f.path + strlen(t->pieces.v[piece].dir) + 1;
-    if (stat(f.path, &st) || !S_ISREG(st.st_mode))
+    if (stat(f.path, &st)) {
+        ctf_problem_add(&t->problems, "%s: cannot be opened, ignored: %s", f.name, strerror(errno));
+        return;
+    }
+    if (!S_ISREG(st.st_mode))
         return;
     fingerprint_file(t, name, &st);
     if (st.st_size == 0)

@@ -175,11 +175,11 @@ static const struct flow_disk_packet *explain_bare(const struct flow_disk_packet
 bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
 {
     const struct flow_key *key = &receiver->flows[receive->flow].key;
-    if (flow_is_anonymous(key))
-        return false;
     int64_t flow = flow_lookup(sender, key);
     const struct flow_disk_packet *p = NULL;
     bool same_host = receiver == sender;
+    if (!same_host && flow_is_anonymous(key))
+        return false;
     if (flow >= 0 && sender->flows[flow].sends) {
         const struct flow_disk_packet *sends = sender->packets + sender->flows[flow].first;
         uint32_t n = sender->flows[flow].sends;

@@ -16,8 +16,8 @@ uint64_t flow_key_hash(const struct flow_key *k)
 
 bool flow_is_anonymous(const struct flow_key *k)
 {
-    static const uint8_t none[16];
-    return k->family && !memcmp(k->saddr, none, sizeof none);
+    static const uint8_t none[16], loopback[16] = {[15] = 1};
+    return k->family && (!memcmp(k->saddr, none, sizeof none) || (k->family == 4 && k->saddr[0] == 127) || (k->family == 6 && !memcmp(k->saddr, loopback, sizeof loopback)));
 }
 
 static bool names_receive(const struct flow_store *s, uint32_t number)
@@ -188,7 +188,7 @@ size_t flow_addresses(const struct flow_store *s, const struct flow_address **ou
 bool flow_may_send(const struct flow_store *s, const struct flow_key *k)
 {
     int64_t f = flow_lookup(s, k);
-    return f >= 0 && s->flows[f].sends > 0 && !flow_is_anonymous(k);
+    return f >= 0 && s->flows[f].sends > 0;
 }
 
 const char *flow_format_endpoint(const struct flow_key *k, bool source, char *buf, size_t n)

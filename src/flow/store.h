@@ -59,7 +59,7 @@ struct flow_store {
 };
 
 uint64_t flow_key_hash(const struct flow_key *);
-/* Sent from no address yet (DHCP, address probes): many hosts have flows with that key. */
+/* The source says nothing about the host: no address yet (DHCP, address probes), or the loopback address. Many hosts have flows with such keys. */
 bool flow_is_anonymous(const struct flow_key *);
 void flow_unpack(const struct flow_disk_packet *, struct flow_packet *out);
 

@@ -378,7 +378,7 @@ static int parse_listen(const char *listen, char *host, size_t n, const char **p
 static int bind_socket(const char *listen_at, char *address, size_t n, bool tls, int *out, struct err *e)
 {
     char host[256], shown[256], number[16];
-    const char *port;
+    const char *port = "";
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *info;
     int rc = parse_listen(listen_at, host, sizeof host, &port, e);
     if (rc)

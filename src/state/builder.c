@@ -7,7 +7,7 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t)
 {
     struct state_builder *b = mem_zalloc(sizeof *b);
     b->tracker = t;
-    b->now = b->window_end = b->deaf_until = b->last_event = b->last_checkpoint = INT64_MIN;
+    b->now = b->suspect_until = b->last_event = b->last_checkpoint = INT64_MIN;
     b->has_wakes = kernel_tracker_has(t, KERNEL_WAKE);
     vec_push(&b->pool.flags[SERIES_BUSY], 0); /* nobody */
     for (uint8_t v = 0; v < STATE_VALUES; v++)

@@ -21,12 +21,11 @@ struct builder_thread {
     uint64_t call_latency, wake_latency; /* handles, 0 none */
     int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
     uint32_t call;           /* code of the system call in progress, 0 none */
-    uint32_t epoch;          /* losses told when it was last heard of */
+    uint32_t windows;        /* losses told when it last left a CPU or was woken */
     int32_t cpu;             /* when running */
     uint8_t now;             /* enum thread_now */
-    bool gap;                /* last heard of while events were missing */
     bool idle;
-    bool mode_known;         /* `call` is right: whether it is in a system call */
+    bool mode_known;         /* `call` is surely right, not only likely */
 };
 
 /* An open interrupt handler. */
@@ -61,8 +60,15 @@ struct builder_cpu {
     bool deaf;               /* events are missing until deaf_end or until it is heard of again */
     uint8_t depth;
     int64_t deaf_end;
+    size_t deaf_window;      /* place in windows */
     struct builder_frame frames[BUILDER_FRAMES];
     VEC(struct pending) pending;
+};
+
+/* Events of that CPU (-1: of all) are missing. */
+struct builder_window {
+    int64_t begin, end;
+    int32_t cpu;
 };
 
 /* A disk or a network interface: two counters. */
@@ -88,9 +94,8 @@ struct state_builder {
     uint32_t vector_codes[BUILDER_VECTORS];
     struct latencies latencies[STATE_LATENCY_KINDS];
     VEC(struct state_disk_loss) losses;
-    VEC(int64_t) windows;                /* begins of all stretches with missing events, as told */
-    int64_t window_end;                  /* latest end of those over */
-    int64_t deaf_until;                  /* latest end of those open, INT64_MIN none */
+    VEC(struct builder_window) windows;  /* all stretches with missing events, as told: some only when they are over */
+    int64_t suspect_until;               /* latest end of packets that told of losses: somewhere before it events are missing */
     int64_t now;
     bool has_wakes;
     uint64_t events;
@@ -123,8 +128,6 @@ void builder_thread_dumped(struct state_builder *, int32_t row, int64_t ts, uint
 void builder_thread_lose(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
 /* It is now known that `row` had `cpu` since then, within a system call unless first_call is 0. */
 void builder_thread_was_there(struct state_builder *, int32_t row, int32_t cpu, int64_t since, uint32_t first_call);
-/* The end: what a loss leaves open becomes unknown. */
-void builder_thread_finish(struct state_builder *, int32_t row, int64_t ts);
 
 /* cpus.c: states of CPUs and interrupts */
 struct builder_cpu *builder_cpu(struct state_builder *, uint32_t cpu);
@@ -143,6 +146,17 @@ void builder_irq_end_frame(struct state_builder *, struct builder_cpu *, int64_t
 /* Rows of interrupts of that CPU (-1: all): unknown from ts, or quiet again. */
 void builder_irqs_lose(struct state_builder *, int32_t cpu, int64_t ts);
 void builder_irqs_regain(struct state_builder *, int32_t cpu, int64_t ts);
+
+/* gaps.c: the end of traces with losses. Threads that did not run were seen by nobody while events were missing: that part of their waits becomes unknown. */
+struct builder_gap { int64_t begin, end; };
+struct builder_gaps {
+    VEC(struct builder_gap) gaps;        /* of all threads, by row */
+    VEC(size_t) first;                   /* by row; one more than rows */
+};
+void builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps *);
+void builder_gaps_fini(struct builder_gaps *);
+/* Does what the thread did between the times include anything unknown? */
+bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end);
 
 /* counters.c */
 void builder_block(struct state_builder *, const struct kernel_record *);

@@ -4,7 +4,7 @@
 struct builder_cpu *builder_cpu(struct state_builder *b, uint32_t cpu)
 {
     while (b->cpus.n <= cpu)
-        vec_push(&b->cpus, ((struct builder_cpu){.row = NOBODY, .thread = {.sum = SERIES_BUSY}}));
+        vec_push(&b->cpus, ((struct builder_cpu){.row = NOBODY, .thread = {.sum = SERIES_BUSY}, .state = {.lead = 2 * STATE_UNKNOWN}}));
     return &b->cpus.v[cpu];
 }
 
@@ -126,27 +126,12 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
 
 /* ---- losses -------------------------------------------------------------------------------------------------------------------- */
 
-static void find_deaf_until(struct state_builder *b)
-{
-    b->deaf_until = INT64_MIN;
-    for (size_t i = 0; i < b->cpus.n; i++)
-        if (b->cpus.v[i].deaf && b->cpus.v[i].deaf_end > b->deaf_until)
-            b->deaf_until = b->cpus.v[i].deaf_end;
-}
-
-static void end_window(struct state_builder *b, int64_t end)
-{
-    if (end > b->window_end)
-        b->window_end = end;
-}
-
 /* From its next event on nothing is missing on the CPU, at the latest from the told end of the loss on. */
 void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     int64_t end = ts < c->deaf_end ? ts : c->deaf_end;
     c->deaf = false;
-    end_window(b, end);
-    find_deaf_until(b);
+    b->windows.v[c->deaf_window].end = end;
     builder_irqs_regain(b, builder_cpu_number(b, c), end);
 }
 
@@ -166,6 +151,7 @@ static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struc
     if (r->u.lost.count && r->cpu != UINT32_MAX) {
         c->deaf = true;
         c->deaf_end = r->u.lost.end;
+        c->deaf_window = b->windows.n;
     } else {
         builder_irqs_regain(b, builder_cpu_number(b, c), r->u.lost.end);
     }
@@ -181,10 +167,9 @@ void builder_lost(struct state_builder *b, const struct kernel_record *r)
     for (uint32_t i = 0; i < b->cpus.n; i++)
         if (all || i == r->cpu)
             lose_cpu(b, &b->cpus.v[i], r);
-    vec_push(&b->windows, r->u.lost.begin);
-    if (!r->u.lost.count || all)
-        end_window(b, r->u.lost.end);
-    find_deaf_until(b);
+    vec_push(&b->windows, ((struct builder_window){r->u.lost.begin, r->u.lost.end, all ? -1 : (int32_t)r->cpu}));
+    if (r->u.lost.end > b->suspect_until)
+        b->suspect_until = r->u.lost.end;
 }
 
 void builder_cpu_finish(struct state_builder *b, struct builder_cpu *c, int64_t ts)

@@ -103,12 +103,20 @@ void builder_irqs_lose(struct state_builder *b, int32_t cpu, int64_t ts)
             series_push(&b->pool, &b->irqs.v[i].series, ts, STATE_UNKNOWN);
 }
 
+static bool any_deaf(const struct state_builder *b)
+{
+    for (size_t i = 0; i < b->cpus.n; i++)
+        if (b->cpus.v[i].deaf)
+            return true;
+    return false;
+}
+
 void builder_irqs_regain(struct state_builder *b, int32_t cpu, int64_t ts)
 {
     for (size_t i = 0; i < b->irqs.n; i++) {
         struct builder_irq *q = &b->irqs.v[i];
         bool unknown = q->series.n && q->series.v[q->series.n - 1].number == STATE_UNKNOWN;
-        if (unknown && touched(q, cpu) && (q->cpu >= 0 || b->deaf_until <= ts))
+        if (unknown && touched(q, cpu) && (q->cpu >= 0 || !any_deaf(b)))
             series_push(&b->pool, &q->series, ts, STATE_NONE);
     }
 }

@@ -156,7 +156,8 @@ static void sort_late(struct latencies *l)
 }
 
 /* All that never closed is dropped; late and punctual ones are merged. */
-void latencies_finish(struct latencies *l, struct series_bytes *bytes, latency_far *far, struct series_column columns[STATE_LATENCY_COLUMNS])
+void latencies_finish(struct latencies *l, latency_refuse *refuse, const void *arg, struct series_bytes *bytes, latency_far *far,
+    struct series_column columns[STATE_LATENCY_COLUMNS])
 {
     struct packer own = {l->buffer, &l->buffered, &l->bytes, l->columns}, to = own;
     int64_t row[STATE_LATENCY_COLUMNS], late_row[STATE_LATENCY_COLUMNS];
@@ -170,22 +171,22 @@ void latencies_finish(struct latencies *l, struct series_bytes *bytes, latency_f
     sort_late(l);
     to.bytes = bytes;
     to.columns = columns;
-    size_t late = 0;
-    for (size_t i = 0; i < l->columns[0].n; i++) {
-        unpack_row(l, i, row);
-        if (row[STATE_RET] >= STATE_RET_FAR) {
-            vec_push(far, l->far.v[row[STATE_RET] - STATE_RET_FAR]);
-            row[STATE_RET] = (int64_t)(STATE_RET_FAR + far->n - 1);
+    size_t late = 0, n = l->columns[0].n;
+    for (size_t i = 0; i < n || late < l->late.n;) {
+        if (i < n)
+            unpack_row(l, i, row);
+        if (late < l->late.n && (i == n || l->late.v[late].begin < row[STATE_BEGIN])) {
+            to_row(&l->late.v[late++], far, late_row);
+        } else {
+            memcpy(late_row, row, sizeof row);
+            if (row[STATE_RET] >= STATE_RET_FAR) {
+                late_row[STATE_RET] = (int64_t)(STATE_RET_FAR + far->n);
+                vec_push(far, l->far.v[row[STATE_RET] - STATE_RET_FAR]);
+            }
+            i++;
         }
-        for (; late < l->late.n && l->late.v[late].begin < row[STATE_BEGIN]; late++) {
-            to_row(&l->late.v[late], far, late_row);
+        if (!refuse || !refuse(arg, late_row[STATE_LATENCY_THREAD], late_row[STATE_BEGIN], late_row[STATE_BEGIN] + late_row[STATE_DURATION]))
             pack_row(&to, late_row);
-        }
-        pack_row(&to, row);
-    }
-    for (; late < l->late.n; late++) {
-        to_row(&l->late.v[late], far, late_row);
-        pack_row(&to, late_row);
     }
     pack_rows(&to);
 }

@@ -75,7 +75,7 @@ void series_grow(struct series_pool *p, struct series *s)
 
 void series_amend(struct series *s, int64_t number)
 {
-    if (s->n > 1 && s->v[s->n - 2].number == number)
+    if (s->n > 1 ? s->v[s->n - 2].number == number : !s->closed && number == s->lead)
         s->n--;
     else
         s->v[s->n - 1].number = number;

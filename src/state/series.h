@@ -23,6 +23,7 @@ struct series {
     uint32_t id;             /* given when the first block closes; 0: none */
     uint16_t n, cap;
     uint8_t sum;             /* enum series_sum */
+    uint8_t lead;            /* number in force before the first entry */
     uint64_t closed;         /* entries that went into blocks */
     int64_t before;          /* sum before the first entry of v */
 };
@@ -50,6 +51,8 @@ static inline void series_push(struct series_pool *p, struct series *s, int64_t 
             series_amend(s, number);
             return;
         }
+    } else if (number == s->lead) {
+        return;
     }
     if (s->n == s->cap)
         series_grow(p, s);
@@ -100,7 +103,10 @@ void latencies_fini(struct latencies *);
 uint64_t latency_open(struct latencies *, int64_t begin, int32_t thread, uint32_t code);
 void latency_close(struct latencies *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
 void latency_drop(struct latencies *, uint64_t handle);
-/* Everything closed, in order of begin, as columns whose blocks go to `bytes`; addresses go to `far`. */
-void latencies_finish(struct latencies *, struct series_bytes *bytes, latency_far *far, struct series_column columns[STATE_LATENCY_COLUMNS]);
+/* Whether a latency must be left out. */
+typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
+/* Everything closed and not refused (NULL: nothing is), in order of begin, as columns whose blocks go to `bytes`; addresses go to `far`. */
+void latencies_finish(struct latencies *, latency_refuse *, const void *arg, struct series_bytes *bytes, latency_far *far,
+                      struct series_column columns[STATE_LATENCY_COLUMNS]);
 
 #endif

@@ -8,7 +8,7 @@ static void add_threads(struct state_builder *b, size_t n)
     size_t n_known = kernel_tracker_threads(b->tracker, &known);
     while (b->threads.n < n) {
         size_t row = b->threads.n;
-        struct builder_thread t = {.series = {.sum = SERIES_RUNNING}, .cpu = -1, .mode_since = INT64_MAX};
+        struct builder_thread t = {.series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN}, .cpu = -1, .mode_since = INT64_MAX};
         t.idle = t.mode_known = row < n_known && known[row].idle_cpu >= 0;
         if (t.idle)
             t.series.sum = SERIES_NO_SUM;
@@ -46,9 +46,9 @@ static void forget_call(struct state_builder *b, struct builder_thread *t)
     t->call = 0;
 }
 
-static void forget_mode(struct state_builder *b, struct builder_thread *t)
+/* From when it runs next it is only likely, not sure, that it does what it seemed to do. */
+static void forget_mode(struct builder_thread *t)
 {
-    forget_call(b, t);
     t->mode_known = t->idle;
     t->mode_since = INT64_MAX;
 }
@@ -62,39 +62,17 @@ static void forget_wake(struct state_builder *b, struct builder_thread *t)
 
 /* ---- losses -------------------------------------------------------------------------------------------------------------------- */
 
-static int64_t missing_until(const struct state_builder *b)
+/* May it have run unseen since it last left a CPU? Losses are told in part only when they are over, so this errs towards yes. */
+static bool doubtful(const struct state_builder *b, const struct builder_thread *t)
 {
-    return b->deaf_until > b->window_end ? b->deaf_until : b->window_end;
+    return t->windows != b->windows.n || series_last(&t->series) < b->suspect_until;
 }
 
-/* A thread that does not run is heard of again. Where events were missing since the last time, what it did is unknown; from then on it was what it
- * is now seen to have been (`tail`; STATE_NONE: that is not known). */
-static void settle(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t tail)
-{
-    if (__builtin_expect(!t->gap && t->epoch == b->windows.n, 1))
-        return;
-    int64_t last = series_last(&t->series), from = t->gap ? last : b->windows.v[t->epoch], to = missing_until(b);
-    from = from < last ? last : from;
-    to = to < ts ? to : ts;
-    t->gap = false;
-    t->epoch = (uint32_t)b->windows.n;
-    if (t->now == THREAD_UNSEEN || (from >= to && t->now != THREAD_UNKNOWN))
-        return;
-    show(b, t, from, STATE_UNKNOWN);
-    if (tail && to < ts)
-        show(b, t, to, tail);
-    forget_mode(b, t);
-    forget_wake(b, t);
-    t->now = THREAD_UNKNOWN;
-}
-
-/* It does not run and may do unseen what it likes while events are missing. */
-static void rest(struct state_builder *b, struct builder_thread *t, int64_t ts, uint8_t now)
+static void rest(struct state_builder *b, struct builder_thread *t, uint8_t now)
 {
     t->now = now;
     t->cpu = -1;
-    t->gap = ts < missing_until(b);
-    t->epoch = (uint32_t)b->windows.n;
+    t->windows = (uint32_t)b->windows.n;
 }
 
 void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
@@ -103,16 +81,9 @@ void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int6
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
         return;
     show(b, t, ts, STATE_UNKNOWN);
-    forget_mode(b, t);
-    rest(b, t, ts, THREAD_UNKNOWN);
-    t->gap = true;
-}
-
-void builder_thread_finish(struct state_builder *b, int32_t row, int64_t ts)
-{
-    struct builder_thread *t = builder_thread(b, row);
-    if (t && t->now != THREAD_RUNNING && t->now != THREAD_GONE)
-        settle(b, t, ts, STATE_NONE);
+    forget_call(b, t);
+    forget_mode(t);
+    rest(b, t, THREAD_UNKNOWN);
 }
 
 /* ---- on and off the CPU ---------------------------------------------------------------------------------------------------------- */
@@ -135,7 +106,8 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
         t->cpu = cpu;
         return;
     }
-    settle(b, t, ts, b->has_wakes ? STATE_WAIT_FOR_CPU : STATE_NONE);
+    if (__builtin_expect(b->windows.n && doubtful(b, t), 0))
+        forget_mode(t);
     if (t->wake_latency)
         latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, 0, cpu);
     t->wake_latency = 0;
@@ -149,12 +121,12 @@ void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int
         return;
     if (leave == KERNEL_LEAVE_DEAD) {
         forget_call(b, t);
-        rest(b, t, ts, THREAD_GONE);
+        rest(b, t, THREAD_GONE);
         return;
     }
     bool ready = leave == KERNEL_LEAVE_RUNNABLE;
     show(b, t, ts, ready ? STATE_WAIT_FOR_CPU : STATE_WAIT_BLOCKED);
-    rest(b, t, ts, ready ? THREAD_READY : THREAD_BLOCKED);
+    rest(b, t, ready ? THREAD_READY : THREAD_BLOCKED);
 }
 
 void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu, int64_t since, uint32_t first_call)
@@ -162,10 +134,10 @@ void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu,
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now == THREAD_RUNNING || t->now == THREAD_GONE)
         return;
-    settle(b, t, since, STATE_NONE);
     series_cut(&t->series, since);
     forget_wake(b, t);
-    forget_mode(b, t);
+    forget_call(b, t);
+    forget_mode(t);
     t->call = first_call;
     t->mode_known |= first_call != 0;
     run(b, t, cpu, since);
@@ -185,6 +157,8 @@ void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int6
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
         return;
+    if (!t->mode_known && t->call) /* so all the while it was in user mode */
+        series_rename(&t->series, t->mode_since, t->call, STATE_USERMODE);
     forget_call(b, t); /* its return may not have been told, as of rt_sigreturn */
     t->call = code;
     t->mode_known = true;
@@ -197,8 +171,8 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
         return;
-    if (!t->mode_known) /* so all the while it was in that call, not in user mode */
-        series_rename(&t->series, t->mode_since, STATE_USERMODE, code);
+    if (!t->mode_known && t->call != code) /* so all the while it was in that call */
+        series_rename(&t->series, t->mode_since, mode(t), code);
     t->mode_known = true;
     if (t->call_latency && t->call == code) {
         latency_close(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency, ts, ret, cpu);
@@ -216,12 +190,15 @@ void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool 
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now == THREAD_RUNNING || t->now == THREAD_GONE)
         return;
-    settle(b, t, ts, queued ? STATE_WAIT_FOR_CPU : STATE_WAIT_BLOCKED);
-    if (t->now == THREAD_READY)
-        return;
+    if (t->now == THREAD_READY) {
+        if (queued || !b->windows.n || !doubtful(b, t))
+            return;
+        series_amend(&t->series, STATE_UNKNOWN); /* it ran and waited again unseen */
+        forget_wake(b, t);
+    }
     show(b, t, ts, STATE_WAIT_FOR_CPU);
     t->wake_latency = latency_open(&b->latencies[STATE_LATENCY_SCHED], ts, row, 0);
-    rest(b, t, ts, THREAD_READY);
+    rest(b, t, THREAD_READY);
 }
 
 /* A child starts where its parent is: in the call that made it, whose return it will show. */
@@ -234,7 +211,7 @@ void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child,
     if (parent >= 0 && (size_t)parent < b->threads.n)
         t->call = b->threads.v[parent].call;
     t->mode_known = true;
-    rest(b, t, ts, THREAD_READY);
+    rest(b, t, THREAD_READY);
 }
 
 void builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
@@ -242,7 +219,6 @@ void builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now == THREAD_GONE || t->now == THREAD_RUNNING)
         return;
-    settle(b, t, ts, STATE_NONE);
     forget_call(b, t);
     forget_wake(b, t);
     t->now = THREAD_GONE;
@@ -254,12 +230,10 @@ void builder_thread_dumped(struct state_builder *b, int32_t row, int64_t ts, uin
     if (!t || t->idle || (t->now != THREAD_UNSEEN && t->now != THREAD_UNKNOWN))
         return;
     if (status == KERNEL_DUMPED_WAITING) {
-        settle(b, t, ts, STATE_WAIT_UNKNOWN);
         show(b, t, ts, STATE_WAIT_UNKNOWN);
-        rest(b, t, ts, THREAD_BLOCKED);
+        rest(b, t, THREAD_BLOCKED);
     } else if (status == KERNEL_DUMPED_QUEUED) {
-        settle(b, t, ts, STATE_NONE);
         show(b, t, ts, STATE_WAIT_FOR_CPU);
-        rest(b, t, ts, THREAD_READY);
+        rest(b, t, THREAD_READY);
     }
 }

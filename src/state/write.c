@@ -21,6 +21,7 @@ struct writing {
     struct state_disk_column columns[STATE_COLUMNS];
     VEC(struct state_disk_head) heads;
     latency_far far;
+    struct builder_gaps gaps;
 };
 
 /* ---- names --------------------------------------------------------------------------------------------------------------------- */
@@ -80,9 +81,6 @@ static uint32_t disk_name(struct writing *w, uint32_t dev)
 /* Takes the series as it is: it gets no more entries. */
 static struct state_disk_row *add_row(struct writing *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
 {
-    int64_t last = series_last(s);
-    if (last > w->end)
-        w->end = last;
     series_finish(&w->b->pool, s);
     vec_push(&w->rows, ((struct row){{.number = number, .kind = kind, .name = name, .lead = lead}, s}));
     return &w->rows.v[w->rows.n - 1].disk;
@@ -96,12 +94,10 @@ static void add_threads(struct writing *w)
         builder_thread(w->b, (int32_t)n - 1);
     for (size_t i = 0; i < n; i++) {
         struct builder_thread *t = &w->b->threads.v[i];
-        builder_thread_finish(w->b, (int32_t)i, w->end);
-        int64_t last = series_last(&t->series);
         struct state_disk_row *r = add_row(w, STATE_THREAD, (int32_t)i, intern_string(w, threads[i].name), STATE_UNKNOWN, &t->series);
         r->idle = t->idle;
         r->begin = threads[i].born ? threads[i].begin : INT64_MIN;
-        r->end = threads[i].died ? (threads[i].end > last ? threads[i].end : last) : INT64_MAX;
+        r->end = threads[i].died ? threads[i].end : INT64_MAX;
     }
 }
 
@@ -110,7 +106,6 @@ static void add_cpus(struct writing *w)
     char text[32];
     for (size_t i = 0; i < w->b->cpus.n; i++) {
         struct builder_cpu *c = &w->b->cpus.v[i];
-        builder_cpu_finish(w->b, c, w->end);
         snprintf(text, sizeof text, "CPU %zu", i);
         uint8_t kinds[2] = {STATE_CPU, STATE_CPU_THREAD};
         for (int k = 0; k < 2; k++) {
@@ -169,12 +164,17 @@ static void place_blocks(struct writing *w)
     free(next);
 }
 
-static void bound_row(struct writing *w, struct state_disk_row *r, const struct state_disk_block *first)
+/* Entries lie within their row, rows within the whole, whatever the trace told of lives and times. */
+static void bound_row(struct writing *w, struct state_disk_row *r)
 {
-    if (r->n && first->base < w->begin)
-        w->begin = first->base;
-    if (r->n && r->begin != INT64_MIN && r->begin > first->base)
-        r->begin = first->base;
+    if (!r->n)
+        return;
+    const struct state_disk_block *first = &w->blocks[r->first_block], *block = &first[(r->n - 1) / STATE_BLOCK];
+    int64_t last = (int64_t)((uint64_t)block->base + pack_get(w->b->pool.bytes.v + block->position, block->n - 1u, block->time_width));
+    w->begin = first->base < w->begin ? first->base : w->begin;
+    w->end = last > w->end ? last : w->end;
+    r->begin = r->begin > first->base ? first->base : r->begin;
+    r->end = r->end < last ? last : r->end;
 }
 
 /* The grid: for each bucket of time the entry in force at its begin. Buckets are short enough to hold 8 to 16 entries on average. */
@@ -208,7 +208,7 @@ static void finish_rows(struct writing *w)
         qsort(w->rows.v, w->rows.n, sizeof *w->rows.v, by_kind_and_number);
     place_blocks(w);
     for (size_t i = 0; i < w->rows.n; i++)
-        bound_row(w, &w->rows.v[i].disk, w->blocks + w->rows.v[i].disk.first_block);
+        bound_row(w, &w->rows.v[i].disk);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
         r->begin = r->begin < w->begin ? w->begin : r->begin;
@@ -236,6 +236,7 @@ static void add_columns(struct writing *w)
     if (b->event_buffered)
         series_column_add(&b->event_bytes, &b->event_times, b->event_buffer, 1, b->event_buffered);
     b->event_buffered = 0;
+    const struct builder_gaps *gaps = &w->gaps;
     uint64_t shift = b->pool.bytes.n;
     if (b->event_bytes.n)
         memcpy(series_bytes_room(&b->pool.bytes, b->event_bytes.n), b->event_bytes.v, b->event_bytes.n);
@@ -243,7 +244,8 @@ static void add_columns(struct writing *w)
     add_column(w, STATE_COLUMN_EVENTS, &b->event_times, shift);
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         struct series_column columns[STATE_LATENCY_COLUMNS] = {0};
-        latencies_finish(&b->latencies[kind], &b->pool.bytes, &w->far, columns);
+        bool may_miss = b->windows.n && (kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_SCHED);
+        latencies_finish(&b->latencies[kind], may_miss ? builder_gaps_touch : NULL, gaps, &b->pool.bytes, &w->far, columns);
         for (int i = 0; i < STATE_LATENCY_COLUMNS; i++) {
             add_column(w, STATE_COLUMN_LATENCIES + kind * STATE_LATENCY_COLUMNS + i, &columns[i], 0);
             vec_free(&columns[i].heads);
@@ -302,7 +304,9 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     struct writing w = {.b = b, .begin = begin < end ? begin : end, .end = end};
     strings_intern(&w.names, "", 0);
     name_codes(&w);
-    /* CPUs before threads: what they still hold back goes to threads. */
+    for (size_t i = 0; i < b->cpus.n; i++)
+        builder_cpu_finish(b, &b->cpus.v[i], end);
+    builder_gaps_make(b, end, &w.gaps);
     add_cpus(&w);
     add_threads(&w);
     add_others(&w);
@@ -316,5 +320,6 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     vec_free(&w.grid);
     vec_free(&w.heads);
     vec_free(&w.far);
+    builder_gaps_fini(&w.gaps);
     return rc;
 }

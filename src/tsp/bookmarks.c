@@ -1,6 +1,8 @@
 /* Bookmarks of an experiment. */
 #include "tsp/server.h"
 
+enum { MAX_BOOKMARKS = 10000 };
+
 static void write_bookmark(struct json *j, const struct tsp_bookmark *b)
 {
     json_begin_object(j);
@@ -80,6 +82,11 @@ void bookmarks_post(struct call *c)
     uuid_random(b.uuid);
     pthread_mutex_lock(&c->s->lock);
     struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    if (x && x->bookmarks.n >= MAX_BOOKMARKS) {
+        pthread_mutex_unlock(&c->s->lock);
+        call_error(c, 400, "There are too many bookmarks", "delete some");
+        return;
+    }
     if (x) {
         b.name = mem_strdup(name);
         vec_push(&x->bookmarks, b);

@@ -1,6 +1,8 @@
 /* Operations on experiments. */
 #include "tsp/server.h"
 
+enum { MAX_TRACES = 1000, MAX_EXPERIMENTS = 10000 };
+
 static int compare_text(const void *a, const void *b)
 {
     return strcasecmp(*(const char *const *)a, *(const char *const *)b);
@@ -72,6 +74,8 @@ static int post(struct tsp_server *s, struct arena *a, const char *name, const c
         json_end_object(&j);
         return 409;
     }
+    if (!x && s->experiments.n >= MAX_EXPERIMENTS)
+        return 500;
     if (!x) {
         model_add_experiment(s, name, traces, n);
         persist_save(s);
@@ -91,7 +95,7 @@ void experiments_post(struct call *c)
         call_error(c, 400, json_object_get(c->parameters, "name") ? "Missing query parameters: traces" : "Missing query parameters: name", NULL);
         return;
     }
-    if (!name || !*name || !trace_list(c, &traces, &n) || !n) {
+    if (!name || !*name || !trace_list(c, &traces, &n) || !n || n > MAX_TRACES) {
         call_error(c, 400, name && *name ? "Invalid query parameters: traces" : "Invalid query parameters: name", NULL);
         return;
     }
@@ -99,8 +103,8 @@ void experiments_post(struct call *c)
     pthread_mutex_lock(&c->s->lock);
     int status = post(c->s, c->q->arena, name, traces, n, &t);
     pthread_mutex_unlock(&c->s->lock);
-    if (status == 404)
-        call_error(c, 404, "No such trace", NULL);
+    if (status == 404 || status == 500)
+        call_error(c, status, status == 404 ? "No such trace" : "There are too many experiments", NULL);
     else
         call_json(c, status, &t);
 }

@@ -47,6 +47,7 @@ static void free_trace(struct tsp_trace *t)
     free(t->name);
     free(t->path);
     free(t->type);
+    free(t->host);
     free(t);
 }
 

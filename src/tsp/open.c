@@ -83,9 +83,7 @@ static void set_hosts(struct tsp_open *o)
         const struct clock_map *map = x->clocks ? clock_net_map(x->clocks, i) : NULL;
         h->index = &hosts[i];
         h->map = map && map->n ? map : NULL;
-#ifdef WEFT_HAVE_STATES
         h->states = hosts[i].states;
-#endif
         h->id = hosts[i].name;
         h->first_thread = x->threads + 1;
         h->threads = hosts[i].graph ? (int32_t)graph_rows(hosts[i].graph) : 0;
@@ -216,11 +214,11 @@ static int open_traces(struct tsp_server *s, struct tsp_open *o)
 {
     struct index_options index = {.store = s->o.store, .stores = true};
     struct err *e = &o->error;
-    int rc = experiment_open((const char *const *)o->args, o->n_args, &index, &o->pub.x, e);
+    int rc = experiment_open((const char *const *)o->index_args, o->n_args, &index, &o->pub.x, e);
     if (rc == ERR_UNSUPPORTED) { /* no kernel events: the views of plain events remain */
         *e = (struct err){0};
         index.stores = false;
-        rc = experiment_open((const char *const *)o->args, o->n_args, &index, &o->pub.x, e);
+        rc = experiment_open((const char *const *)o->index_args, o->n_args, &index, &o->pub.x, e);
     }
     if (rc)
         return rc;
@@ -297,13 +295,17 @@ static struct tsp_open *new_open(struct tsp_server *s, const struct tsp_model_ex
     o->pub.name = arena_strdup(&o->arena, x->name);
     o->pub.uuid = arena_strdup(&o->arena, x->uuid);
     o->args = arena_new(&o->arena, char *, x->traces.n + 1);
+    o->index_args = arena_new(&o->arena, char *, x->traces.n + 1);
     for (size_t i = 0; i < x->traces.n; i++) {
         const struct tsp_trace *t = model_trace(s, x->traces.v[i]);
         bool twice = false;
         for (size_t k = 0; t && k < o->n_args; k++)
             twice |= !strcmp(o->args[k], t->path);
-        if (t && !twice)
-            o->args[o->n_args++] = arena_strdup(&o->arena, t->path);
+        if (!t || twice)
+            continue;
+        o->args[o->n_args] = arena_strdup(&o->arena, t->path);
+        o->index_args[o->n_args] = t->host ? arena_printf(&o->arena, "%s=%s", t->host, t->path) : o->args[o->n_args];
+        o->n_args++;
     }
     return o;
 }

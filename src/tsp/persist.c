@@ -59,6 +59,8 @@ void persist_save(struct tsp_server *s)
         json_kv_string(&j, "name", s->traces.v[i]->name);
         json_kv_string(&j, "path", s->traces.v[i]->path);
         json_kv_string(&j, "type", s->traces.v[i]->type);
+        if (s->traces.v[i]->host)
+            json_kv_string(&j, "host", s->traces.v[i]->host);
         json_end_object(&j);
     }
     json_end_array(&j);
@@ -150,8 +152,10 @@ int persist_load(struct tsp_server *s, struct err *e)
     s->loading = true;
     json_array_foreach(json_object_get(root, "traces"), i, item) {
         const char *name = call_string(item, "name"), *path = call_string(item, "path");
-        if (name && path)
-            model_add_trace(s, name, path, call_string(item, "type"));
+        const char *host = call_string(item, "host");
+        struct tsp_trace *t = name && path ? model_add_trace(s, name, path, call_string(item, "type")) : NULL;
+        if (t && host)
+            t->host = mem_strdup(host);
     }
     json_array_foreach(json_object_get(root, "experiments"), i, item)
         read_experiment(s, item);

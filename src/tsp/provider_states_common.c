@@ -156,6 +156,18 @@ bool tsp_sample_row(struct tsp_sampler *s, const struct tsp_state_row *row)
     return true;
 }
 
+bool tsp_wants_category(const struct tsp_query *q, const char *category)
+{
+    json_t *wanted;
+    size_t i;
+    if (!q->marker_categories)
+        return true;
+    json_array_foreach(q->marker_categories, i, wanted)
+        if (json_is_string(wanted) && !strcmp(json_string_value(wanted), category))
+            return true;
+    return false;
+}
+
 /* ---- tooltips ------------------------------------------------------------------------------------------------------------------- */
 
 bool tsp_tooltip_target(const struct tsp_query *q, int64_t *entry, int64_t *time)

@@ -15,9 +15,9 @@
 #define LOOK_BLOCK_DEVICE "#6a4fb3"
 #define LOOK_TIMER "#5f8aa8"
 #define LOOK_INTERRUPTED "#e0c341"
-#define LOOK_STOLEN "#c0392b"
+#define LOOK_STOLEN "#c62828"
 #define LOOK_HYPERVISOR "#8a5a2b"
-#define LOOK_UNKNOWN "#4d4d52"
+#define LOOK_UNKNOWN "#6b6b6b"
 #define LOOK_IDLE "#9aa0a6"
 
 /* Style key of an enum state_value, which is also its name to users; NULL for STATE_NONE. */
@@ -53,6 +53,9 @@ struct tsp_sampler tsp_begin_sampling(struct tsp_experiment *, const struct tsp_
 /* Stops writing when the answer is full or the client has gone: false then. */
 bool tsp_sample_row(struct tsp_sampler *, const struct tsp_state_row *);
 void tsp_end_sampling(struct tsp_sampler *);
+
+/* Does the query want annotations of that category? */
+bool tsp_wants_category(const struct tsp_query *, const char *category);
 
 /* ---- tooltips ------------------------------------------------------------------------------------------------------------------- */
 

@@ -64,15 +64,11 @@ static void expand(struct tsp_query *q, int64_t samples)
     samples = samples > MAX_TIMES ? MAX_TIMES : samples;
     uint64_t step = samples > 1 ? span / (uint64_t)(samples - 1) : span;
     step = step ? step : 1;
-    uint64_t inner = (span + step - 1) / step;
-    if (inner > 2 * MAX_TIMES) { /* a step of 1 over more ns than samples */
-        inner = MAX_TIMES;
-        step = (span + inner - 1) / inner;
-    }
-    int64_t *v = arena_new(q->http->arena, int64_t, inner + 2);
+    uint64_t inner = span / step + (span % step != 0); /* less than twice the samples */
+    int64_t *v = arena_new(q->http->arena, int64_t, inner + 1);
     size_t n = 0;
-    for (uint64_t at = 0; at < span; at += step)
-        v[n++] = (int64_t)((uint64_t)q->begin + at);
+    for (uint64_t i = 0; i < inner; i++)
+        v[n++] = (int64_t)((uint64_t)q->begin + i * step);
     v[n++] = q->end;
     q->times = v;
     q->n_times = n;

@@ -9,7 +9,7 @@
 
 /* ---- model --------------------------------------------------------------------------------------------------------------------- */
 
-struct tsp_trace { char uuid[UUID_TEXT]; char *name, *path, *type; };
+struct tsp_trace { char uuid[UUID_TEXT]; char *name, *path, *type, *host; /* host: NAME of NAME=PATH, or NULL */ };
 struct tsp_bookmark { char uuid[UUID_TEXT]; char *name; int64_t start, end; };
 /* A configuration: of the server (marker sets), or of a derived output. */
 struct tsp_config { char id[UUID_TEXT]; char *type, *name, *description; json_t *parameters; };
@@ -28,7 +28,8 @@ struct tsp_open {
     int stage;
     struct err error;
     struct arena arena;
-    char **args; size_t n_args;
+    char **args; size_t n_args;      /* paths of the traces */
+    char **index_args;               /* the same as the index takes them */
     struct tsp_figures *figures;     /* by argument */
     struct tsp_output *outputs; size_t n_outputs;
 };
@@ -47,6 +48,7 @@ struct tsp_server {
     struct tsp_options o;
     struct http_server *http;
     char *root, *state_file, *upload_dir; /* real paths; or NULL */
+    int state_lock;                  /* descriptor, or -1 */
     VEC(char *) given;               /* real paths of the TRACE arguments */
     pthread_mutex_t lock;            /* guards all below */
     pthread_cond_t changed;          /* a stage, or the number of openers */
@@ -93,6 +95,7 @@ int persist_load(struct tsp_server *, struct err *);
  * conflict (409). trusted: given by who started the server. Takes the lock. */
 struct tsp_trace_result { int status; const char *title, *detail; char uuid[UUID_TEXT]; };
 struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const char *uri, const char *name, const char *type, bool trusted);
+void uploads_remove_unfinished(struct tsp_server *);
 
 /* ---- the request at hand --------------------------------------------------------------------------------------------------------- */
 
@@ -113,8 +116,8 @@ void call_json(struct call *, int status, struct text *);
 /* The string `key` of an object, or NULL. */
 const char *call_string(json_t *object, const char *key);
 bool call_integer(const json_t *, int64_t *out);
-/* Parses the body; false: the error has been sent. bare: parameters are at the top level. */
-bool call_body(struct call *, bool bare);
+/* Parses the body; false: the error has been sent. */
+bool call_body(struct call *);
 
 typedef void call_handler(struct call *);
 call_handler traces_list, traces_post, traces_get, traces_delete, experiments_list, experiments_post, experiments_get, experiments_delete, bookmarks_list,
@@ -125,6 +128,8 @@ void markers_write(struct tsp_server *, const char *set, const struct tsp_query 
 bool markers_write_category(struct tsp_server *, const char *set, struct json *open_array);
 /* Answers requests outside /tsp. */
 void files_serve(struct http_request *);
+/* server.c: answers `health` and `identifier`. */
+void server_tell(struct call *, const char *what);
 void routes_handle(void *server, struct http_request *);
 
 /* query.c: what the operation needs, from the body. NULL, or the title of a 400. */

@@ -11,17 +11,19 @@
 struct tsp_options {
     struct http_options http;
     const char *trace_root;          /* traces may be opened below this directory only; NULL: only those given */
-    const char *state_dir;           /* kept over restarts: traces, experiments, bookmarks, configurations; NULL: nothing is kept */
+    const char *state_dir;           /* kept over restarts: traces, experiments, bookmarks, configurations, uploads; NULL: nothing is kept */
     const char *store;               /* index stores, as --store */
     const char *const *traces;       /* TRACE arguments, opened as one experiment at start; NULL at the end */
     const char *experiment_name;     /* of those; NULL: the name of the first trace's directory */
     const char *version;
-    uint64_t max_upload_bytes;       /* 0: uploads refused */
+    uint64_t max_upload_bytes;       /* 0, or no state_dir: uploads refused */
     bool no_sync;                    /* do not synchronise experiments of several traces */
 };
 struct tsp_server;
 int tsp_server_start(const struct tsp_options *, struct tsp_server **out, struct err *e);
 const char *tsp_server_address(const struct tsp_server *);
-void tsp_server_stop(struct tsp_server *);
+/* Ends running requests and frees all. False: traces are still being opened after a few seconds; then nothing is freed and the process should end
+ * (_exit: what is written is written in one step). */
+bool tsp_server_stop(struct tsp_server *);
 
 #endif

@@ -34,4 +34,5 @@ const struct cli_verb verb_index = {"index", "TRACE…", "opens a file", NULL, d
 const struct cli_verb verb_threads = {"threads", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_sync = {"sync", "TRACE…", "reports its arguments", NULL, report};
 const struct cli_verb verb_critpath = {"critpath", "TRACE…", "reports its arguments", NULL, report};
+const struct cli_verb verb_serve = {"serve", "[TRACE…]", "reports its arguments", NULL, report};
 const struct cli_verb verb_verify = {"verify", "TRACE…", "reports its arguments", NULL, report};

@@ -1,6 +1,6 @@
 """Bad input, full disks, sudden death: a clear message or a partial result that says so; no crash, no hang, bounded memory.
 
-WEFT_ROBUST_FLIPS=N: number of damaged variants (default 400; 10000 for a long run).
+WEFT_ROBUST_FLIPS=N: number of damaged variants (10000 for a long run).
 """
 import json
 import os
@@ -18,7 +18,7 @@ import small_trace
 import weft_e2e
 from weft_e2e import GIB, Case, scenario, scratch, weft
 
-FLIPS = int(os.environ.get("WEFT_ROBUST_FLIPS", "400"))
+FLIPS = int(os.environ.get("WEFT_ROBUST_FLIPS", 1200 // weft_e2e.SLOWDOWN))
 MEMORY = 2 * GIB
 TEN_SECONDS = 10
 WORKERS = 2
@@ -50,14 +50,14 @@ class Damaged(Case):
         self.trace = os.path.join(self.dir, "small")
         self.sizes = small_trace.write(self.trace)
 
-    def try_all(self, trace, store, verbs=("info", "events", "critpath"), **how):
+    def try_all(self, trace, store, verbs=("info", "events", "critpath"), thread="10", **how):
         """Runs the verbs over a trace; each must survive. Returns the runs."""
         commands = {
             "info": ["info", trace],
             "events": ["events", trace],
             "threads": ["threads", trace, "--store", store],
             "sync": ["sync", trace, "--store", store, "--format", "json"],
-            "critpath": ["critpath", trace, "--store", store, "--thread", "10", "--format", "json"],
+            "critpath": ["critpath", trace, "--store", store, "--thread", thread, "--format", "json"],
         }
         runs = [weft(*commands[v], memory=MEMORY, timeout=TEN_SECONDS, **how) for v in verbs]
         for run in runs:
@@ -125,7 +125,7 @@ class Damaged(Case):
             small_trace.write(self.trace, metadata=text[:k])
             self.try_all(self.trace, self.dir, ("events",))
 
-    def flip(self, source, n, verbs, seed):
+    def flip(self, source, n, verbs, seed, thread="10"):
         """n variants of a trace, each with one to eight bits changed in one of its files."""
         problems = []
 
@@ -148,7 +148,7 @@ class Damaged(Case):
                     f.write(bad)
                 store = os.path.join(self.dir, f"store{seed}-{worker}")
                 try:
-                    self.try_all(place, store, (verbs[case // WORKERS % len(verbs)],))
+                    self.try_all(place, store, (verbs[case // WORKERS % len(verbs)],), thread)
                 except AssertionError as problem:
                     keep = tempfile.mkdtemp(prefix="weft-flip-")
                     shutil.copytree(place, keep, dirs_exist_ok=True)
@@ -166,7 +166,7 @@ class Damaged(Case):
         self.flip(self.trace, FLIPS - FLIPS // 4, ("events", "critpath", "info", "threads"), 1)
 
     def test_bits_flipped_in_recorded_traces(self):
-        self.flip(scenario("three-tier"), FLIPS // 4, ("critpath", "events", "sync", "info"), 2)
+        self.flip(scenario("three-tier"), FLIPS // 4, ("critpath", "events", "sync", "info"), 2, "client:204")
 
     def test_metadata_that_asks_for_too_much(self):
         good = small_trace.METADATA

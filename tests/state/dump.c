@@ -1,4 +1,4 @@
-/* dump TRACE: what the state store of a trace says, in lines for truth.py to judge. */
+/* dump TRACE [intervals]: what the state store of a trace says, in lines for truth.py to judge. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,6 +7,27 @@
 
 static const char *const values[STATE_VALUES] = {"none", "usermode", "syscall", "interrupted", "ready", "blocked", "waiting", "idle", "irq", "softirq",
     "raised", "active", "unknown"};
+
+static void dump_intervals(const struct fixture *f, int kind, const char *title)
+{
+    enum { MOST = 256 };
+    struct state_interval list[MOST];
+    for (size_t row = 0; row < state_rows(f->store, kind); row++) {
+        struct state_row r;
+        const struct kernel_thread *threads;
+        kernel_tracker_threads(f->tracker, &threads);
+        if (kind == STATE_THREAD && threads[row].idle_cpu >= 0) /* it lives on one CPU, and losses of others do not touch it */
+            continue;
+        state_row(f->store, kind, row, &r);
+        int64_t at = f->begin;
+        for (size_t n; (n = state_range(f->store, kind, row, at, f->end, list, MOST)) > 0; at = list[n - 1].end) {
+            for (size_t i = 0; i < n; i++)
+                printf("%s %d %lld %lld %s %d\n", title, r.number, (long long)list[i].begin, (long long)list[i].end, values[list[i].value], list[i].thread);
+            if (n < MOST)
+                break;
+        }
+    }
+}
 
 /* Sum of the lengths of a row's states by value. */
 static void dump_totals(const struct state_store *s, int kind, size_t row, const char *title, int32_t id)
@@ -90,7 +111,7 @@ int main(int argc, char **argv)
     struct fixture f;
     char path[64];
     snprintf(path, sizeof path, "/tmp/weft-states-%d", getpid());
-    int rc = argc == 2 ? fixture_open(&f, argv[1], path, false, &e) : err_set(&e, ERR_ARG, "dump TRACE");
+    int rc = argc >= 2 ? fixture_open(&f, argv[1], path, false, &e) : err_set(&e, ERR_ARG, "dump TRACE [intervals]");
     unlink(path);
     if (rc) {
         fprintf(stderr, "%s\n", e.text);
@@ -100,6 +121,10 @@ int main(int argc, char **argv)
     dump_threads(&f);
     dump_cpus(&f);
     dump_rest(&f);
+    if (argc > 2) {
+        dump_intervals(&f, STATE_THREAD, "state");
+        dump_intervals(&f, STATE_CPU_THREAD, "occupant");
+    }
     fixture_close(&f);
     return 0;
 }

@@ -4,6 +4,7 @@
 Reads the text once with rules of its own (who runs on each CPU by sched_switch alone, system calls by their entries and exits, bytes by block and packet
 events) and compares exactly. Exit status 77 (skipped) when babeltrace2 or the recorded traces are absent.
 """
+import bisect
 import collections
 import os
 import re
@@ -130,10 +131,34 @@ class Truth:
             self.waiting[kind][tid] += self.end - at
 
 
-def dumped(program, path):
+DISCARDED = re.compile(r"discarded (\d+) events? between \[(\d+)\.(\d{9})\] and \[(\d+)\.(\d{9})\].*stream ID: (\d+)\)")
+
+
+class Holes:
+    """Where a trace has no events although the tracer had some: around the borders of the packets that tell of discarded events. Times in ns."""
+
+    def __init__(self, path):
+        run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        times = collections.defaultdict(list)
+        for line in run.stdout.decode("utf-8", "replace").splitlines():
+            ts, _, cpu, _ = Truth.parse(line)
+            times[cpu].append(ts)
+        self.count, self.by_cpu = 0, collections.defaultdict(list)
+        for m in DISCARDED.finditer(run.stderr.decode()):
+            cpu, begin, end = int(m[6]), int(m[2]) * 10**9 + int(m[3]), int(m[4]) * 10**9 + int(m[5])
+            self.count += int(m[1])
+            after = bisect.bisect_left(times[cpu], begin)  # a packet begins with its first event
+            if after < len(times[cpu]):
+                self.by_cpu[cpu].append((begin, min(end, times[cpu][after])))
+            before = bisect.bisect_left(times[cpu], end) - 1
+            if before >= 0 and times[cpu][before] > begin:
+                self.by_cpu[cpu].append((times[cpu][before], end))
+
+
+def dumped(program, *args):
     """The dump's lines by their first word."""
     out = collections.defaultdict(list)
-    for line in subprocess.run([program, path], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines():
+    for line in subprocess.run([program, *args], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines():
         words = line.split()
         out[words[0]].append(words[1:])
     return out
@@ -196,6 +221,34 @@ class StatesAgainstText(unittest.TestCase):
             path = os.path.join(DATA, "traces", trace)
             with self.subTest(trace=trace):
                 self.check(Truth(path), dumped(self.program, path))
+
+    def test_lost_events(self):
+        """While events are missing on a CPU nobody is said to have it, and no thread keeps a state but those that other CPUs are seen to run."""
+        path = os.path.join(DATA, "traces", "lost-events", "solo", "kernel")
+        holes, dump = Holes(path), dumped(self.program, path, "intervals")
+        self.assertEqual(sum(int(w[3]) for w in dump["loss"]), holes.count)
+        self.assertGreater(holes.count, 0)
+        occupied = collections.defaultdict(list)
+        for cpu, begin, end, _, thread in dump["occupant"]:
+            if thread != "-1":
+                occupied[int(cpu)].append((int(begin), int(end), thread))
+        end_of_trace = int(dump["span"][0][1])
+        checked = 0
+        for cpu, windows in holes.by_cpu.items():
+            for h0, h1 in windows:
+                if h1 > end_of_trace or h1 - h0 < 2:
+                    continue
+                for begin, end, thread in occupied[cpu]:
+                    self.assertFalse(begin < h1 and end > h0, f"CPU {cpu} is said to be thread {thread}'s at {h0}")
+                for thread, begin, end, value, _ in dump["state"]:
+                    if value in ("unknown", "none") or not (int(begin) < h1 and int(end) > h0):
+                        continue
+                    checked += 1
+                    # What is left of the state within the hole must be while another CPU runs the thread.
+                    elsewhere = [(b, e) for c, list_ in occupied.items() if c != cpu for b, e, t in list_ if t == thread]
+                    lo, hi = max(int(begin), h0), min(int(end), h1)
+                    self.assertTrue(any(b <= lo and e >= hi for b, e in elsewhere), f"thread {thread} is said to be {value} at {lo}, where events are missing")
+        self.assertGreater(checked, 0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,118 @@
+/* weft serve: trace server and viewer. */
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tsp/tsp.h"
+
+enum { MAX_TOKEN_BYTES = 4096 };
+
+/* A connection is a descriptor, and a trace is many. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max > 65536 ? 65536 : limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int read_token(const char *path, char **token, struct err *e)
+{
+    size_t n;
+    int rc = file_read(path, MAX_TOKEN_BYTES, token, &n, e);
+    if (rc)
+        return err_wrap(e, "--token-file"), rc;
+    (*token)[strcspn(*token, "\r\n")] = '\0';
+    if (**token)
+        return 0;
+    free(*token);
+    *token = NULL;
+    return err_set(e, ERR_ARG, "--token-file %s: the first line must be the token", path);
+}
+
+/* "512M", "2G", plain bytes. */
+static int parse_size(const char *s, uint64_t *out, struct err *e)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    unsigned long long v = strtoull(s, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    if (end == s || *s == '-' || (*end && (!unit || end[1])))
+        return err_set(e, ERR_ARG, "--max-upload %s: give bytes, or a number with K, M, G or T", s);
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (v > UINT64_MAX >> shift >> 6)
+        return err_set(e, ERR_ARG, "--max-upload %s: too large", s);
+    *out = (uint64_t)v << shift;
+    return 0;
+}
+
+/* Serves until a signal to stop. */
+static int serve(const struct tsp_options *o, const sigset_t *stop)
+{
+    struct tsp_server *server;
+    struct err e = {0};
+    int signal_number;
+    if (tsp_server_start(o, &server, &e))
+        return cli_fail(&e);
+    printf("weft: listening on %s\n", tsp_server_address(server));
+    fflush(stdout);
+    sigwait(stop, &signal_number);
+    if (!tsp_server_stop(server))
+        _exit(CLI_OK); /* traces are still being indexed; what is written is written in one step */
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL, *token_file = NULL, *upload = "1G", *name = NULL;
+    struct cli_list origins = {0};
+    bool no_sync = false;
+    const struct cli_option options[] = {
+        {"listen", 'l', CLI_STRING, "ADDRESS:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)", &listen},
+        {"trace-root", 0, CLI_STRING, "DIR", "clients may open traces below DIR (default: only the TRACEs given)", &root},
+        {"state", 0, CLI_STRING, "DIR", "keep traces, experiments, bookmarks and uploads in DIR over restarts", &state},
+        {"store", 0, CLI_STRING, "DIR", "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
+        {"no-sync", 0, CLI_FLAG, NULL, "leave every host on its own clock", &no_sync},
+        {"max-upload", 0, CLI_STRING, "SIZE", "largest upload taken, with --state (default: 1G; 0: none)", &upload},
+        {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): serve https", &cert},
+        {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
+        {"token-file", 0, CLI_STRING, "FILE", "clients must send the token in FILE (Authorization: Bearer)", &token_file},
+        {"cors", 0, CLI_LIST, "ORIGIN", "pages of ORIGIN (https://host) may call the server; * for all; may be given several times", &origins},
+        {0},
+    };
+    int n, code = cli_parse(&verb_serve, options, argc, argv, &n);
+    struct err e = {0};
+    struct tsp_options o = {.http = {.listen = listen, .tls_cert = cert, .tls_key = key}, .trace_root = root, .state_dir = state, .store = store,
+        .experiment_name = name, .version = WEFT_VERSION, .no_sync = no_sync};
+    char *token = NULL;
+    sigset_t stop;
+    if (code >= 0)
+        return code;
+    if (parse_size(upload, &o.max_upload_bytes, &e) || (token_file && read_token(token_file, &token, &e)))
+        return cli_fail(&e);
+    vec_push(&origins, (const char *)NULL);
+    argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
+    o.http.origins = origins.v;
+    o.http.token = token;
+    o.traces = (const char *const *)argv + 1;
+    /* Before any thread starts: all inherit the mask, and the signals wait for sigwait. */
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    raise_descriptor_limit();
+    code = serve(&o, &stop);
+    free(token);
+    free(origins.v);
+    return code;
+}
+
+const struct cli_verb verb_serve = {"serve", "[TRACE…]", "trace server (Trace Server Protocol) and web viewer", "weft serve traces/three-tier", run};

@@ -1,0 +1,235 @@
+/* Traces with losses, at the end: the waits of threads are cut where events are missing. This cannot be done on the way, because a packet that lost
+ * events tells of the part behind its last event only when it is over. All rows are packed anew. */
+#include <stdlib.h>
+
+#include "state/builder.h"
+
+typedef VEC(struct builder_gap) gap_list;
+
+/* ---- where events are missing -------------------------------------------------------------------------------------------------------- */
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct builder_gap *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* The stretches of one CPU (-1: of any), apart and in order. */
+static void collect(const struct state_builder *b, int32_t cpu, gap_list *out)
+{
+    out->n = 0;
+    for (size_t i = 0; i < b->windows.n; i++) {
+        const struct builder_window *w = &b->windows.v[i];
+        if (w->begin < w->end && (cpu < 0 || w->cpu < 0 || w->cpu == cpu))
+            vec_push(out, ((struct builder_gap){w->begin, w->end}));
+    }
+    if (out->n)
+        qsort(out->v, out->n, sizeof *out->v, by_begin);
+    size_t n = 0;
+    for (size_t i = 0; i < out->n; i++) {
+        if (n && out->v[i].begin <= out->v[n - 1].end)
+            out->v[n - 1].end = out->v[i].end > out->v[n - 1].end ? out->v[i].end : out->v[n - 1].end;
+        else
+            out->v[n++] = out->v[i];
+    }
+    out->n = n;
+}
+
+/* First that ends after t. */
+static size_t first_after(const struct builder_gap *v, size_t n, int64_t t)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (v[mid].end <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* From the first to the last gap that touches [begin, end), cut to it. */
+static bool hull(const gap_list *g, int64_t begin, int64_t end, struct builder_gap *out)
+{
+    size_t i = first_after(g->v, g->n, begin);
+    if (i == g->n || g->v[i].begin >= end)
+        return false;
+    out->begin = g->v[i].begin > begin ? g->v[i].begin : begin;
+    while (i + 1 < g->n && g->v[i + 1].begin < end)
+        i++;
+    out->end = g->v[i].end < end ? g->v[i].end : end;
+    return true;
+}
+
+/* ---- packing anew -------------------------------------------------------------------------------------------------------------- */
+
+struct repack {
+    struct state_builder *b;
+    struct series_pool fresh;
+    uint64_t *first;             /* by id: the series' first block in `order` */
+    uint32_t *order;
+    VEC(struct series_entry) entries;
+    gap_list missing;            /* for the row at hand */
+    struct builder_gaps *gaps;
+};
+
+static void order_blocks(struct repack *p)
+{
+    const struct series_pool *old = &p->b->pool;
+    p->first = mem_zalloc((old->ids + 2) * sizeof *p->first);
+    p->order = mem_alloc((old->blocks.n + 1) * sizeof *p->order);
+    for (size_t i = 0; i < old->blocks.n; i++)
+        p->first[old->blocks.v[i].id + 1]++;
+    for (uint32_t id = 0; id <= old->ids; id++)
+        p->first[id + 1] += p->first[id];
+    uint64_t *next = mem_alloc((old->ids + 2) * sizeof *next);
+    memcpy(next, p->first, (old->ids + 2) * sizeof *next);
+    for (size_t i = 0; i < old->blocks.n; i++)
+        p->order[next[old->blocks.v[i].id]++] = (uint32_t)i;
+    free(next);
+}
+
+/* All entries of a finished series into `entries`; the series begins anew. */
+static void take_entries(struct repack *p, struct series *s)
+{
+    const struct series_pool *old = &p->b->pool;
+    p->entries.n = 0;
+    for (uint64_t k = s->id ? p->first[s->id] : 0; s->id && k < p->first[s->id + 1]; k++) {
+        const struct state_disk_block *b = &old->blocks.v[p->order[k]].block;
+        const uint8_t *times = old->bytes.v + b->position, *numbers = times + pack_bytes(b->n, b->time_width);
+        for (size_t i = 0; i < b->n; i++) {
+            struct series_entry e = {(int64_t)((uint64_t)b->base + pack_get(times, i, b->time_width)),
+                (int64_t)((uint64_t)b->least + pack_get(numbers, i, b->number_width))};
+            vec_push(&p->entries, e);
+        }
+    }
+    *s = (struct series){.v = s->v, .cap = s->cap, .sum = s->sum, .lead = s->lead};
+}
+
+static void repack(struct repack *p, struct series *s)
+{
+    take_entries(p, s);
+    for (size_t i = 0; i < p->entries.n; i++)
+        series_push(&p->fresh, s, p->entries.v[i].time, p->entries.v[i].number);
+    series_finish(&p->fresh, s);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------------------- */
+
+static uint8_t value_of(const struct repack *p, size_t i)
+{
+    return i < p->entries.n ? p->b->codes.v[p->entries.v[i].number].value : STATE_NONE;
+}
+
+/* What the wait was from when events are seen again, judged by how it ended. */
+static uint32_t tail_of(const struct repack *p, size_t next)
+{
+    uint8_t value = value_of(p, next);
+    if (value == STATE_WAIT_FOR_CPU)
+        return STATE_WAIT_BLOCKED;
+    return (state_running(value) || value == STATE_IDLE) && p->b->has_wakes ? STATE_WAIT_FOR_CPU : STATE_UNKNOWN;
+}
+
+static void repack_thread(struct repack *p, int32_t row, int64_t end)
+{
+    struct builder_thread *t = &p->b->threads.v[row];
+    take_entries(p, &t->series);
+    for (size_t i = 0; i < p->entries.n; i++) {
+        struct series_entry e = p->entries.v[i];
+        int64_t until = i + 1 < p->entries.n ? p->entries.v[i + 1].time : end;
+        uint8_t value = value_of(p, i);
+        struct builder_gap gap;
+        bool waits = value == STATE_WAIT_FOR_CPU || value == STATE_WAIT_BLOCKED || value == STATE_WAIT_UNKNOWN;
+        series_push(&p->fresh, &t->series, e.time, e.number);
+        if (value == STATE_UNKNOWN && (!hull(&p->missing, e.time, until, &gap) || gap.begin > e.time))
+            gap = (struct builder_gap){e.time, until};
+        else if (value != STATE_UNKNOWN && (!waits || !hull(&p->missing, e.time, until, &gap)))
+            continue;
+        series_push(&p->fresh, &t->series, gap.begin, STATE_UNKNOWN);
+        uint32_t tail = tail_of(p, i + 1);
+        if (gap.end < until && tail != STATE_UNKNOWN)
+            series_push(&p->fresh, &t->series, gap.end, tail);
+        else
+            gap.end = until;
+        vec_push(&p->gaps->gaps, gap);
+    }
+    series_finish(&p->fresh, &t->series);
+}
+
+static void repack_threads(struct repack *p, int64_t end)
+{
+    struct state_builder *b = p->b;
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(b->tracker, &threads);
+    gap_list all = {0}, own = {0};
+    collect(b, -1, &all);
+    for (size_t row = 0; row < b->threads.n; row++) {
+        p->missing = all;
+        if (row < n && threads[row].idle_cpu >= 0) { /* lives on its CPU alone */
+            collect(b, threads[row].idle_cpu, &own);
+            p->missing = own;
+        }
+        vec_push(&p->gaps->first, p->gaps->gaps.n);
+        repack_thread(p, (int32_t)row, row < n && threads[row].died ? threads[row].end : end);
+    }
+    vec_push(&p->gaps->first, p->gaps->gaps.n);
+    vec_free(&all);
+    vec_free(&own);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------------------------- */
+
+static void each_series(struct state_builder *b, bool threads, void (*f)(void *, struct series *), void *arg)
+{
+    for (size_t i = 0; threads && i < b->threads.n; i++)
+        f(arg, &b->threads.v[i].series);
+    for (size_t i = 0; i < b->cpus.n; i++) {
+        f(arg, &b->cpus.v[i].state);
+        f(arg, &b->cpus.v[i].thread);
+    }
+    for (size_t i = 0; i < b->irqs.n; i++)
+        f(arg, &b->irqs.v[i].series);
+    builder_devices *devices[2] = {&b->disks, &b->nets};
+    for (int d = 0; d < 2; d++)
+        for (size_t i = 0; i < devices[d]->n; i++)
+            for (int k = 0; k < 2; k++)
+                f(arg, &devices[d]->v[i].series[k]);
+}
+
+static void finish_one(void *arg, struct series *s) { series_finish(&((struct repack *)arg)->b->pool, s); }
+static void repack_one(void *arg, struct series *s) { repack(arg, s); }
+
+void builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps *gaps)
+{
+    struct repack p = {.b = b, .gaps = gaps};
+    if (!b->windows.n)
+        return;
+    each_series(b, true, finish_one, &p);
+    order_blocks(&p);
+    memcpy(p.fresh.flags, b->pool.flags, sizeof p.fresh.flags); /* handed over */
+    memset(b->pool.flags, 0, sizeof b->pool.flags);
+    repack_threads(&p, end);
+    each_series(b, false, repack_one, &p);
+    series_pool_fini(&b->pool);
+    b->pool = p.fresh;
+    free(p.first);
+    free(p.order);
+    vec_free(&p.entries);
+}
+
+void builder_gaps_fini(struct builder_gaps *g)
+{
+    vec_free(&g->gaps);
+    vec_free(&g->first);
+}
+
+bool builder_gaps_touch(const void *arg, int64_t row, int64_t begin, int64_t end)
+{
+    const struct builder_gaps *g = arg;
+    if (row < 0 || (size_t)row + 1 >= g->first.n)
+        return false;
+    const struct builder_gap *v = g->gaps.v + g->first.v[row];
+    size_t n = g->first.v[row + 1] - g->first.v[row], i = n ? first_after(v, n, begin) : 0;
+    return i < n && v[i].begin < end;
+}

@@ -1,0 +1,24 @@
+/* The viewer's files, part of the program. */
+#include "tsp/files.h"
+
+#include <string.h>
+
+/* Nothing is loaded from elsewhere, nothing runs that is not in these files; styles may be set by scripts of these files only. */
+static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
+                             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+void files_serve(struct http_request *q)
+{
+    const char *path = !strcmp(q->path, "/") ? "/index.html" : q->path;
+    http_header(q, "Content-Security-Policy", policy);
+    http_header(q, "Referrer-Policy", "no-referrer");
+    http_header(q, "Cache-Control", "no-cache");
+    for (size_t i = 0; i < files_n; i++)
+        if (!strcmp(files_list[i].path, path)) {
+            http_reply_static(q, files_list[i].type, files_list[i].data, files_list[i].n, true, files_list[i].etag);
+            return;
+        }
+    struct text t = {.fd = -1};
+    text_puts(&t, "{\"title\":\"No such resource\"}");
+    http_reply(q, 404, "application/json", &t);
+}

@@ -1,0 +1,215 @@
+/* From method and path to the operation; errors; bodies. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "tsp/server.h"
+
+#define BASE "/tsp/api"
+
+enum { MAX_PARTS = 8, HAS_BODY = 1 };
+
+/* A star stands for one part of the path. Literal parts come before stars that would hide them. */
+static const struct route { const char *method, *pattern; call_handler *run; int flags, operation; } routes[] = {
+    {"GET", "traces", traces_list, 0, 0},
+    {"POST", "traces", traces_post, HAS_BODY, 0},
+    {"GET", "traces/*", traces_get, 0, 0},
+    {"DELETE", "traces/*", traces_delete, 0, 0},
+    {"GET", "experiments", experiments_list, 0, 0},
+    {"POST", "experiments", experiments_post, HAS_BODY, 0},
+    {"GET", "experiments/*", experiments_get, 0, 0},
+    {"DELETE", "experiments/*", experiments_delete, 0, 0},
+    {"GET", "experiments/*/bookmarks", bookmarks_list, 0, 0},
+    {"POST", "experiments/*/bookmarks", bookmarks_post, HAS_BODY, 0},
+    {"GET", "experiments/*/bookmarks/*", bookmarks_get, 0, 0},
+    {"PUT", "experiments/*/bookmarks/*", bookmarks_put, HAS_BODY, 0},
+    {"DELETE", "experiments/*/bookmarks/*", bookmarks_delete, 0, 0},
+    {"GET", "experiments/*/outputs", outputs_list, 0, 0},
+    {"GET", "experiments/*/outputs/markerSets", marker_sets, 0, 0},
+    {"POST", "experiments/*/outputs/timeGraph/*/tree", analysis_run, HAS_BODY, OP_TREE},
+    {"POST", "experiments/*/outputs/timeGraph/*/states", analysis_run, HAS_BODY, OP_STATES},
+    {"POST", "experiments/*/outputs/timeGraph/*/arrows", analysis_run, HAS_BODY, OP_ARROWS},
+    {"POST", "experiments/*/outputs/timeGraph/*/tooltip", analysis_run, HAS_BODY, OP_TOOLTIP},
+    {"POST", "experiments/*/outputs/XY/*/tree", analysis_run, HAS_BODY, OP_TREE},
+    {"POST", "experiments/*/outputs/XY/*/xy", analysis_run, HAS_BODY, OP_XY},
+    {"POST", "experiments/*/outputs/genericXY/*/tree", analysis_run, HAS_BODY, OP_TREE},
+    {"POST", "experiments/*/outputs/genericXY/*/xy", analysis_run, HAS_BODY, OP_XY | OP_GENERIC},
+    {"POST", "experiments/*/outputs/data/*/tree", analysis_run, HAS_BODY, OP_TREE},
+    {"POST", "experiments/*/outputs/table/*/columns", analysis_run, HAS_BODY, OP_COLUMNS | OP_TABLE},
+    {"POST", "experiments/*/outputs/table/*/lines", analysis_run, HAS_BODY, OP_LINES | OP_TABLE},
+    {"POST", "experiments/*/outputs/*/style", analysis_run, HAS_BODY, OP_STYLE},
+    {"GET", "experiments/*/outputs/*/annotations", analysis_run, 0, OP_ANNOTATION_CATEGORIES},
+    {"POST", "experiments/*/outputs/*/annotations", analysis_run, HAS_BODY, OP_ANNOTATIONS},
+    {"GET", "experiments/*/outputs/*/configTypes", outputs_config_types, 0, 0},
+    {"GET", "experiments/*/outputs/*/configTypes/*", outputs_config_type, 0, 0},
+    {"GET", "experiments/*/outputs/*", outputs_get, 0, 0},
+    {"POST", "experiments/*/outputs/*", outputs_post, HAS_BODY, 0},
+    {"DELETE", "experiments/*/outputs/*/*", outputs_delete, 0, 0},
+    {"GET", "config/types", config_types, 0, 0},
+    {"GET", "config/types/*", config_type, 0, 0},
+    {"POST", "config/types/*", configs_post, HAS_BODY, 0}, /* as a client of version 0.9.0 sends it */
+    {"GET", "config/types/*/configs", configs_list, 0, 0},
+    {"POST", "config/types/*/configs", configs_post, HAS_BODY, 0},
+    {"GET", "config/types/*/configs/*", configs_get, 0, 0},
+    {"PUT", "config/types/*/configs/*", configs_put, HAS_BODY, 0},
+    {"DELETE", "config/types/*/configs/*", configs_delete, 0, 0},
+    {"POST", "upload", upload_post, 0, 0},
+};
+enum { N_ROUTES = sizeof routes / sizeof *routes };
+
+/* ---- answers ----------------------------------------------------------------------------------------------------------------------- */
+
+void call_json(struct call *c, int status, struct text *t)
+{
+    http_reply(c->q, status, "application/json", t);
+}
+
+void call_error(struct call *c, int status, const char *title, const char *detail)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    json_begin_object(&j);
+    json_kv_string(&j, "title", title);
+    if (detail && *detail)
+        json_kv_string(&j, "detail", detail);
+    json_end_object(&j);
+    call_json(c, status, &t);
+}
+
+void call_errorf(struct call *c, int status, const char *fmt, ...)
+{
+    char title[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(title, sizeof title, fmt, args);
+    va_end(args);
+    call_error(c, status, title, NULL);
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------------------------------------------- */
+
+const char *call_string(json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+bool call_body(struct call *c)
+{
+    json_error_t wrong;
+    c->body = json_loadb(c->q->body, c->q->body_bytes, 0, &wrong);
+    if (!json_is_object(c->body)) {
+        bool parsed = c->body != NULL;
+        call_error(c, 400, "Invalid query parameters: the body must be a JSON object",
+            parsed ? NULL : arena_printf(c->q->arena, "line %d, column %d: %s", wrong.line, wrong.column, wrong.text));
+        return false;
+    }
+    json_t *p = json_object_get(c->body, "parameters");
+    if (p && !json_is_object(p) && !json_is_null(p)) {
+        call_error(c, 400, "Invalid query parameters: parameters", NULL);
+        return false;
+    }
+    c->parameters = json_is_object(p) ? json_incref(p) : json_object();
+    return true;
+}
+
+/* ---- dispatch ------------------------------------------------------------------------------------------------------------------------ */
+
+static size_t split(struct arena *a, const char *path, const char *parts[MAX_PARTS])
+{
+    size_t n = 0;
+    for (const char *p = path; *p;) {
+        size_t length = strcspn(p, "/");
+        if (length) {
+            if (n == MAX_PARTS)
+                return MAX_PARTS + 1;
+            parts[n++] = arena_strndup(a, p, length);
+        }
+        p += length + (p[length] == '/');
+    }
+    return n;
+}
+
+static bool fits(const char *pattern, const char *const *parts, size_t n, const char *arg[4])
+{
+    size_t args = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t length = strcspn(pattern, "/");
+        if (length == 1 && *pattern == '*')
+            arg[args++] = parts[i];
+        else if (strlen(parts[i]) != length || strncmp(parts[i], pattern, length))
+            return false;
+        pattern += length;
+        if ((*pattern == '/') != (i + 1 < n))
+            return false;
+        pattern += *pattern == '/';
+    }
+    return n > 0;
+}
+
+static bool experiment_known(struct call *c)
+{
+    pthread_mutex_lock(&c->s->lock);
+    bool known = model_experiment(c->s, c->arg[0]) != NULL;
+    pthread_mutex_unlock(&c->s->lock);
+    return known;
+}
+
+static void run(struct call *c, const struct route *r)
+{
+    bool of_experiment = !strncmp(r->pattern, "experiments/*/", 14);
+    c->operation = r->operation;
+    if (of_experiment && !experiment_known(c))
+        call_error(c, 404, strstr(r->pattern, "bookmarks") ? "No such experiment" : "No such trace", NULL);
+    else if (r->flags & HAS_BODY ? call_body(c) : (c->parameters = json_object()) != NULL)
+        r->run(c);
+    json_decref(c->parameters);
+    json_decref(c->body);
+    json_decref(c->configuration);
+    if (c->open)
+        open_unref(c->s, c->open);
+}
+
+static bool same_method(const char *asked, const char *method)
+{
+    return !strcmp(asked, method) || (!strcmp(asked, "HEAD") && !strcmp(method, "GET"));
+}
+
+static void route(struct tsp_server *s, struct http_request *q, const char *path)
+{
+    const char *parts[MAX_PARTS];
+    size_t n = split(q->arena, path, parts);
+    struct call c = {.s = s, .q = q};
+    struct text allowed = {.fd = -1};
+    if (n <= MAX_PARTS && n == 1 && (!strcmp(parts[0], "health") || !strcmp(parts[0], "identifier"))) {
+        server_tell(&c, parts[0]);
+        return;
+    }
+    for (size_t i = 0; n <= MAX_PARTS && i < N_ROUTES; i++) {
+        if (!fits(routes[i].pattern, parts, n, c.arg))
+            continue;
+        if (same_method(q->method, routes[i].method)) {
+            text_fini(&allowed);
+            run(&c, &routes[i]);
+            return;
+        }
+        text_printf(&allowed, "%s%s", allowed.n ? ", " : "", routes[i].method);
+    }
+    if (allowed.n)
+        http_header(q, "Allow", text_cstr(&allowed));
+    call_error(&c, allowed.n ? 405 : 404, allowed.n ? "Method not allowed" : "No such resource", NULL);
+    text_fini(&allowed);
+}
+
+void routes_handle(void *server, struct http_request *q)
+{
+    size_t n = sizeof BASE - 1;
+    if (!strncmp(q->path, BASE, n) && (q->path[n] == '/' || !q->path[n])) {
+        route(server, q, q->path + n);
+        return;
+    }
+    if (strncmp(q->path, "/tsp", 4) && (!strcmp(q->method, "GET") || !strcmp(q->method, "HEAD"))) {
+        files_serve(q);
+        return;
+    }
+    struct call c = {.s = server, .q = q};
+    call_error(&c, 404, "No such resource", NULL);
+}

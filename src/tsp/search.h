@@ -1,0 +1,25 @@
+/* Private to tsp: what tables share, whether their rows are at hand or read from traces: search expressions and lines. */
+#ifndef WEFT_TSP_SEARCH_H
+#define WEFT_TSP_SEARCH_H
+
+#include <regex.h>
+
+#include "tsp/provider.h"
+
+enum { SEARCH_MAX = 64 };
+struct search_term { size_t column; /* place */ const char *plain; /* or NULL: regex */ regex_t regex; };
+struct search { size_t n; bool impossible; /* asks for a column that is not there */ struct text cell; struct search_term terms[SEARCH_MAX]; };
+
+void search_init(struct search *, json_t *expressions, const struct tsp_column *, size_t n); /* expressions may be NULL */
+/* Do all expressions find something in the row? False without expressions. */
+bool search_fits(struct search *, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row);
+void search_fini(struct search *);
+
+/* Places of the columns asked for; all when none were. */
+size_t search_columns(const struct tsp_query *, const struct tsp_column *, size_t n, const size_t **places);
+void search_begin_lines(struct json *, uint64_t low, uint64_t size, const struct tsp_column *, const size_t *places, size_t n);
+void search_write_line(struct json *, uint64_t index, int tags, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row,
+    const size_t *places, size_t n, struct text *scratch);
+void search_end_lines(struct json *);
+
+#endif

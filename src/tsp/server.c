@@ -1,0 +1,243 @@
+/* The server: start, first experiment, stop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/time.h"
+#include "tsp/server.h"
+
+enum { STOP_SECONDS = 5 };
+
+/* ---- about the server ----------------------------------------------------------------------------------------------------------------------- */
+
+static int64_t memory_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages * size : 0;
+}
+
+static void write_identity(struct tsp_server *s, struct json *j)
+{
+    struct utsname u = {0};
+    uname(&u);
+    json_begin_object(j);
+    json_kv_string(j, "version", s->o.version ? s->o.version : "0");
+    json_kv_string(j, "buildTime", s->o.version ? s->o.version : "0");
+    json_kv_string(j, "os", u.sysname);
+    json_kv_string(j, "osArch", u.machine);
+    json_kv_string(j, "osVersion", u.release);
+    json_kv_i64(j, "cpuCount", pool_cpus());
+    json_kv_i64(j, "maxMemory", memory_bytes());
+    json_kv_string(j, "productId", "weft");
+    json_kv_string(j, "launcherName", "weft serve");
+    json_kv_string(j, "tspVersion", "0.6.0");
+    json_end_object(j);
+}
+
+void server_tell(struct call *c, const char *what)
+{
+    struct text t = {.fd = -1};
+    struct json j = JSON_TO(&t);
+    if (strcmp(c->q->method, "GET") && strcmp(c->q->method, "HEAD")) {
+        http_header(c->q, "Allow", "GET");
+        call_error(c, 405, "Method not allowed", NULL);
+        return;
+    }
+    if (!strcmp(what, "health")) {
+        json_begin_object(&j);
+        json_kv_string(&j, "status", "UP");
+        json_end_object(&j);
+    } else {
+        write_identity(c->s, &j);
+    }
+    call_json(c, 200, &t);
+}
+
+/* ---- start --------------------------------------------------------------------------------------------------------------------------------- */
+
+static int take_state(struct tsp_server *s, struct err *e)
+{
+    struct arena a = {0};
+    const char *dir = s->o.state_dir;
+    int rc = file_make_dirs(arena_printf(&a, "%s/uploads", dir), e);
+    if (!rc) {
+        s->state_lock = open(arena_printf(&a, "%s/lock", dir), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (s->state_lock < 0)
+            rc = err_sys(e, "%s/lock", dir);
+        else if (flock(s->state_lock, LOCK_EX | LOCK_NB))
+            rc = err_set(e, ERR_ARG, "--state %s: another server uses this directory; give each its own", dir);
+    }
+    if (!rc) {
+        s->state_file = mem_strdup(arena_printf(&a, "%s/state.json", dir));
+        s->upload_dir = realpath(arena_printf(&a, "%s/uploads", dir), NULL);
+        uploads_remove_unfinished(s);
+        rc = persist_load(s, e);
+    }
+    arena_fini(&a);
+    return rc;
+}
+
+/* NAME=PATH as the index takes it: a name has no slash. */
+static const char *split_host(struct arena *a, const char *arg, const char **host)
+{
+    const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
+    *host = NULL;
+    if (!eq || eq == arg || (slash && slash < eq))
+        return arg;
+    *host = arena_strndup(a, arg, (size_t)(eq - arg));
+    return eq + 1;
+}
+
+/* One TRACE argument as a trace; its uuid to `uuid`. */
+static int add_given(struct tsp_server *s, struct arena *a, const char *arg, char uuid[UUID_TEXT], struct err *e)
+{
+    const char *host, *path = split_host(a, arg, &host);
+    char *absolute = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    struct tsp_trace_result r = trace_open(s, a, absolute ? arena_printf(a, "%s/%s", absolute, path) : path, host, "", true);
+    free(absolute);
+    if (r.status != 200)
+        return err_set(e, ERR_NOTFOUND, "%s: %s%s%s", path, r.title, r.detail ? ": " : "", r.detail ? r.detail : "; name a directory that holds one");
+    memcpy(uuid, r.uuid, UUID_TEXT);
+    struct tsp_trace *t = model_trace(s, uuid);
+    if (host && !t->host)
+        t->host = mem_strdup(host);
+    vec_push(&s->given, mem_strdup(t->path));
+    return 0;
+}
+
+/* The experiment of the TRACEs given; another one of that name gets out of the way by a number. */
+static void add_first_experiment(struct tsp_server *s, struct arena *a, const char *const *uuids, size_t n)
+{
+    const char *path = s->given.v[0], *wanted = s->o.experiment_name ? s->o.experiment_name : strrchr(path, '/') + 1, *name = wanted;
+    char uuid[UUID_TEXT];
+    for (int i = 1;; i++) {
+        uuid_of_name(name, uuid);
+        const struct tsp_model_experiment *x = model_experiment(s, uuid);
+        bool same = x && x->traces.n == n;
+        for (size_t k = 0; same && k < n; k++)
+            same = !strcmp(x->traces.v[k], uuids[k]);
+        if (!x)
+            model_add_experiment(s, name, uuids, n);
+        if (!x || same)
+            break;
+        name = arena_printf(a, "%s(%d)", wanted, i);
+    }
+    pthread_mutex_lock(&s->lock);
+    open_wanted(s, uuid);
+    persist_save(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static int open_given(struct tsp_server *s, struct err *e)
+{
+    struct arena a = {0};
+    VEC(const char *) uuids = {0};
+    int rc = 0;
+    for (const char *const *t = s->o.traces; !rc && t && *t; t++) {
+        char *uuid = arena_alloc(&a, UUID_TEXT);
+        bool twice = false;
+        if ((rc = add_given(s, &a, *t, uuid, e)))
+            break;
+        for (size_t i = 0; i < uuids.n; i++)
+            twice |= !strcmp(uuids.v[i], uuid);
+        if (!twice)
+            vec_push(&uuids, (const char *)uuid);
+    }
+    if (!rc && uuids.n)
+        add_first_experiment(s, &a, uuids.v, uuids.n);
+    vec_free(&uuids);
+    arena_fini(&a);
+    return rc;
+}
+
+static void free_server(struct tsp_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    model_free(s);
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < s->given.n; i++)
+        free(s->given.v[i]);
+    vec_free(&s->given);
+    if (s->state_lock >= 0)
+        close(s->state_lock);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->changed);
+    free(s->root);
+    free(s->state_file);
+    free(s->upload_dir);
+    free(s);
+}
+
+/* Waits a little for experiments that are being opened; returns whether all are. */
+static bool await_openers(struct tsp_server *s)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STOP_SECONDS;
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    while (s->openers && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
+        ;
+    bool done = !s->openers;
+    pthread_mutex_unlock(&s->lock);
+    return done;
+}
+
+static int start_http(struct tsp_server *s, struct err *e)
+{
+    struct http_options h = s->o.http;
+    h.public_path = "/tsp/api/health";
+    h.token_prefix = "/tsp";
+    if (s->upload_dir && s->o.max_upload_bytes) {
+        h.upload_path = "/tsp/api/upload";
+        h.upload_dir = s->upload_dir;
+        h.max_upload_bytes = s->o.max_upload_bytes;
+    }
+    return http_server_start(&h, routes_handle, s, &s->http, e);
+}
+
+int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struct err *e)
+{
+    struct tsp_server *s = mem_zalloc(sizeof *s);
+    int rc = 0;
+    s->o = *o;
+    s->state_lock = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    if (o->trace_root && !(s->root = realpath(o->trace_root, NULL)))
+        rc = err_sys(e, "--trace-root %s", o->trace_root);
+    if (!rc && o->state_dir)
+        rc = take_state(s, e);
+    if (!rc)
+        rc = open_given(s, e);
+    if (!rc)
+        rc = start_http(s, e);
+    if (rc) {
+        if (await_openers(s))
+            free_server(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+const char *tsp_server_address(const struct tsp_server *s)
+{
+    return http_server_address(s->http);
+}
+
+bool tsp_server_stop(struct tsp_server *s)
+{
+    if (!s)
+        return true;
+    http_server_stop(s->http);
+    if (!await_openers(s))
+        return false;
+    free_server(s);
+    return true;
+}

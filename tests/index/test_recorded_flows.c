@@ -1,0 +1,103 @@
+/* The recorded clusters: wakes by packets of traced peers find the send that explains them, and no arrow of a connection is wrong by more than the
+ * clocks' error. Truth: every host of a scenario is traced, so a packet that came from a traced address was sent there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "clock/clock.h"
+#include "flow/flow.h"
+#include "index/index.h"
+
+static const char *scenario(const char *name, char *path, size_t n)
+{
+    const char *data = getenv("WEFT_DATA");
+    snprintf(path, n, "%s/traces/%s", data ? data : WEFT_SOURCE_ROOT "/../shared/data", name);
+    if (access(path, R_OK)) {
+        fprintf(stderr, "%s is absent\n", path);
+        skip();
+    }
+    return path;
+}
+
+/* Host that sends from the source address of the flow, or -1. Loopback packets come from the host itself. */
+static int traced_source(const struct index_host *hosts, size_t n, size_t receiver, const struct flow_key *key)
+{
+    if (key->family == 4 && key->saddr[0] == 127)
+        return (int)receiver;
+    for (size_t i = 0; i < n; i++) {
+        const struct flow_address *a;
+        size_t count = flow_addresses(hosts[i].flows, &a);
+        for (size_t k = 0; k < count; k++)
+            if (a[k].family == key->family && !memcmp(a[k].addr, key->saddr, sizeof a[k].addr))
+                return (int)i;
+    }
+    return -1;
+}
+
+struct tally { size_t wakes, found, backwards; };
+
+static void count_wakes(const struct index_host *hosts, size_t n, size_t h, const struct clock_net *net, struct tally *t)
+{
+    for (size_t w = 0; w < flow_wakes(hosts[h].flows); w++) {
+        struct flow_wake wake;
+        struct flow_packet receive, send;
+        struct flow_key key;
+        flow_wake(hosts[h].flows, w, &wake);
+        if (!flow_by_number(hosts[h].flows, wake.receive, &receive, NULL))
+            continue;
+        flow_key(hosts[h].flows, receive.flow, &key);
+        int from = traced_source(hosts, n, h, &key);
+        if (from < 0)
+            continue;
+        t->wakes++;
+        if (!flow_explain(hosts[h].flows, &receive, hosts[from].flows, &send))
+            continue;
+        t->found++;
+        const struct clock_map *a = clock_net_map(net, (size_t)from), *b = clock_net_map(net, h);
+        int64_t sent = clock_to_reference(a, send.ts), received = clock_to_reference(b, receive.ts);
+        t->backwards += received + clock_error_at(a, send.ts) + clock_error_at(b, receive.ts) < sent;
+    }
+}
+
+static void check(const char *name)
+{
+    char path[4096], store[] = "/tmp/weft-flows-XXXXXX", command[64];
+    const char *trace = scenario(name, path, sizeof path);
+    struct err e = {0};
+    struct experiment *x;
+    struct clock_options clocks = clock_defaults();
+    const struct clock_net *net;
+    const struct index_host *hosts;
+    assert_non_null(mkdtemp(store));
+    struct index_options o = {.store = store, .stores = true};
+    if (experiment_open(&trace, 1, &o, &x, &e) || experiment_sync(x, &clocks, &net, &e))
+        fail_msg("%s", e.text);
+    size_t n = experiment_hosts(x, &hosts);
+    struct tally t = {0};
+    for (size_t h = 0; h < n; h++)
+        count_wakes(hosts, n, h, net, &t);
+    printf("%s: %zu wakes by packets of traced hosts, %zu explained\n", name, t.wakes, t.found);
+    assert_true(t.wakes >= 20);
+    assert_true(t.found * 100 >= t.wakes * 99);
+    assert_int_equal(t.backwards, 0);
+    experiment_close(x);
+    snprintf(command, sizeof command, "rm -rf %s", store);
+    assert_int_equal(system(command), 0);
+}
+
+static void three_tier(void **state) { check("three-tier"); }
+static void scp_net(void **state) { check("scp-net"); }
+static void bsp(void **state) { check("bsp"); }
+static void mpi(void **state) { check("mpi"); }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(three_tier), cmocka_unit_test(scp_net), cmocka_unit_test(bsp), cmocka_unit_test(mpi)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

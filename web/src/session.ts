@@ -1,0 +1,73 @@
+// What the views of one page share: the opened experiment, the axis, the theme, time format, the search, the picked thread.
+import { Axis } from './axis';
+import { Emitter } from './emitter';
+import { readTheme, type Theme } from './style';
+import { formatTime, type TimeMode } from './time';
+import type { Entry, Experiment, Output, Time, TspClient } from './tsp';
+import { parseSearch, type Search } from './query';
+
+/** A thread as views know it. */
+export interface Picked { host: string; tid: number; name: string }
+/** A state or arrow whose details are wanted. */
+export interface Detail { title: string; lines: [string, string][]; begin?: Time; end?: Time }
+/** What n and p step through; answers whether there was one. */
+export interface Stepper { label: string; step(direction: 1 | -1): Promise<boolean> }
+export interface Interval { begin: number; end: number }
+
+export class Session {
+  experiment: Experiment | null = null;
+  outputs: Output[] = [];
+  readonly axis = new Axis();
+  theme: Theme = readTheme();
+  timeMode: TimeMode = 'local';
+  compact = false;
+  search: Search = parseSearch('');
+  /** Non-matching states: dimmed or left out. */
+  exclude = false;
+  picked: Picked | null = null;
+  stepper: Stepper | null = null;
+  /** Intervals of the critical path by "host\u0001tid". */
+  glow = new Map<string, Interval[]>();
+  readonly themeChanged = new Emitter();
+  readonly timeModeChanged = new Emitter();
+  readonly searchChanged = new Emitter();
+  readonly pickedChanged = new Emitter();
+  readonly glowChanged = new Emitter();
+  readonly detail = new Emitter<Detail | null>();
+  /** Draw again, nothing else changed (row heights). */
+  readonly relayout = new Emitter();
+  readonly pathWanted = new Emitter<{ thread: Picked; begin?: Time; end?: Time }>();
+
+  constructor(readonly client: TspClient) {}
+
+  get uuid(): string { return this.experiment?.UUID ?? ''; }
+  get rowHeight(): number { return this.compact ? 12 : 18; }
+  time(t: Time, digits = 9): string { return formatTime(t, this.timeMode, this.axis.min, digits); }
+
+  setTheme(dark: boolean): void {
+    document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+    this.theme = readTheme();
+    this.themeChanged.emit();
+  }
+  setTimeMode(mode: TimeMode): void { this.timeMode = mode; this.timeModeChanged.emit(); }
+  setSearch(text: string, exclude = this.exclude): void {
+    this.search = parseSearch(text);
+    this.exclude = exclude;
+    this.searchChanged.emit();
+  }
+  pick(p: Picked | null): void {
+    if (p?.host === this.picked?.host && p?.tid === this.picked?.tid) return;
+    this.picked = p;
+    this.pickedChanged.emit();
+  }
+}
+
+export const glowKey = (host: string, tid: number): string => `${host}\u0001${tid}`;
+
+/** Thread id of an entry, or null: metadata first, then the column that says TID. */
+export function tidOf(entry: Entry, headers: { name: string }[]): number | null {
+  const meta = entry.metadata.TID ?? entry.metadata.tid;
+  const value = meta?.[0] ?? entry.labels[headers.findIndex(x => x.name === 'TID')];
+  const tid = Number(value);
+  return value === undefined || value === '' || !Number.isInteger(tid) ? null : tid;
+}
