@@ -20,7 +20,7 @@
 #include "base/time.h"
 #include "http/gzip.h"
 
-enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, PATIENCE_BYTES = 4 << 20, MAX_HEADERS = 8, STACK_BYTES = 2 << 20 };
+enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, PATIENCE_BYTES = 256 << 20, MAX_HEADERS = 8, STACK_BYTES = 2 << 20 };
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -329,13 +329,21 @@ static enum MHD_Result answer(struct http_connection *c)
     return c->result;
 }
 
+/* A client that is still sending when the answer comes sees a broken connection instead of it; so what is too large, but not absurdly so, is read
+ * and thrown away first, unless the client waits to be told to go on. */
+static bool is_worth_draining(const struct http_connection *c)
+{
+    const char *length = header(c, "Content-Length");
+    return c->refused == 413 && !header(c, "Expect") && length && strtoull(length, NULL, 10) < PATIENCE_BYTES;
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method, const char *version, const char *data,
     size_t *n, void **state)
 {
     struct http_connection *c = *state;
     if (!c) {
         c = *state = begin_request(arg, mhd, url, method);
-        return c->refused ? answer(c) : MHD_YES;
+        return c->refused && !is_worth_draining(c) ? answer(c) : MHD_YES;
     }
     if (*n) {
         bool go_on = take_body(c, data, *n);

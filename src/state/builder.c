@@ -75,6 +75,7 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
         builder_cpu_heard(b, c, b->now);
     if (__builtin_expect(c->depth && (r->ctx == KERNEL_CTX_THREAD || r->ctx == KERNEL_CTX_UNKNOWN), 0))
         builder_cpu_clear(b, c, b->now);
+    c->last_ts = b->now;
     switch (r->kind) {
     case KERNEL_SYSCALL_ENTRY:
     case KERNEL_SYSCALL_EXIT:

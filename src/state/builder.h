@@ -23,6 +23,8 @@ struct builder_thread {
     uint32_t call;           /* code of the system call in progress, 0 none */
     uint32_t windows;        /* losses told when it last left a CPU or was woken */
     int32_t cpu;             /* when running */
+    int32_t moved_from;      /* it came to another CPU at moved_ts before it was seen to leave this one; else -1 */
+    int64_t moved_ts;
     uint8_t now;             /* enum thread_now */
     bool idle;
     bool mode_known;         /* `call` is surely right, not only likely */
@@ -61,6 +63,7 @@ struct builder_cpu {
     uint8_t depth;
     int64_t deaf_end;
     size_t deaf_window;      /* place in windows */
+    int64_t last_ts;         /* of its last record */
     struct builder_frame frames[BUILDER_FRAMES];
     VEC(struct pending) pending;
 };

@@ -94,6 +94,16 @@ void series_rename(struct series *s, int64_t time, int64_t from, int64_t to)
             s->v[i].number = to;
 }
 
+void series_mend(struct series *s)
+{
+    if (s->n < 3)
+        return;
+    s->v[s->n - 2] = s->v[s->n - 1];
+    s->n--;
+    if (s->v[s->n - 2].number == s->v[s->n - 1].number)
+        s->n--;
+}
+
 void series_finish(struct series_pool *p, struct series *s)
 {
     if (s->n > STATE_BLOCK)

@@ -63,6 +63,8 @@ static inline int64_t series_last(const struct series *s) { return s->n ? s->v[s
 void series_cut(struct series *, int64_t time);
 /* Entries from `time` on that say `from` say `to`, as far as they are open. */
 void series_rename(struct series *, int64_t time, int64_t from, int64_t to);
+/* The last entry but one did not happen. */
+void series_mend(struct series *);
 /* Packs what is open. The series is complete then. */
 void series_finish(struct series_pool *, struct series *);
 

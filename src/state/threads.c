@@ -8,7 +8,7 @@ static void add_threads(struct state_builder *b, size_t n)
     size_t n_known = kernel_tracker_threads(b->tracker, &known);
     while (b->threads.n < n) {
         size_t row = b->threads.n;
-        struct builder_thread t = {.series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN}, .cpu = -1, .mode_since = INT64_MAX};
+        struct builder_thread t = {.series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN}, .cpu = -1, .moved_from = -1, .mode_since = INT64_MAX};
         t.idle = t.mode_known = row < n_known && known[row].idle_cpu >= 0;
         if (t.idle)
             t.series.sum = SERIES_NO_SUM;
@@ -97,13 +97,36 @@ static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, 
     show(b, t, ts, mode(t));
 }
 
+/* It was not seen to leave its CPU. Either that comes in the same ns, told behind, or it left unseen at any time since the CPU's last record. */
+static void move(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
+{
+    const struct builder_cpu *from = &b->cpus.v[t->cpu];
+    t->moved_from = t->cpu;
+    t->moved_ts = ts;
+    int64_t last = series_last(&t->series), sure = from->last_ts > last ? from->last_ts : last + 1; /* what it did last lasted a moment */
+    if (sure < ts)
+        show(b, t, sure, STATE_UNKNOWN);
+    forget_mode(t);
+    run(b, t, cpu, ts);
+}
+
+/* It left in the ns in which it came to the other CPU. */
+static void mend_move(struct builder_thread *t, int64_t ts)
+{
+    if (t->moved_ts != ts)
+        return;
+    t->moved_from = -1;
+    if (t->series.n > 1 && t->series.v[t->series.n - 2].number == STATE_UNKNOWN)
+        series_mend(&t->series);
+}
+
 void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t)
         return;
-    if (t->now == THREAD_RUNNING) { /* told before its switch-out of the same ns on another CPU */
-        t->cpu = cpu;
+    if (t->now == THREAD_RUNNING && t->cpu != cpu) {
+        move(b, t, cpu, ts);
         return;
     }
     if (__builtin_expect(b->windows.n && doubtful(b, t), 0))
@@ -117,6 +140,8 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
 void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint8_t leave)
 {
     struct builder_thread *t = builder_thread(b, row);
+    if (t && t->now == THREAD_RUNNING && t->moved_from == cpu)
+        mend_move(t, ts);
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
         return;
     if (leave == KERNEL_LEAVE_DEAD) {

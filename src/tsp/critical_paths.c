@@ -35,60 +35,6 @@ struct critical_paths {
     uint64_t tick;
 };
 
-/* ---- a source of which only one host is seen ---------------------------------------------------------------------------------------------- */
-
-enum { ALL_HOSTS = -1 };
-struct lens { struct path_source source; const struct path_source *inner; int32_t only; const atomic_bool *stop; };
-
-static bool lens_life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
-{
-    const struct lens *l = arg;
-    return l->inner->life(l->inner->arg, row, begin, end);
-}
-
-/* Once it is to stop there is nothing any more, so that the walk ends soon. */
-static bool lens_interval(void *arg, struct path_row row, int64_t ts, struct path_interval *out)
-{
-    const struct lens *l = arg;
-    if (atomic_load_explicit(l->stop, memory_order_relaxed) || (l->only != ALL_HOSTS && row.host != l->only))
-        return false;
-    return l->inner->interval(l->inner->arg, row, ts, out);
-}
-
-static void lens_cause(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
-{
-    const struct lens *l = arg;
-    *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
-    if (atomic_load_explicit(l->stop, memory_order_relaxed))
-        return;
-    l->inner->cause(l->inner->arg, row, iv, origin, out);
-    if (l->only != ALL_HOSTS && out->kind == PATH_CAUSE_NETWORK && out->from.host != l->only)
-        *out = (struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING, .label = l->inner->host_name(l->inner->arg, out->from.host)};
-}
-
-static const char *lens_host_name(void *arg, int32_t host)
-{
-    const struct lens *l = arg;
-    return l->inner->host_name(l->inner->arg, host);
-}
-
-static void lens_row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
-{
-    const struct lens *l = arg;
-    l->inner->row_name(l->inner->arg, row, tid, comm);
-}
-
-static struct critical_view *walk(struct critical_paths *p, const struct critical_question *q, int32_t only, struct err *e)
-{
-    const struct path_source *inner = path_local_source(p->x->paths);
-    struct lens l = {{&l, lens_life, lens_interval, lens_cause, lens_host_name, lens_row_name}, inner, only, &p->stopping};
-    struct path_options o = {.begin = q->begin, .end = q->end};
-    struct path *path;
-    if (path_walk(&l.source, q->row, &o, &path, e))
-        return NULL;
-    return critical_view_new(p->x, p->hosts, inner, path);
-}
-
 /* ---- workers -------------------------------------------------------------------------------------------------------------------------------- */
 
 static void set_view(struct critical_paths *p, struct critical_entry *e, struct critical_view **place, struct critical_view *view, int stage)
@@ -104,12 +50,12 @@ static void set_view(struct critical_paths *p, struct critical_entry *e, struct 
 static void work(struct critical_paths *p, struct critical_entry *e)
 {
     if (p->n_hosts > 1) {
-        struct critical_view *local = walk(p, &e->question, e->question.row.host, &e->error);
+        struct critical_view *local = critical_walk(p->x, p->hosts, &e->question, e->question.row.host, &p->stopping, &e->error);
         set_view(p, e, &e->local, local, STAGE_WORKING);
         if (!local)
             return;
     }
-    set_view(p, e, &e->whole, walk(p, &e->question, ALL_HOSTS, &e->error), STAGE_DONE);
+    set_view(p, e, &e->whole, critical_walk(p->x, p->hosts, &e->question, CRITICAL_ALL_HOSTS, &p->stopping, &e->error), STAGE_DONE);
 }
 
 static struct critical_entry *oldest_waiting(const struct critical_paths *p)

@@ -22,6 +22,7 @@ struct critical_row {
 struct critical_view {
     struct path *path;
     const struct path_source *source;
+    const size_t *hosts;             /* number in the experiment by number in the paths */
     struct critical_row *rows; size_t n_rows; /* hosts in order of appearance, in each its rows in order of appearance */
     uint32_t *by_row;                /* numbers of segments */
     struct map by_entry;             /* entry id -> row number */

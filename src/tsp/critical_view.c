@@ -68,7 +68,8 @@ static void add_segments(struct build *b)
         r->totals[s->state] += s->end - s->begin;
     }
     for (size_t i = 0; i < p->n_links; i++) { /* the ends of arrows must be there */
-        row_of(b, p->links[i].from);
+        if (p->links[i].from.host >= 0)
+            row_of(b, p->links[i].from);
         row_of(b, p->links[i].to);
     }
 }
@@ -101,6 +102,7 @@ struct critical_view *critical_view_new(const struct tsp_experiment *x, const si
     struct build b = {.x = x, .hosts = hosts, .view = v};
     v->path = path;
     v->source = source;
+    v->hosts = hosts;
     add_segments(&b);
     sort_rows(&b);
     v->rows = b.rows.v;

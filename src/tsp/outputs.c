@@ -29,7 +29,8 @@ void outputs_find(struct tsp_open *o)
         for (size_t k = 0; k < n && k < MAX_MEMBERS; k++) {
             const char *suffix, *name;
             p->member(&o->pub, k, &suffix, &name);
-            vec_push(&all, ((struct tsp_output){p, arena_printf(&o->arena, "%s:%s", p->id, suffix), name, suffix}));
+            vec_push(&all, ((struct tsp_output){p, arena_printf(&o->arena, "%s:%s", p->id, suffix),
+                                     arena_printf(&o->arena, "%s - %s", name, p->name), suffix}));
         }
     }
     if (all.n)

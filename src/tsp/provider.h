@@ -97,7 +97,8 @@ struct tsp_provider {
     const char *name, *description, *type; /* TIME_GRAPH, TREE_TIME_XY, TABLE, DATA_TREE, NONE, … */
     const char *parent;                  /* id of the grouping output, or NULL */
     bool (*has_data)(struct tsp_experiment *); /* NULL: always */
-    /* Families: number of members and the member's id suffix and name; NULL for single outputs. What they hand out lives as long as the experiment. */
+    /* Families: number of members and the member's id suffix and name; NULL for single outputs. What they hand out lives as long as the experiment.
+     * The output is called "member's name - name". */
     size_t (*members)(struct tsp_experiment *);
     void (*member)(struct tsp_experiment *, size_t i, const char **suffix, const char **name);
     /* NULL: not offered (405). `xy` serves XY and, for TREE_GENERIC_XY, generic XY. annotation_categories writes ["a", …] items into an open array,

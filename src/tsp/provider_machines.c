@@ -297,12 +297,17 @@ static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query 
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
+static bool has_losses(const struct tsp_experiment *x)
+{
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (shown(&x->hosts[i]) && state_losses(x->hosts[i].states))
+            return true;
+    return false;
+}
+
 static struct tsp_result annotation_categories(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    bool some = false;
-    for (size_t i = 0; i < x->n_hosts; i++)
-        some |= shown(&x->hosts[i]) && state_losses(x->hosts[i].states);
-    if (some)
+    if (has_losses(x))
         json_write_string(j, LOST_BY_MACHINE);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
@@ -329,7 +334,7 @@ static void write_losses(const struct tsp_query *q, const struct tsp_host *h, in
 
 static struct tsp_result annotations(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    if (!tsp_wants_category(q, LOST_BY_MACHINE))
+    if (!has_losses(x) || !tsp_wants_category(q, LOST_BY_MACHINE))
         return (struct tsp_result){TSP_COMPLETED, NULL};
     json_key(j, LOST_BY_MACHINE);
     json_begin_array(j);

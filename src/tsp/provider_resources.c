@@ -224,7 +224,7 @@ static void write_tooltip(struct json *j, const struct tsp_query *q, const struc
     const char *key = style_of(h, r->kind, &iv, has_thread ? &thread : NULL);
     if (!key)
         return;
-    if (r->kind != STATE_CPU_THREAD)
+    if (r->kind != STATE_CPU_THREAD || !has_thread || thread.idle_cpu >= 0)
         json_kv_string(j, "State", key);
     if (iv.name)
         json_kv_string(j, iv.value == STATE_SYSCALL ? "System call" : "Interrupt", iv.name);

@@ -213,14 +213,17 @@ static void write_thread(const struct tsp_experiment *x, const struct tsp_query 
     struct arena *a = q->http->arena;
     int32_t parent = f->parents[row], ptid = parent >= 0 ? f->rows[parent].tid : r->ppid > 0 ? r->ppid : -1;
     struct tsp_meta meta[3] = {{"execName", r->name, 0}};
+    struct state_row life = {.begin = r->begin, .end = r->end};
     size_t n = 1;
+    if ((size_t)row < state_rows(h->states, STATE_THREAD)) /* from the trace's begin on, when it was not seen to be born */
+        state_row(h->states, STATE_THREAD, (size_t)row, &life);
     if (r->tgid >= 0)
         meta[n++] = (struct tsp_meta){"PID", NULL, r->tgid};
     if (ptid >= 0)
         meta[n++] = (struct tsp_meta){"PTID", NULL, ptid};
     const char *labels[4] = {r->name, arena_printf(a, "%d", r->tid), r->tgid >= 0 ? arena_printf(a, "%d", r->tgid) : "", ptid >= 0 ? arena_printf(a, "%d", ptid) : ""};
     tsp_write_entry(j, &(struct tsp_entry){.id = h->first_thread + row, .parent = parent >= 0 ? h->first_thread + parent : root_id(x, host), .labels = labels,
-        .n_labels = 4, .time_graph = true, .start = tsp_to_reference(h, r->begin), .end = tsp_to_reference(h, r->end), .has_data = true, .host_id = h->id,
+        .n_labels = 4, .time_graph = true, .start = tsp_to_reference(h, life.begin), .end = tsp_to_reference(h, life.end), .has_data = true, .host_id = h->id,
         .has_tid = true, .tid = r->tid, .meta = meta, .n_meta = n});
 }
 

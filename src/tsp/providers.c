@@ -1,9 +1,9 @@
-/* All providers. A new one: its file provider_NAME.c, a line here, a line in meson.build. */
+/* All providers. A new one: its file provider_NAME.c, a line in providers.h, a line in meson.build. */
 #include "tsp/provider.h"
 
 #include "tsp/providers.h"
 
-#define PROVIDER_ADDRESS(name) &tsp_provider_##name,
+#define PROVIDER_ADDRESS(name) &name,
 const struct tsp_provider *const tsp_providers[] = {TSP_PROVIDERS(PROVIDER_ADDRESS) NULL};
 #undef PROVIDER_ADDRESS
 

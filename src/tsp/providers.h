@@ -1,14 +1,28 @@
-/* Private to tsp: the list of providers. X(NAME) stands for `const struct tsp_provider tsp_provider_NAME`. */
+/* Private to tsp: the list of providers, each a `const struct tsp_provider` of that name. */
 #ifndef WEFT_TSP_PROVIDERS_H
 #define WEFT_TSP_PROVIDERS_H
 
 #include "tsp/provider.h"
 
-#define TSP_PROVIDERS(X) \
-    X(events)            \
-    X(histogram)
+#define TSP_PROVIDERS(X)          \
+    X(tsp_provider_thread_status) \
+    X(tsp_provider_resources)     \
+    X(tsp_cpu_usage)              \
+    X(tsp_disk_io)                \
+    X(tsp_network_io)             \
+    X(tsp_latency_table)          \
+    X(tsp_latency_scatter)        \
+    X(tsp_latency_statistics)     \
+    X(tsp_latency_density)        \
+    X(tsp_flows)                  \
+    X(tsp_clock_table)            \
+    X(tsp_clock_error)            \
+    X(tsp_provider_machines)      \
+    X(tsp_provider_critical_path) \
+    X(tsp_provider_events)        \
+    X(tsp_provider_histogram)
 
-#define PROVIDER_DECLARED(name) extern const struct tsp_provider tsp_provider_##name;
+#define PROVIDER_DECLARED(name) extern const struct tsp_provider name;
 TSP_PROVIDERS(PROVIDER_DECLARED)
 #undef PROVIDER_DECLARED
 

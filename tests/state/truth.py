@@ -9,6 +9,7 @@ import collections
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import unittest
@@ -144,15 +145,30 @@ class Holes:
             ts, _, cpu, _ = Truth.parse(line)
             times[cpu].append(ts)
         self.count, self.by_cpu = 0, collections.defaultdict(list)
+        told = collections.defaultdict(list)
         for m in DISCARDED.finditer(run.stderr.decode()):
-            cpu, begin, end = int(m[6]), int(m[2]) * 10**9 + int(m[3]), int(m[4]) * 10**9 + int(m[5])
+            told[int(m[6])].append((int(m[2]) * 10**9 + int(m[3]), int(m[4]) * 10**9 + int(m[5])))
             self.count += int(m[1])
-            after = bisect.bisect_left(times[cpu], begin)  # a packet begins with its first event
-            if after < len(times[cpu]):
-                self.by_cpu[cpu].append((begin, min(end, times[cpu][after])))
-            before = bisect.bisect_left(times[cpu], end) - 1
-            if before >= 0 and times[cpu][before] > begin:
-                self.by_cpu[cpu].append((times[cpu][before], end))
+        for cpu, windows in told.items():
+            for (begin, end), (follows, precedes) in zip(windows, self.packets(os.path.join(path, "index", f"ch_{cpu}.idx"))):
+                # A packet that begins when the one before ends begins with the event of that time; else that event ended the one before.
+                first = (bisect.bisect_left if follows else bisect.bisect_right)(times[cpu], begin)
+                if first < len(times[cpu]) and times[cpu][first] > begin:
+                    self.by_cpu[cpu].append((begin, min(end, times[cpu][first])))
+                last = (bisect.bisect_left if precedes else bisect.bisect_right)(times[cpu], end) - 1
+                if last >= 0 and begin < times[cpu][last] < end:
+                    self.by_cpu[cpu].append((times[cpu][last], end))
+
+    @staticmethod
+    def packets(path):
+        """For each packet of a stream that tells of discarded events: does it begin when the one before ended, and does the next when it ends?"""
+        with open(path, "rb") as f:
+            data = f.read()
+        size = struct.unpack(">4I", data[:16])[3]
+        entries = [struct.unpack(">7Q", data[at:at + 56]) for at in range(16, len(data) - 55, size)]
+        for i, (_, _, _, begin, end, discarded, _) in enumerate(entries):
+            if discarded > (entries[i - 1][5] if i else 0):
+                yield i > 0 and entries[i - 1][4] == begin, i + 1 < len(entries) and entries[i + 1][3] == end
 
 
 def dumped(program, *args):

@@ -1,0 +1,776 @@
+"""Trace server: protocol by status and body, restart, and hostile use. Requests are shaped as the Python and the TypeScript client shape them."""
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tarfile
+import threading
+import time
+import unittest
+import uuid
+import zipfile
+
+from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server
+from weft_e2e import BIN, SANITIZER, Case, main, scenario, scratch
+
+NOWHERE = "00000000-0000-3000-8000-000000000000"
+
+
+def name_uuid(name):
+    """Version 3 of the bytes without a namespace, as java.util.UUID.nameUUIDFromBytes has it."""
+    return str(uuid.UUID(bytes=hashlib.md5(name.encode()).digest(), version=3))
+
+
+def recorded_times(path):
+    """Times of all events, in order, as babeltrace2 tells them."""
+    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], capture_output=True, check=True).stdout.decode()
+    return [int(a) * 10**9 + int(b) for a, b in re.findall(r"^\[(\d+)\.(\d{9})\]", text, re.M)]
+
+
+class ServerCase(Case):
+    def refused(self, answer, status, title=None):
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.headers["Content-Type"], "application/json")
+        self.assertIsInstance(answer.json["title"], str)
+        if title:
+            self.assertIn(title, answer.json["title"])
+        return answer.json
+
+    def good(self, answer):
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(answer.headers["Content-Type"], "application/json")
+        return answer.json
+
+
+class Protocol(ServerCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.root = os.path.realpath(scenario("three-tier"))
+        cls.server = Server("--trace-root", cls.root, "--state", scratch(), os.path.join(cls.root, "db"))
+        cls.uuid = cls.server.first()["UUID"]
+
+    @classmethod
+    def tearDownClass(cls):
+        code, errors = cls.server.stop(), cls.server.errors()
+        assert code == 0 and "Sanitizer" not in errors, f"exit {code}: {errors}"
+
+    def test_health_and_identity(self):
+        self.assertEqual(self.good(self.server.get("/health")), {"status": "UP"})
+        self.assertEqual(self.good(self.server.get("/health/")), {"status": "UP"})
+        about = self.good(self.server.get("/identifier"))
+        self.assertLessEqual({"version", "os", "productId", "tspVersion"}, set(about))
+        self.assertIsInstance(about["cpuCount"], int)
+        self.refused(self.server.get("/nothing"), 404)
+        self.refused(self.server.ask("PATCH", "/health"), 405)
+        self.assertIn("POST", self.server.ask("PUT", "/traces").headers["Allow"])
+
+    def test_traces(self):
+        s, path = self.server, os.path.join(self.root, "web", "kernel")
+        t = self.good(s.post("/traces", {"uri": path, "name": "web", "unknown": 1}))
+        self.assertEqual(t, {"name": "web", "path": path, "UUID": name_uuid(path + "/web"), "nbEvents": 0, "start": 0, "end": 0,
+                             "indexingStatus": "CLOSED", "properties": {}})
+        self.assertEqual(self.good(s.post("/traces", {"uri": path, "name": "web"})), t, "the same again is itself")
+        self.assertEqual(self.good(s.post("/traces", {"uri": "file://" + path, "name": "web"})), t)
+        self.assertEqual(self.good(s.get("/traces/" + t["UUID"])), t)
+        self.assertIn(t, self.good(s.get("/traces/")))
+        # The Python client sends a body with DELETE, the others options in the query: both mean nothing.
+        self.assertEqual(self.good(s.ask("DELETE", f"/traces/{t['UUID']}?deleteTrace=true", {"parameters": {}})), t)
+        self.refused(s.get("/traces/" + t["UUID"]), 404)
+        self.refused(s.delete("/traces/" + t["UUID"]), 404)
+        self.refused(s.get("/traces/not-a-uuid"), 404)
+
+    def test_trace_conflicts(self):
+        s = self.server
+        a = self.good(s.post("/traces", {"uri": os.path.join(self.root, "web"), "name": "one"}))
+        conflict = self.refused(s.post("/traces", {"uri": os.path.join(self.root, "client"), "name": "one"}), 409)
+        self.assertEqual(conflict["trace"]["UUID"], a["UUID"])
+        again = {"uri": os.path.join(self.root, "web"), "name": "typed", "typeID": "org.eclipse.linuxtools.lttng2.kernel.tracetype"}
+        typed = self.good(s.post("/traces", again))
+        self.assertEqual(self.good(s.post("/traces", again))["UUID"], typed["UUID"])
+        self.refused(s.post("/traces", dict(again, typeID="org.eclipse.linuxtools.tmf.ui.type.ctf")), 409)
+        self.good(s.post("/traces", {"uri": os.path.join(self.root, "client", "kernel"), "name": "one"}))  # another folder
+
+    def test_traces_refused(self):
+        s, empty = self.server, scratch()
+        self.refused(s.post("/traces", {"name": "x"}), 400, "uri")
+        self.refused(s.post("/traces", {"uri": 7}), 400, "uri")
+        self.refused(s.post("/traces", {"uri": os.path.join(self.root, "absent")}), 404)
+        self.refused(s.post("/traces", {"uri": os.path.join(self.root, "ground-truth.json")}), 501)
+        self.refused(s.post("/traces", {"uri": os.path.join(self.root, "web"), "typeID": "some.other.type"}), 501)
+        # Outside the trace root, whatever is there: as if it did not exist.
+        for path in ("/etc", "/etc/passwd", empty, os.path.join(self.root, "..", "scp-net"), "/nowhere/at/all", self.root + "x", "../scp-net"):
+            self.refused(s.post("/traces", {"uri": path}), 404)
+        os.symlink("/etc", os.path.join(empty, "link"))
+        self.refused(s.post("/traces", {"uri": os.path.join(empty, "link")}), 404)
+
+    def test_bodies(self):
+        s = self.server
+        for body in ("", "nonsense", "[1]", "7", '"x"', '{"parameters":', "null", "{}x", "\xff\xfe", "[" * 100000, '{"parameters": 7}'):
+            self.refused(s.ask("POST", "/traces", body.encode("latin1"), raw=True), 400)
+            self.refused(s.ask("POST", f"/experiments/{self.uuid}/outputs/table/{EVENTS}/columns", body.encode("latin1"), raw=True), 400)
+        for body in ({}, {"parameters": None}, {"parameters": {}, "filters": []}):
+            self.good(s.ask("POST", f"/experiments/{self.uuid}/outputs/table/{EVENTS}/columns", body))
+            self.good(s.ask("POST", f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree", body))
+
+    def test_experiments(self):
+        s = self.server
+        web = self.good(s.post("/traces", {"uri": os.path.join(self.root, "web"), "name": "w"}))["UUID"]
+        client = self.good(s.post("/traces", {"uri": os.path.join(self.root, "client"), "name": "c"}))["UUID"]
+        x = self.good(s.post("/experiments", {"name": "both ends", "traces": [web, client]}))
+        self.assertEqual(x["UUID"], name_uuid("both ends"))
+        self.assertEqual([t["UUID"] for t in x["traces"]], [web, client])
+        self.assertEqual(self.good(s.post("/experiments", {"name": "both ends", "traces": [client, web]}))["UUID"], x["UUID"])
+        opened = s.opened(x["UUID"])
+        self.assertEqual(opened["indexingStatus"], "COMPLETED")
+        counts = [len(recorded_times(os.path.join(self.root, host, "kernel"))) for host in ("web", "client")]
+        self.assertEqual(opened["nbEvents"], sum(counts))
+        self.assertEqual([t["nbEvents"] for t in opened["traces"]], counts)
+        self.assertEqual(opened["traces"][0]["properties"]["hostname"], "web")
+        self.assertEqual(opened["start"], min(t["start"] for t in opened["traces"]))
+        self.assertEqual(self.good(s.get("/traces/" + web))["indexingStatus"], "CLOSED")
+        conflict = self.refused(s.post("/experiments", {"name": "both ends", "traces": [web]}), 409)
+        self.assertEqual(conflict["experiment"]["UUID"], x["UUID"])
+        self.refused(s.post("/experiments", {"name": "both ends", "traces": [web, web]}), 409)
+        in_use = self.refused(s.delete("/traces/" + web), 409)
+        self.assertEqual(in_use["trace"]["UUID"], web)
+        self.assertEqual(self.good(s.ask("DELETE", "/experiments/" + x["UUID"], {}))["UUID"], x["UUID"])
+        self.refused(s.get("/experiments/" + x["UUID"]), 404)
+        self.refused(s.delete("/experiments/" + x["UUID"]), 404)
+        self.good(s.delete("/traces/" + web))
+        self.good(s.delete("/traces/" + client))
+
+    def test_experiments_refused(self):
+        s = self.server
+        self.refused(s.post("/experiments", {"traces": []}), 400, "name")
+        self.refused(s.post("/experiments", {"name": "x"}), 400, "traces")
+        self.refused(s.post("/experiments", {"name": "x", "traces": []}), 400, "traces")
+        self.refused(s.post("/experiments", {"name": "x", "traces": [1]}), 400, "traces")
+        self.refused(s.post("/experiments", {"name": 1, "traces": [NOWHERE]}), 400, "name")
+        self.refused(s.post("/experiments", {"name": "x", "traces": [NOWHERE]}), 404)
+
+    def test_order_of_checks(self):
+        """Experiment, body, provider, parameters: in that order."""
+        s = self.server
+        for where in (NOWHERE, "not-a-uuid"):
+            self.refused(s.ask("POST", f"/experiments/{where}/outputs/timeGraph/x/states", "nonsense", raw=True), 404, "No such trace")
+        self.refused(s.ask("POST", f"/experiments/{self.uuid}/outputs/timeGraph/x/states", "nonsense", raw=True), 400)
+        self.refused(s.post(f"/experiments/{self.uuid}/outputs/timeGraph/x/states", {}), 405, "Analysis cannot run")
+        self.refused(s.post(f"/experiments/{self.uuid}/outputs/timeGraph/{EVENTS}/states", {}), 405)
+        self.refused(s.post(f"/experiments/{self.uuid}/outputs/genericXY/{HISTOGRAM}/xy", {}), 405)
+        self.refused(s.post(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/states", {}), 400, "Missing query parameters: requested_timerange")
+        for kind in ("configTypes", "configTypes/x"):
+            self.refused(s.get(f"/experiments/{self.uuid}/outputs/x/{kind}"), 404)
+        self.refused(s.get(f"/experiments/{self.uuid}/outputs/x"), 404)
+        self.assertEqual(self.good(s.get(f"/experiments/{self.uuid}/outputs/{EVENTS}/configTypes")), [])
+
+    def test_parameters_refused(self):
+        s, base = self.server, f"/experiments/{self.uuid}/outputs"
+        range_ = {"start": 0, "end": 10, "nbTimes": 2}
+        cases = [
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_}, "requested_items"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": {"start": 5, "end": 1}, "requested_items": []}, "requested_timerange"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": [], "requested_items": []}, "requested_timerange"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_, "requested_items": "x"}, "requested_items"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_, "requested_items": ["x"]}, "requested_items"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_times": ["x"], "requested_items": []}, "requested_times"),
+            (f"timeGraph/{THREAD_STATUS}/tooltip", {"requested_times": [1], "requested_items": [1]}, "requested_element"),
+            (f"XY/{HISTOGRAM}/xy", {"requested_items": []}, "requested_timerange"),
+            (f"table/{EVENTS}/lines", {"requested_table_count": 1}, "requested_table_index"),
+            (f"table/{EVENTS}/lines", {"requested_table_index": 1}, "requested_table_count"),
+            (f"table/{EVENTS}/lines", {"requested_table_index": -1, "requested_table_count": 1}, "requested_table_index"),
+            (f"table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 1, "table_search_direction": "UP"}, "table_search_direction"),
+        ]
+        for path, parameters, key in cases:
+            self.refused(s.post(f"{base}/{path}", parameters), 400, key)
+
+    def test_time_ranges(self):
+        s, base = self.server, f"/experiments/{self.uuid}/outputs"
+        x = s.first()
+        total = next(e["id"] for e in s.model(f"{base}/XY/{HISTOGRAM}/tree")["entries"] if e.get("isDefault"))
+
+        def times(**range_):
+            return s.model(f"{base}/XY/{HISTOGRAM}/xy", {"requested_timerange": range_, "requested_items": [total]})["series"][0]["xValues"]
+        start = x["start"]
+        self.assertEqual(times(start=start, end=start + 100, nbTimes=5), [start + k for k in (0, 25, 50, 75, 100)])
+        self.assertEqual(times(start=start, end=start + 10, nbTimes=4), [start + k for k in (0, 3, 6, 9, 10)])
+        self.assertEqual(times(start=start, end=start + 3, nbTimes=100), [start + k for k in range(4)])
+        self.assertEqual(times(start=start, end=start + 50), [start, start + 50])
+        self.assertEqual(times(start=start, end=start + 50, nbTimes=1), [start, start + 50])
+        self.assertEqual(times(start=start, end=start, nbTimes=7), [start])
+        self.assertLessEqual(len(times(start=start, end=x["end"], nbTimes=10**9)), 2 * 65536)
+        self.assertEqual(times(start=-2**63, end=2**63 - 1, nbTimes=3), [-2**63, -1, 2**63 - 2, 2**63 - 1])
+
+    def test_outputs(self):
+        s = self.server
+        outputs = self.good(s.get(f"/experiments/{self.uuid}/outputs"))
+        names = [o["name"].lower() for o in outputs]
+        self.assertEqual(names, sorted(names), "sorted by name")
+        self.assertLessEqual({EVENTS, HISTOGRAM, THREAD_STATUS}, {o["id"] for o in outputs})
+        self.assertEqual(len({o["id"] for o in outputs}), len(outputs))
+        for o in outputs:
+            self.assertLessEqual({"id", "name", "description", "type"}, set(o))
+            self.assertEqual(self.good(s.get(f"/experiments/{self.uuid}/outputs/{o['id']}")), o)
+        self.assertEqual(self.good(s.get(f"/experiments/{self.uuid}/outputs/markerSets")), {"model": [], "status": "COMPLETED", "statusMessage": "Completed"})
+
+    def test_every_output_answers(self):
+        """Trees, then what each type offers for all their items; nothing unknown is drawn."""
+        s, base = self.server, f"/experiments/{self.uuid}/outputs"
+        x = s.first()
+        range_ = {"start": x["start"], "end": x["end"], "nbTimes": 200}
+        for o in self.good(s.get(base)):
+            kind = {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data"}.get(o["type"])
+            if not kind:
+                continue
+            tree = s.model(f"{base}/{kind}/{o['id']}/tree", {"requested_timerange": {"start": x["start"], "end": x["end"]}})
+            if o.get("capabilities", {}).get("canCreate"):
+                continue  # it shows what is derived from it
+            self.assertIsNotNone(tree, o["id"])
+            ids = [e["id"] for e in tree["entries"]]
+            self.assertEqual(len(set(ids)), len(ids), o["id"])
+            self.assertTrue(all(0 < i < 2**53 for i in ids), o["id"])
+            self.assertTrue(all(e["parentId"] == -1 or e["parentId"] in set(ids) for e in tree["entries"]), o["id"])
+            if kind == "timeGraph" and ids:
+                self.assertEqual(tree["entries"][0]["start"], x["start"], f"{o['id']}: viewers take it as the origin of arrows")
+                rows = s.model(f"{base}/{kind}/{o['id']}/states", {"requested_timerange": range_, "requested_items": ids + [2**40]})["rows"]
+                self.assertLessEqual({r["entryId"] for r in rows}, set(ids))
+                for r in rows:
+                    for a, b in zip(r["states"], r["states"][1:]):
+                        self.assertLessEqual(a["end"], b["start"], o["id"])
+                self.assertEqual(s.model(f"{base}/{kind}/{o['id']}/states", {"requested_timerange": range_, "requested_items": []})["rows"], [])
+            elif kind in ("XY", "genericXY"):
+                self.assertIn("series", s.model(f"{base}/{kind}/{o['id']}/xy", {"requested_timerange": dict(range_, nbSamples=200), "requested_items": ids}))
+            self.assertIn("styles", s.model(f"{base}/{o['id']}/style"))
+            self.assertIn("annotations", s.model(f"{base}/{o['id']}/annotations", {"requested_timerange": range_, "requested_items": ids}))
+            self.good(s.get(f"{base}/{o['id']}/annotations"))
+
+    def test_bookmarks(self):
+        s, base = self.server, f"/experiments/{self.uuid}/bookmarks"
+        b = self.good(s.post(base, {"name": "here", "start": 1795225075368285001, "end": 1795225075368285002}))
+        self.assertEqual(uuid.UUID(b["uuid"]).version, 4)
+        self.assertEqual((b["name"], b["start"], b["end"]), ("here", 1795225075368285001, 1795225075368285002))
+        self.assertIn(b, self.good(s.get(base)))
+        self.assertEqual(self.good(s.get(f"{base}/{b['uuid']}")), b)
+        moved = self.good(s.ask("PUT", f"{base}/{b['uuid']}", {"parameters": {"name": "there", "start": 5, "end": 5}}))
+        self.assertEqual(moved, {"uuid": b["uuid"], "name": "there", "start": 5, "end": 5})
+        self.refused(s.post(base, {"name": "x", "start": 6, "end": 5}), 400)
+        self.refused(s.post(base, {"name": "x", "start": 6}), 400, "end")
+        self.refused(s.post(base, {"start": 6, "end": 7}), 400, "name")
+        self.refused(s.post(base, {"name": "x", "start": "6", "end": 7}), 400, "start")
+        self.refused(s.post(f"/experiments/{NOWHERE}/bookmarks", {"name": "x", "start": 1, "end": 2}), 404)
+        self.refused(s.get(f"{base}/{NOWHERE}"), 404)
+        self.refused(s.ask("PUT", f"{base}/{NOWHERE}", {"parameters": {}}), 404)
+        self.assertEqual(self.good(s.delete(f"{base}/{b['uuid']}")), moved)
+        self.refused(s.delete(f"{base}/{b['uuid']}"), 404)
+
+    def test_configurations(self):
+        s = self.server
+        kind = self.good(s.get("/config/types/"))[0]
+        base = f"/config/types/{kind['id']}"
+        self.assertEqual(self.good(s.get(base)), kind)
+        self.assertEqual(kind["schema"]["type"], "object")
+        body = {"name": "marks", "description": "d", "parameters": {"markers": [{"time": s.first()["start"] + 5, "duration": 7, "label": "m"}]}}
+        made = [self.good(s.ask("POST", path, body)) for path in (f"{base}/configs", base)]
+        for c in made:
+            self.assertEqual((c["name"], c["description"], c["sourceTypeId"], c["parameters"]), ("marks", "d", kind["id"], body["parameters"]))
+            self.assertEqual(self.good(s.get(f"{base}/configs/{c['id']}")), c)
+        self.assertEqual([c["id"] for c in self.good(s.get(f"{base}/configs"))], [c["id"] for c in made])
+        # A marker set is offered to every experiment and comes with annotations.
+        sets = self.good(s.get(f"/experiments/{self.uuid}/outputs/markerSets"))["model"]
+        self.assertIn({"id": made[0]["id"], "name": "marks"}, sets)
+        output = f"/experiments/{self.uuid}/outputs/{THREAD_STATUS}/annotations"
+        self.assertIn("marks", self.good(s.get(f"{output}?markerSetId={made[0]['id']}"))["model"]["annotationCategories"])
+        x = s.first()
+        drawn = s.model(output, {"requested_timerange": {"start": x["start"], "end": x["end"], "nbTimes": 2}, "requested_marker_set": made[0]["id"]})
+        self.assertEqual([(a["time"], a["duration"], a["entryId"], a["type"], a["label"]) for a in drawn["annotations"]["marks"]],
+                         [(x["start"] + 5, 7, -1, "CHART", "m")])
+        changed = self.good(s.ask("PUT", f"{base}/configs/{made[0]['id']}", dict(body, name="other")))
+        self.assertEqual((changed["id"], changed["name"]), (made[0]["id"], "other"))
+        self.refused(s.ask("POST", f"{base}/configs", {"parameters": {"markers": []}}), 400, "name")
+        self.refused(s.ask("POST", f"{base}/configs", {"name": "x", "parameters": {}}), 400, "markers")
+        self.refused(s.ask("POST", f"{base}/configs", {"name": "x", "parameters": {"markers": [{}]}}), 400, "markers")
+        self.refused(s.get("/config/types/x"), 404)
+        self.refused(s.get("/config/types/x/configs"), 404)
+        self.refused(s.get(f"{base}/configs/{NOWHERE}"), 404)
+        for c in made:
+            self.assertEqual(self.good(s.ask("DELETE", f"{base}/configs/{c['id']}", {}))["id"], c["id"])
+        self.refused(s.delete(f"{base}/configs/{made[0]['id']}"), 404)
+
+    def test_headers(self):
+        s = self.server
+        many = s.get("/experiments", headers={"Accept-Encoding": "gzip", "Origin": "https://elsewhere.example"})
+        self.assertEqual(many.headers["Content-Encoding"], "gzip")
+        self.assertIsNone(many.headers["Access-Control-Allow-Origin"], "no origin is allowed unless told so")
+        self.assertEqual(self.server.get("/health", headers={"Host": "evil.example"}).status, 421)
+        self.assertEqual(self.server.get("/health", headers={"Host": "127.0.0.1.evil.example"}).status, 421)
+        page = s.ask("GET", "/", base="")
+        self.assertEqual(page.status, 200)
+        self.assertIn("default-src 'none'", page.headers["Content-Security-Policy"])
+        self.assertNotIn("unsafe", page.headers["Content-Security-Policy"])
+        again = s.ask("GET", "/", base="", headers={"If-None-Match": page.headers["ETag"]})
+        self.assertEqual((again.status, again.body), (304, b""))
+        self.assertEqual(s.ask("GET", "/../../etc/passwd", base="").status, 404)
+        self.assertEqual(s.ask("GET", "/nothing", base="").status, 404)
+
+
+class Tables(ServerCase):
+    """The events table and the histogram against babeltrace2."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.path = os.path.join(scenario("three-tier"), "db", "kernel")
+        cls.server = Server(cls.path)
+        cls.x = cls.server.first()
+        cls.base = f"/experiments/{cls.x['UUID']}/outputs"
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", cls.path], capture_output=True, check=True).stdout.decode()
+        cls.events = [re.match(r"\[(\d+)\.(\d{9})\] \S+ (\S+): \{ cpu_id = (\d+) \}, \{(.*)\}$", line).groups() for line in text.splitlines()]
+        cls.times = [int(e[0]) * 10**9 + int(e[1]) for e in cls.events]
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop(signal.SIGINT) == 0
+
+    def lines(self, **parameters):
+        return self.server.model(f"{self.base}/table/{EVENTS}/lines", parameters)
+
+    def setUp(self):
+        columns = self.server.model(f"{self.base}/table/{EVENTS}/columns")
+        self.ids = {c["name"]: c["id"] for c in columns}
+
+    def test_figures(self):
+        self.assertEqual((self.x["nbEvents"], self.x["start"], self.x["end"]), (len(self.times), self.times[0], self.times[-1]))
+
+    def test_lines_by_index(self):
+        last = len(self.events) - 1
+        for start, count in ((0, 300), (last // 2, 20), (last - 2, 10), (17, 1), (last // 3, 700), (5, 5)):
+            model = self.lines(requested_table_index=start, requested_table_count=count)
+            self.assertEqual((model["lowIndex"], model["size"]), (start, len(self.events)))
+            self.assertEqual(len(model["lines"]), min(count, len(self.events) - start))
+            place = {c: model["columnIds"].index(i) for c, i in self.ids.items()}
+            for line in model["lines"]:
+                cells = [c["content"] for c in line["cells"]]
+                event = self.events[line["index"]]
+                self.assertEqual(int(cells[place["Timestamp ns"]]), self.times[line["index"]])
+                self.assertEqual((cells[place["Event type"]], cells[place["CPU"]]), (event[2], event[3]))
+                if re.fullmatch(r"[\w =,-]*", event[4]):  # plain numbers; texts and enumerations look different by design
+                    self.assertEqual(cells[place["Contents"]].replace(" ", "").lower(), event[4].replace(" ", "").lower())
+        self.assertEqual(self.lines(requested_table_index=last + 1, requested_table_count=5)["lines"], [])
+        self.assertEqual(self.lines(requested_table_index=2**62, requested_table_count=5)["lines"], [])
+
+    def test_threads_of_switches(self):
+        """Between two switches on a CPU runs the thread that the first one named."""
+        model = self.lines(requested_table_index=0, requested_table_count=20000, requested_table_column_ids=[self.ids["TID"], self.ids["CPU"]])
+        self.assertEqual(model["columnIds"], [self.ids["TID"], self.ids["CPU"]])
+        running, checked = {}, 0
+        for line in model["lines"]:
+            tid, cpu = (c["content"] for c in line["cells"])
+            name, fields = self.events[line["index"]][2], self.events[line["index"]][4]
+            if cpu in running:
+                self.assertEqual(tid, running[cpu], line)
+                checked += 1
+            if name == "sched_switch":
+                running[cpu] = re.search(r"next_tid = (\d+)", fields).group(1)
+        self.assertGreater(checked, 10000)
+
+    def test_lines_by_time(self):
+        for k in (0, 1, 100, len(self.times) // 2, len(self.times) - 1):
+            low = self.lines(requested_times=[self.times[k]], requested_table_count=1)["lowIndex"]
+            self.assertEqual(low, self.times.index(self.times[k]))
+        self.assertEqual(self.lines(requested_times=[self.times[50] + 1], requested_table_count=1)["lowIndex"],
+                         next(i for i, t in enumerate(self.times) if t > self.times[50]))
+        self.assertEqual(self.lines(requested_times=[self.times[-1] + 1], requested_table_count=1)["lines"], [])
+        self.assertEqual(self.lines(requested_times=[0], requested_table_count=1)["lowIndex"], 0)
+
+    def test_search(self):
+        names = [e[2] for e in self.events]
+        forks = [i for i, n in enumerate(names) if n == "sched_switch"]
+        search = {str(self.ids["Event type"]): "^sched_switch$"}
+        found = self.lines(requested_table_index=forks[3] + 1, requested_table_count=40, table_search_expressions=search, table_search_direction="NEXT")
+        self.assertEqual(found["lowIndex"], forks[4])
+        self.assertEqual(len(found["lines"]), 40)
+        self.assertEqual([bool(l.get("tags", 0) & 8) for l in found["lines"]], [names[l["index"]] == "sched_switch" for l in found["lines"]])
+        back = self.lines(requested_table_index=forks[-1] - 1, requested_table_count=1, table_search_expressions=search, table_search_direction="PREVIOUS")
+        self.assertEqual(back["lowIndex"], forks[-2])
+        both = dict(search, **{str(self.ids["Contents"]): "next_comm=swapper"})
+        expected = next(i for i in forks if "next_comm = \"swapper" in self.events[i][4])
+        self.assertEqual(self.lines(requested_table_index=0, requested_table_count=1, table_search_expressions=both, table_search_direction="NEXT")["lowIndex"], expected)
+        for nothing in ({str(self.ids["Event type"]): "no_such_event"}, {"99": "x"}):
+            self.assertEqual(self.lines(requested_table_index=0, requested_table_count=9, table_search_expressions=nothing, table_search_direction="NEXT")["lines"], [])
+        tagged = self.lines(requested_table_index=0, requested_table_count=500, table_search_expressions=search)["lines"]
+        self.assertEqual([l["index"] for l in tagged if l.get("tags")], [i for i in forks if i < 500])
+
+    def test_histogram(self):
+        tree = self.server.model(f"{self.base}/XY/{HISTOGRAM}/tree")
+        total = next(e["id"] for e in tree["entries"] if e["labels"] == ["Total"])
+        for start, end, n in ((self.times[0], self.times[-1], 2000), (self.times[0], self.times[-1], 7), (self.times[100], self.times[400], 50),
+                              (self.times[1000], self.times[1001], 3), (self.times[-1], self.times[-1] + 10**9, 11)):
+            series = self.server.model(f"{self.base}/XY/{HISTOGRAM}/xy", {"requested_timerange": {"start": start, "end": end, "nbTimes": n},
+                                                                            "requested_items": [total]})["series"][0]
+            x, y, at = series["xValues"], series["yValues"], 0
+            bounds = [x[0] - 1] + x
+            for i in range(len(x)):
+                self.assertEqual(y[i], sum(1 for t in self.between(bounds[i], bounds[i + 1])), (start, end, n, i))
+        self.assertEqual([s for s in tree["entries"][0]["labels"]], ["db"])
+
+    def between(self, after, until):
+        from bisect import bisect_right
+        return range(bisect_right(self.times, after), bisect_right(self.times, until))
+
+
+class Restart(ServerCase):
+    def test_state_survives(self):
+        root, state, store = scenario("three-tier"), scratch(), scratch()
+        with Server("--state", state, "--trace-root", root, store=store) as s:
+            t = self.good(s.post("/traces", {"uri": os.path.join(root, "web"), "name": "kept"}))
+            x = self.good(s.post("/experiments", {"name": "kept too", "traces": [t["UUID"]]}))
+            b = self.good(s.post(f"/experiments/{x['UUID']}/bookmarks", {"name": "mark", "start": 1, "end": 2}))
+            kind = self.good(s.get("/config/types"))[0]["id"]
+            c = self.good(s.ask("POST", f"/config/types/{kind}/configs", {"name": "set", "parameters": {"markers": [{"time": 5}]}}))
+            opened = s.opened(x["UUID"])
+            outputs = self.good(s.get(f"/experiments/{x['UUID']}/outputs"))
+            derived = self.derive(s, x["UUID"], outputs)
+            self.assertEqual(s.stop(), 0)
+        with Server("--state", state, "--trace-root", root, store=store) as s:
+            self.assertEqual(self.good(s.get("/traces")), [t])
+            listed = self.good(s.get("/experiments"))
+            self.assertEqual([(l["UUID"], l["indexingStatus"], l["nbEvents"]) for l in listed], [(x["UUID"], "CLOSED", 0)])
+            self.assertEqual(s.opened(x["UUID"]), opened, "asking for it opens it again")
+            self.assertEqual(self.good(s.get(f"/experiments/{x['UUID']}/bookmarks")), [b])
+            self.assertEqual(self.good(s.get(f"/config/types/{kind}/configs")), [c])
+            if derived:
+                self.assertIn(derived, self.good(s.get(f"/experiments/{x['UUID']}/outputs")))
+            self.good(s.delete("/experiments/" + x["UUID"]))
+        with Server("--state", state, "--trace-root", root, store=store) as s:
+            self.assertEqual(self.good(s.get("/experiments")), [])
+            second = subprocess.run([s.process.args[0], "serve", "--listen", "127.0.0.1:0", "--state", state], capture_output=True, timeout=30)
+            self.assertEqual(second.returncode, 2, "one server per state directory")
+
+    def derive(self, s, uuid, outputs):
+        """A derived output of the first provider that makes some from a thread; the rules of its life."""
+        creator = next((o for o in outputs if o.get("capabilities", {}).get("canCreate")), None)
+        if not creator:
+            return None
+        base = f"/experiments/{uuid}/outputs/{creator['id']}"
+        kind = self.good(s.get(f"{base}/configTypes"))[0]
+        self.assertEqual(self.good(s.get(f"{base}/configTypes/{kind['id']}")), kind)
+        threads = [e for e in s.model(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"] if e.get("metadata", {}).get("TID")]
+        thread = next(e for e in threads if e["hasData"] and e["metadata"]["TID"] != [0])
+        body = {"name": "mine", "description": "d", "sourceTypeId": kind["id"], "parameters": {"thread": f"web:{thread['metadata']['TID'][0]}"}}
+        self.refused(s.ask("POST", base, dict(body, sourceTypeId="x")), 400)
+        self.refused(s.ask("POST", base, {"sourceTypeId": kind["id"], "parameters": body["parameters"]}), 400, "name")
+        self.refused(s.ask("POST", base, dict(body, parameters={})), 400)
+        derived = self.good(s.ask("POST", base, body))
+        self.assertEqual((derived["parentId"], derived["name"], derived["capabilities"]), (creator["id"], "mine", {"canDelete": True}))
+        self.assertEqual(derived["configuration"]["parameters"], body["parameters"])
+        spare = self.good(s.ask("POST", base, dict(body, name="spare", typeId=kind["id"])))
+        self.assertEqual(self.good(s.delete(f"{base}/{spare['id']}")), spare)
+        self.refused(s.delete(f"{base}/{spare['id']}"), 404)
+        self.refused(s.ask("POST", f"/experiments/{uuid}/outputs/x", body), 404)
+        return derived
+
+    def test_damaged_state_is_told(self):
+        state = scratch()
+        with open(os.path.join(state, "state.json"), "w", encoding="ascii") as f:
+            f.write('{"traces": [')
+        with self.assertRaisesRegex(RuntimeError, "state.json"):
+            Server("--state", state)
+
+    def test_traces_that_went_away(self):
+        root, state = scratch(), scratch()
+        shutil.copytree(os.path.join(scenario("three-tier"), "web"), os.path.join(root, "web"))
+        with Server("--state", state, "--trace-root", root) as s:
+            t = self.good(s.post("/traces", {"uri": os.path.join(root, "web")}))
+            x = self.good(s.post("/experiments", {"name": "x", "traces": [t["UUID"]]}))
+            s.opened(x["UUID"])
+        shutil.rmtree(os.path.join(root, "web"))
+        with Server("--state", state, "--trace-root", root) as s:
+            self.assertEqual(s.opened(x["UUID"])["indexingStatus"], "CLOSED")
+            answer = self.good(s.post(f"/experiments/{x['UUID']}/outputs/timeGraph/{THREAD_STATUS}/tree"))
+            self.assertEqual((answer["status"], answer["model"]), ("FAILED", None))
+            self.refused(s.get(f"/experiments/{x['UUID']}/outputs"), 500)
+            self.refused(s.post(f"/experiments/{x['UUID']}/outputs/table/{EVENTS}/columns"), 400)
+
+
+class Uploads(ServerCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.trace = os.path.join(scenario("three-tier"), "web", "kernel")
+        cls.state = scratch()
+        cls.server = Server("--state", cls.state, "--max-upload", "20M")
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+
+    def upload(self, data, name="mine"):
+        return self.server.ask("POST", f"/upload?name={name}", data, raw=True, headers={"Content-Type": "application/octet-stream"})
+
+    def tar(self, *members, mode="w:gz"):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode=mode) as t:
+            for m in members:
+                if isinstance(m, str):
+                    t.add(m, arcname="kernel")
+                else:
+                    t.addfile(m, io.BytesIO(b"x" * m.size))
+        return out.getvalue()
+
+    def test_tar_and_zip(self):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as z:
+            for directory, _, names in os.walk(self.trace):
+                for n in names:
+                    path = os.path.join(directory, n)
+                    z.write(path, os.path.join("deep", "er", os.path.relpath(path, self.trace)))
+        expected = len(recorded_times(self.trace))
+        for i, data in enumerate((self.tar(self.trace), self.tar(self.trace, mode="w:xz"), self.tar(self.trace, mode="w"), packed.getvalue())):
+            t = self.good(self.upload(data))
+            self.assertEqual(t["name"], "mine" if not i else f"mine-{i}")
+            x = self.good(self.server.post("/experiments", {"name": f"upload {i}", "traces": [t["UUID"]]}))
+            self.assertEqual(self.server.opened(x["UUID"])["nbEvents"], expected)
+
+    def test_refused(self):
+        def member(name, size=1, kind=tarfile.REGTYPE, target=""):
+            m = tarfile.TarInfo(name)
+            m.size, m.type, m.linkname = size, kind, target
+            return m
+        outside = os.path.join(self.state, "escaped")
+        for members in ([member("../escaped")], [member("a/../../escaped")], [member(outside)], [member("l", 0, tarfile.SYMTYPE, "/etc")],
+                        [member("a"), member("h", 0, tarfile.LNKTYPE, "a")], [member("f", 0, tarfile.FIFOTYPE)],
+                        [member("l", 0, tarfile.SYMTYPE, ".."), member("l/escaped")], [member("a"), member("a")], [member("a"), member("a/b")]):
+            self.refused(self.upload(self.tar(*members)), 400)
+        self.refused(self.upload(self.tar(member("no-trace", 10))), 501)
+        self.refused(self.upload(b"nonsense" * 1000), 400)
+        self.refused(self.upload(b""), 400)
+        self.refused(self.upload(self.tar(self.trace)[:100000]), 400)
+        self.refused(self.upload(self.tar(member("bomb", 700 << 20))), 413)
+        self.refused(self.upload(b"x" * (21 << 20)), 413)
+        self.assertFalse(os.path.exists(outside))
+        left = [n for n in os.listdir(os.path.join(self.state, "uploads")) if not n.startswith("mine")]
+        self.assertEqual(left, [], "nothing of what was refused is kept")
+
+    def test_not_offered_without_state(self):
+        with Server() as s:
+            self.refused(s.ask("POST", "/upload?name=x", b"x", raw=True), 501)
+
+
+class Access(ServerCase):
+    def test_only_what_was_given(self):
+        root = scenario("three-tier")
+        with Server(os.path.join(root, "db")) as s:
+            self.good(s.post("/traces", {"uri": os.path.join(root, "db", "kernel")}))
+            self.refused(s.post("/traces", {"uri": os.path.join(root, "web")}), 404)
+
+    def test_token(self):
+        token = os.path.join(scratch(), "token")
+        with open(token, "w", encoding="ascii") as f:
+            f.write("secret\n")
+        with Server("--token-file", token) as s:
+            self.good(s.get("/health"))
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer secretx"}, {"Authorization": "Bearer "}, {"Authorization": "secret"}):
+                self.refused(s.get("/traces", headers=headers), 401)
+                self.assertNotEqual(s.ask("GET", "/tsp/api/traces", base="/", headers=headers).status, 200)
+                self.assertNotEqual(s.ask("GET", "/../tsp/api/traces", base="", headers=headers).status, 200)
+            self.good(s.get("/traces", headers={"Authorization": "Bearer secret"}))
+            self.assertEqual(s.ask("GET", "/", base="").status, 200)
+
+    def test_origins(self):
+        with Server("--cors", "https://one.example", "--cors", "https://two.example") as s:
+            for origin, allowed in (("https://one.example", True), ("https://two.example", True), ("https://three.example", False)):
+                for method, path in (("GET", "/traces"), ("OPTIONS", "/traces"), ("GET", "/nothing")):
+                    answer = s.ask(method, path, headers={"Origin": origin})
+                    self.assertEqual(answer.headers["Access-Control-Allow-Origin"], origin if allowed else None)
+                    if allowed:
+                        self.assertEqual(answer.headers["Access-Control-Allow-Headers"], "origin, content-type, accept, authorization")
+                        self.assertEqual(answer.headers["Access-Control-Allow-Methods"], "GET, POST, PUT, DELETE, OPTIONS, HEAD")
+
+    def test_own_clocks(self):
+        """--no-sync leaves the hosts' clocks as recorded; else they differ by the offset that the machines really had."""
+        root = scenario("three-tier")
+        starts = {}
+        for options in ([], ["--no-sync"]):
+            with Server(*options, *(os.path.join(root, h) for h in ("client", "db", "web"))) as s:
+                starts[bool(options)] = [t["start"] for t in s.first()["traces"]]
+        recorded = [recorded_times(os.path.join(root, h, "kernel"))[0] for h in ("client", "db", "web")]
+        self.assertEqual(starts[True], recorded)
+        self.assertNotEqual(starts[False], recorded)
+
+    def test_wrong_use(self):
+        for args in (["--listen", "nonsense"], ["--trace-root", "/nowhere"], ["/nowhere"], ["--tls-cert", "x"], ["--max-upload", "many"], ["--token-file", "/nowhere"]):
+            done = subprocess.run([BIN, "serve", *args], capture_output=True, timeout=30)
+            self.assertIn(done.returncode, (1, 2))
+            self.assertRegex(done.stderr.decode(), r"\Aweft: [^\n]+\n\Z")
+
+
+class Hostile(ServerCase):
+    def setUp(self):
+        self.server = Server(os.path.join(scenario("three-tier"), "db"))
+        self.uuid = self.server.first()["UUID"]
+
+    def tearDown(self):
+        code, errors = self.server.stop(), self.server.errors()
+        self.assertEqual(code, 0, errors)
+        for word in ("Sanitizer", "runtime error", "WARNING"):
+            self.assertNotIn(word, errors)
+
+    def connect(self):
+        host, port = self.server.host.split(":")
+        return socket.create_connection((host, int(port)), timeout=60)
+
+    def test_large_body(self):
+        before = self.server.memory_bytes()
+        c = self.connect()
+        c.sendall(b"POST /tsp/api/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n")
+        sent = 0
+        try:
+            while sent < 100 << 20:
+                sent += c.send(b" " * 65536)
+        except OSError:
+            pass
+        c.settimeout(10)
+        try:
+            answer = c.recv(65536)
+        except OSError:
+            answer = b""
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413") or not answer, answer[:100])
+        c.close()
+        # Chunked, with no length to refuse at once.
+        c = self.connect()
+        c.sendall(b"POST /tsp/api/traces HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            for _ in range(1600):
+                c.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+            c.sendall(b"0\r\n\r\n")
+            self.assertNotIn(b" 200 ", c.recv(100))
+        except OSError:
+            pass
+        c.close()
+        if not SANITIZER:
+            self.assertLess(self.server.memory_bytes(), before + (32 << 20))
+        self.good(self.server.get("/health"))
+        body = json.dumps({"parameters": {"uri": "x" * 1000000}})
+        self.refused(self.server.ask("POST", "/traces", body, raw=True), 404)
+
+    def test_many_connections(self):
+        held = []
+        for i in range(1000):
+            c = self.connect()
+            c.sendall(b"GET /tsp/api/health HTTP/1.1\r\nHost: localhost\r\n" + (b"X-Slow: " if i % 2 else b"\r\n"))
+            held.append(c)
+        start = time.monotonic()
+        self.good(self.server.get("/health"))
+        self.good(self.server.get(f"/experiments/{self.uuid}"))
+        self.assertLess(time.monotonic() - start, 10)
+        for c in held:
+            c.close()
+        self.good(self.server.get("/health"))
+
+    def states(self, ids, n, **more):
+        x = self.server.get(f"/experiments/{self.uuid}").json
+        return self.server.post(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/states",
+                                {"requested_timerange": {"start": x["start"], "end": x["end"], "nbTimes": n}, "requested_items": ids, **more})
+
+    def test_greedy_queries(self):
+        ids = [e["id"] for e in self.server.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]]
+        self.assertEqual(self.states(ids[:5], 10**9).status, 200)
+        self.assertEqual(self.states(ids[:5], -5).status, 200)
+        self.refused(self.states(list(range(100000)), 10**9), 400, "requested_items")
+        self.refused(self.states(ids, 10**30), 400)
+        self.refused(self.states([2**70], 5), 400)
+        lines = self.server.model(f"/experiments/{self.uuid}/outputs/table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 10**9})
+        self.assertLessEqual(len(lines["lines"]), 20000)
+        deep = "(" * 4000 + "x" + ")" * 4000
+        for expression in (deep, "((a+)+)+$", "label matches \"((((a+)+)+)+)+$\"", "&&", "!", "\"", "x" * 100000, "duration > 1e999"):
+            self.assertEqual(self.states(ids[:3], 50, filter_query_parameters={"strategy": "DEEP", "filter_expressions_map": {"1": [expression]}}).status, 200)
+            search = self.server.post(f"/experiments/{self.uuid}/outputs/table/{EVENTS}/lines", {
+                "requested_table_index": 0, "requested_table_count": 1, "table_search_expressions": {"5": expression}, "table_search_direction": "NEXT"})
+            self.assertEqual(search.status, 200)
+
+    def test_slow_readers(self):
+        """Clients that ask for much and read nothing take no place from others."""
+        body = json.dumps({"parameters": {"requested_table_index": 0, "requested_table_count": 20000}}).encode()
+        path = f"/tsp/api/experiments/{self.uuid}/outputs/table/{EVENTS}/lines"
+        held = []
+        for _ in range(30):
+            c = self.connect()
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            c.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            held.append(c)
+        for _ in range(5):
+            start = time.monotonic()
+            self.good(self.server.get("/health"))
+            self.assertLess(time.monotonic() - start, 30)
+        for c in held:
+            c.close()
+
+    def test_gone_clients(self):
+        """A search that nobody waits for any more ends."""
+        body = json.dumps({"parameters": {"requested_table_index": 0, "requested_table_count": 1, "table_search_expressions": {"5": "no such text"},
+                                            "table_search_direction": "NEXT"}}).encode()
+        path = f"/tsp/api/experiments/{self.uuid}/outputs/table/{EVENTS}/lines"
+        for _ in range(50):
+            c = self.connect()
+            c.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            c.close()
+        start = time.monotonic()
+        self.good(self.server.get("/experiments"))
+        self.assertLess(time.monotonic() - start, 30)
+
+    def test_nonsense_requests(self):
+        for text in (b"\0" * 1000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST /tsp/api/traces HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+                     b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"GET /%00%ff%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     b"POST /tsp/api/traces HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n",
+                     b"GET /tsp/api/experiments/%2e%2e/%2e%2e HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+            c = self.connect()
+            try:
+                c.sendall(text)
+                c.shutdown(socket.SHUT_WR)
+                c.settimeout(10)
+                while c.recv(65536):
+                    pass
+            except OSError:
+                pass
+            c.close()
+        self.good(self.server.get("/health"))
+
+    def test_deleting_while_reading(self):
+        """Readers get whole answers or a 404, whatever is deleted and opened again meanwhile."""
+        traces = [t["UUID"] for t in self.server.get(f"/experiments/{self.uuid}").json["traces"]]
+        name = self.server.get(f"/experiments/{self.uuid}").json["name"]
+        end, wrong = time.monotonic() + 8, []
+
+        def read(n):
+            k = 0
+            while time.monotonic() < end:
+                k += 1
+                path = [f"table/{EVENTS}/lines", f"timeGraph/{THREAD_STATUS}/tree", f"XY/{HISTOGRAM}/xy"][(n + k) % 3]
+                a = self.server.post(f"/experiments/{self.uuid}/outputs/{path}", {"requested_table_index": (k * 977) % 20000, "requested_table_count": 200,
+                    "requested_timerange": {"start": 0, "end": 2**62, "nbTimes": 100}, "requested_items": list(range(1, 400))})
+                if a.status not in (200, 404) or (a.status == 200 and a.json["status"] not in ("COMPLETED", "RUNNING")):
+                    wrong.append(str(a))
+
+        def churn():
+            while time.monotonic() < end:
+                self.server.delete(f"/experiments/{self.uuid}")
+                a = self.server.post("/experiments", {"name": name, "traces": traces})
+                if a.status != 200:
+                    wrong.append(str(a))
+                time.sleep(0.05)
+        threads = [threading.Thread(target=read, args=(n,)) for n in range(4)] + [threading.Thread(target=churn)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+        self.assertEqual(self.server.opened(self.uuid)["indexingStatus"], "COMPLETED")
+
+
+if __name__ == "__main__":
+    main()

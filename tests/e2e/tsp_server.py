@@ -1,0 +1,119 @@
+"""A trace server under test: started on a free port, asked by HTTP as clients shape their requests, stopped by its process id."""
+import gzip
+import http.client
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.parse
+
+from weft_e2e import BIN, SLOWDOWN, scratch
+
+EVENTS = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider"
+HISTOGRAM = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider"
+THREAD_STATUS = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider"
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __str__(self):
+        return f"{self.status} {self.body[:400]!r}"
+
+
+class Server:
+    def __init__(self, *args, store=None, **env):
+        self.log = open(os.path.join(scratch(), "stderr"), "w+b")
+        command = [BIN, "serve", "--listen", "127.0.0.1:0", "--store", store or scratch(), *map(str, args)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=dict(os.environ, **env))
+        line = self.process.stdout.readline().decode()
+        if "listening on " not in line:
+            self.process.wait(timeout=30)
+            self.process.stdout.close()
+            errors = self.errors()
+            self.log.close()
+            raise RuntimeError(f"weft serve did not start: {line!r} {errors}")
+        self.url = line.split("listening on ")[1].strip()
+        self.host = self.url.split("//")[1]
+
+    def errors(self):
+        self.log.seek(0)
+        return self.log.read().decode("utf-8", "replace")
+
+    def ask(self, method, path, body=None, headers=None, timeout=60, raw=False, base="/tsp/api"):
+        connection = http.client.HTTPConnection(self.host, timeout=timeout * SLOWDOWN)
+        try:
+            data = body if body is None or raw else json.dumps(body)
+            connection.request(method, base + urllib.parse.quote(path, safe="/:?=&%"), data, {"Content-Type": "application/json", **(headers or {})})
+            answer = connection.getresponse()
+            content = answer.read()
+            if answer.getheader("Content-Encoding") == "gzip":
+                content = gzip.decompress(content)
+            return Answer(answer.status, answer.headers, content)
+        finally:
+            connection.close()
+
+    def get(self, path, **how):
+        return self.ask("GET", path, **how)
+
+    def post(self, path, parameters=None, **how):
+        return self.ask("POST", path, {"parameters": parameters or {}}, **how)
+
+    def delete(self, path, **how):
+        return self.ask("DELETE", path, **how)
+
+    def opened(self, uuid):
+        """The experiment, once its traces are open."""
+        end = time.monotonic() + 60 * SLOWDOWN
+        while time.monotonic() < end:
+            x = self.get(f"/experiments/{uuid}").json
+            if x["indexingStatus"] != "RUNNING":
+                return x
+            time.sleep(0.05)
+        raise RuntimeError("the experiment does not open")
+
+    def first(self):
+        """The experiment of the traces given on the command line, opened."""
+        return self.opened(self.get("/experiments").json[0]["UUID"])
+
+    def model(self, path, parameters=None):
+        """The model of an analysis call; asks again while it runs."""
+        for _ in range(100):
+            answer = self.post(path, parameters)
+            if answer.status != 200:
+                raise AssertionError(f"{path}: {answer}")
+            if answer.json["status"] != "RUNNING":
+                break
+            time.sleep(0.1)
+        if answer.json["status"] != "COMPLETED":
+            raise AssertionError(f"{path}: {answer}")
+        return answer.json["model"]
+
+    def memory_bytes(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
+
+    def stop(self, how=signal.SIGTERM):
+        """Exit status, after a signal to stop."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        try:
+            code = self.process.wait(timeout=30 * SLOWDOWN)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = None
+        self.process.stdout.close()
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self.log.close()

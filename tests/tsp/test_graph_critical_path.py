@@ -1,0 +1,140 @@
+"""Critical Path as a derived output: the same path as `weft critpath` tells, by totals, segments, links and gaps; and what is refused."""
+import json
+import subprocess
+
+from graph_client import PATHS, THREADS, WEFT, Server, key, need, sample_times
+
+
+def told(path, store, thread, begin=None, end=None):
+    args = [WEFT, "critpath", path, "--store", store, "--thread", thread, "--format", "json"]
+    args += ["--begin", str(begin)] * bool(begin) + ["--end", str(end)] * bool(end)
+    return json.loads(subprocess.run(args, capture_output=True, text=True, check=True).stdout)
+
+
+def check_tree(server, output, truth):
+    entries = server.tree(output)
+    hosts = {e["id"]: e["labels"][0] for e in entries if e["parentId"] == -1}
+    workers = {e["id"]: (hosts[e["parentId"]], e.get("metadata", {}).get("TID", [-1])[0]) for e in entries if e["parentId"] != -1}
+    got, expected = {}, {}
+    for e in entries:
+        if e["parentId"] != -1:
+            for name, value in e["metadata"].items():
+                if name not in ("hostId", "TID", "sum"):
+                    k = workers[e["id"]] + (name,)
+                    got[k] = got.get(k, 0) + value[0]
+    for t in truth["totals"]:
+        k = t["host"], t["tid"], t["state"]
+        expected[k] = expected.get(k, 0) + t["duration"]
+    assert got == expected, (got, expected)
+    length = truth["query"]["end"] - truth["query"]["begin"]
+    assert sum(e["metadata"]["sum"][0] for e in entries if e["parentId"] == -1) == length
+    assert entries[0]["start"] == server.begin
+    return workers
+
+
+def check_states(server, output, truth, workers):
+    """Samples at the middle of each segment find exactly that one, and a blank on all other rows."""
+    segments = truth["segments"]
+    step = max(1, len(segments) // 200)
+    for s in segments[::step]:
+        t = (s["begin"] + s["end"]) // 2
+        rows = server.model("/timeGraph/%s/states" % output, requested_times=[t], requested_items=list(workers))["rows"]
+        shown = [(workers[r["entryId"]], x) for r in rows for x in r["states"] if key(x)]
+        assert len(shown) == 1, (s, shown)
+        who, x = shown[0]
+        assert who == (s["host"], s["tid"]) and (x["start"], x["end"]) == (s["begin"], s["end"]), (s, who, x)
+        assert key(x) == s["state"].upper().replace("-", "_") and x.get("label") == s["detail"], (s, x)
+        for r in rows:
+            assert len(r["states"]) == 1 and r["states"][0]["start"] <= t < r["states"][0]["end"], r
+    # a coarse range: sorted, disjoint, nothing that is not there
+    real = {(s["begin"], s["end"], s["host"], s["tid"]) for s in segments}
+    rows = server.states(output, list(workers), server.begin, server.end, 500)
+    times = sample_times(server.begin, server.end, 500)
+    for entry, states in rows.items():
+        for a, b in zip(states, states[1:]):
+            assert a["end"] <= b["start"]
+        for x in states:
+            assert key(x) is None or (x["start"], x["end"]) + workers[entry] in real, x
+            assert any(x["start"] <= t < x["end"] for t in times) or x["end"] == times[-1], x
+
+
+def check_rest(server, output, truth, workers):
+    links = sorted((l["from"]["time"], l["to"]["time"], l["from"]["host"], l["from"]["tid"], l["to"]["host"], l["to"]["tid"], l["kind"] + "arrow")
+                   for l in truth["links"])
+    got = [(a["start"], a["end"]) + workers[a["sourceId"]] + workers[a["targetId"]] + (key(a).replace("arrow", "").lower() + "arrow",)
+           for a in server.arrows(output, server.begin, server.end)]
+    if len(links) <= 10000:
+        assert sorted(got) == links, (len(got), len(links))
+    gaps = server.annotations(output, server.begin, server.end).get("Unexplained", [])
+    assert [(g["time"], g["time"] + g["duration"], g["label"].split(":")[0]) for g in gaps] == \
+        [(g["begin"], g["end"], g["reason"]) for g in truth["unexplained"]]
+    styles = server.model("/%s/style" % output)["styles"]
+    used = {s["state"].upper().replace("-", "_") for s in truth["segments"]} | {key(a) for a in server.arrows(output, server.begin, server.end)}
+    assert used <= set(styles), used - set(styles)
+    some = truth["segments"][len(truth["segments"]) // 2]
+    entry = next(e for e, who in workers.items() if who == (some["host"], some["tid"]))
+    tip = server.tooltip(output, entry, some["begin"])
+    assert tip["Host"] == some["host"] and tip["State"] == some["state"], (tip, some)
+
+
+def check_path(server, path, thread, begin=None, end=None):
+    truth = told(path, server.store, thread, begin, end)
+    asked = {"thread": thread}
+    asked.update({"begin": begin} if begin else {})
+    asked.update({"end": str(end)} if end else {}) # numbers and text are the same
+    status, derived = server.derive(**asked)
+    assert status == 200, derived
+    assert derived["parentId"] == PATHS and derived["configuration"]["parameters"] == asked and derived["capabilities"]["canDelete"]
+    workers = check_tree(server, derived["id"], truth)
+    if len(set(workers.values())) == len(workers): # lives that share a number are told apart by rows only
+        check_states(server, derived["id"], truth, workers)
+        check_rest(server, derived["id"], truth, workers)
+    # the same without a derived output
+    plain = server.tree(PATHS, **asked)
+    assert plain == server.tree(derived["id"])
+    print("%s: %d segments, %d links, %d gaps as critpath tells" % (thread, len(truth["segments"]), len(truth["links"]), len(truth["unexplained"])))
+    return derived
+
+
+def check_refusals(server):
+    assert server.model("/timeGraph/%s/tree" % PATHS) is None
+    assert server.model("/timeGraph/%s/states" % PATHS, requested_timerange={"start": server.begin, "end": server.end, "nbTimes": 5}, requested_items=[1]) is None
+    status, types = server.request("GET", server.outputs + "/" + PATHS + "/configTypes")
+    assert status == 200 and types[0]["id"] == "weft.critical-path" and types[0]["schema"]["required"] == ["thread"]
+    for wrong, words in (({}, "thread"), ({"thread": "tier"}, "client:204 tier"), ({"thread": "nobody"}, "no such thread"), ({"thread": []}, "thread"),
+                         ({"thread": 204, "host": "elsewhere"}, "host"), ({"thread": "client:204", "begin": "soon"}, "begin"),
+                         ({"thread": "client:204", "begin": 2, "end": 1}, "begin"), ({"thread": "client:204", "end": 5}, "no such thread"),
+                         ({"thread": "client:204", "begin": 1.5}, "begin"), ({"thread": ""}, "thread"), ({"thread": -4}, "thread")):
+        status, answer = server.derive(**wrong)
+        assert status == 400 and words in answer["title"], (wrong, status, answer)
+    for good in ({"thread": 204, "host": "client"}, {"thread": "204", "host": "client"}, {"thread": "client:tier"}, {"thread": "client:204", "host": None}):
+        status, answer = server.derive(**good)
+        assert status == 200, (good, answer)
+
+
+def main():
+    three, bsp, lost = need("three-tier", "bsp", "lost-events")
+    with Server(three) as server:
+        check_refusals(server)
+        derived = check_path(server, three, "client:204")
+        middle = server.begin + (server.end - server.begin) // 2
+        check_path(server, three, "client:204", middle, middle + 10**8)
+        check_path(server, three, "db:204")
+        check_path(server, three, "web:196", middle)
+        status, _ = server.request("DELETE", "%s/%s/%s" % (server.outputs, PATHS, derived["id"]))
+        assert status == 200
+        status, _ = server.request("POST", "%s/timeGraph/%s/tree" % (server.outputs, derived["id"]), {"parameters": {}})
+        assert status == 405
+    with Server(bsp) as server:
+        threads = {(e["metadata"]["hostId"][0], e["metadata"]["TID"][0]) for e in server.tree(THREADS) if e["labels"][0] == "bsp"}
+        assert {host for host, _ in threads} == {"n1", "n2", "n3", "n4"}, threads
+        for host, tid in sorted(threads):
+            check_path(server, bsp, "%s:%d" % (host, tid))
+    with Server(lost) as server:
+        for comm in ("stress-ng-pipe", "rcu_preempt"):
+            lives = [e["metadata"]["TID"][0] for e in server.tree(THREADS) if e["labels"][0] == comm]
+            for tid in lives[:2]:
+                check_path(server, lost, "solo:%d" % tid)
+
+
+main()

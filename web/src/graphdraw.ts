@@ -1,0 +1,131 @@
+// Drawing of a time graph's centre: rows of states, arrows, marks, glow. Used by the view and by exported pictures.
+import { HEAD } from './panel';
+import { FONT, SMALL } from './canvas';
+import type { FlatArrow, FlatMark, GraphData } from './graphdata';
+import { RowPainter } from './paint';
+import { glowKey, tidOf, type Interval, type Session } from './session';
+import type { Looks } from './style';
+import type { TreeModel } from './tree';
+
+export interface GraphPart { model: TreeModel; data: GraphData; looks: Looks; painter: RowPainter; picked: number | null; arrows: boolean; path: boolean }
+
+const BUSY = 3000; // arrows from which heads and colours are left out
+
+/** Rows [first, last) at scroll position `top`; y of a row is HEAD + row·height − top. */
+export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number, top: number, scale: number): void {
+  const { axis, theme } = session, rh = session.rowHeight;
+  const first = Math.max(0, Math.floor(top / rh)), last = Math.min(g.model.rows.length, Math.ceil((top + height - HEAD) / rh));
+  const pad = rh >= 16 ? 2 : 1, v0 = axis.offset, nsPerPx = axis.nsPerPx;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(0, HEAD, width, height - HEAD);
+  ctx.clip();
+  const picked = g.picked === null ? -1 : g.model.rowOf.get(g.picked) ?? -1;
+  for (let i = first; i < last; i++) {
+    const y = HEAD + i * rh - top, node = g.model.rows[i];
+    if (i === picked) { ctx.globalAlpha = 0.12; ctx.fillStyle = theme.accent; ctx.fillRect(0, y, width, rh); ctx.globalAlpha = 1; }
+    if (!node.entry.hasData || (g.path && node.depth === 0)) { ctx.fillStyle = theme.line; ctx.fillRect(0, y + (g.path ? 0 : rh - 1), width, 1); }
+    else { ctx.fillStyle = theme.faint; ctx.fillRect(0, y + rh - 1, width, 1); }
+  }
+  g.painter.begin(width, last - first, scale, rh >= 16 ? FONT : SMALL);
+  for (let i = first; i < last; i++) {
+    const states = g.data.rows.get(g.model.rows[i].entry.id);
+    if (states && states.n) g.painter.row(states, HEAD + i * rh - top + pad, rh - 2 * pad, v0, nsPerPx);
+  }
+  g.painter.end(ctx);
+  if (!g.path && session.glow.size) for (let i = first; i < last; i++) {
+    const { entry } = g.model.rows[i], tid = tidOf(entry, g.model.headers);
+    const list = tid === null ? undefined : session.glow.get(glowKey(entry.hostId ?? '', tid)) ?? session.glow.get(glowKey('', tid));
+    if (list) paintGlow(ctx, session, list, HEAD + i * rh - top, rh, width);
+  }
+  paintMarks(ctx, session, g, width, height, top, first, last);
+  if (g.arrows) paintArrows(ctx, session, g, width, top, first, last);
+  ctx.restore();
+}
+
+function paintGlow(ctx: CanvasRenderingContext2D, session: Session, list: Interval[], y: number, rh: number, width: number): void {
+  const { axis, theme } = session;
+  ctx.save();
+  ctx.shadowColor = theme.glow;
+  ctx.shadowBlur = 5;
+  ctx.fillStyle = theme.glow;
+  let shown = -1;
+  for (const s of list) {
+    const a = Math.max(0, (s.begin - axis.offset) / axis.nsPerPx), b = Math.min(width, (s.end - axis.offset) / axis.nsPerPx);
+    if (b <= 0 || a >= width || b <= shown) continue;
+    const w = Math.max(1.5, b - a);
+    ctx.fillRect(a, y, w, 2);
+    ctx.fillRect(a, y + rh - 3, w, 2);
+    shown = a + w;
+  }
+  ctx.restore();
+}
+
+function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number, top: number, first: number, last: number): void {
+  const { axis } = session, rh = session.rowHeight;
+  ctx.font = SMALL;
+  let free = -1;
+  for (const m of g.data.marks as FlatMark[]) {
+    const a = (m.start - axis.offset) / axis.nsPerPx, b = (m.end - axis.offset) / axis.nsPerPx;
+    if (b < 0 || a > width) continue;
+    let y = HEAD, hh = height - HEAD;
+    if (m.entry >= 0) {
+      const r = g.model.rowOf.get(m.entry);
+      if (r === undefined || r < first || r >= last) continue;
+      y = HEAD + r * rh - top;
+      hh = rh;
+    }
+    const look = g.looks.all[m.style], l = Math.max(0, a), w = Math.max(1, Math.min(width, b) - l);
+    ctx.globalAlpha = m.wide ? 0.3 : 0.9;
+    ctx.fillStyle = look.css;
+    ctx.fillRect(l, y, w, hh);
+    if (look.pattern && w > 3) { ctx.globalAlpha = 0.7; ctx.fillStyle = g.painter.pattern(ctx, look); ctx.fillRect(l, y, w, hh); }
+    ctx.globalAlpha = 1;
+    if (m.label && m.entry < 0 && l > free) {
+      const tw = ctx.measureText(m.label).width;
+      if (!m.wide || w > tw + 6) {
+        ctx.fillStyle = session.theme.lost;
+        ctx.textBaseline = 'alphabetic';
+        ctx.fillText(m.label, l + 3, height - 4);
+        free = l + tw + 8;
+      }
+    }
+  }
+}
+
+export interface ArrowLine { x1: number; y1: number; x2: number; y2: number; css: string; label?: string }
+export function arrowLines(session: Session, g: GraphPart, width: number, top: number, first: number, last: number): ArrowLine[] {
+  const { axis } = session, rh = session.rowHeight, lines: ArrowLine[] = [];
+  for (const a of g.data.arrows as FlatArrow[]) {
+    const x1 = (a.start - axis.offset) / axis.nsPerPx, x2 = (a.end - axis.offset) / axis.nsPerPx;
+    if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
+    const r1 = g.model.seenRow(a.source), r2 = g.model.seenRow(a.target);
+    if (r1 < 0 || r2 < 0 || r1 === r2 || Math.max(r1, r2) < first || Math.min(r1, r2) >= last) continue;
+    lines.push({ x1, y1: HEAD + (r1 + 0.5) * rh - top, x2, y2: HEAD + (r2 + 0.5) * rh - top, css: g.looks.all[a.style].blank ? session.theme.dim : g.looks.all[a.style].css });
+  }
+  return lines;
+}
+
+function paintArrows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, top: number, first: number, last: number): void {
+  const lines = arrowLines(session, g, width, top, first, last), busy = lines.length > BUSY;
+  const colours = new Map<string, ArrowLine[]>();
+  for (const l of lines) { const list = colours.get(l.css); if (list) list.push(l); else colours.set(l.css, [l]); }
+  ctx.lineWidth = g.path ? 1.5 : 1;
+  ctx.globalAlpha = busy ? 0.15 : lines.length > 300 && !g.path ? 0.5 : 0.95;
+  for (const [css, list] of colours) {
+    ctx.strokeStyle = ctx.fillStyle = css;
+    ctx.beginPath();
+    for (const l of list) { ctx.moveTo(l.x1, l.y1); ctx.lineTo(l.x2, l.y2); }
+    ctx.stroke();
+    if (busy) continue;
+    ctx.beginPath();
+    for (const l of list) {
+      const angle = Math.atan2(l.y2 - l.y1, l.x2 - l.x1), size = g.path ? 7 : 5;
+      ctx.moveTo(l.x2, l.y2);
+      ctx.lineTo(l.x2 - size * Math.cos(angle - 0.4), l.y2 - size * Math.sin(angle - 0.4));
+      ctx.lineTo(l.x2 - size * Math.cos(angle + 0.4), l.y2 - size * Math.sin(angle + 0.4));
+    }
+    ctx.fill();
+  }
+  ctx.globalAlpha = 1;
+}

@@ -1,0 +1,383 @@
+// A time graph view: tree to the left, states to the right, both virtual; mouse, keys, tooltip, stepping.
+import { drawCursors, drawRuler, Surface, timeMouse } from './canvas';
+import { announce, button, drag, h } from './dom';
+import { perFrame } from './emitter';
+import { GraphData, type Wanted } from './graphdata';
+import { paintRows, type GraphPart } from './graphdraw';
+import { openMenu, type MenuItem } from './menu';
+import { firstAfter, packRow, RowPainter, stateAt, TAG_DIM, TAG_EXCLUDE, type RowStates } from './paint';
+import { HEAD, Panel, setTreeWidth, shareOf, treeWidthNow, type PanelHost } from './panel';
+import { filterParameters } from './query';
+import { tidOf, type Detail, type Session } from './session';
+import { Looks } from './style';
+import { formatDuration, formatExact } from './time';
+import { hideTip, showTip } from './tip';
+import { TreeModel, type Node } from './tree';
+import { TreePane } from './treepane';
+import { poll, type Output, isAbort, type Time } from './tsp';
+
+export interface Hit { node: Node; row: RowStates; index: number }
+
+export class GraphView extends Panel {
+  readonly model = new TreeModel();
+  readonly looks = new Looks();
+  readonly data: GraphData;
+  readonly tree: TreePane;
+  readonly surface: Surface;
+  readonly part: GraphPart;
+  /** Told after each drawing, for tests and the title bar: ms that it took. */
+  frameMs = 0;
+  loaded = false;
+  private readonly lines = new Surface();
+  private readonly area = h('div', { class: 'area' });
+  private readonly stage: HTMLElement;
+  private readonly tall: HTMLElement;
+  readonly scroller: HTMLElement;
+  private tipTimer = 0;
+  private arrowButton: HTMLButtonElement;
+  readonly redraw = perFrame(() => this.draw());
+  private readonly recursor = perFrame(() => this.drawLines());
+
+  constructor(session: Session, output: Output, host: PanelHost, height: number, readonly path = false) {
+    super(session, output, host, height);
+    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => this.redraw(), e => this.trouble(e), (s, m) => this.told(s, m));
+    this.surface = new Surface(`${output.name}: states of the rows over time`);
+    this.tree = new TreePane(this.model, {
+      label: output.name,
+      onPick: (node, row) => this.picked(node, row),
+      onOpen: node => { if (node.children.length) this.model.fold(node, !this.model.isFolded(node)); },
+      onMenu: (node, x, y) => this.menu(node, x, y),
+    });
+    this.part = { model: this.model, data: this.data, looks: this.looks, painter: new RowPainter(this.looks), picked: null, arrows: true, path };
+    const splitter = h('div', { class: 'splitter', role: 'separator', 'aria-orientation': 'vertical', 'aria-label': 'Width of names' });
+    splitter.addEventListener('pointerdown', e => {
+      e.preventDefault();
+      const before = treeWidthNow();
+      drag(e, dx => { setTreeWidth(before + dx); this.host.columnsMoved(); });
+    });
+    this.area.append(this.surface.canvas, this.lines.canvas);
+    this.stage = h('div', { class: 'stage' }, this.tree.root, splitter, this.area);
+    this.tall = h('div', { class: 'tall' }, this.stage);
+    this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
+    this.main.append(this.scroller);
+    this.scroller.addEventListener('scroll', () => { this.redraw(); this.data.ask(); hideTip(); }, { passive: true });
+    this.arrowButton = button('↘', 'Arrows', () => this.setArrows(!this.part.arrows), { class: 'plain', 'aria-pressed': 'true' });
+    this.tools.append(this.arrowButton, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
+    timeMouse(this.area, session.axis, { click: (x, y) => this.clicked(x, y), menu: (x, y, e) => this.areaMenu(x, y, e) });
+    this.area.addEventListener('pointermove', e => this.hover(e));
+    this.area.addEventListener('pointerleave', () => { clearTimeout(this.tipTimer); hideTip(); });
+    this.area.addEventListener('dblclick', e => {
+      const hit = this.hit(e.offsetX, e.offsetY);
+      if (hit) session.axis.select(session.axis.abs(hit.row.start[hit.index]), session.axis.abs(hit.row.end[hit.index]));
+    });
+    const { axis } = session;
+    this.undo.push(
+      axis.moved.on(() => { this.redraw(); this.data.ask(); }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
+      session.themeChanged.on(this.redraw), session.timeModeChanged.on(this.redraw), session.glowChanged.on(this.redraw),
+      session.relayout.on(() => this.resize()), session.searchChanged.on(() => this.filter()), session.pickedChanged.on(() => this.followPick()),
+      this.model.changed.on(() => this.resize()));
+    void this.load();
+  }
+
+  async load(): Promise<void> {
+    const { session, output } = this, { client, uuid } = session;
+    this.say('loading', 'Asking for the rows…');
+    try {
+      client.styles(uuid, output.id, this.signal).then(a => { if (a.model) { this.looks.setServer(a.model); this.redraw(); } }, () => { /* our own colours */ });
+      client.annotationCategories(uuid, output.id, this.signal).then(c => { this.data.categories = c; this.data.ask(); }, () => { /* none */ });
+      await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal), a => {
+        if (a.model?.entries.length) {
+          this.say('');
+          this.model.set(a.model);
+          if (!this.loaded) this.firstTree();
+          if (a.status === 'RUNNING') this.data.forget(); else this.data.ask();
+        }
+        this.told(a.status, a.statusMessage);
+        if (a.status === 'FAILED') this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
+        else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', this.emptyWords(a.statusMessage));
+      }, this.signal);
+      this.data.hasArrows = true;
+      this.data.forget();
+    } catch (e) { this.failed(e, () => void this.load()); }
+  }
+  protected emptyWords(message: string): string {
+    return message && !/^(completed|analysis completed|done)\b/i.test(message) ? message : `${this.output.name} has no rows in this trace. `
+      + 'Record sched_switch, sched_wakeup and system calls for thread and CPU states; irq and softirq events for interrupts.';
+  }
+  private firstTree(): void {
+    this.loaded = true;
+    const names = this.model.headers.map(x => x.name);
+    this.tree.setWidths(names.map(n => /^P?TID$|^PID$/.test(n) ? 46 : 64));
+    if (names.length > 3) this.tree.hideColumns(names.flatMap((n, i) => /^(PTID|PID)$/.test(n) ? [i] : []));
+    this.filter();
+    this.followPick();
+  }
+  private told(status: string, message: string): void {
+    if (status === 'RUNNING') this.working(true, message || 'still computing…', shareOf(message));
+    else {
+      this.working(false);
+      const partial = message && !/^(completed|analysis completed|done|ok)\b/i.test(message) ? message : '';
+      this.status(partial || this.rowsWords());
+      this.root.classList.toggle('partial', !!partial);
+    }
+  }
+  private rowsWords(): string {
+    const n = this.model.rows.length, { found } = this.model;
+    return this.session.search.rows ? `${found} found` : n ? `${n} rows` : '';
+  }
+  private trouble(e: unknown): void {
+    if (!this.model.nodes.size) this.failed(e, () => this.data.ask());
+    else this.status(e instanceof Error ? `shown is what was loaded: ${e.message}` : 'failed');
+  }
+  /** After the server came back. */
+  retry(): void { if (this.loaded) { this.data.hasArrows = true; this.data.forget(); } else void this.load(); }
+  override dispose(): void { this.data.stop(); hideTip(); super.dispose(); }
+
+  private filter(): void {
+    const { search } = this.session;
+    this.model.filter(this.path ? null : search.rows);
+    if (this.model.nodes.size) this.status(this.rowsWords());
+    this.data.forget();
+    if (this.loaded && search.rows && !this.model.found) this.say('empty', `No row of ${this.output.name} matches “${search.text.trim()}”.`);
+    else if (this.loaded) this.say('');
+  }
+  setArrows(on: boolean): void {
+    this.part.arrows = on;
+    this.arrowButton.setAttribute('aria-pressed', String(on));
+    this.redraw();
+  }
+
+  // ---- geometry ---------------------------------------------------------------------------------------------------------------------
+  resize(): void {
+    if (!this.model || this.folded) return;
+    this.tree.rowHeight = this.session.rowHeight;
+    const view = this.main.clientHeight;
+    this.stage.style.height = `${view}px`;
+    this.tall.style.height = `${Math.max(view, HEAD + this.model.rows.length * this.session.rowHeight + 12)}px`;
+    this.redraw();
+    this.data.ask();
+  }
+  private visible(): [number, number] {
+    const rh = this.session.rowHeight, top = this.scroller.scrollTop;
+    return [Math.max(0, Math.floor(top / rh)), Math.min(this.model.rows.length, Math.ceil((top + this.main.clientHeight - HEAD) / rh))];
+  }
+  private wanted(): Wanted | null {
+    if (this.folded || !this.model.rows.length || !this.onScreen()) return null;
+    const [first, last] = this.visible(), { axis } = this.session, ahead = Math.max(2, Math.floor((last - first) / 4)), items: number[] = [];
+    const add = (i: number): void => { const n = this.model.rows[i]; if (n?.entry.hasData) items.push(n.entry.id); };
+    for (let i = first; i < last; i++) add(i);
+    for (let k = 1; k <= ahead; k++) { if (last - 1 + k < this.model.rows.length) add(last - 1 + k); if (first - k >= 0) add(first - k); }
+    return { items, from: axis.offset, to: axis.rel(axis.end), nsPerPx: axis.nsPerPx };
+  }
+  private onScreen(): boolean {
+    const b = this.root.getBoundingClientRect();
+    return b.bottom > 0 && b.top < innerHeight && b.height > 0;
+  }
+  private rowAt(y: number): number { return y < HEAD ? -1 : Math.floor((y - HEAD + this.scroller.scrollTop) / this.session.rowHeight); }
+  hit(x: number, y: number): Hit | null {
+    const node = this.model.rows[this.rowAt(y)];
+    const row = node && this.data.rows.get(node.entry.id);
+    if (!row) return null;
+    const index = stateAt(row, this.session.axis.offset + x * this.session.axis.nsPerPx);
+    return index < 0 ? null : { node, row, index };
+  }
+
+  // ---- drawing ----------------------------------------------------------------------------------------------------------------------
+  draw(): void {
+    if (this.folded || !this.onScreen()) return;
+    const began = performance.now();
+    const { session } = this, { axis } = session, height = this.main.clientHeight, top = this.scroller.scrollTop;
+    const ctx = this.surface.start(axis.width, height);
+    drawRuler(ctx, session, axis.width, HEAD, height);
+    this.part.picked = this.tree.picked;
+    paintRows(ctx, session, this.part, axis.width, height, top, this.surface.scale);
+    this.frameMs = performance.now() - began;
+    this.tree.draw(top, height - HEAD);
+    this.drawLines();
+  }
+  private drawLines(): void {
+    const ctx = this.lines.start(this.session.axis.width, this.main.clientHeight);
+    drawCursors(ctx, this.session, this.session.axis.width, HEAD, this.main.clientHeight, true);
+  }
+
+  // ---- picking ----------------------------------------------------------------------------------------------------------------------
+  private picked(node: Node, row: number): void {
+    this.showRow(row);
+    const tid = tidOf(node.entry, this.model.headers);
+    if (tid !== null) this.session.pick({ host: this.hostOf(node), tid, name: node.entry.labels[0] ?? '' });
+    announce(node.entry.labels.join(' '));
+    this.redraw();
+  }
+  hostOf(node: Node): string {
+    for (let n: Node | null = node; n; n = n.parent) {
+      if (n.entry.hostId) return n.entry.hostId;
+      if (!n.parent) return n.entry.labels[0] ?? '';
+    }
+    return '';
+  }
+  showRow(row: number): void {
+    const rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, top = this.scroller.scrollTop;
+    if (row * rh < top) this.scroller.scrollTop = row * rh;
+    else if ((row + 1) * rh > top + view) this.scroller.scrollTop = (row + 1) * rh - view + 4;
+  }
+  /** Another view picked a thread: the same one is picked here. */
+  private followPick(): void {
+    const p = this.session.picked;
+    if (!p || !this.model.nodes.size) return;
+    const now = this.tree.picked === null ? null : this.model.nodes.get(this.tree.picked);
+    if (now && tidOf(now.entry, this.model.headers) === p.tid && this.hostOf(now) === p.host) return;
+    for (const node of this.model.nodes.values()) {
+      if (tidOf(node.entry, this.model.headers) !== p.tid || this.hostOf(node) !== p.host) continue;
+      this.tree.picked = node.entry.id;
+      const row = this.model.rowOf.get(node.entry.id);
+      if (row !== undefined) this.showRow(row);
+      this.redraw();
+      return;
+    }
+  }
+  private clicked(x: number, y: number): void {
+    const row = this.rowAt(y);
+    if (row >= 0 && row < this.model.rows.length) this.tree.pick(row);
+    const hit = this.hit(x, y);
+    if (hit) void this.details(hit, this.session.axis.timeAt(x));
+  }
+  /** The state under the cursor in the picked row. */
+  current(): Hit | null {
+    const { axis } = this.session, node = this.tree.picked === null ? undefined : this.model.nodes.get(this.tree.picked);
+    const row = node && this.data.rows.get(node.entry.id);
+    if (!node || !row || axis.cursor === null) return null;
+    const index = stateAt(row, axis.rel(axis.cursor));
+    return index < 0 ? null : { node, row, index };
+  }
+  async details(hit: Hit, at: Time): Promise<void> {
+    const { session } = this, lines = this.lineup(hit);
+    const begin = session.axis.abs(hit.row.start[hit.index]), end = session.axis.abs(hit.row.end[hit.index]);
+    const detail: Detail = { title: hit.node.entry.labels.slice(0, 2).join(' · '), lines, begin, end };
+    session.detail.emit(detail);
+    const more = await this.serverTip(hit, at, this.signal);
+    if (more.length) session.detail.emit({ ...detail, lines: merge(lines, more) });
+  }
+  private lineup(hit: Hit): [string, string][] {
+    const { axis } = this.session, { row, index } = hit, look = this.looks.all[row.style[index]];
+    const begin = axis.abs(row.start[index]), end = axis.abs(row.end[index]);
+    return [['State', look.blank && !look.key ? 'nothing known' : look.name], ...(row.label[index] ? [['Label', row.label[index]!] as [string, string]] : []),
+      ['Begin', this.session.time(begin)], ['End', this.session.time(end)], ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]];
+  }
+  private async serverTip(hit: Hit, at: Time, signal: AbortSignal): Promise<[string, string][]> {
+    const { session } = this, { row, index } = hit, { axis } = session;
+    try {
+      const begin = axis.abs(row.start[index]);
+      const a = await session.client.tooltip(session.uuid, this.output.id, at, hit.node.entry.id,
+        { elementType: 'state', time: begin, duration: axis.abs(row.end[index]) - begin, entryId: hit.node.entry.id }, signal);
+      return Object.entries(a.model ?? {}).map(([k, v]) => [k, String(v)]);
+    } catch { return []; }
+  }
+  private tipStop: AbortController | null = null;
+  private hover(e: PointerEvent): void {
+    clearTimeout(this.tipTimer);
+    this.tipStop?.abort();
+    if (e.buttons) { hideTip(); return; }
+    const hit = this.hit(e.offsetX, e.offsetY), { clientX: x, clientY: y } = e;
+    if (!hit || (!this.looks.all[hit.row.style[hit.index]].key && !hit.row.label[hit.index])) { hideTip(); return; }
+    const at = this.session.axis.timeAt(e.offsetX);
+    this.tipTimer = window.setTimeout(() => {
+      const lines = this.lineup(hit), title = hit.node.entry.labels.slice(0, 2).filter(Boolean).join(' · ');
+      showTip(title, lines, this.looks.all[hit.row.style[hit.index]].css, x, y);
+      const stop = this.tipStop = new AbortController();
+      void this.serverTip(hit, at, stop.signal).then(more => { if (!stop.signal.aborted && more.length) showTip(title, merge(lines, more), this.looks.all[hit.row.style[hit.index]].css, x, y); });
+    }, 180);
+  }
+
+  // ---- menus ------------------------------------------------------------------------------------------------------------------------
+  private menu(node: Node, x: number, y: number): void { openMenu(this.menuItems(node), x, y); }
+  private menuItems(node: Node): MenuItem[] {
+    const { session } = this, tid = tidOf(node.entry, this.model.headers), host = this.hostOf(node), items: MenuItem[] = [];
+    if (tid !== null) {
+      const thread = { host, tid, name: node.entry.labels[0] ?? '' }, selection = session.axis.selection;
+      items.push({ label: `${thread.name} ${tid} on ${host || 'this machine'}`, heading: true },
+        { label: 'Critical path: selection', hint: selection ? formatDuration(selection[1] - selection[0]) : 'select an interval first', disabled: !selection,
+          run: () => session.pathWanted.emit({ thread, begin: selection![0], end: selection![1] }) },
+        { label: 'Critical path: whole life', run: () => session.pathWanted.emit({ thread }) },
+        { label: 'Show only this thread', run: () => session.setSearch(`tid:${tid}${host ? ` host:${/\s/.test(host) ? `"${host}"` : host}` : ''}`) });
+    }
+    if (node.children.length) items.push({ label: this.model.isFolded(node) ? 'Unfold' : 'Fold', hint: 'space', run: () => this.model.fold(node, !this.model.isFolded(node)) },
+      { label: 'Unfold everything below', hint: '+', run: () => this.model.fold(node, false, true) });
+    items.push({ label: 'Copy name', run: () => void navigator.clipboard?.writeText(node.entry.labels.join(' ')) });
+    return items;
+  }
+  private areaMenu(x: number, y: number, e: MouseEvent): void {
+    const row = this.rowAt(y), node = this.model.rows[row], { axis } = this.session;
+    if (node) this.tree.pick(row);
+    openMenu([...(node ? this.menuItems(node) : []), { label: 'Zoom to the selection', hint: 'f', disabled: !axis.selection, run: () => axis.fitSelection() },
+      { label: 'Whole trace', hint: 'Home', run: () => axis.whole() }, { label: 'Zoom back', hint: 'Backspace', run: () => axis.back() }], e.clientX, e.clientY);
+  }
+
+  // ---- stepping ---------------------------------------------------------------------------------------------------------------------
+  /** Cursor to the previous or next state change of the picked row. */
+  stepState(direction: 1 | -1, extend: boolean): boolean {
+    const { axis } = this.session, node = this.tree.picked === null ? undefined : this.model.nodes.get(this.tree.picked);
+    const row = node && this.data.rows.get(node.entry.id);
+    if (!row || !row.n) return false;
+    const now = axis.cursor === null ? axis.offset : axis.rel(axis.cursor);
+    let to = NaN;
+    const i = firstAfter(row, now);
+    if (direction > 0) { if (i < row.n) to = row.start[i] > now ? row.start[i] : row.end[i]; }
+    else if (i < row.n && row.start[i] < now) to = row.start[i];
+    else if (i > 0) to = row.end[i - 1] < now ? row.end[i - 1] : row.start[i - 1];
+    if (Number.isNaN(to)) return false;
+    const t = axis.abs(to);
+    if (extend) axis.extend(t); else axis.select(t);
+    axis.reveal(t);
+    const hit = this.current();
+    if (hit) void this.details(hit, t);
+    return true;
+  }
+  /** To the next state in the picked row (else any row seen) that the search found, or that is of the kind under the cursor. */
+  async stepKind(direction: 1 | -1): Promise<boolean> {
+    const { session } = this, { axis } = session;
+    const searched = session.search.states.length > 0, here = this.current();
+    const node = here?.node ?? (this.tree.picked !== null ? this.model.nodes.get(this.tree.picked) : undefined) ?? this.model.rows.find(n => n.entry.hasData);
+    if (!node || (!searched && !here)) return false;
+    const look = here ? here.row.style[here.index] : -1;
+    const now = axis.cursor === null ? axis.offset : axis.rel(axis.cursor), most = axis.rel(axis.max);
+    const fits = (row: RowStates, i: number): boolean => searched ? !(row.tags[i] & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank : row.style[i] === look;
+    for (let width = axis.rel(axis.end) - axis.offset, from = now; ; width *= 4) {
+      const a = direction > 0 ? from : Math.max(0, from - width), b = direction > 0 ? Math.min(most, from + width) : from;
+      let row: RowStates;
+      try {
+        const answer = await session.client.states(session.uuid, this.output.id, { start: axis.abs(a), end: axis.abs(b), nbTimes: 20000 }, [node.entry.id],
+          filterParameters(session.search, session.exclude), this.signal);
+        row = packRow(answer.model?.[0]?.states ?? [], axis.min, this.looks, a, b, 0);
+      } catch (e) { if (!isAbort(e)) this.status(`cannot look further: ${(e as Error).message}`); return false; }
+      const order = [...Array(row.n).keys()];
+      if (direction < 0) order.reverse();
+      const i = order.find(k => (direction > 0 ? row.start[k] > now : row.end[k] <= now && row.start[k] < now) && fits(row, k));
+      if (i !== undefined) {
+        this.tree.picked = node.entry.id;
+        axis.select(axis.abs(row.start[i]));
+        axis.reveal(axis.abs(row.start[i]), axis.abs(row.end[i]));
+        void this.details({ node, row, index: i }, axis.abs(row.start[i]));
+        this.redraw();
+        return true;
+      }
+      if ((direction > 0 && b >= most) || (direction < 0 && a <= 0)) return false;
+      from = direction > 0 ? b : a;
+    }
+  }
+  /** Next row that the search found. */
+  stepRow(direction: 1 | -1): boolean {
+    const { rows } = this.model, n = rows.length;
+    for (let k = 1, at = Math.max(-1, this.tree.pickedRow); k <= n; k++) {
+      const i = (at + direction * k + 2 * n) % n;
+      if (rows[i].match) { this.tree.pick(i); return true; }
+    }
+    return false;
+  }
+  focus(): void { this.tree.root.focus({ preventScroll: true }); }
+}
+
+/** The server's lines after ours, without saying the same twice. */
+function merge(ours: [string, string][], more: [string, string][]): [string, string][] {
+  const have = new Set(ours.map(l => l[0].toLowerCase()));
+  return [...ours, ...more.filter(l => !have.has(l[0].toLowerCase()))];
+}
