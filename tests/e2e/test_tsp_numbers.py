@@ -1,0 +1,198 @@
+"""The numbers of the trace server's views against babeltrace2's text, counted here by other means."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+from collections import Counter
+
+from tsp_server import EVENTS, Server
+from weft_e2e import Case, load, main, scenario, scratch
+
+CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
+DISK = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider"
+SEGMENTS = "org.eclipse.tracecompass.analysis.timing.core.segmentstore."
+SYSCALLS = "org.eclipse.tracecompass.analysis.os.linux.latency.syscall"
+SCATTER = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.scatter.dataprovider"
+PATH = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
+LINE = re.compile(r"^\[(\d+)\.(\d{9})\] \S+ (\S+): \{ cpu_id = (\d+) \}, \{ ?(.*?) ?\}$", re.M)
+
+
+def events(host):
+    """(ns, name, cpu, text of the fields) of a host's trace, by babeltrace2."""
+    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", os.path.join(scenario("three-tier"), host)], stdout=subprocess.PIPE, check=True).stdout.decode()
+    return [(int(s) * 1000000000 + int(ns), name, int(cpu), fields) for s, ns, name, cpu, fields in LINE.findall(text)]
+
+
+def field(text, name):
+    found = re.search(r"\b" + name + r" = (-?\d+)", text)
+    return int(found.group(1))
+
+
+class Numbers(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if not shutil.which("babeltrace2"):
+            raise unittest.SkipTest("babeltrace2 is not installed")
+        cls.server = Server(scenario("three-tier"))
+        cls.x = cls.server.first()
+        cls.outputs = f"/experiments/{cls.x['UUID']}/outputs"
+        cls.events = {host: events(host) for host in ("client", "web", "db")}
+
+    @classmethod
+    def tearDownClass(cls):
+        if hasattr(cls, "server"):
+            cls.server.__exit__()
+
+    def model(self, kind, output, operation, **parameters):
+        return self.server.model(f"{self.outputs}/{kind}/{output}/{operation}", parameters)
+
+    def entries(self, kind, output, **parameters):
+        return self.model(kind, output, "tree", **parameters)["entries"]
+
+    def host_of(self, entry):
+        return entry["metadata"]["hostId"][0]
+
+    def test_event_count(self):
+        self.assertEqual(self.x["nbEvents"], sum(map(len, self.events.values())))
+        lines = self.model("table", EVENTS, "lines", requested_table_index=0, requested_table_count=1)
+        self.assertEqual(lines["size"], self.x["nbEvents"])
+
+    def running(self, host):
+        """{tid: ns} from sched_switch alone; idle is left out, and so is who ran before a CPU's first switch (since when, the text does not say)."""
+        since, sums, early = {}, Counter(), set()
+        for t, name, cpu, fields in self.events[host]:
+            if name == "sched_switch":
+                if cpu in since:
+                    sums[since[cpu][0]] += t - since[cpu][1]
+                else:
+                    early.add(field(fields, "prev_tid"))
+                since[cpu] = (field(fields, "next_tid"), t)
+        end = self.events[host][-1][0]
+        for tid, t in since.values():
+            sums[tid] += end - t
+        return Counter({tid: ns for tid, ns in sums.items() if tid and tid not in early})
+
+    def test_cpu_usage(self):
+        """Per thread: percent times range equals the sum of sched_switch intervals; the XY line integrates to the same."""
+        span = self.x["end"] - self.x["start"]
+        rows = [e for e in self.entries("XY", CPU) if e["parentId"] != -1]
+        for host in self.events:
+            truth = self.running(host)
+            ours = Counter()
+            for e in rows:
+                if self.host_of(e) == host:
+                    ours[int(e["labels"][1])] += float(e["labels"][2].split()[0]) / 100 * span
+            for tid, ns in truth.most_common(12):
+                self.assertAlmostEqual(ours[tid] / 1e6, ns / 1e6, delta=max(0.2, 0.002 * ns / 1e6), msg=f"{host} {tid}")
+        busiest = max(rows, key=lambda e: float(e["labels"][2].split()[0]))
+        xy = self.model("XY", CPU, "xy", requested_items=[busiest["id"]],
+                               requested_timerange={"start": self.x["start"], "end": self.x["end"], "nbTimes": 1001})
+        line = next(s for s in xy["series"] if s["seriesId"] == busiest["id"])
+        area = sum(y / 100 * (b - a) for y, a, b in zip(line["yValues"][1:], line["xValues"], line["xValues"][1:]))
+        self.assertAlmostEqual(area / span * 100, float(busiest["labels"][2].split()[0]), delta=0.05)
+
+    def test_system_calls(self):
+        """Count per call: entries that have their exit on the same thread, from the text."""
+        current, open_calls, counts = {}, {}, Counter()
+        for host in self.events:
+            current.clear()
+            open_calls.clear()
+            for _, name, cpu, fields in self.events[host]:
+                if name == "sched_switch":
+                    current[cpu] = field(fields, "next_tid")
+                elif name.startswith("syscall_entry_") and cpu in current:
+                    open_calls[current[cpu]] = name[len("syscall_entry_"):]
+                elif name.startswith("syscall_exit_") and cpu in current and open_calls.pop(current[cpu], None) == name[len("syscall_exit_"):]:
+                    counts[host, name[len("syscall_exit_"):]] += 1
+        rows = {tuple(e["labels"][0].split("/")): int(e["labels"][5]) for e in self.entries("data", SEGMENTS + "SegmentStoreStatisticsDataProvider:" + SYSCALLS)
+                if e["parentId"] != -1}
+        for key, n in counts.items():  # calls that the tracer calls "unknown" have their names by number here, so a name may have more
+            if key[1] != "unknown":
+                self.assertGreaterEqual(rows[key], n - 2, str(key))
+        self.assertAlmostEqual(sum(rows.values()), sum(counts.values()), delta=6)  # calls open before a CPU's first switch are seen by one side only
+        lines = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + SYSCALLS, "lines", requested_table_index=0, requested_table_count=5)
+        self.assertEqual(lines["size"], sum(rows.values()))
+        starts = [int(line["cells"][0]["content"]) for line in lines["lines"]]
+        self.assertEqual(starts, sorted(starts))
+
+    def test_latency_points(self):
+        entries = self.entries("XY", SCATTER + ":" + SYSCALLS)
+        sleep = next(e for e in entries if e["labels"][0] == "clock_nanosleep" and self.host_of(e) == "db")
+        xy = self.model("XY", SCATTER + ":" + SYSCALLS, "xy", requested_items=[sleep["id"]],
+                               requested_timerange={"start": self.x["start"], "end": self.x["end"], "nbTimes": 2001})
+        slept = [y for s in xy["series"] for y in s["yValues"]]
+        asked = [l["sleep_us"] * 1000 for l in load(scenario("three-tier"), "ground-truth.json")["log"]["db"] if l["sleep_us"]]
+        for ns in asked:
+            self.assertTrue(any(ns <= y < ns + 5e6 for y in slept), f"no sleep of {ns} ns among {slept}")
+
+    def test_flows(self):
+        """Packets per direction: as matched by their full headers when the traces were recorded."""
+        lines = self.model("table", "weft.flows", "lines", requested_table_index=0, requested_table_count=1000)["lines"]
+        got = Counter()
+        for line in lines:
+            cell = [c["content"] for c in line["cells"]]
+            self.assertEqual(cell[2], "TCP")
+            got[cell[3], cell[4]] += int(cell[6])
+            self.assertEqual(cell[8], "0")
+            self.assertGreater(int(cell[9]), 0)
+        self.assertEqual(got, {("client", "web"): 15, ("web", "client"): 22, ("web", "db"): 20, ("db", "web"): 16})
+
+    def test_disks(self):
+        """Bytes per disk and direction: completed requests of the text."""
+        truth = Counter()
+        for host in self.events:
+            for _, name, _, fields in self.events[host]:
+                if name == "block_rq_complete":
+                    kind = "write" if field(fields, "rwbs") & 1 else "read" if field(fields, "rwbs") & 4 else None
+                    truth[host, kind] += field(fields, "nr_sector") * 512
+        entries = self.entries("XY", DISK)
+        leaves = [e for e in entries if e["hasData"]]
+        xy = self.model("XY", DISK, "xy", requested_items=[e["id"] for e in leaves],
+                               requested_timerange={"start": self.x["start"] - 1, "end": self.x["end"], "nbTimes": 101})
+        label = {e["id"]: (self.host_of(e), e["labels"][0]) for e in leaves}
+        got = Counter()
+        for s in xy["series"]:
+            got[label[s["seriesId"]]] += sum(y * (b - a) / 1e9 for y, a, b in zip(s["yValues"][1:], s["xValues"], s["xValues"][1:]))
+        for key in set(truth) | set(got):
+            if key[1]:
+                self.assertAlmostEqual(got[key], truth[key], delta=1 + truth[key] * 1e-6, msg=str(key))
+
+    def test_clocks(self):
+        """The table says what `weft sync` says."""
+        lines = self.model("table", "weft.clocks", "lines", requested_table_index=0, requested_table_count=10)["lines"]
+        answer = self.json("sync", scenario("three-tier"), "--store", scratch())
+        self.assertEqual({l["cells"][0]["content"]: l["cells"][3]["content"] for l in lines}, {h["host"]: h["category"] for h in answer["hosts"]})
+
+    def test_critical_path(self):
+        """A derived output for a thread has the totals of `weft critpath` on the same interval."""
+        log = load(scenario("three-tier"), "ground-truth.json")["log"]["client"][4]
+        offset = load(scenario("three-tier"), "true-sync.json")["to_host_tsc_ns"]["client"]["metadata_clock_offset_ns"]
+        store = scratch()
+        shift = int(self.json("critpath", scenario("three-tier"), "--store", store, "--thread", "client:204", "--begin", log["t_send"] + offset,
+                              "--end", log["t_recv"] + offset)["query"]["begin"])
+        begin, end = shift, shift + log["t_recv"] - log["t_send"]
+        truth = self.critpath(scenario("three-tier"), store, "client:204", begin, end)
+        made = self.server.ask("POST", f"{self.outputs}/{PATH}", {
+            "name": "request 5", "sourceTypeId": self.server.get(f"{self.outputs}/{PATH}/configTypes").json[0]["id"],
+            "parameters": {"thread": "client:204", "begin": begin, "end": end}})
+        self.assertEqual(made.status, 200, made)
+        derived = made.json
+        entries = self.entries("timeGraph", derived["id"])
+        rows = self.model("timeGraph", derived["id"], "states", requested_items=[e["id"] for e in entries],
+                                 requested_timerange={"start": begin, "end": end, "nbTimes": 20001})["rows"]
+        ours, total = Counter(), Counter()
+        for row in rows:
+            for s in row["states"]:
+                if s.get("style"):
+                    ours[s["style"]["parentKey"].split(",")[0].lower().replace("_", "-")] += s["end"] - s["start"]
+        for t in truth["totals"]:
+            total[t["state"]] += t["duration"]
+        for state, ns in total.items():
+            self.assertAlmostEqual(ours[state], ns, delta=0.02 * (end - begin), msg=f"{state}: {ours} {total}")
+        self.assertTrue(self.model("timeGraph", derived["id"], "arrows", requested_timerange={"start": begin, "end": end, "nbTimes": 1000}))
+
+
+if __name__ == "__main__":
+    main()
