@@ -71,7 +71,8 @@ static int serve(const struct tsp_options *o, const sigset_t *stop)
 
 static int run(int argc, char **argv)
 {
-    const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL, *token_file = NULL, *upload = "1G", *name = NULL;
+    const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL, *token_file = NULL,
+               *upload = "1G", *name = NULL;
     struct cli_list origins = {0};
     bool no_sync = false;
     const struct cli_option options[] = {
@@ -85,13 +86,19 @@ static int run(int argc, char **argv)
         {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): serve https", &cert},
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
         {"token-file", 0, CLI_STRING, "FILE", "clients must send the token in FILE (Authorization: Bearer)", &token_file},
-        {"cors", 0, CLI_LIST, "ORIGIN", "pages of ORIGIN (https://host) may call the server; * for all; may be given several times", &origins},
+        {"cors", 0, CLI_LIST, "ORIGIN", "pages of ORIGIN (https://host) may call the server; * for all; may be given several times",
+            &origins},
         {0},
     };
     int n, code = cli_parse(&verb_serve, options, argc, argv, &n);
     struct err e = {0};
-    struct tsp_options o = {.http = {.listen = listen, .tls_cert = cert, .tls_key = key}, .trace_root = root, .state_dir = state, .store = store,
-        .experiment_name = name, .version = WEFT_VERSION, .no_sync = no_sync};
+    struct tsp_options o = {.http = {.listen = listen, .tls_cert = cert, .tls_key = key},
+        .trace_root = root,
+        .state_dir = state,
+        .store = store,
+        .experiment_name = name,
+        .version = WEFT_VERSION,
+        .no_sync = no_sync};
     char *token = NULL;
     sigset_t stop;
     if (code >= 0)
@@ -115,4 +122,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct cli_verb verb_serve = {"serve", "[TRACE…]", "trace server (Trace Server Protocol) and web viewer", "weft serve traces/three-tier", run};
+const struct cli_verb verb_serve = {
+    "serve", "[TRACE…]", "trace server (Trace Server Protocol) and web viewer", "weft serve traces/three-tier", run};

@@ -18,8 +18,8 @@ struct http_options {
     const char *token_prefix;      /* only paths that begin with it need the token ("/tsp/"); NULL: all */
     const char *const *origins;    /* other origins that pages may call from ("*" for all), NULL at the end; or NULL for none */
     size_t max_body_bytes;         /* 0: 1 MiB */
-    unsigned max_connections;      /* 0: 1024 */
-    unsigned max_handlers;         /* at once; 0: 2 per CPU, at least 8 */
+    unsigned max_connections;      /* 0: 2048 */
+    unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 24 */
     unsigned timeout_s;            /* without progress on a connection; 0: 60 */
     unsigned max_handler_s;        /* http_gone tells a handler to end after so long; 0: 120 */
     uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 1 GiB */

@@ -30,7 +30,7 @@ struct http_server {
     char *cert, *key;
     char address[300];
     atomic_bool stopping;
-    pthread_mutex_t lock;        /* guards running */
+    pthread_mutex_t lock; /* guards running */
     pthread_cond_t free_place;
     unsigned running;
     atomic_uint_least64_t waiting_bytes; /* of answers that are being sent */
@@ -43,14 +43,16 @@ struct http_connection {
     struct http_request request;
     struct arena arena;
     struct text body;
-    int file;                    /* upload in progress, or -1 */
+    int file; /* upload in progress, or -1 */
     uint64_t received;
-    int refused;                 /* status decided before the body is read; 0: none */
+    int refused; /* status decided before the body is read; 0: none */
     bool replied;
-    int64_t deadline_ns;         /* monotonic; 0: the handler does not run yet */
-    uint64_t waiting_bytes;      /* of its answer */
+    int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
+    uint64_t waiting_bytes; /* of its answer */
     enum MHD_Result result;
-    struct { const char *name, *value; } headers[MAX_HEADERS];
+    struct {
+        const char *name, *value;
+    } headers[MAX_HEADERS];
     size_t n_headers;
 };
 
@@ -127,7 +129,8 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
         send_response(c, 503, "application/json", MHD_create_response_from_buffer(sizeof why - 1, (void *)why, MHD_RESPMEM_PERSISTENT));
         return;
     }
-    struct MHD_Response *r = MHD_create_response_from_buffer(body->n, body->v ? body->v : "", body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        body->n, body->v ? body->v : "", body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     *body = (struct text){.fd = -1};
     send_response(c, status, type, r);
 }
@@ -223,7 +226,8 @@ static bool host_fits(const struct http_connection *c)
         return false;
     memcpy(name, host, n);
     name[n] = '\0';
-    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") || (inet_pton(AF_INET, name, &address) == 1 && !strncmp(name, "127.", 4));
+    return !strcasecmp(name, "localhost") || !strcmp(name, "[::1]") ||
+        (inet_pton(AF_INET, name, &address) == 1 && !strncmp(name, "127.", 4));
 }
 
 static void begin_upload(struct http_connection *c)
@@ -243,8 +247,8 @@ static struct http_connection *begin_request(struct http_server *s, struct MHD_C
     c->mhd = mhd;
     c->file = -1;
     c->body.fd = -1;
-    c->request = (struct http_request){.method = arena_strdup(&c->arena, method), .path = arena_strdup(&c->arena, url), .body = "", .arena = &c->arena,
-        .connection = c};
+    c->request = (struct http_request){
+        .method = arena_strdup(&c->arena, method), .path = arena_strdup(&c->arena, url), .body = "", .arena = &c->arena, .connection = c};
     const char *length = header(c, "Content-Length");
     bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) && (!strcmp(method, "POST") || !strcmp(method, "PUT"));
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
@@ -308,7 +312,10 @@ static enum MHD_Result answer(struct http_connection *c)
 {
     struct http_server *s = c->server;
     struct http_request *q = &c->request;
-    static const struct { int status; const char *why; } reasons[] = {{401, "A token is needed: Authorization: Bearer"}, {413, "The body is too large"},
+    static const struct {
+        int status;
+        const char *why;
+    } reasons[] = {{401, "A token is needed: Authorization: Bearer"}, {413, "The body is too large"},
         {421, "This server does not answer to that host name"}, {507, "The upload cannot be stored"}};
     for (size_t i = 0; c->refused && i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == c->refused)
@@ -337,8 +344,8 @@ static bool is_worth_draining(const struct http_connection *c)
     return c->refused == 413 && !header(c, "Expect") && length && strtoull(length, NULL, 10) < PATIENCE_BYTES;
 }
 
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method, const char *version, const char *data,
-    size_t *n, void **state)
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
+    const char *data, size_t *n, void **state)
 {
     struct http_connection *c = *state;
     if (!c) {
@@ -375,7 +382,8 @@ static int parse_listen(const char *listen, char *host, size_t n, const char **p
 {
     const char *colon = strrchr(listen, ':');
     size_t length = colon ? (size_t)(colon - listen) : 0;
-    if (!colon || !length || length + 1 > n || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
+    if (!colon || !length || length + 1 > n || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
+        atoi(colon + 1) > 65535)
         return err_set(e, ERR_ARG, "--listen %s: give ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)", listen);
     bool brackets = listen[0] == '[' && listen[length - 1] == ']';
     snprintf(host, n, "%.*s", (int)(length - 2 * brackets), listen + brackets);
@@ -396,8 +404,8 @@ static int bind_socket(const char *listen_at, char *address, size_t n, bool tls,
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_storage bound;
     socklen_t length = sizeof bound;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) || bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 511) ||
-        getsockname(fd, (struct sockaddr *)&bound, &length)) {
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) || bind(fd, info->ai_addr, info->ai_addrlen) ||
+        listen(fd, 511) || getsockname(fd, (struct sockaddr *)&bound, &length)) {
         rc = err_sys(e, "cannot listen on %s (choose another port with --listen ADDRESS:PORT)", listen_at);
         if (fd >= 0)
             close(fd);
@@ -414,14 +422,17 @@ static int bind_socket(const char *listen_at, char *address, size_t n, bool tls,
 static int start_daemon(struct http_server *s, int fd, struct err *e)
 {
     unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
-    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert}, {MHD_OPTION_HTTPS_MEM_KEY, 0, s->key}, {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, s->cert}, {MHD_OPTION_HTTPS_MEM_KEY, 0, s->key}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     if (s->cert)
         flags |= MHD_USE_TLS;
-    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, s->o.max_connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
-    return s->daemon ? 0 : err_set(e, ERR_IO, "cannot start the HTTP server on %s%s", s->address, s->cert ? " (are certificate and key a pair in PEM form?)" : "");
+    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        s->o.max_connections, MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
+    return s->daemon ? 0
+                     : err_set(e, ERR_IO, "cannot start the HTTP server on %s%s", s->address,
+                           s->cert ? " (are certificate and key a pair in PEM form?)" : "");
 }
 
 static void free_server(struct http_server *s)
@@ -442,8 +453,8 @@ int http_server_start(const struct http_options *o, http_handler *handler, void 
     s->handler = handler;
     s->arg = arg;
     s->o.max_body_bytes = o->max_body_bytes ? o->max_body_bytes : 1 << 20;
-    s->o.max_connections = o->max_connections ? o->max_connections : 1024;
-    s->o.max_handlers = o->max_handlers ? o->max_handlers : pool_cpus() * 2 > 8 ? pool_cpus() * 2 : 8;
+    s->o.max_connections = o->max_connections ? o->max_connections : 2048;
+    s->o.max_handlers = o->max_handlers ? o->max_handlers : pool_cpus() * 4 > 24 ? pool_cpus() * 4 : 24;
     s->o.timeout_s = o->timeout_s ? o->timeout_s : 60;
     s->o.max_handler_s = o->max_handler_s ? o->max_handler_s : 120;
     s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 1 << 30;

@@ -44,9 +44,7 @@ static bool category_wanted(const struct tsp_query *q, const char *category)
 {
     json_t *item;
     size_t i;
-    json_array_foreach(q->marker_categories, i, item)
-        if (json_is_string(item) && !strcmp(json_string_value(item), category))
-            return true;
+    json_array_foreach(q->marker_categories, i, item) if (json_is_string(item) && !strcmp(json_string_value(item), category)) return true;
     return !q->marker_categories;
 }
 

@@ -65,9 +65,10 @@ static bool wanted(struct call *c, const char **name, int64_t *start, int64_t *e
             return false;
         }
     *name = call_string(c->parameters, "name");
-    const char *wrong = !*name || !**name ? "name" : !call_integer(json_object_get(c->parameters, "start"), start) ? "start"
-        : !call_integer(json_object_get(c->parameters, "end"), end) || *start > *end                               ? "end"
-                                                                                                                      : NULL;
+    const char *wrong = !*name || !**name                                            ? "name"
+        : !call_integer(json_object_get(c->parameters, "start"), start)              ? "start"
+        : !call_integer(json_object_get(c->parameters, "end"), end) || *start > *end ? "end"
+                                                                                     : NULL;
     if (wrong)
         call_errorf(c, 400, "Invalid query parameters: %s", wrong);
     return !wrong;

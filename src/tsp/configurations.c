@@ -82,9 +82,11 @@ static const char *wrong_markers(json_t *parameters)
         return "Missing query parameters: markers";
     if (!json_is_array(list) || json_array_size(list) > MAX_MARKERS)
         return "Invalid query parameters: markers";
-    json_array_foreach(list, i, m) {
+    json_array_foreach(list, i, m)
+    {
         json_t *duration = json_object_get(m, "duration");
-        if (!json_is_object(m) || !call_integer(json_object_get(m, "time"), &number) || (duration && (!call_integer(duration, &number) || number < 0)))
+        if (!json_is_object(m) || !call_integer(json_object_get(m, "time"), &number) ||
+            (duration && (!call_integer(duration, &number) || number < 0)))
             return "Invalid query parameters: markers (each has a time and may have a duration, in ns)";
     }
     return NULL;
@@ -94,12 +96,16 @@ static const char *wrong_markers(json_t *parameters)
 static bool wanted(struct call *c, struct tsp_config *out)
 {
     const char *name = call_string(c->body, "name"), *description = call_string(c->body, "description");
-    const char *wrong = !json_object_get(c->body, "name") ? "Missing query parameters: name" : !name || !*name ? "Invalid query parameters: name" : wrong_markers(c->parameters);
+    const char *wrong = !json_object_get(c->body, "name") ? "Missing query parameters: name"
+        : !name || !*name                                 ? "Invalid query parameters: name"
+                                                          : wrong_markers(c->parameters);
     if (wrong) {
         call_error(c, 400, wrong, NULL);
         return false;
     }
-    *out = (struct tsp_config){.type = mem_strdup(MARKERS_TYPE), .name = mem_strdup(name), .description = mem_strdup(description ? description : ""),
+    *out = (struct tsp_config){.type = mem_strdup(MARKERS_TYPE),
+        .name = mem_strdup(name),
+        .description = mem_strdup(description ? description : ""),
         .parameters = json_deep_copy(c->parameters)};
     return true;
 }
@@ -255,9 +261,7 @@ static bool category_wanted(const struct tsp_query *q, const char *category)
 {
     json_t *item;
     size_t i;
-    json_array_foreach(q->marker_categories, i, item)
-        if (json_is_string(item) && !strcmp(json_string_value(item), category))
-            return true;
+    json_array_foreach(q->marker_categories, i, item) if (json_is_string(item) && !strcmp(json_string_value(item), category)) return true;
     return !q->marker_categories;
 }
 
@@ -265,7 +269,8 @@ static void write_markers(const struct tsp_config *c, json_t *list, const char *
 {
     json_t *m;
     size_t i;
-    json_array_foreach(list, i, m) {
+    json_array_foreach(list, i, m)
+    {
         int64_t time = 0, duration = 0;
         const char *label = call_string(m, "label"), *color = call_string(m, "color");
         call_integer(json_object_get(m, "time"), &time);

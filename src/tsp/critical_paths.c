@@ -19,16 +19,16 @@ struct critical_entry {
     struct critical_view *local, *whole;
     struct err error;
     int stage;
-    unsigned refs;                   /* requests that look at it */
-    uint64_t used, asked;            /* ticks */
+    unsigned refs;        /* requests that look at it */
+    uint64_t used, asked; /* ticks */
 };
 
 struct critical_paths {
     struct tsp_experiment *x;
-    size_t *hosts;                   /* number in the experiment by number in the paths */
+    size_t *hosts; /* number in the experiment by number in the paths */
     size_t n_hosts;
     atomic_bool stopping;
-    pthread_mutex_t lock;            /* guards all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     VEC(struct critical_entry *) entries;
     unsigned workers;
@@ -37,7 +37,8 @@ struct critical_paths {
 
 /* ---- workers -------------------------------------------------------------------------------------------------------------------------------- */
 
-static void set_view(struct critical_paths *p, struct critical_entry *e, struct critical_view **place, struct critical_view *view, int stage)
+static void set_view(
+    struct critical_paths *p, struct critical_entry *e, struct critical_view **place, struct critical_view *view, int stage)
 {
     pthread_mutex_lock(&p->lock);
     *place = view;

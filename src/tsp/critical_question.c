@@ -34,10 +34,23 @@ const char *critical_question_key(json_t *parameters, struct arena *a)
 
 /* ---- candidates ------------------------------------------------------------------------------------------------------------------------- */
 
-struct candidate { struct path_row row; int64_t begin, end; int32_t tid; const char *host, *name; };
-struct candidates { struct candidate *v; size_t n, cap; };
+struct candidate {
+    struct path_row row;
+    int64_t begin, end;
+    int32_t tid;
+    const char *host, *name;
+};
+struct candidates {
+    struct candidate *v;
+    size_t n, cap;
+};
 
-struct wanted { const char *text; bool is_tid; int32_t tid; int64_t begin, end; };
+struct wanted {
+    const char *text;
+    bool is_tid;
+    int32_t tid;
+    int64_t begin, end;
+};
 
 static struct wanted wanted(const char *text, int64_t begin, int64_t end)
 {
@@ -86,13 +99,15 @@ static size_t count_hosts(const struct tsp_experiment *x, const char *name)
 }
 
 /* HOST:…, as far as that names a host (names may hold colons); else on all hosts, or on `host`. */
-static void find_candidates(const struct tsp_experiment *x, const char *thread, const char *host, int64_t begin, int64_t end, struct candidates *found)
+static void find_candidates(
+    const struct tsp_experiment *x, const char *thread, const char *host, int64_t begin, int64_t end, struct candidates *found)
 {
     struct wanted w = wanted(thread, begin, end);
     for (const char *colon = strchr(thread, ':'); colon && !found->n; colon = strchr(colon + 1, ':'))
         for (size_t i = 0; i < x->n_hosts; i++) {
             struct wanted part = wanted(colon + 1, begin, end);
-            if (x->path_hosts[i] >= 0 && is_host(&x->hosts[i], thread, (size_t)(colon - thread)) && (!host || is_host(&x->hosts[i], host, strlen(host))))
+            if (x->path_hosts[i] >= 0 && is_host(&x->hosts[i], thread, (size_t)(colon - thread)) &&
+                (!host || is_host(&x->hosts[i], host, strlen(host))))
                 find_lives(x, i, &part, found);
         }
     for (size_t i = 0; i < x->n_hosts && !found->n; i++)

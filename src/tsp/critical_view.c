@@ -23,9 +23,9 @@ int64_t critical_entry(const struct tsp_experiment *x, size_t host, int32_t row)
 
 struct build {
     const struct tsp_experiment *x;
-    const size_t *hosts;             /* of the experiment, by host of the paths */
+    const size_t *hosts; /* of the experiment, by host of the paths */
     struct critical_view *view;
-    struct map index;                /* path row -> number in rows */
+    struct map index; /* path row -> number in rows */
     VEC(struct critical_row) rows;
 };
 
@@ -96,7 +96,8 @@ static void sort_rows(struct build *b)
         *map_put(&b->view->by_entry, (uint64_t)b->rows.v[i].entry, NULL) = i;
 }
 
-struct critical_view *critical_view_new(const struct tsp_experiment *x, const size_t *hosts, const struct path_source *source, struct path *path)
+struct critical_view *critical_view_new(
+    const struct tsp_experiment *x, const size_t *hosts, const struct path_source *source, struct path *path)
 {
     struct critical_view *v = mem_zalloc(sizeof *v);
     struct build b = {.x = x, .hosts = hosts, .view = v};

@@ -3,7 +3,12 @@
 
 /* ---- a source of which only one host is seen ---------------------------------------------------------------------------------------------- */
 
-struct lens { struct path_source source; const struct path_source *inner; int32_t only; const atomic_bool *stop; };
+struct lens {
+    struct path_source source;
+    const struct path_source *inner;
+    int32_t only;
+    const atomic_bool *stop;
+};
 
 static bool lens_life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {
@@ -28,7 +33,8 @@ static void lens_cause(void *arg, struct path_row row, const struct path_interva
         return;
     l->inner->cause(l->inner->arg, row, iv, origin, out);
     if (l->only != CRITICAL_ALL_HOSTS && out->kind == PATH_CAUSE_NETWORK && out->from.host != l->only)
-        *out = (struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING, .label = l->inner->host_name(l->inner->arg, out->from.host)};
+        *out = (struct path_cause){
+            .kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING, .label = l->inner->host_name(l->inner->arg, out->from.host)};
 }
 
 static const char *lens_host_name(void *arg, int32_t host)

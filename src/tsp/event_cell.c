@@ -20,8 +20,10 @@ static const struct tsp_column all_columns[EVENT_COLUMNS] = {
     {EVENT_TIMESTAMP_NS, "Timestamp ns", "Time of the event in ns since the epoch", "TIMESTAMP"},
 };
 
-static const enum ctf_scope column_scopes[EVENT_COLUMNS] = {[EVENT_CONTENTS] = CTF_PAYLOAD, [EVENT_PACKET_CONTEXT] = CTF_PACKET_CONTEXT,
-    [EVENT_STREAM_CONTEXT] = CTF_STREAM_EVENT_CONTEXT, [EVENT_CONTEXT] = CTF_EVENT_CONTEXT};
+static const enum ctf_scope column_scopes[EVENT_COLUMNS] = {[EVENT_CONTENTS] = CTF_PAYLOAD,
+    [EVENT_PACKET_CONTEXT] = CTF_PACKET_CONTEXT,
+    [EVENT_STREAM_CONTEXT] = CTF_STREAM_EVENT_CONTEXT,
+    [EVENT_CONTEXT] = CTF_EVENT_CONTEXT};
 
 static bool has_scope(const struct tsp_experiment *x, enum ctf_scope scope)
 {
@@ -39,8 +41,11 @@ static bool is_shown(const struct tsp_experiment *x, int column)
 {
     switch (column) {
     case EVENT_TRACE: return x->n_sources > 1;
-    case EVENT_TID: case EVENT_PID: return x->paths != NULL || has_scope(x, CTF_STREAM_EVENT_CONTEXT);
-    case EVENT_PACKET_CONTEXT: case EVENT_STREAM_CONTEXT: case EVENT_CONTEXT: return has_scope(x, column_scopes[column]);
+    case EVENT_TID:
+    case EVENT_PID: return x->paths != NULL || has_scope(x, CTF_STREAM_EVENT_CONTEXT);
+    case EVENT_PACKET_CONTEXT:
+    case EVENT_STREAM_CONTEXT:
+    case EVENT_CONTEXT: return has_scope(x, column_scopes[column]);
     default: return true;
     }
 }
@@ -78,7 +83,12 @@ void event_cells_fini(struct event_cells *c)
 /* ---- fields: "prev_comm=tier, prev_tid=204, list=[1, 2], inner={a=1}" ------------------------------------------------------------------------ */
 
 enum { MAX_CELL_BYTES = 16384 };
-struct fields { struct text *out; size_t start; unsigned depth; bool comma; };
+struct fields {
+    struct text *out;
+    size_t start;
+    unsigned depth;
+    bool comma;
+};
 
 static const struct ctf_type *integer_type(const struct ctf_type *t)
 {
@@ -139,7 +149,10 @@ static void field_leaf(void *arg, const struct ctf_value *v)
         text_put(f->out, v->s, v->len < MAX_CELL_BYTES ? v->len : MAX_CELL_BYTES);
 }
 
-static bool is_list(const struct ctf_value *v) { return v->type->kind == CTF_ARRAY || v->type->kind == CTF_SEQUENCE; }
+static bool is_list(const struct ctf_value *v)
+{
+    return v->type->kind == CTF_ARRAY || v->type->kind == CTF_SEQUENCE;
+}
 
 static void field_begin(void *arg, const struct ctf_value *v)
 {
@@ -199,7 +212,8 @@ static void write_thread(const struct event_cells *c, bool process, const struct
 {
     struct graph_row row;
     int64_t v;
-    if (read_field(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", &v) || read_field(ev, CTF_STREAM_EVENT_CONTEXT, process ? "vpid" : "vtid", &v)) {
+    if (read_field(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", &v) ||
+        read_field(ev, CTF_STREAM_EVENT_CONTEXT, process ? "vpid" : "vtid", &v)) {
         text_i64(out, v);
         return;
     }
@@ -247,7 +261,8 @@ void event_cell_write(const struct event_cells *c, size_t column, const struct c
             text_i64(out, ev->cpu);
         break;
     case EVENT_TYPE: text_puts(out, loss ? "Lost events" : ev->cls->name); break;
-    case EVENT_TID: case EVENT_PID:
+    case EVENT_TID:
+    case EVENT_PID:
         if (!loss)
             write_thread(c, id == EVENT_PID, ev, source, out);
         break;

@@ -48,7 +48,8 @@ static bool trace_list(struct call *c, const char ***out, size_t *n)
         return false;
     *n = json_array_size(list);
     *out = arena_new(c->q->arena, const char *, *n + 1);
-    json_array_foreach(list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         if (!json_is_string(item))
             return false;
         (*out)[i] = json_string_value(item);
@@ -92,7 +93,8 @@ void experiments_post(struct call *c)
     const char *name = call_string(c->parameters, "name"), **traces;
     size_t n;
     if (!json_object_get(c->parameters, "name") || !json_object_get(c->parameters, "traces")) {
-        call_error(c, 400, json_object_get(c->parameters, "name") ? "Missing query parameters: traces" : "Missing query parameters: name", NULL);
+        call_error(
+            c, 400, json_object_get(c->parameters, "name") ? "Missing query parameters: traces" : "Missing query parameters: name", NULL);
         return;
     }
     if (!name || !*name || !trace_list(c, &traces, &n) || !n || n > MAX_TRACES) {

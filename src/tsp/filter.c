@@ -8,24 +8,52 @@
 
 enum { MAX_EXPRESSIONS = 64, MAX_DEPTH = 32, MAX_NODES = 256, MAX_EXPRESSION_BYTES = 4096 };
 
-enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_ANY, NODE_EQUAL, NODE_DIFFERENT, NODE_LESS, NODE_LESS_EQUAL, NODE_GREATER, NODE_GREATER_EQUAL,
-                 NODE_CONTAINS, NODE_MATCHES, NODE_PRESENT };
+enum node_kind {
+    NODE_AND,
+    NODE_OR,
+    NODE_NOT,
+    NODE_ANY,
+    NODE_EQUAL,
+    NODE_DIFFERENT,
+    NODE_LESS,
+    NODE_LESS_EQUAL,
+    NODE_GREATER,
+    NODE_GREATER_EQUAL,
+    NODE_CONTAINS,
+    NODE_MATCHES,
+    NODE_PRESENT
+};
 struct node {
     int kind;
     const struct node *a, *b;
     const char *key, *value;
-    double number;               /* NaN: value is no number */
+    double number; /* NaN: value is no number */
     const regex_t *regex;
 };
 
 /* A compiled pattern owns memory outside the arena: filter_fini frees it. */
-struct filter_regexes { struct filter_regexes *next; regex_t regex; };
+struct filter_regexes {
+    struct filter_regexes *next;
+    regex_t regex;
+};
 
-struct tsp_filter { size_t n; struct { int tag; const struct node *root; } parts[MAX_EXPRESSIONS]; struct filter_regexes *regexes; };
+struct tsp_filter {
+    size_t n;
+    struct {
+        int tag;
+        const struct node *root;
+    } parts[MAX_EXPRESSIONS];
+    struct filter_regexes *regexes;
+};
 
 /* ---- compiling --------------------------------------------------------------------------------------------------------------------- */
 
-struct parser { const char *at; struct arena *arena; int depth, nodes; bool wrong; };
+struct parser {
+    const char *at;
+    struct arena *arena;
+    int depth, nodes;
+    bool wrong;
+};
 
 static const struct node *parse_or(struct parser *);
 
@@ -39,7 +67,8 @@ static bool take(struct parser *p, const char *token)
 {
     size_t n = strlen(token);
     skip_blanks(p);
-    if (strncmp(p->at, token, n) || (isalpha((unsigned char)token[0]) && !isspace((unsigned char)p->at[n]) && p->at[n] && p->at[n] != ')' && p->at[n] != '"'))
+    if (strncmp(p->at, token, n) ||
+        (isalpha((unsigned char)token[0]) && !isspace((unsigned char)p->at[n]) && p->at[n] && p->at[n] != ')' && p->at[n] != '"'))
         return false;
     p->at += n;
     return true;
@@ -65,17 +94,22 @@ static const char *take_word(struct parser *p)
     return word;
 }
 
+static const struct {
+    const char *unit;
+    double scale;
+} units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+enum { N_UNITS = sizeof units / sizeof *units };
+
 /* "10ms" in ns, "3" as it is; NaN when it is no number. */
 static double number_of(const char *s)
 {
-    static const struct { const char *unit; double scale; } units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     char *end;
     double v = strtod(s, &end);
     if (end == s)
         return NAN;
     while (*end == ' ')
         end++;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; i < N_UNITS; i++)
         if (!strcmp(end, units[i].unit))
             return v * units[i].scale;
     return NAN;
@@ -91,8 +125,11 @@ static struct node *new_node(struct parser *p, int kind)
 
 static const struct node *parse_comparison(struct parser *p)
 {
-    static const struct { const char *token; int kind; } operators[] = {{"==", NODE_EQUAL}, {"!=", NODE_DIFFERENT}, {"<=", NODE_LESS_EQUAL},
-        {">=", NODE_GREATER_EQUAL}, {"=", NODE_EQUAL}, {"<", NODE_LESS}, {">", NODE_GREATER}, {"contains", NODE_CONTAINS}, {"matches", NODE_MATCHES}};
+    static const struct {
+        const char *token;
+        int kind;
+    } operators[] = {{"==", NODE_EQUAL}, {"!=", NODE_DIFFERENT}, {"<=", NODE_LESS_EQUAL}, {">=", NODE_GREATER_EQUAL}, {"=", NODE_EQUAL},
+        {"<", NODE_LESS}, {">", NODE_GREATER}, {"contains", NODE_CONTAINS}, {"matches", NODE_MATCHES}};
     const char *word = take_word(p);
     struct node *n = new_node(p, NODE_ANY);
     n->value = word;
@@ -107,6 +144,11 @@ static const struct node *parse_comparison(struct parser *p)
             n->key = word;
             n->value = take_word(p);
             n->number = number_of(n->value);
+            for (size_t k = 1; k < N_UNITS && !isnan(n->number); k++) /* "10 ms" */
+                if (take(p, units[k].unit)) {
+                    n->number *= units[k].scale;
+                    break;
+                }
             break;
         }
     return n;
@@ -195,10 +237,12 @@ struct tsp_filter *filter_compile(json_t *map, struct arena *a)
     struct tsp_filter *f = arena_new(a, struct tsp_filter, 1);
     const char *key;
     json_t *list, *item;
-    json_object_foreach(map, key, list) {
+    json_object_foreach(map, key, list)
+    {
         size_t i;
         int tag = atoi(key);
-        json_array_foreach(list, i, item) {
+        json_array_foreach(list, i, item)
+        {
             const char *text = json_string_value(item);
             if (!text || !*text || strlen(text) > MAX_EXPRESSION_BYTES || f->n == MAX_EXPRESSIONS || tag <= 0 || tag > 255)
                 continue;
@@ -262,7 +306,8 @@ static bool fits(const struct node *n, const struct tsp_property *p, size_t coun
     if (n->kind == NODE_NOT)
         return !fits(n->a, p, count);
     for (size_t i = 0; i < count; i++)
-        if (p[i].value && (n->kind == NODE_ANY ? strcasestr(p[i].value, n->value) != NULL : same_key(n->key, p[i].key) && value_fits(n, p[i].value)))
+        if (p[i].value &&
+            (n->kind == NODE_ANY ? strcasestr(p[i].value, n->value) != NULL : same_key(n->key, p[i].key) && value_fits(n, p[i].value)))
             return true;
     return false;
 }

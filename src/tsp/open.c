@@ -6,8 +6,14 @@
 
 enum { RETRY_NS = 2000000000, BATCH = 512 };
 
-int64_t tsp_to_host(const struct tsp_host *h, int64_t t) { return h->map ? clock_from_reference(h->map, t) : t; }
-int64_t tsp_to_reference(const struct tsp_host *h, int64_t t) { return h->map ? clock_to_reference(h->map, t) : t; }
+int64_t tsp_to_host(const struct tsp_host *h, int64_t t)
+{
+    return h->map ? clock_from_reference(h->map, t) : t;
+}
+int64_t tsp_to_reference(const struct tsp_host *h, int64_t t)
+{
+    return h->map ? clock_to_reference(h->map, t) : t;
+}
 
 bool tsp_thread_of(const struct tsp_experiment *x, int64_t id, size_t *host, int32_t *row)
 {
@@ -195,7 +201,8 @@ static void set_figures(struct tsp_open *o)
         int32_t host = x->source_hosts[i];
         const struct tsp_host *h = host >= 0 ? &x->hosts[host] : NULL;
         if (h && h->index->trace == x->sources[i].trace && h->index->graph)
-            one = (struct tsp_figures){.events = h->index->events, .begin = tsp_to_reference(h, h->index->begin), .end = tsp_to_reference(h, h->index->end)};
+            one = (struct tsp_figures){
+                .events = h->index->events, .begin = tsp_to_reference(h, h->index->begin), .end = tsp_to_reference(h, h->index->end)};
         else
             count_source(&x->sources[i], &one);
         add_figures(&o->figures[arg_of(o, x->sources[i].trace)], &one);
@@ -226,7 +233,8 @@ static int open_traces(struct tsp_server *s, struct tsp_open *o)
     struct err unsynchronised = {0};
     struct clock_options clock = clock_defaults();
     /* Without clocks every host keeps its own; the clock report tells why. */
-    if (index.stores && !s->o.no_sync && experiment_hosts(o->pub.x, &hosts) > 1 && experiment_sync(o->pub.x, &clock, &o->pub.clocks, &unsynchronised))
+    if (index.stores && !s->o.no_sync && experiment_hosts(o->pub.x, &hosts) > 1 &&
+        experiment_sync(o->pub.x, &clock, &o->pub.clocks, &unsynchronised))
         o->pub.clocks = NULL;
     set_hosts(o);
     set_sources(o);
@@ -264,7 +272,10 @@ void open_unref(struct tsp_server *s, struct tsp_open *o)
     pthread_mutex_unlock(&s->lock);
 }
 
-struct opener { struct tsp_server *s; struct tsp_open *o; };
+struct opener {
+    struct tsp_server *s;
+    struct tsp_open *o;
+};
 
 static void *run_opener(void *arg)
 {

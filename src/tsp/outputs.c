@@ -29,8 +29,9 @@ void outputs_find(struct tsp_open *o)
         for (size_t k = 0; k < n && k < MAX_MEMBERS; k++) {
             const char *suffix, *name;
             p->member(&o->pub, k, &suffix, &name);
-            vec_push(&all, ((struct tsp_output){p, arena_printf(&o->arena, "%s:%s", p->id, suffix),
-                                     arena_printf(&o->arena, "%s - %s", name, p->name), suffix}));
+            vec_push(&all,
+                ((struct tsp_output){
+                    p, arena_printf(&o->arena, "%s:%s", p->id, suffix), arena_printf(&o->arena, "%s - %s", name, p->name), suffix}));
         }
     }
     if (all.n)
@@ -235,7 +236,8 @@ static void config_id(const struct tsp_provider *p, const char *name, json_t *pa
 }
 
 /* With the lock held: the derived output, made or found; NULL: too many. */
-static struct tsp_derived *derive(struct call *c, struct tsp_model_experiment *x, const struct tsp_provider *p, const char *name, const char *description)
+static struct tsp_derived *derive(
+    struct call *c, struct tsp_model_experiment *x, const struct tsp_provider *p, const char *name, const char *description)
 {
     char id[UUID_TEXT];
     config_id(p, name, c->parameters, id);
@@ -244,7 +246,9 @@ static struct tsp_derived *derive(struct call *c, struct tsp_model_experiment *x
     if (found || x->derived.n >= MAX_DERIVED)
         return found;
     struct tsp_derived d = {.id = mem_strdup(full), .provider = p};
-    d.config = (struct tsp_config){.type = mem_strdup(p->config_type), .name = mem_strdup(name), .description = mem_strdup(description ? description : ""),
+    d.config = (struct tsp_config){.type = mem_strdup(p->config_type),
+        .name = mem_strdup(name),
+        .description = mem_strdup(description ? description : ""),
         .parameters = json_deep_copy(c->parameters)};
     memcpy(d.config.id, id, UUID_TEXT);
     vec_push(&x->derived, d);

@@ -83,11 +83,14 @@ void persist_save(struct tsp_server *s)
 
 static bool read_config(json_t *o, struct tsp_config *out)
 {
-    const char *id = call_string(o, "id"), *type = call_string(o, "sourceTypeId"), *name = call_string(o, "name"), *description = call_string(o, "description");
+    const char *id = call_string(o, "id"), *type = call_string(o, "sourceTypeId"), *name = call_string(o, "name"),
+               *description = call_string(o, "description");
     json_t *parameters = json_object_get(o, "parameters");
     if (!id || !uuid_valid(id) || !type || !name || !json_is_object(parameters))
         return false;
-    *out = (struct tsp_config){.type = mem_strdup(type), .name = mem_strdup(name), .description = mem_strdup(description ? description : ""),
+    *out = (struct tsp_config){.type = mem_strdup(type),
+        .name = mem_strdup(name),
+        .description = mem_strdup(description ? description : ""),
         .parameters = json_incref(parameters)};
     memcpy(out->id, id, UUID_TEXT);
     return true;
@@ -111,23 +114,23 @@ static void read_experiment(struct tsp_server *s, json_t *o)
     const char *name = call_string(o, "name"), *traces[1024];
     json_t *item;
     size_t i, n = 0;
-    json_array_foreach(json_object_get(o, "traces"), i, item)
-        if (n < 1024 && json_is_string(item) && model_trace(s, json_string_value(item)))
-            traces[n++] = json_string_value(item);
+    json_array_foreach(json_object_get(o, "traces"), i,
+        item) if (n < 1024 && json_is_string(item) && model_trace(s, json_string_value(item))) traces[n++] = json_string_value(item);
     if (!name || !n)
         return;
     struct tsp_model_experiment *x = model_add_experiment(s, name, traces, n);
-    json_array_foreach(json_object_get(o, "bookmarks"), i, item) {
+    json_array_foreach(json_object_get(o, "bookmarks"), i, item)
+    {
         const char *uuid = call_string(item, "uuid"), *title = call_string(item, "name");
-        struct tsp_bookmark b = {.start = json_integer_value(json_object_get(item, "start")), .end = json_integer_value(json_object_get(item, "end"))};
+        struct tsp_bookmark b = {
+            .start = json_integer_value(json_object_get(item, "start")), .end = json_integer_value(json_object_get(item, "end"))};
         if (!uuid || !uuid_valid(uuid) || !title)
             continue;
         memcpy(b.uuid, uuid, UUID_TEXT);
         b.name = mem_strdup(title);
         vec_push(&x->bookmarks, b);
     }
-    json_array_foreach(json_object_get(o, "derived"), i, item)
-        read_derived(x, item);
+    json_array_foreach(json_object_get(o, "derived"), i, item) read_derived(x, item);
 }
 
 int persist_load(struct tsp_server *s, struct err *e)
@@ -150,16 +153,17 @@ int persist_load(struct tsp_server *s, struct err *e)
         return err_set(e, ERR_FORMAT, "%s: damaged (line %d: %s); move it away to start without it", s->state_file, wrong.line, wrong.text);
     }
     s->loading = true;
-    json_array_foreach(json_object_get(root, "traces"), i, item) {
+    json_array_foreach(json_object_get(root, "traces"), i, item)
+    {
         const char *name = call_string(item, "name"), *path = call_string(item, "path");
         const char *host = call_string(item, "host");
         struct tsp_trace *t = name && path ? model_add_trace(s, name, path, call_string(item, "type")) : NULL;
         if (t && host)
             t->host = mem_strdup(host);
     }
-    json_array_foreach(json_object_get(root, "experiments"), i, item)
-        read_experiment(s, item);
-    json_array_foreach(json_object_get(root, "configurations"), i, item) {
+    json_array_foreach(json_object_get(root, "experiments"), i, item) read_experiment(s, item);
+    json_array_foreach(json_object_get(root, "configurations"), i, item)
+    {
         struct tsp_config c;
         if (read_config(item, &c))
             vec_push(&s->configs, c);

@@ -12,17 +12,31 @@ extern const struct tsp_provider tsp_provider_critical_path;
 
 #define UNEXPLAINED "Unexplained"
 
-static const struct look { const char *key, *color; double height; } looks[GRAPH_STATE_COUNT] = {
-    [GRAPH_UNKNOWN] = {"UNKNOWN", LOOK_UNKNOWN, 0.5}, [GRAPH_RUNNING] = {"RUNNING", LOOK_RUNNING, 1},
-    [GRAPH_PREEMPTED] = {"PREEMPTED", LOOK_PREEMPTED, 1}, [GRAPH_INTERRUPTED] = {"INTERRUPTED", LOOK_INTERRUPTED, 1},
-    [GRAPH_BLOCKED] = {"BLOCKED", LOOK_BLOCKED, 1}, [GRAPH_TIMER] = {"TIMER", LOOK_TIMER, 1}, [GRAPH_NETWORK] = {"NETWORK", LOOK_NETWORK, 1},
-    [GRAPH_BLOCK_DEVICE] = {"BLOCK_DEVICE", LOOK_BLOCK_DEVICE, 1}, [GRAPH_USER_INPUT] = {"USER_INPUT", LOOK_SYSCALL, 1},
-    [GRAPH_IPI] = {"IPI", "#b79a1f", 1}, [GRAPH_HYPERVISOR] = {"HYPERVISOR", LOOK_HYPERVISOR, 1}, [GRAPH_STOLEN] = {"STOLEN", LOOK_STOLEN, 1},
+static const struct look {
+    const char *key, *color;
+    double height;
+} looks[GRAPH_STATE_COUNT] = {
+    [GRAPH_UNKNOWN] = {"UNKNOWN", LOOK_UNKNOWN, 0.5},
+    [GRAPH_RUNNING] = {"RUNNING", LOOK_RUNNING, 1},
+    [GRAPH_PREEMPTED] = {"PREEMPTED", LOOK_PREEMPTED, 1},
+    [GRAPH_INTERRUPTED] = {"INTERRUPTED", LOOK_INTERRUPTED, 1},
+    [GRAPH_BLOCKED] = {"BLOCKED", LOOK_BLOCKED, 1},
+    [GRAPH_TIMER] = {"TIMER", LOOK_TIMER, 1},
+    [GRAPH_NETWORK] = {"NETWORK", LOOK_NETWORK, 1},
+    [GRAPH_BLOCK_DEVICE] = {"BLOCK_DEVICE", LOOK_BLOCK_DEVICE, 1},
+    [GRAPH_USER_INPUT] = {"USER_INPUT", LOOK_SYSCALL, 1},
+    [GRAPH_IPI] = {"IPI", "#b79a1f", 1},
+    [GRAPH_HYPERVISOR] = {"HYPERVISOR", LOOK_HYPERVISOR, 1},
+    [GRAPH_STOLEN] = {"STOLEN", LOOK_STOLEN, 1},
 };
-static const struct { const char *key, *color, *name; } arrow_looks[] = {
-    [PATH_LINK_WAKEUP] = {"WAKEUParrow", "#7d8288", "Wakeup"}, [PATH_LINK_FORK] = {"FORKarrow", LOOK_RUNNING, "Fork"},
-    [PATH_LINK_NETWORK] = {"NETWORKarrow", LOOK_NETWORK, "Network"}, [PATH_LINK_DISK] = {"DISKarrow", LOOK_BLOCK_DEVICE, "Disk"},
-    [PATH_LINK_VM] = {"VMarrow", LOOK_HYPERVISOR, "Virtual machine"}, [PATH_LINK_SPAN] = {"SPANarrow", LOOK_SYSCALL, "Span"}};
+static const struct {
+    const char *key, *color, *name;
+} arrow_looks[] = {[PATH_LINK_WAKEUP] = {"WAKEUParrow", "#7d8288", "Wakeup"},
+    [PATH_LINK_FORK] = {"FORKarrow", LOOK_RUNNING, "Fork"},
+    [PATH_LINK_NETWORK] = {"NETWORKarrow", LOOK_NETWORK, "Network"},
+    [PATH_LINK_DISK] = {"DISKarrow", LOOK_BLOCK_DEVICE, "Disk"},
+    [PATH_LINK_VM] = {"VMarrow", LOOK_HYPERVISOR, "Virtual machine"},
+    [PATH_LINK_SPAN] = {"SPANarrow", LOOK_SYSCALL, "Span"}};
 
 static bool has_data(struct tsp_experiment *x)
 {
@@ -37,7 +51,10 @@ static const char *config_check(struct tsp_experiment *x, json_t *parameters, st
 
 /* ---- asking for the path ----------------------------------------------------------------------------------------------------------------- */
 
-struct asked { struct critical_paths *paths; struct critical_answer answer; };
+struct asked {
+    struct critical_paths *paths;
+    struct critical_answer answer;
+};
 
 static json_t *parameters_of(const struct tsp_query *q)
 {
@@ -92,8 +109,8 @@ static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
 }
 
 /* Entries carry exact sums in ns: "sum", and one by state. */
-static void write_entry(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct path *p, struct tsp_entry e, size_t host,
-    const char *name, int64_t sum, const int64_t totals[GRAPH_STATE_COUNT])
+static void write_entry(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct path *p, struct tsp_entry e,
+    size_t host, const char *name, int64_t sum, const int64_t totals[GRAPH_STATE_COUNT])
 {
     struct arena *a = q->http->arena;
     struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{"sum", NULL, sum}};
@@ -112,7 +129,8 @@ static void write_entry(struct json *j, const struct tsp_experiment *x, const st
     tsp_write_entry(j, &e);
 }
 
-static void write_host(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, size_t first)
+static void write_host(
+    struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, size_t first)
 {
     int64_t sum = 0, totals[GRAPH_STATE_COUNT] = {0};
     size_t host = v->rows[first].host;
@@ -121,21 +139,25 @@ static void write_host(struct json *j, const struct tsp_experiment *x, const str
         for (int s = 0; s < GRAPH_STATE_COUNT; s++)
             totals[s] += v->rows[i].totals[s];
     }
-    write_entry(j, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host, x->hosts[host].index->name, sum, totals);
+    write_entry(j, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host, x->hosts[host].index->name,
+        sum, totals);
 }
 
 static void write_tree(struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Process", "Machine, below it its threads on the path", "STRING"}, {"Host", "Machine", "STRING"},
-        {"Sum", "Time of the path spent here", "STRING"}, {"Percentage", "Share of the whole path", "STRING"}};
+    static const struct tsp_header headers[] = {{"Process", "Machine, below it its threads on the path", "STRING"},
+        {"Host", "Machine", "STRING"}, {"Sum", "Time of the path spent here", "STRING"},
+        {"Percentage", "Share of the whole path", "STRING"}};
     tsp_begin_tree(j, headers, 4, -1);
     for (size_t i = 0; i < v->n_rows && !tsp_full(j) && !http_gone(q->http); i++) {
         const struct critical_row *r = &v->rows[i];
         if (!i || v->rows[i - 1].host != r->host)
             write_host(j, x, q, v, i);
         const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid) : "[interrupt context]";
-        write_entry(j, x, q, v->path, (struct tsp_entry){.id = r->entry, .parent = critical_host_entry(x, r->host), .has_data = true, .has_tid = r->tid >= 0,
-            .tid = r->tid}, r->host, name, r->total, r->totals);
+        write_entry(j, x, q, v->path,
+            (struct tsp_entry){
+                .id = r->entry, .parent = critical_host_entry(x, r->host), .has_data = true, .has_tid = r->tid >= 0, .tid = r->tid},
+            r->host, name, r->total, r->totals);
     }
     tsp_end_tree(j);
 }
@@ -158,7 +180,8 @@ static const char *peer_name(const struct critical_view *v, struct path_row row,
     return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
 }
 
-static int tags_of(const struct tsp_query *q, const struct tsp_experiment *x, const struct critical_row *r, const struct tsp_state *s, int state)
+static int tags_of(
+    const struct tsp_query *q, const struct tsp_experiment *x, const struct critical_row *r, const struct tsp_state *s, int state)
 {
     char start[24], length[24], tid[12];
     if (!q->filter)
@@ -166,12 +189,17 @@ static int tags_of(const struct tsp_query *q, const struct tsp_experiment *x, co
     snprintf(start, sizeof start, "%lld", (long long)s->start);
     snprintf(length, sizeof length, "%lld", (long long)(s->end - s->start));
     snprintf(tid, sizeof tid, "%d", r->tid);
-    struct tsp_property p[] = {{"label", s->label ? s->label : ""}, {"start", start}, {"duration", length}, {"state", graph_state_name(state)},
-        {"host", x->hosts[r->host].index->name}, {"process", r->name}, {"thread", tid}, {"tid", tid}};
+    struct tsp_property p[] = {{"label", s->label ? s->label : ""}, {"start", start}, {"duration", length},
+        {"state", graph_state_name(state)}, {"host", x->hosts[r->host].index->name}, {"process", r->name}, {"thread", tid}, {"tid", tid}};
     return tsp_filter_tags(q, p, sizeof p / sizeof *p);
 }
 
-struct rows_writer { struct tsp_experiment *x; const struct tsp_query *q; const struct critical_view *view; struct json *j; };
+struct rows_writer {
+    struct tsp_experiment *x;
+    const struct tsp_query *q;
+    const struct critical_view *view;
+    struct json *j;
+};
 
 static bool write_segment(const struct rows_writer *w, const struct critical_row *r, const struct path_segment *s, bool only_matches)
 {
@@ -279,8 +307,8 @@ static void write_arrows(struct tsp_experiment *x, const struct tsp_query *q, co
         if (n > MAX_ARROWS && cell == last[l->kind])
             continue;
         last[l->kind] = cell;
-        tsp_write_arrow(j, l->from_ts, l->to_ts, critical_entry(x, v->hosts[l->from.host], l->from.row), critical_entry(x, v->hosts[l->to.host], l->to.row),
-            arrow_looks[l->kind].key);
+        tsp_write_arrow(j, l->from_ts, l->to_ts, critical_entry(x, v->hosts[l->from.host], l->from.row),
+            critical_entry(x, v->hosts[l->to.host], l->to.row), arrow_looks[l->kind].key);
     }
     json_end_array(j);
 }
@@ -409,7 +437,8 @@ static void write_gaps(struct tsp_experiment *x, const struct tsp_query *q, cons
         int64_t entry = entry_at(x, v, g->begin);
         if (g->begin > q->end || g->end < q->begin || !tsp_wants(q, entry))
             continue;
-        const char *words = g->peer ? arena_printf(q->http->arena, "%s: %s", path_reason_name(g->reason), g->peer) : path_reason_name(g->reason);
+        const char *words = g->peer ? arena_printf(q->http->arena, "%s: %s", path_reason_name(g->reason), g->peer)
+                                    : path_reason_name(g->reason);
         tsp_write_annotation(j, g->begin, g->end - g->begin, entry, words, LOOK_UNKNOWN, 0.5);
     }
     json_end_array(j);

@@ -8,11 +8,16 @@
 
 enum { READERS = 8, BATCH = 256, SHORT_WAY = 20000, WINDOW = 4096, STEP_BACK = 4096 };
 
-struct reader { struct ctf_merge *merge; uint64_t next; bool busy; uint64_t used; };
+struct reader {
+    struct ctf_merge *merge;
+    uint64_t next;
+    bool busy;
+    uint64_t used;
+};
 struct events {
     struct event_cells cells;
-    uint64_t total;                  /* events and losses */
-    pthread_mutex_t lock;            /* guards the readers' fields but for busy ones */
+    uint64_t total;       /* events and losses */
+    pthread_mutex_t lock; /* guards the readers' fields but for busy ones */
     pthread_cond_t free_reader;
     struct reader readers[READERS];
     uint64_t clock;
@@ -202,7 +207,11 @@ static uint64_t find_time(const struct tsp_experiment *x, const struct events *t
     return hi;
 }
 
-struct cell_of { const struct events *t; const struct ctf_merge *merge; const struct ctf_event *ev; };
+struct cell_of {
+    const struct events *t;
+    const struct ctf_merge *merge;
+    const struct ctf_event *ev;
+};
 
 static void write_cell(void *arg, size_t row, size_t column, struct text *out)
 {
@@ -216,7 +225,8 @@ static bool event_fits(const struct events *t, const struct reader *r, struct se
 }
 
 /* First match in [from, to), or the last; UINT64_MAX: none, or the client has gone. */
-static uint64_t scan(const struct tsp_query *q, const struct events *t, struct reader *r, struct search *s, uint64_t from, uint64_t to, bool last)
+static uint64_t scan(
+    const struct tsp_query *q, const struct events *t, struct reader *r, struct search *s, uint64_t from, uint64_t to, bool last)
 {
     struct ctf_event batch[BATCH];
     uint64_t found = UINT64_MAX;
@@ -260,7 +270,8 @@ static struct tsp_result columns(struct tsp_experiment *x, const struct tsp_quer
     return tsp_table_columns(t->cells.columns, t->cells.n_columns, j);
 }
 
-static void write_lines(const struct tsp_query *q, const struct events *t, struct reader *r, struct search *s, uint64_t row, uint64_t end, struct json *j)
+static void write_lines(
+    const struct tsp_query *q, const struct events *t, struct reader *r, struct search *s, uint64_t row, uint64_t end, struct json *j)
 {
     const size_t *places;
     size_t n_places = search_columns(q, t->cells.columns, t->cells.n_columns, &places);

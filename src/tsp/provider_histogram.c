@@ -8,14 +8,17 @@ enum { BATCH = 512, READ_AT_MOST = 500000, MAX_KEPT = 50000000 };
 
 /* One trace. Times are on the experiment's clock. */
 struct unit {
-    const struct tsp_host *host;     /* its host, or NULL */
+    const struct tsp_host *host;      /* its host, or NULL */
     const struct state_store *states; /* counts its events; else `times` does */
     const char *name;
-    VEC(int64_t) times;              /* of all events, ascending */
-    VEC(int64_t) loss_times;         /* ascending */
-    VEC(uint64_t) loss_counts;       /* lost up to and including that loss */
+    VEC(int64_t) times;        /* of all events, ascending */
+    VEC(int64_t) loss_times;   /* ascending */
+    VEC(uint64_t) loss_counts; /* lost up to and including that loss */
 };
-struct histogram { struct unit *units; size_t n; };
+struct histogram {
+    struct unit *units;
+    size_t n;
+};
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------------------------------------ */
 
@@ -98,11 +101,23 @@ static bool has_data(struct tsp_experiment *x)
 
 /* ---- entries: group 0 is all traces (when there are several), then one group per trace; each a root, Total, Lost ---------------------------- */
 
-static size_t groups(const struct histogram *h) { return h->n > 1 ? h->n + 1 : h->n; }
-static const struct unit *unit_of(const struct histogram *h, size_t group) { return h->n > 1 ? group ? &h->units[group - 1] : NULL : &h->units[group]; }
-static int64_t entry_id(const struct tsp_experiment *x, size_t group, int which) { return x->threads + 1 + (int64_t)group * 3 + which; }
+static size_t groups(const struct histogram *h)
+{
+    return h->n > 1 ? h->n + 1 : h->n;
+}
+static const struct unit *unit_of(const struct histogram *h, size_t group)
+{
+    return h->n > 1 ? group ? &h->units[group - 1] : NULL : &h->units[group];
+}
+static int64_t entry_id(const struct tsp_experiment *x, size_t group, int which)
+{
+    return x->threads + 1 + (int64_t)group * 3 + which;
+}
 
-static uint64_t losses_of(const struct unit *u) { return u->loss_counts.n ? u->loss_counts.v[u->loss_counts.n - 1] : 0; }
+static uint64_t losses_of(const struct unit *u)
+{
+    return u->loss_counts.n ? u->loss_counts.v[u->loss_counts.n - 1] : 0;
+}
 
 static bool any_losses(const struct histogram *h, const struct unit *u)
 {
@@ -120,7 +135,12 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     for (size_t g = 0; g < groups(h); g++) {
         const struct unit *u = unit_of(h, g);
         const char *name = u ? u->name : x->name, *total = "Total", *lost = "Lost";
-        struct tsp_entry e = {.id = entry_id(x, g, 0), .parent = -1, .labels = &name, .n_labels = 1, .xy = true, .host_id = u && u->host ? u->host->id : NULL};
+        struct tsp_entry e = {.id = entry_id(x, g, 0),
+            .parent = -1,
+            .labels = &name,
+            .n_labels = 1,
+            .xy = true,
+            .host_id = u && u->host ? u->host->id : NULL};
         tsp_write_entry(j, &e);
         e.parent = e.id;
         e.has_data = true;
@@ -154,7 +174,10 @@ static size_t at_most(const int64_t *v, size_t n, int64_t t)
 }
 
 /* The times that bound the points: the one before the first, then all. */
-struct bounds { const int64_t *t; size_t n; };
+struct bounds {
+    const int64_t *t;
+    size_t n;
+};
 
 static struct bounds bounds_of(const struct tsp_query *q)
 {
@@ -186,7 +209,8 @@ static void count_by_reading(const struct tsp_query *q, const struct ctf_source 
     ctf_merge_free(merge);
 }
 
-static void count_events(const struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, const struct unit *u, struct bounds b, uint64_t *counts)
+static void count_events(const struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, const struct unit *u,
+    struct bounds b, uint64_t *counts)
 {
     if (!u->states) {
         for (size_t i = 0; i < b.n; i++)
@@ -219,7 +243,8 @@ static void count_losses(const struct unit *u, struct bounds b, uint64_t *counts
     }
 }
 
-static void write_series(struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, size_t group, bool lost, struct bounds b, struct json *j)
+static void write_series(struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, size_t group, bool lost,
+    struct bounds b, struct json *j)
 {
     const struct unit *u = unit_of(h, group);
     uint64_t *counts = arena_new(q->http->arena, uint64_t, b.n);
@@ -235,8 +260,15 @@ static void write_series(struct tsp_experiment *x, const struct tsp_query *q, co
     }
     for (size_t i = 1; i < b.n; i++)
         y[i - 1] = (double)(counts[i] - counts[i - 1]);
-    tsp_write_series(j, &(struct tsp_series){.id = entry_id(x, group, lost ? 2 : 1), .name = arena_printf(q->http->arena, "%s/%s", u ? u->name : x->name, lost ? "Lost" : "Total"),
-        .type = "bar", .x = b.t + 1, .y = y, .n = b.n - 1, .y_label = "Events", .y_unit = ""});
+    tsp_write_series(j,
+        &(struct tsp_series){.id = entry_id(x, group, lost ? 2 : 1),
+            .name = arena_printf(q->http->arena, "%s/%s", u ? u->name : x->name, lost ? "Lost" : "Total"),
+            .type = "bar",
+            .x = b.t + 1,
+            .y = y,
+            .n = b.n - 1,
+            .y_label = "Events",
+            .y_unit = ""});
 }
 
 static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)

@@ -10,8 +10,11 @@ extern const struct tsp_provider tsp_provider_machines;
 #define LOST_BY_MACHINE "Lost events by machine"
 
 /* Least share of busy time of each level. */
-static const struct level { double share; const char *key; double opacity; } levels[] = {
-    {0, "idle", 0.08}, {0.05, "low", 0.35}, {0.4, "medium", 0.65}, {0.75, "high", 1}};
+static const struct level {
+    double share;
+    const char *key;
+    double opacity;
+} levels[] = {{0, "idle", 0.08}, {0.05, "low", 0.35}, {0.4, "medium", 0.65}, {0.75, "high", 1}};
 enum { LEVELS = sizeof levels / sizeof *levels, BUSIEST = 3 };
 
 static bool shown(const struct tsp_host *h)
@@ -118,7 +121,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 {
     static const struct tsp_header headers[] = {{"Machine", "Name of the host", "STRING"}, {"CPUs", "Number of CPUs seen", "NUMBER"},
         {"Busy", "Share of all CPU time that was used within the range", "STRING"}, {"Events", "Events recorded", "NUMBER"},
-        {"Lost", "Events lost within the range", "NUMBER"}, {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"}};
+        {"Lost", "Events lost within the range", "NUMBER"},
+        {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"}};
     struct arena *a = q->http->arena;
     tsp_begin_tree(j, headers, 6, -1);
     for (size_t i = 0; i < x->n_hosts && !tsp_full(j) && !http_gone(q->http); i++) {
@@ -130,11 +134,20 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
         begin = begin < first ? first : begin;
         end = end > last ? last : end;
         bool some = begin < end;
-        const char *labels[6] = {h->index->name, arena_printf(a, "%zu", state_rows(h->states, STATE_CPU)), some ? percent(a, share_within(h, begin, end, a)) : "",
-            arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
-            arena_printf(a, "%llu", some ? (unsigned long long)lost_within(h, begin, end) : 0ULL), some ? clock_error(h, begin, end, a) : ""};
-        tsp_write_entry(j, &(struct tsp_entry){.id = entry_of(x, i), .parent = -1, .labels = labels, .n_labels = 6, .time_graph = true, .start = x->begin,
-            .end = x->end, .has_data = true, .host_id = h->id});
+        const char *labels[6] = {h->index->name, arena_printf(a, "%zu", state_rows(h->states, STATE_CPU)),
+            some ? percent(a, share_within(h, begin, end, a)) : "", arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
+            arena_printf(a, "%llu", some ? (unsigned long long)lost_within(h, begin, end) : 0ULL),
+            some ? clock_error(h, begin, end, a) : ""};
+        tsp_write_entry(j,
+            &(struct tsp_entry){.id = entry_of(x, i),
+                .parent = -1,
+                .labels = labels,
+                .n_labels = 6,
+                .time_graph = true,
+                .start = x->begin,
+                .end = x->end,
+                .has_data = true,
+                .host_id = h->id});
     }
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
@@ -143,7 +156,10 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 /* ---- states ------------------------------------------------------------------------------------------------------------------------------ */
 
 /* Sample times cut to what the host's trace covers, on both clocks; strictly ascending on both. */
-struct grid { int64_t *reference, *host; size_t n; };
+struct grid {
+    int64_t *reference, *host;
+    size_t n;
+};
 
 static void add_time(struct grid *g, int64_t reference, int64_t host)
 {
@@ -172,15 +188,17 @@ static struct grid grid_of(const struct tsp_query *q, const struct tsp_host *h)
     return g;
 }
 
-static void write_level(const struct tsp_query *q, const struct tsp_host *h, const struct grid *g, const int64_t *sums, size_t from, size_t to, struct json *j)
+static void write_level(
+    const struct tsp_query *q, const struct tsp_host *h, const struct grid *g, const int64_t *sums, size_t from, size_t to, struct json *j)
 {
     struct arena *a = q->http->arena;
     double share = share_of(h, sums[to] - sums[from], g->host[to] - g->host[from]);
     const char *key = levels[level_of(share)].key;
     struct tsp_state s = {g->reference[from], g->reference[to], percent(a, share), key, 0};
     if (q->filter) {
-        struct tsp_property p[] = {{"label", s.label}, {"state", key}, {"host", h->index->name}, {"busy", arena_printf(a, "%.1f", 100 * share)},
-            {"start", arena_printf(a, "%lld", (long long)s.start)}, {"duration", arena_printf(a, "%lld", (long long)(s.end - s.start))}};
+        struct tsp_property p[] = {{"label", s.label}, {"state", key}, {"host", h->index->name},
+            {"busy", arena_printf(a, "%.1f", 100 * share)}, {"start", arena_printf(a, "%lld", (long long)s.start)},
+            {"duration", arena_printf(a, "%lld", (long long)(s.end - s.start))}};
         s.tags = tsp_filter_tags(q, p, sizeof p / sizeof *p);
         if (s.tags & 4)
             s.label = s.style_key = NULL;
@@ -223,7 +241,10 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
 
 /* ---- tooltip ------------------------------------------------------------------------------------------------------------------------------ */
 
-struct busy { int32_t row; int64_t ns; };
+struct busy {
+    int32_t row;
+    int64_t ns;
+};
 
 /* The threads that used most CPU time within [begin, end] of the host's clock, most first. */
 static size_t find_busiest(const struct tsp_query *q, const struct tsp_host *h, int64_t begin, int64_t end, struct busy top[BUSIEST])
@@ -254,7 +275,8 @@ static void write_busiest(struct json *j, const struct tsp_query *q, const struc
         struct graph_row r;
         graph_row(h->index->graph, top[i].row, &r);
         if (r.idle_cpu < 0)
-            json_kv_string(j, keys[i], arena_printf(q->http->arena, "%s (%d), %.1f %% of a CPU", r.name, r.tid, 100 * (double)top[i].ns / (double)(end - begin)));
+            json_kv_string(j, keys[i],
+                arena_printf(q->http->arena, "%s (%d), %.1f %% of a CPU", r.name, r.tid, 100 * (double)top[i].ns / (double)(end - begin)));
     }
 }
 
@@ -328,7 +350,8 @@ static void write_losses(const struct tsp_query *q, const struct tsp_host *h, in
         }
         int64_t begin = tsp_to_reference(h, l.begin), end = tsp_to_reference(h, l.end);
         if (begin <= q->end && end >= q->begin)
-            tsp_write_annotation(j, begin, end - begin, entry, arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
+            tsp_write_annotation(j, begin, end - begin, entry,
+                arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
     }
 }
 

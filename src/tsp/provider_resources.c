@@ -12,9 +12,20 @@ enum { NO_STATES = STATE_KINDS, PALETTE = 12, ROOT = -1 };
 /* ---- entries ------------------------------------------------------------------------------------------------------------------------ */
 
 /* kind NO_STATES: a host or a group. parent: index of the entry. */
-struct row { int64_t parent; size_t host; int kind; size_t row; int32_t number; const char *label; };
+struct row {
+    int64_t parent;
+    size_t host;
+    int kind;
+    size_t row;
+    int32_t number;
+    const char *label;
+};
 /* The entry with index i has the id first + i. */
-struct rows { VEC(struct row) v; int64_t first; struct arena labels; };
+struct rows {
+    VEC(struct row) v;
+    int64_t first;
+    struct arena labels;
+};
 
 static bool has_data(struct tsp_experiment *x)
 {
@@ -62,7 +73,8 @@ static void add_cpus(struct rows *t, size_t host, const struct state_store *s, i
         int64_t cpu = add(t, (struct row){root, host, STATE_CPU, i, r.number, arena_printf(&t->labels, "CPU %d States", r.number)});
         int64_t threads = state_find_row(s, STATE_CPU_THREAD, r.number);
         if (threads >= 0)
-            add(t, (struct row){cpu, host, STATE_CPU_THREAD, (size_t)threads, r.number, arena_printf(&t->labels, "CPU %d Threads", r.number)});
+            add(t,
+                (struct row){cpu, host, STATE_CPU_THREAD, (size_t)threads, r.number, arena_printf(&t->labels, "CPU %d Threads", r.number)});
         add_irqs(t, host, s, STATE_CPU_IRQ, r.number, cpu);
         add_irqs(t, host, s, STATE_CPU_SOFTIRQ, r.number, cpu);
     }
@@ -102,7 +114,10 @@ static const struct row *row_of(const struct rows *t, int64_t id)
     return id >= t->first && id - t->first < (int64_t)t->v.n ? &t->v.v[id - t->first] : NULL;
 }
 
-static bool is_cpu_row(const struct row *r) { return r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD; }
+static bool is_cpu_row(const struct row *r)
+{
+    return r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD;
+}
 
 static int32_t cpu_of(const struct row *r, const struct state_interval *iv, const struct state_store *s)
 {
@@ -122,9 +137,22 @@ static void write_row(const struct tsp_experiment *x, const struct rows *t, size
     const struct row *r = &t->v.v[i];
     const struct tsp_host *h = &x->hosts[r->host];
     bool numbered = r->kind != NO_STATES;
-    struct tsp_meta meta = {is_cpu_row(r) ? "cpu" : r->kind == STATE_CPU_IRQ || r->kind == STATE_IRQ_LINE ? "irq" : "softirq", NULL, r->number};
-    tsp_write_entry(j, &(struct tsp_entry){.id = t->first + (int64_t)i, .parent = r->parent == ROOT ? -1 : t->first + r->parent, .labels = &r->label,
-        .n_labels = 1, .time_graph = true, .start = x->begin, .end = x->end, .has_data = numbered, .host_id = h->id, .meta = &meta, .n_meta = numbered});
+    struct tsp_meta meta = {is_cpu_row(r)                           ? "cpu"
+            : r->kind == STATE_CPU_IRQ || r->kind == STATE_IRQ_LINE ? "irq"
+                                                                    : "softirq",
+        NULL, r->number};
+    tsp_write_entry(j,
+        &(struct tsp_entry){.id = t->first + (int64_t)i,
+            .parent = r->parent == ROOT ? -1 : t->first + r->parent,
+            .labels = &r->label,
+            .n_labels = 1,
+            .time_graph = true,
+            .start = x->begin,
+            .end = x->end,
+            .has_data = numbered,
+            .host_id = h->id,
+            .meta = &meta,
+            .n_meta = numbered});
 }
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
@@ -141,24 +169,22 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 /* ---- states --------------------------------------------------------------------------------------------------------------------------- */
 
 /* Threads are told apart by colour; one has the same colour on all CPUs. */
-static const char *const thread_keys[PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4", "Thread 5", "Thread 6", "Thread 7", "Thread 8",
-    "Thread 9", "Thread 10", "Thread 11"};
-static const char *const thread_colors[PALETTE] = {"#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0", "#8f9a4c", "#b56f5b", "#6d8f4f",
-    "#8a6f9e", "#5f8fae", "#a08458"};
+static const char *const thread_keys[PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4", "Thread 5", "Thread 6",
+    "Thread 7", "Thread 8", "Thread 9", "Thread 10", "Thread 11"};
+static const char *const thread_colors[PALETTE] = {
+    "#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0", "#8f9a4c", "#b56f5b", "#6d8f4f", "#8a6f9e", "#5f8fae", "#a08458"};
 
 static const char *style_of(const struct tsp_host *h, int kind, const struct state_interval *iv, struct graph_row *thread)
 {
     switch (kind) {
     case STATE_CPU_THREAD:
-        return thread ? thread->idle_cpu >= 0 ? tsp_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % PALETTE] : tsp_state_key(iv->value);
+        return thread ? thread->idle_cpu >= 0 ? tsp_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % PALETTE]
+                      : tsp_state_key(iv->value);
     case STATE_CPU_SOFTIRQ:
-    case STATE_SOFTIRQ_VECTOR:
-        return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_SOFTIRQ : iv->value);
+    case STATE_SOFTIRQ_VECTOR: return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_SOFTIRQ : iv->value);
     case STATE_CPU_IRQ:
-    case STATE_IRQ_LINE:
-        return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_IRQ : iv->value);
-    default:
-        return tsp_state_key(iv->value);
+    case STATE_IRQ_LINE: return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_IRQ : iv->value);
+    default: return tsp_state_key(iv->value);
     }
 }
 
@@ -170,7 +196,8 @@ static bool find_thread(const struct tsp_host *h, const struct state_interval *i
     return true;
 }
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(
+    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
     struct graph_row thread;
@@ -294,7 +321,8 @@ static void write_losses(const struct tsp_experiment *x, const struct tsp_query 
         if (begin > q->end)
             break;
         if (end >= q->begin && (l.cpu < 0 || l.cpu == r->number))
-            tsp_write_annotation(j, begin, end - begin, id, arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
+            tsp_write_annotation(
+                j, begin, end - begin, id, arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
     }
 }
 

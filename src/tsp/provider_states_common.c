@@ -9,7 +9,10 @@
 /* ---- looks ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Keys are the names that Trace Compass uses for the same states; heights are its heights. */
-static const struct look { const char *key, *color; double height, opacity; } looks[STATE_VALUES] = {
+static const struct look {
+    const char *key, *color;
+    double height, opacity;
+} looks[STATE_VALUES] = {
     [STATE_USERMODE] = {"Usermode", LOOK_RUNNING, 1, -1},
     [STATE_SYSCALL] = {"System call", LOOK_SYSCALL, 1, -1},
     [STATE_INTERRUPTED] = {"Interrupt", LOOK_INTERRUPTED, 0.75, -1},
@@ -97,8 +100,14 @@ static int tags_of(const struct tsp_sampler *s, struct tsp_shown *shown, int64_t
     return tsp_filter_tags(s->q, shown->properties, shown->n);
 }
 
-static bool is_hidden(int tags) { return tags & 4; }
-static bool is_match(int tags) { return !(tags & (1 | 4)); }
+static bool is_hidden(int tags)
+{
+    return tags & 4;
+}
+static bool is_match(int tags)
+{
+    return !(tags & (1 | 4));
+}
 
 /* Writes the interval unless `only_matches` and the filter is against it. */
 static bool write_interval(const struct tsp_sampler *s, const struct tsp_state_row *row, const struct state_interval *iv, bool only_matches)
@@ -162,9 +171,8 @@ bool tsp_wants_category(const struct tsp_query *q, const char *category)
     size_t i;
     if (!q->marker_categories)
         return true;
-    json_array_foreach(q->marker_categories, i, wanted)
-        if (json_is_string(wanted) && !strcmp(json_string_value(wanted), category))
-            return true;
+    json_array_foreach(
+        q->marker_categories, i, wanted) if (json_is_string(wanted) && !strcmp(json_string_value(wanted), category)) return true;
     return false;
 }
 

@@ -9,7 +9,11 @@ extern const struct tsp_provider tsp_provider_thread_status;
 /* ---- who is whose child ---------------------------------------------------------------------------------------------------------- */
 
 /* Of one host, by row: the row of the parent entry, or -1 (the host); and all rows in the order shown. */
-struct family { int32_t *parents, *order; struct graph_row *rows; int32_t n; };
+struct family {
+    int32_t *parents, *order;
+    struct graph_row *rows;
+    int32_t n;
+};
 
 static bool shown(const struct tsp_host *h)
 {
@@ -166,7 +170,8 @@ static void mark_on_cpus(const struct tsp_query *q, const struct tsp_host *h, js
     struct state_interval batch[BATCH];
     json_t *cpu;
     size_t k;
-    json_array_foreach(cpus, k, cpu) {
+    json_array_foreach(cpus, k, cpu)
+    {
         json_int_t number = json_is_integer(cpu) ? json_integer_value(cpu) : -1;
         int64_t row = number >= 0 && number < INT32_MAX ? state_find_row(h->states, STATE_CPU_THREAD, (int32_t)number) : -1;
         size_t n = BATCH;
@@ -206,7 +211,8 @@ static int64_t root_id(const struct tsp_experiment *x, size_t host)
     return x->threads + 1 + (int64_t)host;
 }
 
-static void write_thread(const struct tsp_experiment *x, const struct tsp_query *q, size_t host, const struct family *f, int32_t row, struct json *j)
+static void write_thread(
+    const struct tsp_experiment *x, const struct tsp_query *q, size_t host, const struct family *f, int32_t row, struct json *j)
 {
     const struct tsp_host *h = &x->hosts[host];
     const struct graph_row *r = &f->rows[row];
@@ -221,16 +227,29 @@ static void write_thread(const struct tsp_experiment *x, const struct tsp_query 
         meta[n++] = (struct tsp_meta){"PID", NULL, r->tgid};
     if (ptid >= 0)
         meta[n++] = (struct tsp_meta){"PTID", NULL, ptid};
-    const char *labels[4] = {r->name, arena_printf(a, "%d", r->tid), r->tgid >= 0 ? arena_printf(a, "%d", r->tgid) : "", ptid >= 0 ? arena_printf(a, "%d", ptid) : ""};
-    tsp_write_entry(j, &(struct tsp_entry){.id = h->first_thread + row, .parent = parent >= 0 ? h->first_thread + parent : root_id(x, host), .labels = labels,
-        .n_labels = 4, .time_graph = true, .start = tsp_to_reference(h, life.begin), .end = tsp_to_reference(h, life.end), .has_data = true, .host_id = h->id,
-        .has_tid = true, .tid = r->tid, .meta = meta, .n_meta = n});
+    const char *labels[4] = {r->name, arena_printf(a, "%d", r->tid), r->tgid >= 0 ? arena_printf(a, "%d", r->tgid) : "",
+        ptid >= 0 ? arena_printf(a, "%d", ptid) : ""};
+    tsp_write_entry(j,
+        &(struct tsp_entry){.id = h->first_thread + row,
+            .parent = parent >= 0 ? h->first_thread + parent : root_id(x, host),
+            .labels = labels,
+            .n_labels = 4,
+            .time_graph = true,
+            .start = tsp_to_reference(h, life.begin),
+            .end = tsp_to_reference(h, life.end),
+            .has_data = true,
+            .host_id = h->id,
+            .has_tid = true,
+            .tid = r->tid,
+            .meta = meta,
+            .n_meta = n});
 }
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "NUMBER"},
-        {"PID", "Number of its process", "NUMBER"}, {"PTID", "Number of the thread above it: its process, or the process that made it", "NUMBER"}};
+        {"PID", "Number of its process", "NUMBER"},
+        {"PTID", "Number of the thread above it: its process, or the process that made it", "NUMBER"}};
     const struct family *families = tsp_cache(x, &tsp_provider_thread_status, find_families);
     tsp_begin_tree(j, headers, 4, -1);
     for (size_t i = 0; i < x->n_hosts && !tsp_full(j) && !http_gone(q->http); i++) {
@@ -240,8 +259,15 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
         if (!shown(h))
             continue;
         bool *keep = choose_rows(q, h, f);
-        tsp_write_entry(j, &(struct tsp_entry){.id = root_id(x, i), .parent = -1, .labels = labels, .n_labels = 4, .time_graph = true, .start = x->begin,
-            .end = x->end, .host_id = h->id});
+        tsp_write_entry(j,
+            &(struct tsp_entry){.id = root_id(x, i),
+                .parent = -1,
+                .labels = labels,
+                .n_labels = 4,
+                .time_graph = true,
+                .start = x->begin,
+                .end = x->end,
+                .host_id = h->id});
         for (int32_t k = 0; k < f->n && !tsp_full(j); k++)
             if (!keep || keep[f->order[k]])
                 write_thread(x, q, i, f, f->order[k], j);
@@ -252,7 +278,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 
 /* ---- states ----------------------------------------------------------------------------------------------------------------------- */
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(
+    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
     out->style_key = tsp_state_key(iv->value);
@@ -304,7 +331,13 @@ static bool is_thread(const struct state_interval *iv)
 }
 
 /* An idle CPU does not end the succession; one of which nothing is known does. */
-struct succession { const struct tsp_host *h; const struct tsp_query *q; struct json *j; struct state_interval last; bool known; };
+struct succession {
+    const struct tsp_host *h;
+    const struct tsp_query *q;
+    struct json *j;
+    struct state_interval last;
+    bool known;
+};
 
 static void succeed(struct succession *s, const struct state_interval *iv)
 {
@@ -349,14 +382,15 @@ static void write_all_arrows(struct succession *s, size_t row, int64_t begin, in
     succeed_beyond(s, row, end, false);
 }
 
-/* Of successions, those that the samples show. */
+/* The arrow that leaves each state in force at a sample. */
 static void write_sampled_arrows(struct succession *s, size_t row, const int64_t *times, size_t n, struct state_interval *room)
 {
     n = state_sample(s->h->states, STATE_CPU_THREAD, row, times, n, room);
     for (size_t i = 0; i < n; i++) {
-        if (i && room[i - 1].end != room[i].begin)
-            s->known = false;
+        s->known = false;
         succeed(s, &room[i]);
+        if (s->known)
+            succeed_beyond(s, row, room[i].end, false);
     }
 }
 
@@ -365,7 +399,8 @@ static int64_t *sample_times(const struct tsp_query *q, const struct tsp_host *h
     *n = q->n_times > LEAST_SAMPLES ? q->n_times : LEAST_SAMPLES;
     int64_t *times = arena_new(q->http->arena, int64_t, *n);
     for (size_t i = 0; i < *n; i++) {
-        int64_t t = q->n_times > LEAST_SAMPLES ? q->times[i] : q->begin + (int64_t)((double)(q->end - q->begin) * (double)i / (double)(*n - 1));
+        int64_t t = q->n_times > LEAST_SAMPLES ? q->times[i]
+                                               : q->begin + (int64_t)((double)(q->end - q->begin) * (double)i / (double)(*n - 1));
         times[i] = tsp_sample_time(h, t);
     }
     return times;
@@ -421,17 +456,19 @@ static void write_cause(struct json *j, const struct tsp_query *q, const struct 
     struct graph_interval iv;
     struct graph_cause c;
     size_t i = graph_find(g, row, t + 1);
-    if (i >= graph_row_intervals(g, row))
+    struct graph_row r;
+    graph_row(g, row, &r);
+    if (i >= graph_row_intervals(g, row) || r.idle_cpu >= 0)
         return;
     graph_interval(g, row, i, &iv);
     if (iv.state == GRAPH_RUNNING || iv.state == GRAPH_UNKNOWN)
         return;
-    json_kv_string(j, "Cause", iv.detail ? arena_printf(q->http->arena, "%s: %s", graph_state_name(iv.state), iv.detail) : graph_state_name(iv.state));
+    json_kv_string(
+        j, "Cause", iv.detail ? arena_printf(q->http->arena, "%s: %s", graph_state_name(iv.state), iv.detail) : graph_state_name(iv.state));
     if (iv.state != GRAPH_BLOCKED && iv.state != GRAPH_NETWORK)
         return;
     graph_interval_cause(g, row, i, &c);
     if (c.kind == GRAPH_CAUSE_WAKEUP && c.row >= 0 && c.row < h->threads) {
-        struct graph_row r;
         graph_row(g, c.row, &r);
         json_kv_string(j, "Woken by", arena_printf(q->http->arena, "%s (%d)", r.name, r.tid));
     } else if (c.kind == GRAPH_CAUSE_PACKET) {
@@ -453,11 +490,13 @@ static void write_state_tooltip(struct json *j, const struct tsp_query *q, const
     int32_t cpu = state_thread_cpu(h->states, (size_t)row, at);
     if (cpu >= 0)
         json_kv_string(j, "CPU", arena_printf(q->http->arena, "%d", cpu));
-    write_cause(j, q, h, row, at);
+    if (iv.value == STATE_WAIT_FOR_CPU || iv.value == STATE_WAIT_BLOCKED || iv.value == STATE_WAIT_UNKNOWN)
+        write_cause(j, q, h, row, at);
     tsp_write_span(j, tsp_to_reference(h, iv.begin), tsp_to_reference(h, iv.end));
 }
 
-static void write_thread_tooltip(struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, const char *name, const char *tid)
+static void write_thread_tooltip(
+    struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, const char *name, const char *tid)
 {
     struct graph_row r;
     graph_row(h->index->graph, row, &r);

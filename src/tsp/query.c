@@ -43,9 +43,7 @@ static const int64_t *integers(struct arena *a, json_t *list, bool sorted, size_
     if (!json_is_array(list))
         return NULL;
     int64_t *v = arena_new(a, int64_t, json_array_size(list) + 1);
-    json_array_foreach(list, i, item)
-        if (!call_integer(item, &v[i]))
-            return NULL;
+    json_array_foreach(list, i, item) if (!call_integer(item, &v[i])) return NULL;
     *n = json_array_size(list);
     if (!sorted)
         return v;
@@ -82,8 +80,8 @@ static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
         json_t *count = json_object_get(range, "nbTimes");
         if (generic && !count)
             count = json_object_get(range, "nbSamples");
-        if (!call_integer(json_object_get(range, "start"), &q->begin) || !call_integer(json_object_get(range, "end"), &q->end) || q->begin > q->end ||
-            (count && !call_integer(count, &samples)) || (generic && !count))
+        if (!call_integer(json_object_get(range, "start"), &q->begin) || !call_integer(json_object_get(range, "end"), &q->end) ||
+            q->begin > q->end || (count && !call_integer(count, &samples)) || (generic && !count))
             return INVALID("requested_timerange");
         q->has_range = true;
         expand(q, samples);
@@ -111,7 +109,9 @@ static const char *parse_items(struct tsp_query *q, bool needed)
     q->has_items = true;
     if (!q->items)
         return INVALID("requested_items");
-    return q->n_items * q->n_times > MAX_CELLS ? INVALID("requested_items (too many rows for so many samples: at most 8388608 of both multiplied)") : NULL;
+    return q->n_items * q->n_times > MAX_CELLS
+        ? INVALID("requested_items (too many rows for so many samples: at most 8388608 of both multiplied)")
+        : NULL;
 }
 
 static const char *parse_element(struct tsp_query *q)
@@ -161,7 +161,9 @@ static const char *parse_lines(struct tsp_query *q)
     q->search = get(q, "table_search_expressions");
     if (q->search && !json_is_object(q->search))
         return INVALID("table_search_expressions");
-    if (direction && (!json_is_string(direction) || (strcasecmp(json_string_value(direction), "NEXT") && strcasecmp(json_string_value(direction), "PREVIOUS"))))
+    if (direction &&
+        (!json_is_string(direction) ||
+            (strcasecmp(json_string_value(direction), "NEXT") && strcasecmp(json_string_value(direction), "PREVIOUS"))))
         return INVALID("table_search_direction");
     q->search_find = direction != NULL;
     q->search_backward = direction && !strcasecmp(json_string_value(direction), "PREVIOUS");

@@ -9,7 +9,11 @@
 enum { MAX_PARTS = 8, HAS_BODY = 1 };
 
 /* A star stands for one part of the path. Literal parts come before stars that would hide them. */
-static const struct route { const char *method, *pattern; call_handler *run; int flags, operation; } routes[] = {
+static const struct route {
+    const char *method, *pattern;
+    call_handler *run;
+    int flags, operation;
+} routes[] = {
     {"GET", "traces", traces_list, 0, 0},
     {"POST", "traces", traces_post, HAS_BODY, 0},
     {"GET", "traces/*", traces_get, 0, 0},

@@ -101,7 +101,8 @@ static int add_given(struct tsp_server *s, struct arena *a, const char *arg, cha
     struct tsp_trace_result r = trace_open(s, a, absolute ? arena_printf(a, "%s/%s", absolute, path) : path, host, "", true);
     free(absolute);
     if (r.status != 200)
-        return err_set(e, ERR_NOTFOUND, "%s: %s%s%s", path, r.title, r.detail ? ": " : "", r.detail ? r.detail : "; name a directory that holds one");
+        return err_set(
+            e, ERR_NOTFOUND, "%s: %s%s%s", path, r.title, r.detail ? ": " : "", r.detail ? r.detail : "; name a directory that holds one");
     memcpy(uuid, r.uuid, UUID_TEXT);
     struct tsp_trace *t = model_trace(s, uuid);
     if (host && !t->host)

@@ -36,7 +36,8 @@ void search_init(struct search *s, json_t *expressions, const struct tsp_column 
     const char *key;
     json_t *pattern;
     *s = (struct search){0};
-    json_object_foreach(expressions, key, pattern) {
+    json_object_foreach(expressions, key, pattern)
+    {
         char *end;
         long long id = strtoll(key, &end, 10);
         size_t i = 0;
@@ -99,8 +100,8 @@ void search_begin_lines(struct json *j, uint64_t low, uint64_t size, const struc
     json_begin_array(j);
 }
 
-void search_write_line(struct json *j, uint64_t index, int tags, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row,
-    const size_t *places, size_t n, struct text *scratch)
+void search_write_line(struct json *j, uint64_t index, int tags, void (*cell)(void *arg, size_t row, size_t column, struct text *out),
+    void *arg, size_t row, const size_t *places, size_t n, struct text *scratch)
 {
     if (tsp_full(j))
         return;

@@ -35,8 +35,9 @@ static const char *path_of_uri(const struct tsp_server *s, struct arena *a, cons
 
 static bool type_known(const char *type)
 {
-    static const char *const known[] = {"", "ANY", "ctf", "org.eclipse.linuxtools.lttng2.kernel.tracetype", "org.eclipse.linuxtools.lttng2.ust.tracetype",
-        "org.eclipse.linuxtools.tmf.ui.type.ctf", "org.eclipse.tracecompass.analysis.os.linux.core.trace.generic.kernel"};
+    static const char *const known[] = {"", "ANY", "ctf", "org.eclipse.linuxtools.lttng2.kernel.tracetype",
+        "org.eclipse.linuxtools.lttng2.ust.tracetype", "org.eclipse.linuxtools.tmf.ui.type.ctf",
+        "org.eclipse.tracecompass.analysis.os.linux.core.trace.generic.kernel"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(type, known[i]))
             return true;
@@ -117,7 +118,11 @@ struct tsp_trace_result trace_open(struct tsp_server *s, struct arena *a, const 
         return failed(501, arena_printf(a, "Trace type not supported: %s", type), "leave typeID out; CTF traces are recognised");
     int status = look_at(real, &detail, a);
     if (status)
-        return failed(status, status == 404 ? arena_printf(a, "No trace at %s", uri) : status == 406 ? "The trace cannot be read" : "Trace type not supported", detail);
+        return failed(status,
+            status == 404       ? arena_printf(a, "No trace at %s", uri)
+                : status == 406 ? "The trace cannot be read"
+                                : "Trace type not supported",
+            detail);
     if (!name || !*name)
         name = real + parent_length(real) + 1;
     pthread_mutex_lock(&s->lock);
@@ -166,7 +171,8 @@ static void answer_trace(struct call *c, const char *uuid, const char *conflict)
 
 void traces_post(struct call *c)
 {
-    const char *uri = call_string(c->parameters, "uri"), *name = call_string(c->parameters, "name"), *type = call_string(c->parameters, "typeID");
+    const char *uri = call_string(c->parameters, "uri"), *name = call_string(c->parameters, "name"),
+               *type = call_string(c->parameters, "typeID");
     if (!uri || !*uri) {
         call_error(c, 400, json_object_get(c->parameters, "uri") ? "Invalid query parameters: uri" : "Missing query parameters: uri", NULL);
         return;

@@ -70,7 +70,7 @@ struct unpacking {
     const char *dir;
     uint64_t written, limit;
     size_t files;
-    int status;                      /* HTTP; 0: good so far */
+    int status; /* HTTP; 0: good so far */
     const char *why;
 };
 
@@ -148,7 +148,8 @@ static bool unpack_entry(struct unpacking *u, struct archive_entry *entry)
         return false;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
-        return refuse(u, errno == EEXIST || errno == EISDIR || errno == ENOTDIR ? 400 : 507, errno == EEXIST ? "The archive has a file twice" : "The upload cannot be stored");
+        return refuse(u, errno == EEXIST || errno == EISDIR || errno == ENOTDIR ? 400 : 507,
+            errno == EEXIST ? "The archive has a file twice" : "The upload cannot be stored");
     bool good = copy_data(u, fd);
     close(fd);
     return good;
@@ -183,7 +184,8 @@ static void unpack(struct unpacking *u, const char *file)
 static const char *settle(struct call *c, const char *dir, const char *name)
 {
     for (int i = 0; i < MAX_TRIES; i++) {
-        const char *path = i ? arena_printf(c->q->arena, "%s/%s-%d", c->s->upload_dir, name, i) : arena_printf(c->q->arena, "%s/%s", c->s->upload_dir, name);
+        const char *path = i ? arena_printf(c->q->arena, "%s/%s-%d", c->s->upload_dir, name, i)
+                             : arena_printf(c->q->arena, "%s/%s", c->s->upload_dir, name);
         if (mkdir(path, 0777)) {
             if (errno != EEXIST)
                 return NULL;

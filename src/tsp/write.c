@@ -163,7 +163,8 @@ void tsp_write_arrow(struct json *j, int64_t start, int64_t end, int64_t source,
     json_end_object(j);
 }
 
-void tsp_write_annotation(struct json *j, int64_t time, int64_t duration, int64_t entry, const char *label, const char *color, double opacity)
+void tsp_write_annotation(
+    struct json *j, int64_t time, int64_t duration, int64_t entry, const char *label, const char *color, double opacity)
 {
     if (tsp_full(j))
         return;
@@ -253,7 +254,11 @@ void tsp_write_series(struct json *j, const struct tsp_series *s)
     for (size_t i = 0; i < s->n; i++)
         write_number(j, s->y[i]);
     json_end_array(j);
-    write_axis(j, "xValuesDescription", s->x_label ? s->x_label : "Time", s->x_unit ? s->x_unit : s->x_type ? "" : "ns", s->x_type ? s->x_type : "TIMESTAMP");
+    write_axis(j, "xValuesDescription", s->x_label ? s->x_label : "Time",
+        s->x_unit       ? s->x_unit
+            : s->x_type ? ""
+                        : "ns",
+        s->x_type ? s->x_type : "TIMESTAMP");
     write_axis(j, "yValuesDescription", s->y_label, s->y_unit, s->y_type ? s->y_type : "NUMBER");
     json_key(j, "style");
     json_begin_object(j);
@@ -274,7 +279,8 @@ void tsp_begin_styles(struct json *j)
     json_begin_object(j);
 }
 
-void tsp_write_style(struct json *j, const char *key, const char *parent, const char *color, double height, double opacity, const char *name)
+void tsp_write_style(
+    struct json *j, const char *key, const char *parent, const char *color, double height, double opacity, const char *name)
 {
     json_key(j, key);
     json_begin_object(j);

@@ -7,11 +7,13 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tarfile
 import threading
 import time
 import unittest
+import urllib.request
 import uuid
 import zipfile
 
@@ -580,6 +582,22 @@ class Access(ServerCase):
                 self.assertNotEqual(s.ask("GET", "/../tsp/api/traces", base="", headers=headers).status, 200)
             self.good(s.get("/traces", headers={"Authorization": "Bearer secret"}))
             self.assertEqual(s.ask("GET", "/", base="").status, 200)
+
+    def test_tls(self):
+        openssl, directory = shutil.which("openssl"), scratch()
+        if not openssl:
+            self.skipTest("openssl is not installed")
+        cert, key = os.path.join(directory, "cert"), os.path.join(directory, "key")
+        subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        with Server("--tls-cert", cert, "--tls-key", key) as s:
+            self.assertTrue(s.url.startswith("https://"))
+            context = ssl.create_default_context(cafile=cert)
+            with urllib.request.urlopen(s.url + "/tsp/api/health", context=context, timeout=30) as answer:
+                self.assertEqual(json.load(answer), {"status": "UP"})
+        done = subprocess.run([BIN, "serve", "--listen", "127.0.0.1:0", "--tls-cert", key, "--tls-key", cert], capture_output=True, timeout=30)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr.decode(), r"\Aweft: [^\n]+\n\Z")
 
     def test_origins(self):
         with Server("--cors", "https://one.example", "--cors", "https://two.example") as s:

@@ -53,6 +53,7 @@ class Oracle:
     def __init__(self, trace):
         self.threads, self.cpus, self.cpu_states, self.depth, self.busy = {}, {}, {}, {}, {}
         self.forked, self.gone = set(), {}
+        self.dumped = {} # tid: its process and that one's parent
         self.first = self.last = None
         for ts, name, cpu, f in events(trace):
             self.first = ts if self.first is None else self.first
@@ -115,6 +116,8 @@ class Oracle:
             if t.now in (None, "blocked"):
                 t.now = "ready"
                 t.history.show(ts, (READY, None))
+        elif name == "lttng_statedump_process_state":
+            self.dumped[int(f["tid"])] = int(f["pid"]), int(f["ppid"])
         elif name == "sched_process_fork":
             child = int(f["child_tid"])
             if child in self.threads or child in self.forked:

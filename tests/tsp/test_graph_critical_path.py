@@ -1,4 +1,5 @@
 """Critical Path as a derived output: the same path as `weft critpath` tells, by totals, segments, links and gaps; and what is refused."""
+import concurrent.futures
 import json
 import subprocess
 
@@ -112,11 +113,35 @@ def check_refusals(server):
         assert status == 200, (good, answer)
 
 
+def check_many(server):
+    """More questions than are kept, by several clients at once."""
+    step = (server.end - server.begin) // 100
+
+    def one(i):
+        begin = server.begin + 40 * step + i * step // 4
+        entries = server.tree(PATHS, thread="client:204" if i % 2 else "db:204", begin=begin, end=begin + 20 * step)
+        return sum(e["metadata"]["sum"][0] for e in entries if e["parentId"] == -1) <= 20 * step
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(one, list(range(90)) * 3))
+
+
+def check_stop(path):
+    """The server ends at once while paths are being computed."""
+    with Server(path) as server:
+        pool = concurrent.futures.ThreadPoolExecutor(8)
+        asked = [pool.submit(server.request, "POST", "%s/timeGraph/%s/tree" % (server.outputs, PATHS), {"parameters": {"thread": "solo:%d" % tid}})
+                 for tid in (1, 15, 157, 296, 299, 300, 301, 302)]
+        next(concurrent.futures.as_completed(asked))
+    pool.shutdown()
+
+
 def main():
     three, bsp, lost = need("three-tier", "bsp", "lost-events")
     with Server(three) as server:
         check_refusals(server)
         derived = check_path(server, three, "client:204")
+        check_many(server)
         middle = server.begin + (server.end - server.begin) // 2
         check_path(server, three, "client:204", middle, middle + 10**8)
         check_path(server, three, "db:204")
@@ -135,6 +160,7 @@ def main():
             lives = [e["metadata"]["TID"][0] for e in server.tree(THREADS) if e["labels"][0] == comm]
             for tid in lives[:2]:
                 check_path(server, lost, "solo:%d" % tid)
+    check_stop(lost)
 
 
 main()

@@ -1,6 +1,8 @@
 """Thread Status, Resources Status and Machines against histories worked out from babeltrace2's text, on random ranges."""
 import os
 import random
+import re
+import subprocess
 
 from graph_client import MACHINES, RESOURCES, THREADS, Server, check_row, key, need, sample_times
 from graph_oracle import Oracle
@@ -57,6 +59,38 @@ def check_threads(server, oracle):
                 n += same(oracle, oracle.threads[tids[entry]].history, state, t, tids[entry])
     assert n > 10000, n
     print("threads: %d states of %d threads as babeltrace2's text tells" % (n, len(tids)))
+
+
+def check_parents(server, oracle):
+    entries = {e["id"]: e for e in server.tree(THREADS)}
+    tid_of = {i: e["metadata"].get("TID", [-1])[0] for i, e in entries.items()}
+    lives = list(tid_of.values())
+    n = 0
+    for i, e in entries.items():
+        pid, ppid = oracle.dumped.get(tid_of[i], (None, None))
+        if pid is None or lives.count(tid_of[i]) > 1 or not tid_of[i]:
+            continue
+        above = pid if pid != tid_of[i] else ppid
+        parent = tid_of.get(e["parentId"], -1)
+        assert parent == (above if above in lives and above else -1), (e, pid, ppid)
+        assert e["metadata"]["PID"] == [pid] and e["labels"][1:3] == [str(tid_of[i]), str(pid)], e
+        n += 1
+    assert n > 50, n
+
+
+def check_losses(path):
+    """What babeltrace2 says was discarded while the trace was recorded, in all."""
+    with Server(path) as server:
+        text = subprocess.run(["babeltrace2", path], capture_output=True, text=True, errors="replace").stderr
+        lost = sum(int(n) for n in re.findall(r"discarded (\d+) event", text))
+        for output, category in ((MACHINES, "Lost events by machine"), (RESOURCES, "Lost events by CPU")):
+            found = server.annotations(output, server.begin, server.end)[category]
+            entries = {e["id"] for e in server.tree(output)}
+            assert found and all(a["entryId"] in entries for a in found)
+            assert sum(int(a["label"].split()[0]) for a in found) == lost > 0, (found, lost)
+            assert category in server.get("%s/%s/annotations" % (server.outputs, output))["model"]["annotationCategories"]
+        assert server.tree(MACHINES)[0]["labels"][4] == str(lost)
+        print("losses: %d events" % lost)
 
 
 def check_cpus(server, oracle):
@@ -162,6 +196,7 @@ def check_host(path):
     oracle = Oracle(path)
     with Server(path) as server:
         assert server.begin == oracle.first and server.end == oracle.last
+        check_parents(server, oracle)
         check_threads(server, oracle)
         check_cpus(server, oracle)
         check_machines(server, oracle)
@@ -189,10 +224,11 @@ def check_joint(path):
 
 
 def main():
-    (three,) = need("three-tier")
+    three, lost = need("three-tier", "lost-events")
     check_host(os.path.join(three, "db", "kernel"))
     check_host(os.path.join(three, "web", "kernel"))
     check_joint(three)
+    check_losses(lost)
 
 
 main()

@@ -1,0 +1,250 @@
+/* The HTTP server as a client on a plain socket sees it. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "http/http.h"
+
+static atomic_int gone_seen, in_handler;
+
+/* "/large/N": N bytes; "/wait": until the client has gone; else method, path, query and body. */
+static void handle(void *arg, struct http_request *q)
+{
+    struct text t = {.fd = -1};
+    const char *name = http_query(q, "name");
+    if (!strncmp(q->path, "/large/", 7)) {
+        size_t n = (size_t)atol(q->path + 7);
+        memset(text_room(&t, n), 'a', n);
+        t.n = n;
+    } else if (!strcmp(q->path, "/wait")) {
+        atomic_fetch_add(&in_handler, 1);
+        for (int i = 0; i < 20000 && !http_gone(q); i++)
+            usleep(1000);
+        atomic_fetch_add(&gone_seen, http_gone(q));
+        text_puts(&t, "over");
+    } else if (!strcmp(q->path, "/silent")) {
+        return;
+    } else if (!strcmp(q->path, "/static")) {
+        http_reply_static(q, "text/plain", "constant", 8, false, "\"tag\"");
+        return;
+    } else {
+        text_printf(&t, "%s %s %s %zu %s", q->method, q->path, name ? name : "-", q->body_bytes, q->body_file ? "file" : q->body);
+    }
+    http_header(q, "X-Test", "yes");
+    http_reply(q, 200, "text/plain", &t);
+}
+
+static struct http_server *start(struct http_options o)
+{
+    struct http_server *s;
+    struct err e = {0};
+    o.listen = o.listen ? o.listen : "127.0.0.1:0";
+    if (http_server_start(&o, handle, NULL, &s, &e))
+        fail_msg("%s", e.text);
+    return s;
+}
+
+static int dial(const struct http_server *s)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    a.sin_port = htons((uint16_t)atoi(strrchr(http_server_address(s), ':') + 1));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+/* What comes back until the server closes. free() it. */
+static char *ask(const struct http_server *s, const char *request)
+{
+    struct text t = {.fd = -1};
+    int fd = dial(s);
+    assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), (ssize_t)strlen(request));
+    for (ssize_t n; (n = recv(fd, text_room(&t, 65536), 65536, 0)) > 0;)
+        t.n += (size_t)n;
+    close(fd);
+    text_cstr(&t);
+    return t.v;
+}
+
+#define assert_answer(s, request, ...)                                 \
+    do {                                                               \
+        const char *parts_[] = {__VA_ARGS__};                          \
+        char *answer_ = ask(s, request);                               \
+        for (size_t i_ = 0; i_ < sizeof parts_ / sizeof *parts_; i_++) \
+            if (!strstr(answer_, parts_[i_]))                          \
+                fail_msg("no \"%s\" in:\n%s", parts_[i_], answer_);    \
+        free(answer_);                                                 \
+    } while (0)
+
+#define END "Host: localhost\r\nConnection: close\r\n\r\n"
+
+static void test_requests(void **state)
+{
+    struct http_server *s = start((struct http_options){0});
+    assert_answer(
+        s, "GET /a%20b?name=x%2By HTTP/1.1\r\n" END, "HTTP/1.1 200", "X-Test: yes", "Content-Type: text/plain\r\n", "GET /a b x+y 0 ");
+    assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 5\r\n" END "hello", "POST /p - 5 hello");
+    assert_answer(s, "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n", "POST /p - 6 hello!");
+    assert_answer(s, "GET /silent HTTP/1.1\r\n" END, "HTTP/1.1 500");
+    assert_answer(s, "GET /static HTTP/1.1\r\n" END, "HTTP/1.1 200", "ETag: \"tag\"", "constant");
+    assert_answer(s, "GET /static HTTP/1.1\r\nIf-None-Match: \"tag\"\r\n" END, "HTTP/1.1 304");
+    assert_answer(s, "GET /large/5000 HTTP/1.1\r\nAccept-Encoding: gzip\r\n" END, "Content-Encoding: gzip");
+    assert_answer(s, "OPTIONS /a HTTP/1.1\r\n" END, "HTTP/1.1 204");
+    http_server_stop(s);
+}
+
+static void test_limits(void **state)
+{
+    struct http_server *s = start((struct http_options){.max_body_bytes = 10});
+    assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 11\r\n" END "hello world", "HTTP/1.1 413");
+    assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 99999999999999\r\n" END, "HTTP/1.1 413");
+    assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n" END, "HTTP/1.1 413");
+    assert_answer(s, "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "b\r\nhello world\r\n0\r\n\r\n", "HTTP/1.1 413");
+    http_server_stop(s);
+}
+
+/* Pages of other sites reach a server on this machine through their visitors' browsers. */
+static void test_strangers(void **state)
+{
+    static const char *const origins[] = {"https://good.example", NULL};
+    struct http_server *s = start((struct http_options){.origins = origins});
+    assert_answer(s, "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", "HTTP/1.1 421");
+    assert_answer(s, "GET / HTTP/1.1\r\nHost: 127.0.0.1.evil.example:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 421");
+    assert_answer(s, "GET / HTTP/1.1\r\nHost: 127.0.0.1:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 200");
+    assert_answer(s, "GET / HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 200");
+    assert_answer(s, "GET / HTTP/1.1\r\nOrigin: https://good.example\r\n" END, "Access-Control-Allow-Origin: https://good.example\r\n",
+        "Vary: Origin");
+    char *other = ask(s, "GET / HTTP/1.1\r\nOrigin: https://evil.example\r\n" END);
+    assert_null(strstr(other, "Access-Control"));
+    free(other);
+    http_server_stop(s);
+}
+
+static void test_token(void **state)
+{
+    struct http_server *s = start((struct http_options){.token = "secret", .token_prefix = "/api", .public_path = "/api/health"});
+    assert_answer(s, "GET /api/x HTTP/1.1\r\n" END, "HTTP/1.1 401", "WWW-Authenticate: Bearer");
+    assert_answer(s, "GET /api/x HTTP/1.1\r\nAuthorization: Bearer secre\r\n" END, "HTTP/1.1 401");
+    assert_answer(s, "GET /%61pi/x HTTP/1.1\r\n" END, "HTTP/1.1 401");
+    assert_answer(s, "GET /api/x HTTP/1.1\r\nAuthorization: Bearer secret\r\n" END, "HTTP/1.1 200");
+    assert_answer(s, "GET /api/health HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    assert_answer(s, "GET /page HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    http_server_stop(s);
+}
+
+static void test_uploads(void **state)
+{
+    struct http_server *s = start(
+        (struct http_options){.max_body_bytes = 4, .upload_path = "/up", .upload_dir = "/tmp", .max_upload_bytes = 100});
+    assert_answer(s, "POST /up HTTP/1.1\r\nContent-Length: 11\r\n" END "hello world", "POST /up - 0 file");
+    assert_answer(s, "POST /up HTTP/1.1\r\nContent-Length: 101\r\nExpect: 100-continue\r\n" END, "HTTP/1.1 413");
+    http_server_stop(s);
+}
+
+/* Answers that nobody reads are bounded; small ones get through. */
+static void test_waiting_answers(void **state)
+{
+    struct http_server *s = start((struct http_options){.max_waiting_bytes = 40 << 20});
+    int held[3];
+    for (int i = 0; i < 3; i++) {
+        const char *request = "GET /large/20000000 HTTP/1.1\r\n" END;
+        held[i] = dial(s);
+        send(held[i], request, strlen(request), MSG_NOSIGNAL);
+        usleep(200000);
+    }
+    assert_answer(s, "GET /large/20000000 HTTP/1.1\r\n" END, "HTTP/1.1 503");
+    assert_answer(s, "GET /small HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    for (int i = 0; i < 3; i++)
+        close(held[i]);
+    for (int i = 0; i < 50; i++) {
+        char *answer = ask(s, "GET /large/20000000 HTTP/1.1\r\n" END);
+        bool served = strstr(answer, " 200 ") != NULL;
+        free(answer);
+        if (served) {
+            http_server_stop(s);
+            return;
+        }
+        usleep(100000);
+    }
+    fail_msg("what waited for clients that left is never freed");
+}
+
+static void *stop(void *s)
+{
+    http_server_stop(s);
+    return NULL;
+}
+
+static void test_gone(void **state)
+{
+    struct http_server *s = start((struct http_options){.max_handlers = 2});
+    const char *request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    atomic_store(&gone_seen, 0);
+    for (int i = 0; i < 6; i++) { /* more than can run at once */
+        int fd = dial(s);
+        send(fd, request, strlen(request), MSG_NOSIGNAL);
+        close(fd);
+    }
+    assert_answer(s, "GET /after HTTP/1.1\r\n" END, "HTTP/1.1 200");
+    assert_true(atomic_load(&gone_seen) >= 4);
+    /* A stop ends handlers that run. */
+    int before = atomic_load(&in_handler), fd = dial(s);
+    send(fd, request, strlen(request), MSG_NOSIGNAL);
+    for (int i = 0; i < 1000 && atomic_load(&in_handler) == before; i++)
+        usleep(1000);
+    pthread_t stopper;
+    pthread_create(&stopper, NULL, stop, s);
+    pthread_join(stopper, NULL);
+    close(fd);
+}
+
+static void test_handler_time(void **state)
+{
+    struct http_server *s = start((struct http_options){.max_handler_s = 1});
+    assert_answer(s, "GET /wait HTTP/1.1\r\n" END, "HTTP/1.1 200", "over");
+    http_server_stop(s);
+}
+
+static void test_wrong_addresses(void **state)
+{
+    static const char *const wrong[] = {
+        "", "nonsense", "127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:http", "127.0.0.1:99999", "no.such.host.invalid:0"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct http_server *s;
+        struct err e = {0};
+        assert_int_not_equal(http_server_start(&(struct http_options){.listen = wrong[i]}, handle, NULL, &s, &e), 0);
+        assert_int_not_equal(strlen(e.text), 0);
+    }
+    struct http_server *s = start((struct http_options){0}), *second;
+    struct err e = {0};
+    assert_int_equal(
+        http_server_start(&(struct http_options){.listen = http_server_address(s) + strlen("http://")}, handle, NULL, &second, &e), ERR_IO);
+    http_server_stop(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_token),
+        cmocka_unit_test(test_uploads),
+        cmocka_unit_test(test_waiting_answers),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_handler_time),
+        cmocka_unit_test(test_wrong_addresses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+// Views without the time axis: data trees (statistics) and curves over something else than time.
+import uPlot from 'uplot';
+import { SMALL } from './canvas';
+import { button, h } from './dom';
+import { perFrame } from './emitter';
+import { HEAD, Panel, shareOf, type PanelHost } from './panel';
+import type { Session } from './session';
+import { SERIES } from './style';
+import { formatDuration, formatValue } from './time';
+import { TreeModel, labelNumber } from './tree';
+import { TreePane } from './treepane';
+import { poll, type Output, type Range, type Series } from './tsp';
+import { emptyHint } from './xyview';
+
+export class DataTreeView extends Panel {
+  readonly model = new TreeModel();
+  readonly tree: TreePane;
+  private readonly stage: HTMLElement;
+  private readonly tall: HTMLElement;
+  private readonly scroller: HTMLElement;
+  private ofSelection = false;
+  private readonly whole: HTMLButtonElement;
+  readonly redraw = perFrame(() => this.draw());
+
+  constructor(session: Session, output: Output, host: PanelHost, height: number) {
+    super(session, output, host, height);
+    this.tree = new TreePane(this.model, {
+      label: output.name,
+      onPick: (_n, row) => { this.showRow(row); this.redraw(); },
+      onOpen: node => this.jump(node.entry.labels),
+    });
+    this.stage = h('div', { class: 'stage wide' }, this.tree.root);
+    this.tall = h('div', { class: 'tall' }, this.stage);
+    this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
+    this.main.append(this.scroller);
+    this.scroller.addEventListener('scroll', this.redraw, { passive: true });
+    this.whole = button('whole trace', 'Of the whole trace, or of the selection', () => { this.ofSelection = !this.ofSelection; this.whole.textContent = this.ofSelection ? 'selection' : 'whole trace'; void this.load(); });
+    this.tools.append(this.whole, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
+    this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
+      session.searchChanged.on(() => this.model.filter(session.search.rows)), session.axis.selected.on(() => { if (this.ofSelection) void this.load(); }));
+    void this.load();
+  }
+  private run = 0;
+  async load(): Promise<void> {
+    const { session, output } = this, { axis } = session, mine = ++this.run;
+    if (!this.model.nodes.size) this.say('loading', 'Asking for the figures…');
+    const selection = this.ofSelection ? axis.selection : null;
+    const range: Range = { start: selection?.[0] ?? axis.min, end: selection?.[1] ?? axis.max };
+    try {
+      await poll(() => session.client.tree(session.uuid, 'data', output.id, range, this.signal), a => {
+        if (mine !== this.run) return;
+        if (a.model?.entries.length) {
+          this.say('');
+          this.tree.setWidths(a.model.headers.map(x => Math.min(190, Math.max(70, x.name.length * 7 + 14, ...a.model!.entries.slice(0, 60).map(e => (e.labels[a.model!.headers.indexOf(x)] ?? '').length * 6.4 + 14)))));
+          this.model.set(a.model);
+        }
+        if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else { this.working(false); this.status(this.ofSelection && !selection ? 'no selection: whole trace' : ''); }
+        if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => void this.load());
+        else if (!a.model?.entries.length && a.status !== 'RUNNING') this.say('empty', `${output.name} has no figures here. ${emptyHint(output.name)}`);
+      }, this.signal);
+    } catch (e) { this.failed(e, () => void this.load()); }
+  }
+  retry(): void { void this.load(); }
+  /** A cell with a time range opens it. */
+  private jump(labels: string[]): void {
+    for (const l of labels) {
+      const m = /^\[(\d+),\s*(\d+)\]$/.exec(l);
+      if (m) { const { axis } = this.session; axis.select(BigInt(m[1]), BigInt(m[2])); axis.reveal(BigInt(m[1]), BigInt(m[2])); return; }
+    }
+  }
+  private showRow(row: number): void {
+    const rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, top = this.scroller.scrollTop;
+    if (row * rh < top) this.scroller.scrollTop = row * rh;
+    else if ((row + 1) * rh > top + view) this.scroller.scrollTop = (row + 1) * rh - view + 4;
+  }
+  resize(): void {
+    if (!this.model || this.folded) return;
+    this.tree.rowHeight = this.session.rowHeight;
+    this.stage.style.height = `${this.main.clientHeight}px`;
+    this.tall.style.height = `${Math.max(this.main.clientHeight, HEAD + this.model.rows.length * this.session.rowHeight + 12)}px`;
+    this.redraw();
+  }
+  draw(): void { if (!this.folded) this.tree.draw(this.scroller.scrollTop, this.main.clientHeight - HEAD); }
+}
+
+/** Curves and bars over durations, categories, …: own x axis. */
+export class GenericXyView extends Panel {
+  private readonly box = h('div', { class: 'plot generic' });
+  private plot: uPlot | null = null;
+  private series: Series[] = [];
+  readonly redraw = perFrame(() => this.draw());
+  constructor(session: Session, output: Output, host: PanelHost, height: number) {
+    super(session, output, host, height);
+    this.main.append(this.box);
+    this.undo.push(session.themeChanged.on(() => this.make()), session.relayout.on(this.redraw), session.axis.selected.on(() => void this.load()));
+    void this.load();
+  }
+  private run = 0;
+  async load(): Promise<void> {
+    const { session, output } = this, { axis, client, uuid } = session, mine = ++this.run;
+    if (!this.plot) this.say('loading', 'Asking for the series…');
+    try {
+      const [start, end] = axis.selection ?? [axis.min, axis.max], range = { start, end };
+      const tree = await client.tree(uuid, 'genericXY', output.id, range, this.signal);
+      const items = (tree.model?.entries ?? []).filter(e => e.hasData).map(e => e.id);
+      await poll(() => client.xy(uuid, 'genericXY', output.id, { ...range, nbTimes: 128 }, items, this.signal), a => {
+        if (mine !== this.run) return;
+        this.series = a.model?.series ?? [];
+        this.say(this.series.some(s => s.yValues.length) ? '' : 'empty', `${output.name} has nothing in this interval. ${emptyHint(output.name)}`);
+        this.working(a.status === 'RUNNING', a.statusMessage, shareOf(a.statusMessage));
+        this.make();
+      }, this.signal);
+      this.status(axis.selection ? 'of the selection' : 'of the whole trace');
+    } catch (e) { this.failed(e, () => void this.load()); }
+  }
+  retry(): void { void this.load(); }
+  private make(): void {
+    const { theme } = this.session, first = this.series[0];
+    this.plot?.destroy();
+    this.plot = null;
+    if (!first) return;
+    const rel = (t: unknown): number => Number(t);
+    const x = first.xRanges ? first.xRanges.map(r => rel(r.start)) : first.xCategories ? first.xCategories.map((_, i) => i) : (first.xValues ?? []).map(rel);
+    const unit = first.xValuesDescription?.unit ?? '', type = first.xValuesDescription?.dataType ?? '';
+    const axis = { font: SMALL, stroke: theme.dim, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 } };
+    this.plot = new uPlot({
+      width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false } },
+      axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? '' : unit === 'ns' || type === 'DURATION' ? formatDuration(t) : formatValue(t, unit, type)) },
+        { ...axis, size: 58, values: (_u, v) => v.map(t => formatValue(t, first.yValuesDescription?.unit, first.yValuesDescription?.dataType)) }],
+      series: [{}, ...this.series.map((s, i): uPlot.Series => ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88', paths: uPlot.paths.bars!({ size: [0.9, 60] }), points: { show: false } }))],
+    }, [x, ...this.series.map(s => s.yValues.map(Number))] as uPlot.AlignedData, this.box);
+  }
+  resize(): void { this.redraw?.(); }
+  draw(): void { if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4 }); }
+  override dispose(): void { this.plot?.destroy(); super.dispose(); }
+}
+export const isNumber = (s: string): boolean => !Number.isNaN(labelNumber(s));

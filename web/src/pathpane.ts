@@ -1,0 +1,181 @@
+// The critical path: made on the server as a derived output, drawn by a GraphView; here its segments, totals and stepping.
+import { announce, button, h } from './dom';
+import { GraphView } from './graphview';
+import { packRow } from './paint';
+import { failureWords } from './panel';
+import { glowKey, tidOf, type Interval, type Picked, type Session } from './session';
+import { formatDuration } from './time';
+import { isAbort, sleep, type Output, type Time } from './tsp';
+
+export interface Segment { begin: number; end: number; entry: number; host: string; tid: number | null; name: string; kind: string; label: string; colour: string; hatched: boolean }
+interface Total { key: string; ns: number; host: string; tid: number | null; name: string; kind: string; labels: Set<string>; colour: string; hatched: boolean; segments: Segment[] }
+
+export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
+
+/** The server's way to make critical paths, or null. */
+export function pathOutput(outputs: Output[]): Output | null {
+  return outputs.find(o => o.capabilities?.canCreate && /critical.?path/i.test(o.id + o.name)) ?? null;
+}
+
+export async function createPath(session: Session, spec: PathSpec): Promise<{ parent: Output; derived: Output }> {
+  const { client, uuid } = session, parent = pathOutput(session.outputs);
+  if (!parent) throw new Error('This server offers no critical path.');
+  const types = await client.configTypes(uuid, parent.id);
+  if (!types.length) throw new Error('The critical path cannot be configured on this server.');
+  const { thread, begin, end } = spec;
+  const derived = await client.derive(uuid, parent.id, {
+    name: `Critical path of ${thread.name || 'thread'} ${thread.tid}${thread.host ? ` on ${thread.host}` : ''}`,
+    description: begin === undefined ? 'Its whole life' : 'An interval of it', sourceTypeId: types[0].id,
+    parameters: { thread: thread.tid, ...(thread.host ? { host: thread.host } : {}), ...(begin !== undefined && end !== undefined ? { begin, end } : {}) },
+  });
+  return { parent, derived };
+}
+
+export class PathPane {
+  readonly root = h('div', { class: 'path-pane' });
+  segments: Segment[] = [];
+  private totals: Total[] = [];
+  private chosen: Total | null = null;
+  private at = -1;
+  private readonly stopping = new AbortController();
+  private undo: () => void;
+  private spread = false;
+
+  constructor(private readonly session: Session, readonly view: GraphView, readonly spec: PathSpec) {
+    this.undo = session.timeModeChanged.on(() => this.render());
+    this.words('The local part comes first; other machines are asked…');
+    void this.load();
+  }
+  dispose(): void { this.stopping.abort(); this.undo(); this.root.remove(); this.session.glow.clear(); this.session.glowChanged.emit(); if (this.session.stepper?.label === 'path') this.session.stepper = null; }
+  private words(text: string): void { this.root.replaceChildren(h('p', { class: 'words', role: 'status' }, text)); }
+
+  /** All segments, again and again while the server is RUNNING. */
+  async load(): Promise<void> {
+    const { session, view } = this, { axis, client, uuid } = session, { signal } = this.stopping;
+    try {
+      for (let wait = 250, first = true; ; wait = Math.min(2000, wait * 1.5)) {
+        const tree = await client.tree(uuid, 'timeGraph', view.output.id, null, signal);
+        const entries = tree.model?.entries ?? [], headers = tree.model?.headers ?? [];
+        if (entries.length) {
+          const workers = entries.filter(e => e.hasData);
+          const range = { start: this.spec.begin ?? axis.min, end: this.spec.end ?? axis.max, nbTimes: 65536 };
+          const [states, arrows] = await Promise.all([client.states(uuid, view.output.id, range, workers.map(e => e.id), null, signal), client.arrows(uuid, view.output.id, range, signal)]);
+          const byId = new Map(entries.map(e => [e.id, e])), segments: Segment[] = [];
+          const hostOf = (id: number): string => { const e = byId.get(id); return e?.hostId ?? (e && e.parentId >= 0 ? byId.get(e.parentId)?.labels[0] ?? '' : ''); };
+          for (const row of states.model ?? []) {
+            const packed = packRow(row.states, axis.min, view.looks, 0, 0, 0), e = byId.get(row.entryId);
+            for (let i = 0; i < packed.n; i++) {
+              const look = view.looks.all[packed.style[i]];
+              if (look.blank || !e) continue;
+              segments.push({ begin: packed.start[i], end: packed.end[i], entry: row.entryId, host: hostOf(row.entryId), tid: tidOf(e, headers), name: nameOf(e.labels[0] ?? ''), kind: look.name,
+                label: packed.label[i] ?? '', colour: look.css, hatched: look.pattern === 'hatch' });
+            }
+          }
+          for (const a of arrows.model ?? []) {
+            if (a.end <= a.start) continue;
+            const look = view.looks.all[view.looks.index(a.style ?? { parentKey: 'NETWORK' })], from = hostOf(a.sourceId), to = hostOf(a.targetId);
+            segments.push({ begin: axis.rel(a.start), end: axis.rel(a.end), entry: a.targetId, host: '–', tid: null, name: from === to ? '' : `${from} → ${to}`, kind: look.name || 'network', label: '', colour: look.css, hatched: false });
+          }
+          segments.sort((a, b) => a.begin - b.begin || a.end - b.end);
+          this.segments = segments;
+          this.sum();
+          this.light();
+          this.render(tree.status === 'RUNNING' || states.status === 'RUNNING' ? tree.statusMessage || states.statusMessage || 'asking other machines…' : partial(tree.statusMessage));
+          if (first && segments.length) { first = false; if (this.spec.begin === undefined) axis.reveal(axis.abs(segments[0].begin), axis.abs(segments[segments.length - 1].end)); }
+          view.data.forget();
+        } else if (tree.status !== 'RUNNING') this.words(partial(tree.statusMessage) || 'There is no path: the thread does not run in this interval.');
+        if (tree.status === 'FAILED') this.words(tree.statusMessage || 'The path could not be computed.');
+        if (tree.status !== 'RUNNING') return;
+        await sleep(wait, signal);
+      }
+    } catch (e) {
+      if (isAbort(e)) return;
+      this.root.replaceChildren(h('p', { class: 'words', role: 'alert' }, failureWords(e), ' ', button('Try again', 'Ask the server again', () => void this.load())));
+    }
+  }
+
+  private sum(): void {
+    const totals = new Map<string, Total>();
+    for (const s of this.segments) {
+      const key = [s.host, s.tid, s.name, s.kind].join('\u0001');
+      let t = totals.get(key);
+      if (!t) totals.set(key, t = { key, ns: 0, host: s.host, tid: s.tid, name: s.name, kind: s.kind, labels: new Set(), colour: s.colour, hatched: s.hatched, segments: [] });
+      t.ns += s.end - s.begin;
+      if (s.label) t.labels.add(s.label);
+      t.segments.push(s);
+    }
+    this.totals = [...totals.values()].sort((a, b) => b.ns - a.ns);
+    if (this.chosen) this.chosen = totals.get(this.chosen.key) ?? null;
+  }
+  private light(): void {
+    const glow = new Map<string, Interval[]>();
+    for (const s of this.segments) {
+      if (s.tid === null) continue;
+      const key = glowKey(s.host, s.tid), list = glow.get(key);
+      if (list) list.push(s); else glow.set(key, [s]);
+    }
+    this.session.glow = glow;
+    this.session.glowChanged.emit();
+  }
+
+  private status = '';
+  private render(status: string = this.status): void {
+    this.status = status;
+    if (!this.segments.length) return;
+    const { session, segments } = this, { axis } = session, first = segments[0].begin, last = segments.reduce((m, s) => Math.max(m, s.end), 0), whole = Math.max(1, last - first);
+    const machines = new Set(segments.map(s => s.host).filter(x => x && x !== '–')).size, { thread } = this.spec;
+    const bar = h('div', { class: 'path-bar', 'aria-hidden': 'true' });
+    for (const t of this.totals) {
+      const part = h('span', { class: t.hatched ? 'hatch' : '', title: `${t.kind} ${t.name}` });
+      part.style.width = `${t.ns / whole * 100}%`;
+      part.style.background = t.colour;
+      bar.append(part);
+    }
+    const shown = this.spread ? this.totals : this.totals.slice(0, 40);
+    const body = h('tbody', {}, ...shown.map(t => {
+      const swatch = h('span', { class: `swatch${t.hatched ? ' hatch' : ''}` });
+      swatch.style.background = t.colour;
+      const labels = [...t.labels].slice(0, 3).join(', ');
+      return h('tr', {
+        class: t === this.chosen ? 'picked' : '', tabIndex: 0, 'aria-label': `${(t.ns / whole * 100).toFixed(1)} percent ${t.kind} ${t.host} ${t.name}`,
+        onclick: () => this.choose(t), onkeydown: (e: KeyboardEvent) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); e.stopPropagation(); this.choose(t); } },
+      }, h('td', { class: 'number' }, `${(t.ns / whole * 100).toFixed(1)} %`), h('td', { class: 'number' }, formatDuration(t.ns)), h('td', {}, t.host), h('td', { class: 'number' }, t.tid === null ? '' : String(t.tid)),
+      h('td', {}, t.name), h('td', {}, swatch, t.kind), h('td', {}, labels), h('td', { class: 'number' }, String(t.segments.length)));
+    }));
+    this.root.replaceChildren(
+      h('p', { class: 'path-title' }, h('strong', {}, `${thread.host}${thread.host ? ':' : ''}${thread.tid} ${thread.name}`), `  ${session.time(axis.abs(first), 6)} → +${formatDuration(last - first)} · ${machines} machine${machines === 1 ? '' : 's'}, ${segments.length} segments`,
+        status && h('em', {}, ` · ${status}`), this.chosen && ` · ${this.at + 1} of ${this.chosen.segments.length}: n next, p previous`),
+      bar,
+      h('table', { class: 'grid' }, h('thead', {}, h('tr', {}, ...['Share', 'Time', 'Machine', 'TID', 'Thread', 'State', 'What', 'Segments'].map((x, i) => h('th', { scope: 'col', class: i < 2 || i === 3 || i === 7 ? 'number' : '' }, x)))), body));
+    if (this.totals.length > 40) this.root.append(button(this.spread ? 'Fewer' : `All ${this.totals.length}`, 'Show all totals', () => { this.spread = !this.spread; this.render(); }));
+  }
+
+  private choose(t: Total): void {
+    this.chosen = t;
+    this.at = -1;
+    this.session.stepper = { label: 'path', step: d => Promise.resolve(this.step(d)) };
+    this.step(1);
+    this.root.querySelector<HTMLElement>('tr.picked')?.focus();
+  }
+  private step(direction: 1 | -1): boolean {
+    const list = this.chosen?.segments;
+    if (!list?.length) return false;
+    this.at = (this.at + direction + list.length) % list.length;
+    const s = list[this.at], { axis } = this.session;
+    axis.select(axis.abs(s.begin), axis.abs(s.end));
+    axis.reveal(axis.abs(s.begin), axis.abs(s.end));
+    this.view.tree.picked = s.entry;
+    const row = this.view.model.rowOf.get(s.entry);
+    if (row !== undefined) this.view.showRow(row);
+    this.view.redraw();
+    this.render();
+    this.session.detail.emit({ title: `${s.host} ${s.name}`, begin: axis.abs(s.begin), end: axis.abs(s.end),
+      lines: [['State', s.kind], ...(s.label ? [['What', s.label] as [string, string]] : []), ['Begin', this.session.time(axis.abs(s.begin))], ['Duration', formatDuration(s.end - s.begin)]] });
+    announce(`${s.kind} ${formatDuration(s.end - s.begin)}, ${this.at + 1} of ${list.length}`);
+    return true;
+  }
+}
+
+const partial = (message: string): string => /^(completed|analysis completed|done|ok)?$/i.test(message.trim()) ? '' : message;
+/** "[name,tid]", as clients of Trace Compass know it, or the plain name. */
+function nameOf(label: string): string { return /^\[(.*),\s*-?\d+\]$/.exec(label)?.[1] ?? label; }

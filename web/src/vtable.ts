@@ -1,0 +1,284 @@
+// A table of any length: only the lines on screen exist, and only they are asked for. Follows the time cursor and moves it.
+import { announce, button, drag, h, setText, toggle } from './dom';
+import { perFrame, settle } from './emitter';
+import { menuBelow } from './menu';
+import { failureWords } from './panel';
+import type { Session } from './session';
+import { parseTime } from './time';
+import { labelNumber } from './tree';
+import { isAbort, type Column, type Line, type Lines, type Output, type Time } from './tsp';
+
+const CHUNK = 100;
+const TALLEST = 6_000_000; // px that browsers scroll without trouble; longer tables are scrolled by shares
+const HIGHLIGHT = 8;
+
+export class VirtualTable {
+  readonly root: HTMLElement;
+  columns: Column[] = [];
+  size = 0;
+  private readonly chunks = new Map<number, Line[]>();
+  private readonly asked = new Map<number, AbortController>();
+  private readonly head = h('div', { class: 'vt-head', role: 'row' });
+  private readonly filters = h('div', { class: 'vt-filters', role: 'row' });
+  private readonly body = h('div', { class: 'vt-body', role: 'rowgroup' });
+  private readonly tall: HTMLElement;
+  private readonly scroller: HTMLElement;
+  private readonly words = h('p', { class: 'vt-words', role: 'status' });
+  private readonly count = h('span', { class: 'vt-count' });
+  private pool: HTMLElement[] = [];
+  private widths: number[] = [];
+  private hidden = new Set<number>();
+  private top = 0;            // first line, with fraction
+  picked = -1;
+  private moving = false;     // the cursor is ours: do not follow it
+  private expressions = new Map<number, string>();
+  private searchStop: AbortController | null = null;
+  private undo: (() => void)[] = [];
+  private readonly redraw = perFrame(() => this.draw());
+  private readonly ask = settle(() => this.fetch(), 40, 120);
+  private readonly follow = settle(() => void this.toCursor(), 120, 400);
+  private known = false;
+  private timeColumn = -1;
+  private exactColumn = -1;
+
+  constructor(private readonly session: Session, readonly output: Output, private readonly follows: boolean) {
+    this.tall = h('div', { class: 'vt-tall' }, this.body);
+    this.scroller = h('div', { class: 'vt-scroll', tabIndex: 0, role: 'table', 'aria-label': output.name }, h('div', { class: 'vt-sticky' }, this.head, this.filters), this.tall);
+    this.root = h('div', { class: 'vt' }, this.scroller, this.words);
+    this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
+    this.scroller.addEventListener('wheel', e => {
+      if (!this.scaled || e.ctrlKey || e.deltaX) return;
+      e.preventDefault();
+      this.moveTo(this.top + e.deltaY * (e.deltaMode === 1 ? 20 : 1) / this.rowHeight);
+    }, { passive: false });
+    this.scroller.addEventListener('keydown', e => this.key(e));
+    this.undo.push(session.timeModeChanged.on(this.redraw), session.relayout.on(() => this.layout()));
+    if (follows) this.undo.push(session.axis.selected.on(() => { if (!this.moving) this.follow(); }));
+    new ResizeObserver(() => { this.redraw(); this.ask(); }).observe(this.root);
+    void this.load();
+  }
+  dispose(): void { for (const f of this.undo) f(); for (const a of this.asked.values()) a.abort(); this.searchStop?.abort(); this.root.remove(); }
+  private get rowHeight(): number { return 18; }
+  private get scaled(): boolean { return this.size * this.rowHeight > TALLEST; }
+  private get page(): number { return Math.max(1, Math.floor((this.scroller.clientHeight - this.headHeight) / this.rowHeight)); }
+  private get headHeight(): number { return this.head.offsetHeight + this.filters.offsetHeight; }
+
+  async load(): Promise<void> {
+    const { client, uuid } = this.session;
+    setText(this.words, 'Loading…');
+    this.words.hidden = false;
+    try {
+      const a = await client.columns(uuid, this.output.id);
+      this.columns = a.model ?? [];
+      this.exactColumn = this.columns.findIndex(c => /^timestamp ns$/i.test(c.name));
+      this.timeColumn = this.columns.findIndex(c => /^(timestamp|time|begin|start( time)?)$/i.test(c.name) || (c.type === 'TIMESTAMP' && !/ns$/i.test(c.name)));
+      if (this.exactColumn >= 0 && this.columns.length > 1) this.hidden.add(this.exactColumn);
+      this.columns.forEach((c, i) => { if (/^(packet header|packet context|stream context|event context|callsite)$/i.test(c.name)) this.hidden.add(i); });
+      this.widths = this.columns.map(c => /timestamp|time|begin|start|end/i.test(c.name) ? 148 : /content/i.test(c.name) ? 640 : /event type|type|path|label/i.test(c.name) ? 170 : Math.max(64, c.name.length * 8 + 16));
+      this.drawHead();
+      this.take(await client.lines(uuid, this.output.id, { requested_table_index: 0, requested_table_count: CHUNK }), 0);
+      if (this.follows && this.session.axis.cursor !== null) this.follow();
+    } catch (e) { this.trouble(e); }
+  }
+  private trouble(e: unknown): void {
+    if (isAbort(e)) return;
+    if (this.size) { setText(this.count, 'the server does not answer'); return; }
+    this.words.hidden = false;
+    this.words.replaceChildren(failureWords(e), ' ', button('Try again', 'Ask the server again', () => void this.load()));
+  }
+  retry(): void { if (!this.columns.length) void this.load(); else this.ask(); }
+
+  private take(a: { model: Lines | null; status: string; statusMessage: string }, chunk: number): void {
+    if (!a.model) { if (!this.known) setText(this.words, a.statusMessage || 'This table is empty.'); return; }
+    if (a.model.size !== this.size || !this.known) { this.size = a.model.size; this.known = true; this.layout(); }
+    this.words.hidden = this.size > 0;
+    if (!this.size) setText(this.words, `${this.output.name} has no lines in this trace.`);
+    setText(this.count, this.size ? `${this.size.toLocaleString('en').replace(/,/g, '\u2009')} lines` : '');
+    this.chunks.delete(chunk);
+    this.chunks.set(chunk, a.model.lines);
+    for (const k of this.chunks.keys()) { if (this.chunks.size <= 80) break; this.chunks.delete(k); }
+    this.redraw();
+    if (a.status === 'RUNNING') setTimeout(() => { this.chunks.delete(chunk); this.ask(); }, 1500);
+  }
+
+  private fetch(): void {
+    if (!this.columns.length || !this.root.offsetHeight) return;
+    const first = Math.floor(this.top / CHUNK), last = Math.floor((this.top + this.page + 2) / CHUNK);
+    for (const [k, stop] of this.asked) if (k < first - 1 || k > last + 1) { stop.abort(); this.asked.delete(k); }
+    for (let k = first; k <= last; k++) {
+      if (k < 0 || k * CHUNK >= Math.max(1, this.size) || this.chunks.has(k) || this.asked.has(k)) continue;
+      const stop = new AbortController();
+      this.asked.set(k, stop);
+      this.session.client.lines(this.session.uuid, this.output.id, { requested_table_index: k * CHUNK, requested_table_count: CHUNK, ...this.searching() }, stop.signal)
+        .then(a => this.take(a, k), e => this.trouble(e)).finally(() => { if (this.asked.get(k) === stop) this.asked.delete(k); });
+    }
+  }
+  private searching(): object { return this.expressions.size ? { table_search_expressions: Object.fromEntries(this.expressions) } : {}; }
+
+  // ---- scrolling --------------------------------------------------------------------------------------------------------------------
+  private layout(): void {
+    this.tall.style.height = `${Math.min(TALLEST, this.size * this.rowHeight) + 6}px`;
+    this.redraw();
+    this.ask();
+  }
+  private ignore = 0;
+  private scrolled(): void {
+    if (this.ignore) { this.ignore--; return; }
+    const room = this.tall.offsetHeight - (this.scroller.clientHeight - this.headHeight);
+    this.top = this.scaled ? this.scroller.scrollTop / Math.max(1, room) * Math.max(0, this.size - this.page) : this.scroller.scrollTop / this.rowHeight;
+    this.redraw();
+    this.ask();
+  }
+  private moveTo(line: number): void {
+    this.top = Math.max(0, Math.min(line, this.size - this.page));
+    const room = this.tall.offsetHeight - (this.scroller.clientHeight - this.headHeight);
+    const to = Math.round(this.scaled ? this.top / Math.max(1, this.size - this.page) * room : this.top * this.rowHeight);
+    if (Math.abs(to - this.scroller.scrollTop) >= 1) {
+      const before = this.scroller.scrollTop;
+      this.scroller.scrollTop = to;
+      if (this.scroller.scrollTop !== before) this.ignore++;
+    }
+    this.redraw();
+    this.ask();
+  }
+  private show(line: number): void { if (line < this.top || line >= this.top + this.page - 1) this.moveTo(line - Math.floor(this.page / 3)); else this.redraw(); }
+
+  // ---- drawing ----------------------------------------------------------------------------------------------------------------------
+  private shown(): number[] { return this.columns.map((_, i) => i).filter(i => !this.hidden.has(i)); }
+  private drawHead(): void {
+    const shown = this.shown();
+    this.head.replaceChildren(...shown.map(i => {
+      const grip = h('span', { class: 'grip-x right' });
+      grip.addEventListener('pointerdown', e => {
+        e.preventDefault();
+        const before = this.widths[i];
+        drag(e, dx => { this.widths[i] = Math.max(30, before + dx); this.drawHead(); this.redraw(); });
+      });
+      const cell = h('div', { class: 'vt-cell', role: 'columnheader', title: this.columns[i].description || this.columns[i].name }, this.columns[i].name, grip);
+      cell.style.width = `${this.widths[i]}px`;
+      return cell;
+    }), this.count);
+    this.filters.replaceChildren(...shown.map(i => {
+      const input = h('input', { type: 'search', class: 'vt-filter', placeholder: '/regex/', 'aria-label': `Search in ${this.columns[i].name}`, value: this.expressions.get(this.columns[i].id) ?? '', spellcheck: false });
+      input.style.width = `${this.widths[i] - 6}px`;
+      input.addEventListener('keydown', e => {
+        e.stopPropagation();
+        if (e.key === 'Enter') void this.find(e.shiftKey ? -1 : 1);
+        if (e.key === 'Escape') { input.value = ''; this.expressions.delete(this.columns[i].id); this.chunks.clear(); this.ask(); this.scroller.focus(); }
+      });
+      input.addEventListener('input', () => {
+        if (input.value) this.expressions.set(this.columns[i].id, input.value); else this.expressions.delete(this.columns[i].id);
+        this.chunks.clear();
+        this.ask();
+      });
+      return input;
+    }));
+    this.head.oncontextmenu = e => { e.preventDefault(); this.chooseColumns(this.head); };
+  }
+  chooseColumns(anchor: Element): void {
+    menuBelow(anchor, [{ label: 'Columns', heading: true }, ...this.columns.map((c, i) => ({
+      label: c.name, checked: !this.hidden.has(i), run: () => { if (!this.hidden.delete(i)) this.hidden.add(i); this.drawHead(); for (const r of this.pool) r.replaceChildren(); this.redraw(); },
+    }))]);
+  }
+  line(i: number): Line | undefined { return this.chunks.get(Math.floor(i / CHUNK))?.[i % CHUNK]; }
+  private timeOf(line: Line): Time | null {
+    const exact = this.exactColumn >= 0 ? line.cells[this.exactColumn]?.content : undefined;
+    if (exact && /^-?\d+$/.test(exact)) return BigInt(exact);
+    const text = this.timeColumn >= 0 ? line.cells[this.timeColumn]?.content : undefined;
+    return text ? parseTime(text, 'utc', this.session.axis.min) : null;
+  }
+  draw(): void {
+    const { pool } = this, shown = this.shown(), first = Math.floor(this.top), n = Math.min(this.page + 2, Math.max(0, this.size - first));
+    this.scroller.setAttribute('aria-rowcount', String(this.size));
+    while (pool.length < n) {
+      const row = h('div', { class: 'vt-row', role: 'row' });
+      row.addEventListener('click', () => this.pick(Number(row.dataset.line)));
+      row.addEventListener('dblclick', () => { const l = this.line(Number(row.dataset.line)), t = l && this.timeOf(l); if (t) this.session.axis.reveal(t); });
+      pool.push(row);
+      this.body.append(row);
+    }
+    const base = this.scroller.scrollTop;
+    pool.forEach((row, k) => {
+      row.hidden = k >= n;
+      if (k >= n) return;
+      const i = first + k, line = this.line(i);
+      row.dataset.line = String(i);
+      row.setAttribute('aria-rowindex', String(i + 1));
+      toggle(row, 'picked', i === this.picked);
+      toggle(row, 'found', !!line && !!this.expressions.size && ((line.tags ?? 0) & HIGHLIGHT) !== 0);
+      toggle(row, 'waiting', !line);
+      row.style.transform = `translateY(${base + (i - this.top) * this.rowHeight}px)`;
+      while (row.childElementCount > shown.length) row.lastElementChild!.remove();
+      shown.forEach((c, j) => {
+        const cell = (row.children[j] as HTMLElement | undefined) ?? row.appendChild(h('div', { class: 'vt-cell', role: 'cell' }));
+        let text = line?.cells[c]?.content ?? (line ? '' : j === 0 ? '…' : '');
+        if (line && c === this.timeColumn) { const t = this.timeOf(line); if (t !== null) text = this.session.time(t); }
+        setText(cell, text);
+        cell.title = text.length > 20 ? text : '';
+        cell.style.width = `${this.widths[c]}px`;
+        toggle(cell, 'number', /^(NUMBER|BINARY_NUMBER|DURATION)$/.test(this.columns[c].type) && !Number.isNaN(labelNumber(text)));
+      });
+    });
+  }
+
+  // ---- picking, following, searching -------------------------------------------------------------------------------------------------
+  pick(i: number): void {
+    if (i < 0 || i >= this.size) return;
+    this.picked = i;
+    this.show(i);
+    const line = this.line(i);
+    if (!line) return;
+    const t = this.timeOf(line);
+    if (t !== null) {
+      this.moving = true;
+      this.session.axis.select(t);
+      this.session.axis.reveal(t);
+      this.moving = false;
+    }
+    this.session.detail.emit({ title: `${this.output.name}, line ${i + 1}`, begin: t ?? undefined, lines: this.columns.map((c, k): [string, string] => [c.name, line.cells[k]?.content ?? '']).filter(l => l[1]) });
+    announce(line.cells.map(c => c.content).join(', ').slice(0, 200));
+  }
+  private async toCursor(): Promise<void> {
+    const { cursor } = this.session.axis;
+    if (cursor === null || !this.known || !this.root.offsetHeight) return;
+    try {
+      const a = await this.session.client.lines(this.session.uuid, this.output.id, { requested_times: [cursor], requested_table_count: 1 });
+      if (!a.model || this.session.axis.cursor !== cursor) return;
+      this.picked = a.model.lowIndex;
+      this.moveTo(a.model.lowIndex - Math.floor(this.page / 3));
+    } catch (e) { this.trouble(e); }
+  }
+  async find(direction: 1 | -1): Promise<boolean> {
+    if (!this.expressions.size) return false;
+    this.searchStop?.abort();
+    const stop = this.searchStop = new AbortController();
+    setText(this.count, 'searching…');
+    try {
+      const from = this.picked < 0 ? 0 : this.picked + direction;
+      const a = await this.session.client.lines(this.session.uuid, this.output.id, {
+        requested_table_index: Math.max(0, Math.min(this.size - 1, from)), requested_table_count: 1, ...this.searching(), table_search_direction: direction > 0 ? 'NEXT' : 'PREVIOUS',
+      }, stop.signal);
+      setText(this.count, `${this.size.toLocaleString('en').replace(/,/g, '\u2009')} lines`);
+      const found = a.model?.lines[0];
+      if (!found) { setText(this.count, 'no match'); announce('no match'); return false; }
+      const i = found.index ?? a.model!.lowIndex;
+      this.picked = i;
+      this.show(i);
+      if (!this.line(i)) { const t = this.timeOf(found); if (t !== null) { this.moving = true; this.session.axis.select(t); this.session.axis.reveal(t); this.moving = false; } } else this.pick(i);
+      return true;
+    } catch (e) { this.trouble(e); return false; }
+  }
+  /** What is seen, for a CSV file. */
+  seen(): { names: string[]; lines: string[][] } {
+    const shown = this.shown(), lines: string[][] = [];
+    for (let i = Math.floor(this.top); i < Math.min(this.size, this.top + this.page + 1); i++) { const l = this.line(i); if (l) lines.push(shown.map(c => l.cells[c]?.content ?? '')); }
+    return { names: shown.map(c => this.columns[c].name), lines };
+  }
+  private key(e: KeyboardEvent): void {
+    if (e.target !== this.scroller || e.ctrlKey || e.metaKey || e.altKey) return;
+    const at = this.picked < 0 ? Math.floor(this.top) : this.picked;
+    const to = ({ ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + this.page, PageUp: at - this.page, End: this.size - 1 } as Record<string, number>)[e.key];
+    if (to !== undefined) { e.preventDefault(); e.stopPropagation(); this.pick(Math.max(0, Math.min(this.size - 1, to))); return; }
+    if ((e.key === 'n' || e.key === 'p') && this.expressions.size) { e.preventDefault(); e.stopPropagation(); void this.find(e.key === 'n' ? 1 : -1); }
+  }
+}
