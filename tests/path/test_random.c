@@ -255,7 +255,7 @@ static void against_oracle(void **state)
 {
     (void)state;
     size_t waits = 0, returns = 0;
-    for (uint64_t n = 0; n < 70000; n++) {
+    for (uint64_t n = 0; n < 20000; n++) {
         seed = 0x9e3779b97f4a7c15u * (n + 1);
         struct fake f = {0};
         random_rows(&f, TIME, 7);
@@ -287,7 +287,7 @@ static void against_oracle(void **state)
     /* The comparison is worth something only when the graphs exercise the rules. */
     print_message("%zu links, %zu graphs with early return\n", waits, returns);
     assert_true(waits > 10000);
-    assert_true(returns > 1000);
+    assert_true(returns > 300);
 }
 
 static void absurd_graphs(void **state)
