@@ -245,8 +245,29 @@ int file_make_dirs(const char *path, struct err *e)
     return code;
 }
 
+/* Devices, pipes and links to them are written to; only files are replaced. */
+static int write_through(const char *path, const void *data, size_t n, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC), code = 0;
+    if (fd < 0)
+        return err_sys(e, "%s: cannot open", path);
+    for (size_t done = 0; done < n && !code;) {
+        ssize_t w = write(fd, (const char *)data + done, n - done);
+        if (w > 0)
+            done += (size_t)w;
+        else if (w == 0 || errno != EINTR)
+            code = err_sys(e, "%s: cannot write", path);
+    }
+    if (close(fd) && !code)
+        code = err_sys(e, "%s: cannot write", path);
+    return code;
+}
+
 int file_write(const char *path, const void *data, size_t n, struct err *e)
 {
+    struct stat st;
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return write_through(path, data, n, e);
     struct replace r;
     int code = replace_begin(&r, path, e);
     if (code)

@@ -24,7 +24,8 @@ void file_map_close(struct file_map *); /* also of a zeroed struct */
 int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e);
 /* mkdir -p */
 int file_make_dirs(const char *path, struct err *e);
-/* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left. */
+/* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left. What is no regular file
+ * (/dev/stdout, a pipe) is written to as it is. */
 int file_write(const char *path, const void *data, size_t n, struct err *e);
 
 #endif

@@ -233,6 +233,20 @@ static void a_failed_write_leaves_the_old_file(void **state)
 }
 
 #define HERE(f) cmocka_unit_test_setup_teardown(f, make_place, remove_place)
+/* "--svg /dev/full" must not put a file in the place of the device. */
+static void devices_stay_devices(void **state)
+{
+    struct stat st;
+    struct err e = {0};
+    (void)state;
+    if (stat("/dev/full", &st) || !S_ISCHR(st.st_mode))
+        skip();
+    assert_int_equal(file_write("/dev/full", "text", 4, &e), ERR_IO);
+    assert_int_equal(file_write("/dev/null", "text", 4, &e), ERR_OK);
+    assert_int_equal(stat("/dev/full", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+}
+
 int main(void)
 {
     shrunk = in_a_child(shrink);
@@ -241,7 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HERE(every_size_has_zeros_behind), HERE(what_is_no_file), cmocka_unit_test(shrinking_kills_nobody),
         cmocka_unit_test(other_bus_errors_still_kill),
-        HERE(reading_whole_files), HERE(directories), HERE(writing_replaces), HERE(a_failed_write_leaves_the_old_file),
+        HERE(reading_whole_files), HERE(directories), HERE(writing_replaces), HERE(a_failed_write_leaves_the_old_file), cmocka_unit_test(devices_stay_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ import { HEAD, Panel, shareOf, type PanelHost } from './panel';
 import type { Session } from './session';
 import { SERIES } from './style';
 import { formatDuration, formatValue } from './time';
-import { TreeModel, labelNumber } from './tree';
+import { TreeModel } from './tree';
 import { TreePane } from './treepane';
 import { poll, type Output, type Range, type Series } from './tsp';
 import { emptyHint } from './xyview';
@@ -134,4 +134,3 @@ export class GenericXyView extends Panel {
   draw(): void { if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4 }); }
   override dispose(): void { this.plot?.destroy(); super.dispose(); }
 }
-export const isNumber = (s: string): boolean => !Number.isNaN(labelNumber(s));

@@ -1,4 +1,5 @@
 // A time graph view: tree to the left, states to the right, both virtual; mouse, keys, tooltip, stepping.
+import type { Axis } from './axis';
 import { drawCursors, drawRuler, Surface, timeMouse } from './canvas';
 import { announce, button, drag, h } from './dom';
 import { perFrame } from './emitter';
@@ -78,6 +79,8 @@ export class GraphView extends Panel {
       this.model.changed.on(() => this.resize()));
     void this.load();
   }
+
+  get axis(): Axis { return this.session.axis; }
 
   async load(): Promise<void> {
     const { session, output } = this, { client, uuid } = session;

@@ -1,0 +1,376 @@
+// The page: puts the parts together, opens experiments and views, keeps the link, says when the server is gone.
+import { Axis } from './axis';
+import { DataTreeView, GenericXyView } from './dataview';
+import { announce, button, h, reducedMotion, scrollBarWidth } from './dom';
+import { Bookmarks, detailPane, Drawer, legend, type TabName } from './drawer';
+import { perFrame, settle } from './emitter';
+import { save } from './exports';
+import { GraphView } from './graphview';
+import { showHelp } from './help';
+import { bindKeys } from './keys';
+import { readLink, writeLink, type LinkState } from './link';
+import type { MenuItem } from './menu';
+import { Overview } from './overview';
+import { failureWords, Panel, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
+import { createPath, PathPane, pathOutput, type PathSpec } from './pathpane';
+import { Picker } from './picker';
+import { Session } from './session';
+import { keep, kept, TopBar } from './topbar';
+import { isAbort, sleep, TspClient, TspError, type Experiment, type Output } from './tsp';
+import { VirtualTable } from './vtable';
+import { XyView } from './xyview';
+
+/** Shown at first, where the server has them. */
+const FIRST: [RegExp, number][] = [[/threadstatus/i, 380], [/resourcesstatus|resources.?status/i, 160], [/cpuusage/i, 130]];
+
+export class App implements PanelHost {
+  readonly session: Session;
+  panels: Panel[] = [];
+  private readonly stack = h('div', { class: 'stack', tabIndex: -1 });
+  private readonly notice = h('div', { class: 'notice', role: 'alert', hidden: true });
+  private readonly frame = h('div', { class: 'frame' });
+  private readonly top: TopBar;
+  private readonly overview: Overview;
+  readonly drawer: Drawer;
+  private readonly bookmarks: Bookmarks;
+  events: VirtualTable | null = null;
+  path: { spec: PathSpec; view: GraphView; pane: PathPane; parent: Output } | null = null;
+  private picker: Picker | null = null;
+  private opening = new AbortController();
+  private readonly measure = perFrame(() => this.layout());
+  private readonly relink = settle(() => this.writeLink(), 250, 1000);
+  private wroteHash = '';
+  private readonly bar = scrollBarWidth();
+
+  constructor(client: TspClient) {
+    const session = this.session = new Session(client);
+    this.drawer = new Drawer(() => this.resized());
+    this.overview = new Overview(session);
+    this.top = new TopBar(session, {
+      openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
+      copyLink: () => { this.writeLink(); void navigator.clipboard?.writeText(location.href); announce('link copied'); }, searchStep: d => this.step(d, true),
+    });
+    this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
+    detailPane(session, this.drawer.page('details'));
+    this.noPath();
+    this.frame.append(this.top.root, this.notice, this.overview.root, this.stack, this.drawer.root);
+    document.body.append(this.frame);
+    document.documentElement.style.setProperty('--bar', `${this.bar}px`);
+    session.compact = kept('compact') === '1';
+    setTreeWidth(Number(kept('tree')) || Math.min(340, Math.max(240, innerWidth * 0.2)));
+    session.setTheme((kept('theme') ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark');
+    const mode = kept('time');
+    if (mode === 'utc' || mode === 'relative') session.timeMode = mode;
+    new ResizeObserver(this.measure).observe(this.stack);
+    this.stack.addEventListener('scroll', () => { for (const p of this.panels) p.resize(); }, { passive: true });
+    session.axis.moved.on(this.relink);
+    session.axis.selected.on(() => { this.drawer.showDelta(session); this.relink(); });
+    session.timeModeChanged.on(() => { this.drawer.showDelta(session); this.bookmarks.render(''); keep('time', session.timeMode); this.relink(); });
+    session.searchChanged.on(this.relink);
+    session.pickedChanged.on(this.relink);
+    session.pathWanted.on(spec => void this.openPath(spec));
+    session.themeChanged.on(() => this.marks());
+    client.onReachable = (up, why) => this.reachable(up, why);
+    bindKeys(session, {
+      graph: () => this.graph(), step: d => this.step(d, false), search: () => { this.top.search.focus(); this.top.search.select(); }, goTo: () => this.top.goto.focus(),
+      bookmark: () => { this.drawer.select('bookmarks'); void this.bookmarks.add(); }, events: () => this.drawer.select('events'), details: () => this.details(),
+    });
+    addEventListener('hashchange', () => { if (location.hash !== this.wroteHash) void this.start(); });
+    void this.start();
+  }
+
+  /** What the link names, else the only experiment, else the picker. */
+  async start(): Promise<void> {
+    const { client } = this.session, link = readLink(location.hash);
+    try {
+      if (link && link.experiment === this.session.uuid) { this.restore(link); return; }
+      if (link) { await this.open(await client.experiment(link.experiment), link); return; }
+      const all = await client.experiments();
+      if (all.length === 1) await this.open(all[0]); else this.showPicker(false);
+    } catch (e) {
+      if (isAbort(e)) return;
+      this.showPicker(false);
+      this.say(e instanceof TspError && e.status === 404 ? 'The link names an experiment that this server does not know.' : failureWords(e));
+    }
+  }
+
+  private showPicker(back: boolean): void {
+    this.closePicker();
+    this.picker = new Picker(this.session, x => { this.closePicker(); void this.open(x); }, back ? () => this.closePicker() : null);
+    this.frame.classList.add('picking');
+    document.body.append(this.picker.root);
+  }
+  private closePicker(): void {
+    this.picker?.root.remove();
+    this.picker = null;
+    this.frame.classList.remove('picking');
+  }
+
+  // ---- experiment -------------------------------------------------------------------------------------------------------------------
+  async open(x: Experiment, link: LinkState | null = null): Promise<void> {
+    const { session } = this, { client, axis } = session;
+    this.closeAll();
+    this.opening.abort();
+    const { signal } = this.opening = new AbortController();
+    this.hush();
+    this.closePicker();
+    session.experiment = x;
+    this.top.opened();
+    const wait = h('div', { class: 'opening', role: 'status' }, `Opening ${x.name}…`);
+    this.stack.replaceChildren(wait);
+    try {
+      // The first answer to a GET opens it; then it is read until it no longer grows.
+      let now = await client.experiment(x.UUID, signal), shown = false;
+      for (let ms = 200; ; ms = Math.min(2000, ms * 1.5)) {
+        session.experiment = now;
+        if (now.end > now.start) { axis.setExtent(now.start, now.end); if (!shown) { axis.show(now.start, now.end, false); shown = true; } }
+        if (now.indexingStatus !== 'RUNNING') break;
+        wait.textContent = `Reading ${now.name}: ${now.nbEvents.toLocaleString('en')} events so far…`;
+        await sleep(ms, signal);
+        now = await client.experiment(x.UUID, signal);
+      }
+      session.outputs = await client.outputs(x.UUID, signal);
+      wait.remove();
+      if (!now.nbEvents) this.say(`${now.name} has no events.`);
+      this.top.opened();
+      this.layout();
+      this.openFirst(link);
+      void this.overview.load();
+      void this.bookmarks.load();
+      this.openEvents();
+      if (link) this.restore(link);
+      this.writeLink();
+    } catch (e) {
+      if (isAbort(e)) return;
+      this.stack.replaceChildren(h('div', { class: 'opening', role: 'alert' }, `${x.name} could not be opened: ${failureWords(e)} `, button('Try again', 'Ask the server again', () => void this.open(x, link))));
+    }
+  }
+  private closeAll(): void {
+    for (const p of [...this.panels]) p.dispose();
+    this.panels = [];
+    this.path?.pane.dispose();
+    this.path = null;
+    this.noPath();
+    this.events?.dispose();
+    this.events = null;
+    this.session.picked = null;
+    this.session.stepper = null;
+    this.session.axis.anchor = this.session.axis.cursor = null;
+  }
+
+  private openFirst(link: LinkState | null): void {
+    const { outputs } = this.session;
+    if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
+    if (this.panels.length) return;
+    for (const [test, height] of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o, height); }
+    if (!this.panels.length) for (const o of outputs.filter(x => x.type === 'TIME_GRAPH').slice(0, 2)) this.add(o);
+    if (!this.panels.length) this.stack.append(h('div', { class: 'opening' }, 'This experiment has no view over time. The Views menu lists what there is.'));
+  }
+  private openEvents(): void {
+    const page = this.drawer.page('events'), output = this.session.outputs.find(o => o.type === 'TABLE' && /eventtable|events table/i.test(o.id + o.name)) ?? this.session.outputs.find(o => o.type === 'TABLE' && /event/i.test(o.name));
+    page.replaceChildren();
+    if (!output) { page.append(h('p', { class: 'words' }, 'This server offers no table of events.')); return; }
+    this.events = new VirtualTable(this.session, output, true);
+    page.append(this.events.root);
+  }
+
+  // ---- views ------------------------------------------------------------------------------------------------------------------------
+  private make(o: Output, height?: number): Panel | null {
+    switch (o.type) {
+      case 'TIME_GRAPH': return new GraphView(this.session, o, this, height ?? 260);
+      case 'GANTT_CHART': return this.gantt(o, height ?? 260);
+      case 'TREE_TIME_XY': return new XyView(this.session, o, this, height ?? 140);
+      case 'DATA_TREE': return new DataTreeView(this.session, o, this, height ?? 200);
+      case 'TREE_GENERIC_XY': return new GenericXyView(this.session, o, this, height ?? 180);
+      case 'TABLE': return new TablePanel(this.session, o, this, height ?? 220);
+      default: return null;
+    }
+  }
+  /** Its x axis is not the experiment's time: a session apart, with an axis of its own. */
+  private gantt(o: Output, height: number): Panel {
+    const apart = Object.create(this.session) as Session, axis = new Axis();
+    axis.width = this.session.axis.width;
+    Object.defineProperty(apart, 'axis', { value: axis });
+    Object.defineProperty(apart, 'timeMode', { value: 'relative' });
+    axis.setExtent(0n, 1_000_000_000n);
+    const view = new GraphView(apart, o, this, height);
+    const stop = view.model.changed.on(() => {
+      let end = 0n;
+      for (const n of view.model.nodes.values()) if (n.entry.end !== undefined && n.entry.end > end) end = n.entry.end;
+      if (end > 0n) { stop(); axis.setExtent(0n, end); axis.whole(); }
+    });
+    return view;
+  }
+  add(o: Output, height?: number): Panel | null {
+    const p = this.make(o, height);
+    if (!p) return null;
+    this.panels.push(p);
+    this.stack.querySelector('.opening')?.remove();
+    this.stack.append(p.root);
+    p.resize();
+    if (p instanceof GraphView) p.model.changed.on(settle(() => this.legend(), 300, 1000));
+    this.relink();
+    return p;
+  }
+  private viewsMenu(): MenuItem[] {
+    const items: MenuItem[] = [], titles: Record<string, string> = { TIME_GRAPH: 'States over time', GANTT_CHART: 'Charts', TREE_TIME_XY: 'Curves over time', TREE_GENERIC_XY: 'Distributions', DATA_TREE: 'Figures', TABLE: 'Tables' };
+    for (const [type, label] of Object.entries(titles)) {
+      const list = this.session.outputs.filter(o => o.type === type && !o.capabilities?.canCreate && o.id !== this.events?.output.id);
+      if (!list.length) continue;
+      items.push({ label, heading: true });
+      for (const o of list) {
+        const open = this.panels.find(p => p.output.id === o.id);
+        items.push({ label: o.name, checked: !!open, run: () => { if (open) open.close(); else this.add(o)?.root.scrollIntoView({ block: 'nearest', behavior: reducedMotion() ? 'auto' : 'smooth' }); } });
+      }
+    }
+    return items.length ? items : [{ label: 'no views', disabled: true }];
+  }
+  private legend(): void { legend(this.drawer.page('legend'), this.panels.filter((p): p is GraphView => p instanceof GraphView)); }
+
+  // PanelHost
+  closed(panel: Panel): void {
+    this.panels = this.panels.filter(p => p !== panel);
+    if (this.path?.view === panel) {
+      const { pane, view, parent } = this.path;
+      this.path = null;
+      pane.dispose();
+      this.noPath();
+      if (view.output.capabilities?.canDelete !== false) this.session.client.removeDerived(this.session.uuid, parent.id, view.output.id).catch(() => { /* it ends with the server */ });
+    }
+    this.legend();
+    this.relink();
+  }
+  resized(): void { this.measure?.(); }
+  columnsMoved(): void { keep('tree', String(treeWidthNow())); this.layout(); }
+
+  private layout(): void {
+    const width = Math.max(120, this.stack.clientWidth - treeWidthNow() - 6 - this.bar);
+    const { axis } = this.session;
+    document.documentElement.style.setProperty('--graph', `${width}px`);
+    if (axis.width !== width) {
+      axis.width = width;
+      for (const p of this.panels) if (p instanceof GraphView && p.axis !== axis) { p.axis.width = width; p.axis.moved.emit(); }
+      axis.moved.emit();
+    }
+    for (const p of this.panels) p.resize();
+  }
+
+  // ---- critical path ----------------------------------------------------------------------------------------------------------------
+  private noPath(): void {
+    this.drawer?.page('path').replaceChildren(h('p', { class: 'words' }, 'Right click on a thread (or press Menu on its row) and choose “Critical path”: what it waited for, machine by machine, is summed up here.'));
+  }
+  async openPath(spec: PathSpec): Promise<void> {
+    const { session } = this, page = this.drawer.page('path');
+    this.path?.view.close();
+    this.drawer.select('path');
+    page.replaceChildren(h('p', { class: 'words', role: 'status' }, `Asking for the critical path of ${spec.thread.name} ${spec.thread.tid}…`));
+    try {
+      if (!pathOutput(session.outputs)) session.outputs = await session.client.outputs(session.uuid);
+      const { parent, derived } = await createPath(session, spec);
+      const view = new GraphView(session, derived, this, 190, true);
+      this.panels.unshift(view);
+      this.stack.prepend(view.root);
+      this.stack.scrollTop = 0;
+      view.resize();
+      const pane = new PathPane(session, view, spec);
+      page.replaceChildren(pane.root);
+      this.path = { spec, view, pane, parent };
+      view.model.changed.on(settle(() => this.legend(), 300, 1000));
+      this.relink();
+    } catch (e) {
+      page.replaceChildren(h('p', { class: 'words', role: 'alert' }, `No critical path: ${failureWords(e)} `, button('Try again', 'Ask the server again', () => void this.openPath(spec))));
+    }
+  }
+
+  // ---- stepping, details, marks ------------------------------------------------------------------------------------------------------
+  graph(): GraphView | null {
+    const graphs = this.panels.filter((p): p is GraphView => p instanceof GraphView && !p.folded);
+    return graphs.find(g => g.root.contains(document.activeElement)) ?? graphs.find(g => g.tree.picked !== null && !g.path) ?? graphs.find(g => !g.path) ?? graphs[0] ?? null;
+  }
+  private step(direction: 1 | -1, searching: boolean): void {
+    const { session } = this, graph = this.graph();
+    if (searching) session.stepper = null;
+    const found = session.stepper ? session.stepper.step(direction)
+      : session.search.states.length || !session.search.rows ? graph?.stepKind(direction) ?? Promise.resolve(false) : Promise.resolve(graph?.stepRow(direction) ?? false);
+    void found.then(ok => { if (!ok) { announce('no more'); graph?.status(direction > 0 ? 'nothing further after the cursor' : 'nothing further before the cursor'); } });
+  }
+  private details(): void {
+    this.drawer.select('details');
+    const graph = this.graph(), hit = graph?.current();
+    if (graph && hit) void graph.details(hit, this.session.axis.cursor!);
+  }
+  private marks(): void {
+    const { theme } = this.session;
+    this.overview.marks = this.bookmarks.list.map(b => ({ start: b.start, end: b.end, colour: theme.accent }));
+    this.overview.redraw();
+  }
+
+  // ---- link -------------------------------------------------------------------------------------------------------------------------
+  private writeLink(): void {
+    const { session, path } = this, { axis } = session;
+    if (!session.experiment) return;
+    this.wroteHash = writeLink({
+      experiment: session.uuid, view: axis.begin === axis.min && axis.end === axis.max ? undefined : [axis.begin, axis.end],
+      selection: axis.anchor !== null && axis.cursor !== null ? [axis.anchor, axis.cursor] : undefined, outputs: this.panels.filter(p => p !== path?.view).map(p => p.output.id),
+      search: session.search.text.trim() || undefined, exclude: session.exclude, mode: session.timeMode, picked: session.picked ?? undefined,
+      path: path ? { ...path.spec.thread, begin: path.spec.begin, end: path.spec.end } : undefined, tab: this.drawer.now === 'events' ? undefined : this.drawer.now,
+    });
+    history.replaceState(null, '', this.wroteHash);
+    this.wroteHash = location.hash;
+  }
+  private restore(s: LinkState): void {
+    const { session } = this, { axis } = session;
+    if (s.mode && s.mode !== session.timeMode) session.setTimeMode(s.mode);
+    if (s.view) axis.show(s.view[0], s.view[1], false); else axis.whole();
+    axis.select(s.selection?.[0] ?? null, s.selection?.[1] ?? null);
+    if (s.search !== undefined || session.search.text) { session.setSearch(s.search ?? '', s.exclude); this.top.search.value = s.search ?? ''; }
+    if (s.picked) session.pick(s.picked);
+    if (s.path) void this.openPath({ thread: s.path, begin: s.path.begin, end: s.path.end });
+    if (s.tab && ['events', 'path', 'details', 'bookmarks', 'legend'].includes(s.tab)) this.drawer.select(s.tab as TabName);
+  }
+
+  // ---- trouble ----------------------------------------------------------------------------------------------------------------------
+  private watching = false;
+  private reachable(up: boolean, why: string): void {
+    if (up) {
+      this.hush();
+      announce('the server answers again');
+      for (const p of this.panels) (p as unknown as { retry?: () => void }).retry?.();
+      this.events?.retry();
+      return;
+    }
+    this.say(`The server does not answer (${why}). What was loaded stays; the page asks again by itself.`, () => void this.session.client.health().catch(() => { /* still away */ }));
+    void this.watch();
+  }
+  /** Asks until the server is back. */
+  private async watch(): Promise<void> {
+    if (this.watching) return;
+    this.watching = true;
+    for (let ms = 1000; ; ms = Math.min(8000, ms * 1.4)) {
+      await sleep(ms);
+      try { await this.session.client.health(); break; } catch { /* still away */ }
+    }
+    this.watching = false;
+  }
+  private say(text: string, retry?: () => void): void {
+    this.notice.replaceChildren(h('span', {}, text), retry ? button('Try again', 'Ask the server now', retry) : '', button('×', 'Dismiss', () => this.hush(), { class: 'plain' }));
+    this.notice.hidden = false;
+  }
+  private hush(): void { this.notice.hidden = true; }
+}
+
+/** A table among the views. */
+class TablePanel extends Panel {
+  private readonly table: VirtualTable;
+  constructor(session: Session, output: Output, host: PanelHost, height: number) {
+    super(session, output, host, height);
+    this.table = new VirtualTable(session, output, false);
+    this.main.append(this.table.root);
+    const columns = button('▤', 'Columns', () => this.table.chooseColumns(columns), { class: 'plain' });
+    this.tools.append(columns);
+  }
+  retry(): void { this.table.retry(); }
+  override resize(): void { /* it watches its size itself */ }
+  override draw(): void { this.table?.draw(); }
+  override dispose(): void { this.table.dispose(); super.dispose(); }
+}

@@ -1,0 +1,51 @@
+// Keys of the whole page, as users of Trace Compass know them.
+import { showHelp } from './help';
+import { closePopup } from './menu';
+import type { Session } from './session';
+import type { GraphView } from './graphview';
+
+export interface KeyTargets {
+  /** The graph that has the focus, else the first. */
+  graph(): GraphView | null;
+  step(direction: 1 | -1): void;
+  search(): void; goTo(): void; bookmark(): void; events(): void; details(): void;
+}
+
+export function bindKeys(session: Session, to: KeyTargets): void {
+  addEventListener('keydown', e => {
+    const target = e.target as HTMLElement;
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || e.ctrlKey || e.metaKey || e.altKey) return;
+    if (!session.experiment || document.querySelector('.picker')) return;
+    const { axis } = session;
+    const at = (): number => { const c = axis.hover ?? axis.cursor; return c !== null && c >= axis.begin && c <= axis.end ? axis.px(c) : axis.width / 2; };
+    const graph = to.graph(), control = target.tagName === 'BUTTON' || target.tagName === 'TR';
+    switch (e.key) {
+      case 'w': axis.zoom(1 / 1.5, at(), true); break;
+      case 's': axis.zoom(1.5, at(), true); break;
+      case 'a': axis.pan(-axis.width / 8); break;
+      case 'd': axis.pan(axis.width / 8); break;
+      case 'W': axis.zoom(1 / 4, at(), true); break;
+      case 'S': axis.zoom(4, at(), true); break;
+      case 'ArrowLeft': case 'ArrowRight': {
+        const direction = e.key === 'ArrowRight' ? 1 : -1;
+        if (!graph?.stepState(direction, e.shiftKey)) axis.pan(direction * axis.width / 20);
+        break;
+      }
+      case 'ArrowUp': case 'ArrowDown': if (control || !graph) return; graph.focus(); graph.tree.pick(graph.tree.pickedRow + (e.key === 'ArrowDown' ? 1 : -1)); break;
+      case 'f': axis.fitSelection(); break;
+      case 'Home': axis.whole(); break;
+      case 'Backspace': axis.back(); break;
+      case 'Enter': if (control) return; to.details(); break;
+      case '/': to.search(); break;
+      case 'n': to.step(1); break;
+      case 'p': to.step(-1); break;
+      case 'g': to.goTo(); break;
+      case 'b': to.bookmark(); break;
+      case 'e': to.events(); break;
+      case '?': showHelp(); break;
+      case 'Escape': closePopup(); axis.select(null); session.detail.emit(null); break;
+      default: return;
+    }
+    e.preventDefault();
+  });
+}

@@ -1,0 +1,135 @@
+// The bar at the top: experiment, span, search, time format, clock badge, views, export, theme, help.
+import { button, h, setText, toggle } from './dom';
+import { menuBelow, type MenuItem } from './menu';
+import type { Session } from './session';
+import { formatDate, formatDuration, parseTime, type TimeMode } from './time';
+import { isAbort } from './tsp';
+
+export interface TopActions {
+  openPicker(): void; viewsMenu(): MenuItem[]; save(kind: 'svg' | 'png' | 'csv'): void; help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
+}
+
+const MODES: [TimeMode, string][] = [['local', 'Local time'], ['utc', 'UTC'], ['relative', 'Since the start']];
+
+export class TopBar {
+  readonly root: HTMLElement;
+  readonly search = h('input', { type: 'search', id: 'search', placeholder: 'Search: name, tid:204, host:web, state:openat, duration>10ms', 'aria-label': 'Search rows and states', spellcheck: false });
+  readonly goto = h('input', { type: 'text', class: 'span-input', 'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g', spellcheck: false });
+  private readonly span = h('span', { class: 'span', title: 'What is in view' });
+  private readonly date = h('span', { class: 'dim date' });
+  private readonly name: HTMLButtonElement;
+  private readonly mode: HTMLButtonElement;
+  private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
+  private readonly away = h('span', { class: 'badge bad', hidden: true, role: 'status' });
+  private readonly busy = h('span', { class: 'busy', 'aria-hidden': true });
+  private readonly exclude: HTMLButtonElement;
+  private clockLines: string[] = [];
+
+  constructor(private readonly session: Session, actions: TopActions) {
+    const { axis } = session;
+    this.name = button('weft', 'Open another experiment', () => actions.openPicker(), { class: 'experiment' });
+    this.mode = button('', 'How times are written', () => menuBelow(this.mode, MODES.map(([m, label]) => ({ label, checked: session.timeMode === m, run: () => session.setTimeMode(m) }))));
+    this.exclude = button('dim', 'What the search does with states that do not match: dim or hide', () => session.setSearch(this.search.value, !session.exclude), { class: 'small', 'aria-pressed': 'false' });
+    const views = button('Views ▾', 'Open and close views', () => menuBelow(views, actions.viewsMenu()));
+    const more = button('⋯', 'More', () => menuBelow(more, [
+      { label: 'Save what is seen', heading: true }, { label: 'Picture, SVG', run: () => actions.save('svg') }, { label: 'Picture, PNG', run: () => actions.save('png') }, { label: 'Table, CSV', run: () => actions.save('csv') },
+      { label: 'Look', heading: true },
+      { label: 'Dark theme', checked: session.theme.dark, run: () => { session.setTheme(!session.theme.dark); keep('theme', session.theme.dark ? 'dark' : 'light'); } },
+      { label: 'Compact rows', checked: session.compact, run: () => { session.compact = !session.compact; keep('compact', session.compact ? '1' : ''); session.relayout.emit(); } },
+      { label: 'Copy a link to this view', run: () => actions.copyLink() }, { label: 'Keys and mouse', hint: '?', run: () => actions.help() },
+    ]));
+    this.root = h('header', { class: 'top' }, this.name, this.busy, h('span', { class: 'zoom' },
+      button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)), button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)), button('⤢', 'Whole trace (Home)', () => axis.whole())),
+    this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.away, this.mode, views, more);
+    let wait = 0;
+    this.search.addEventListener('input', () => { clearTimeout(wait); wait = window.setTimeout(() => session.setSearch(this.search.value), 180); });
+    this.search.addEventListener('keydown', e => {
+      if (e.key === 'Enter') { e.preventDefault(); clearTimeout(wait); if (session.search.text !== this.search.value) session.setSearch(this.search.value); actions.searchStep(e.shiftKey ? -1 : 1); }
+      if (e.key === 'Escape') { this.search.value = ''; session.setSearch(''); this.search.blur(); }
+      e.stopPropagation();
+    });
+    this.goto.addEventListener('keydown', e => {
+      e.stopPropagation();
+      if (e.key === 'Escape') { this.goto.blur(); this.times(); }
+      if (e.key !== 'Enter') return;
+      const t = parseTime(this.goto.value, session.timeMode, axis.min);
+      toggle(this.goto, 'bad', t === null);
+      if (t === null) return;
+      axis.select(t);
+      axis.reveal(t);
+      this.goto.blur();
+    });
+    this.goto.addEventListener('focus', () => this.goto.select());
+    this.goto.addEventListener('blur', () => this.times());
+    this.clock.addEventListener('click', () => menuBelow(this.clock, this.clockLines.map(label => ({ label, heading: true }))));
+    axis.moved.on(() => this.times());
+    axis.selected.on(() => this.times());
+    session.timeModeChanged.on(() => this.times());
+    session.searchChanged.on(() => {
+      if (document.activeElement !== this.search) this.search.value = session.search.text;
+      setText(this.exclude, session.exclude ? 'hide' : 'dim');
+      this.exclude.setAttribute('aria-pressed', String(session.exclude));
+    });
+    session.client.onActivity = () => toggle(this.busy, 'on', session.client.pending > 0);
+    this.times();
+  }
+  private times(): void {
+    const { session } = this, { axis } = session, digits = axis.nsPerPx > 1e6 ? 3 : axis.nsPerPx > 1e3 ? 6 : 9;
+    setText(this.mode, { local: 'local', utc: 'UTC', relative: '+0' }[session.timeMode]);
+    if (!session.experiment) { setText(this.span, ''); setText(this.date, ''); return; }
+    if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? session.time(axis.begin, digits) : session.time(axis.cursor);
+    setText(this.span, `${session.time(axis.begin, digits)} – ${session.time(axis.end, digits)}  ·  ${formatDuration(axis.span)}`);
+    setText(this.date, formatDate(axis.begin, session.timeMode));
+  }
+  opened(): void {
+    const x = this.session.experiment;
+    setText(this.name, `${x ? x.name : 'weft'} ▾`);
+    document.title = x ? `${x.name} – weft` : 'weft';
+    this.clock.hidden = this.away.hidden = true;
+    this.times();
+    if (x) void this.health();
+  }
+
+  /** Clock error and machines that are away, from the outputs that tell them. */
+  private async health(): Promise<void> {
+    const { session } = this, { outputs, client, uuid } = session;
+    try {
+      const clocks = outputs.find(o => o.type === 'TABLE' && /clock.?sync/i.test(o.id + o.name));
+      if (clocks) {
+        const [columns, lines] = await Promise.all([client.columns(uuid, clocks.id), client.lines(uuid, clocks.id, { requested_table_index: 0, requested_table_count: 200 })]);
+        const names = columns.model ?? [], rows = lines.model?.lines ?? [], error = names.map((c, i) => [c, i] as const).filter(([c]) => /error|±|uncertain/i.test(c.name)).map(([, i]) => i);
+        this.clockLines = rows.map(r => r.cells.map((c, i) => `${names[i]?.name ?? ''} ${c.content}`).join('  ·  '));
+        let worst = 0, unknown = false;
+        for (const r of rows) for (const i of error) { const ns = errorNs(r.cells[i]?.content ?? '', names[i].name); if (ns === null) { if (!/★|reference|–|-|^$/.test(r.cells[i]?.content ?? '')) unknown = true; } else worst = Math.max(worst, ns); }
+        this.badge(rows.length < 2 ? null : unknown || !error.length ? 'clock error unknown' : `clock ±${formatDuration(worst)}`, unknown ? Infinity : worst);
+      } else if ((session.experiment?.traces.length ?? 1) > 1) {
+        this.clockLines = ['This server does not tell how far the machines’ clocks are apart.'];
+        this.badge('clock error unknown', Infinity);
+      }
+      const machines = outputs.find(o => o.type === 'TABLE' && /^machines$/i.test(o.name));
+      if (machines) {
+        const lines = await client.lines(uuid, machines.id, { requested_table_index: 0, requested_table_count: 500 });
+        const gone = (lines.model?.lines ?? []).filter(l => l.cells.some(c => /^(away|offline|down|missing)/i.test(c.content))).map(l => l.cells[0]?.content ?? '');
+        this.away.hidden = !gone.length;
+        setText(this.away, `away: ${gone.slice(0, 3).join(', ')}${gone.length > 3 ? ` and ${gone.length - 3} more` : ''}`);
+      }
+    } catch (e) { if (!isAbort(e)) { this.clockLines = ['The clock report did not arrive.']; this.badge('clock error unknown', Infinity); } }
+  }
+  private badge(text: string | null, ns: number): void {
+    this.clock.hidden = text === null;
+    this.clock.className = `badge ${ns < 1e5 ? 'good' : ns < 1e6 ? 'middling' : 'bad'}`;
+    setText(this.clock, text ?? '');
+    this.clock.title = 'Largest error of the clocks against one another: green below 0.1 ms, amber below 1 ms, red beyond or unknown. Click for the machines.';
+  }
+}
+
+/** "±0.21 ms", "0.19 … 0.21 ms", or a bare number with the unit in the column's name, as ns. */
+function errorNs(text: string, column: string): number | null {
+  const unit = /\b(ns|µs|us|ms|s)\b/.exec(text)?.[1] ?? /\b(ns|µs|us|ms|s)\b/.exec(column)?.[1] ?? 'ns';
+  const numbers = text.match(/\d+(?:\.\d+)?/g)?.map(Number);
+  return numbers?.length ? Math.max(...numbers) * ({ ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 } as Record<string, number>)[unit] : null;
+}
+
+/** Small choices that outlive the page. */
+export function keep(key: string, value: string): void { try { localStorage.setItem(`weft.${key}`, value); } catch { /* no storage: the choice ends with the page */ } }
+export function kept(key: string): string | null { try { return localStorage.getItem(`weft.${key}`); } catch { return null; } }
