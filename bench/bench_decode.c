@@ -11,7 +11,10 @@
 enum { ROUNDS = 7, FIELDS = 4, BATCH_MAX = 65536 };
 
 /* What a kernel analysis reads of its most frequent events. */
-static const struct { const char *name; const char *fields[FIELDS]; } wanted[] = {
+static const struct {
+    const char *name;
+    const char *fields[FIELDS];
+} wanted[] = {
     {"sched_switch", {"prev_tid", "next_tid", "prev_state", "next_prio"}},
     {"sched_waking", {"tid", "target_cpu"}},
     {"sched_wakeup", {"tid", "target_cpu"}},
@@ -23,9 +26,15 @@ static const struct { const char *name; const char *fields[FIELDS]; } wanted[] =
     {"timer_hrtimer_expire_entry", {"hrtimer", "now"}},
 };
 
-struct plan { uint8_t n; struct ctf_access field[FIELDS]; };
+struct plan {
+    uint8_t n;
+    struct ctf_access field[FIELDS];
+};
 
-static bool starts_with(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
+static bool starts_with(const char *s, const char *with)
+{
+    return !strncmp(s, with, strlen(with));
+}
 
 static struct plan *make_plans(const struct ctf_trace *t)
 {
@@ -42,7 +51,10 @@ static struct plan *make_plans(const struct ctf_trace *t)
     return plans;
 }
 
-struct result { uint64_t events, sum; int64_t ns; };
+struct result {
+    uint64_t events, sum;
+    int64_t ns;
+};
 
 static struct result run(struct ctf_trace *t, int stream, const struct plan *plans, struct ctf_event *ev, size_t batch)
 {
@@ -80,7 +92,7 @@ static void measure(const char *what, struct ctf_trace *t, int stream, const str
             best = r;
     }
     printf("%-28s %10" PRIu64 " events %8.2f ms %8.1f M events/s  (check %016" PRIx64 ")\n", what, best.events, (double)best.ns / 1e6,
-           (double)best.events * 1e3 / (double)best.ns, best.sum);
+        (double)best.events * 1e3 / (double)best.ns, best.sum);
 }
 
 int main(int argc, char **argv)

@@ -44,7 +44,8 @@ int main(int argc, char **argv)
     }
     double seconds = (double)(time_monotonic_ns() - start) / 1e9;
     size_t last = private_bytes();
-    printf("{\"bench\":\"open\",\"traces\":%zu,\"seconds\":%.3f,\"bytes_per_further_trace\":%zu}\n", n, seconds, n > 1 ? (last - first) / (n - 1) : last);
+    printf("{\"bench\":\"open\",\"traces\":%zu,\"seconds\":%.3f,\"bytes_per_further_trace\":%zu}\n", n, seconds,
+        n > 1 ? (last - first) / (n - 1) : last);
     for (size_t i = 0; i < n; i++)
         ctf_trace_close(traces[i]);
     free(traces);

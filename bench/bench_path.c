@@ -12,7 +12,10 @@
 
 enum { WALKS = 200 };
 
-struct candidate { struct path_row row; int64_t running, begin, end; };
+struct candidate {
+    struct path_row row;
+    int64_t running, begin, end;
+};
 
 static int by_running(const void *a, const void *b)
 {
@@ -41,8 +44,10 @@ static void measure(const char *what, const struct path_source *s, const struct 
         walks++;
         path_free(p);
     }
-    printf("{\"bench\":\"path %s\",\"walks\":%zu,\"segments\":%zu,\"mean_ms\":%.4f,\"worst_ms\":%.4f,\"worst_beyond_1us_per_segment_ms\":%.4f,\"us_per_segment\":%.4f}\n", what,
-        walks, segments, walks ? total_ms / (double)walks : 0, worst_ms, worst_fixed, segments ? total_ms * 1e3 / (double)segments : 0);
+    printf(
+        "{\"bench\":\"path %s\",\"walks\":%zu,\"segments\":%zu,\"mean_ms\":%.4f,\"worst_ms\":%.4f,\"worst_beyond_1us_per_segment_ms\":%.4f,\"us_per_segment\":%.4f}\n",
+        what, walks, segments, walks ? total_ms / (double)walks : 0, worst_ms, worst_fixed,
+        segments ? total_ms * 1e3 / (double)segments : 0);
 }
 
 int main(int argc, char **argv)
@@ -68,8 +73,9 @@ int main(int argc, char **argv)
             graph_row(hosts[i].graph, (int32_t)r, &row);
             graph_row_totals(hosts[i].graph, (int32_t)r, row.begin, row.end, totals);
             if (row.idle_cpu < 0)
-                vec_push(&all, ((struct candidate){{(int32_t)i, (int32_t)r}, totals[GRAPH_RUNNING], clock_to_reference(local[i].map, row.begin),
-                                   clock_to_reference(local[i].map, row.end)}));
+                vec_push(&all,
+                    ((struct candidate){{(int32_t)i, (int32_t)r}, totals[GRAPH_RUNNING], clock_to_reference(local[i].map, row.begin),
+                        clock_to_reference(local[i].map, row.end)}));
         }
     }
     qsort(all.v, all.n, sizeof *all.v, by_running);

@@ -147,7 +147,7 @@ class Bench:
             store = os.path.join(self.dir, f"store-{i}")
             s, _ = run([self.weft, "index", trace, "--store", store])
             seconds = min(seconds or s, s)
-        self.row("`index` (graph, flows, packets)", 15, 8, events / seconds / 1e6, "M events/s")
+        self.row("`index` (graph, flows, states)", 15, 8, events / seconds / 1e6, "M events/s")
         return store
 
     def paths(self, trace, store, name):

@@ -10,8 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static void get(void *arg, size_t slot, struct expr_value *out)
 {
     static const struct expr_value values[] = {
-        {.type = EXPR_INT, .i = INT64_MIN}, {.type = EXPR_STRING, .s = "sched_switch", .n = 5}, {.type = EXPR_ABSENT},
-        {.type = EXPR_INT, .i = -1, .is_unsigned = true}, {.type = EXPR_FLOAT, .f = -1.5e300}, {.type = EXPR_STRING}, {.type = EXPR_FLOAT, .f = NAN},
+        {.type = EXPR_INT, .i = INT64_MIN},
+        {.type = EXPR_STRING, .s = "sched_switch", .n = 5},
+        {.type = EXPR_ABSENT},
+        {.type = EXPR_INT, .i = -1, .is_unsigned = true},
+        {.type = EXPR_FLOAT, .f = -1.5e300},
+        {.type = EXPR_STRING},
+        {.type = EXPR_FLOAT, .f = NAN},
         {.type = EXPR_INT},
     };
     *out = values[(slot + *(size_t *)arg) % (sizeof values / sizeof *values)];

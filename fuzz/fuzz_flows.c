@@ -54,7 +54,10 @@ static void read_all(struct flow_store *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct { const char *name; size_t item; } sections[] = {{"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
+    static const struct {
+        const char *name;
+        size_t item;
+    } sections[] = {{"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
         {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)}, {"keys", 4}};
     _Alignas(8) static uint8_t copy[1 << 16];
     char path[64];

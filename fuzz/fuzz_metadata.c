@@ -18,15 +18,12 @@ static uint64_t walk(const struct ctf_type *t, unsigned depth)
             sum += strlen(t->u.fields[i].name) + strlen(t->u.fields[i].shown) + walk(t->u.fields[i].type, depth + 1);
         break;
     case CTF_ARRAY:
-    case CTF_SEQUENCE:
-        sum += walk(t->u.list.element, depth + 1);
-        break;
+    case CTF_SEQUENCE: sum += walk(t->u.list.element, depth + 1); break;
     case CTF_ENUM:
         for (uint32_t i = 0; i < t->n; i++)
             sum += strlen(t->u.enumeration.ranges[i].label);
         break;
-    default:
-        break;
+    default: break;
     }
     if (t->kind == CTF_SEQUENCE && (t->u.list.length->slot != t->u.list.length->target->slot || t->u.list.length->slot == 0))
         abort();

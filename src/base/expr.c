@@ -20,12 +20,29 @@ struct parser {
 };
 
 enum precedence { P_OR = 1, P_AND, P_COMPARE, P_BIT_OR, P_BIT_AND, P_ADD, P_MUL };
-static const struct operator { char text[3]; uint8_t precedence, op; } operators[] = {
-    {"||", P_OR, OP_OR}, {"&&", P_AND, OP_AND},
-    {"==", P_COMPARE, OP_EQ}, {"!=", P_COMPARE, OP_NE}, {"=~", P_COMPARE, OP_MATCH}, {"!~", P_COMPARE, OP_NO_MATCH},
-    {"<=", P_COMPARE, OP_LE}, {">=", P_COMPARE, OP_GE}, {"<", P_COMPARE, OP_LT}, {">", P_COMPARE, OP_GT},
-    {"|", P_BIT_OR, OP_BIT_OR}, {"&", P_BIT_AND, OP_BIT_AND},
-    {"+", P_ADD, OP_ADD}, {"-", P_ADD, OP_SUB}, {"*", P_MUL, OP_MUL}, {"/", P_MUL, OP_DIV}, {"%", P_MUL, OP_MOD},
+static const struct operator
+{
+    char text[3];
+    uint8_t precedence, op;
+}
+operators[] = {
+    {"||", P_OR, OP_OR},
+    {"&&", P_AND, OP_AND},
+    {"==", P_COMPARE, OP_EQ},
+    {"!=", P_COMPARE, OP_NE},
+    {"=~", P_COMPARE, OP_MATCH},
+    {"!~", P_COMPARE, OP_NO_MATCH},
+    {"<=", P_COMPARE, OP_LE},
+    {">=", P_COMPARE, OP_GE},
+    {"<", P_COMPARE, OP_LT},
+    {">", P_COMPARE, OP_GT},
+    {"|", P_BIT_OR, OP_BIT_OR},
+    {"&", P_BIT_AND, OP_BIT_AND},
+    {"+", P_ADD, OP_ADD},
+    {"-", P_ADD, OP_SUB},
+    {"*", P_MUL, OP_MUL},
+    {"/", P_MUL, OP_DIV},
+    {"%", P_MUL, OP_MOD},
 };
 
 static int fail_at(struct parser *p, const char *where, int code, const char *what)
@@ -39,9 +56,18 @@ static void skip_space(struct parser *p)
         p->at++;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; }
-static bool is_name(char c) { return is_name_start(c) || is_digit(c) || c == '.' || c == ':'; }
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+static bool is_name_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+}
+static bool is_name(char c)
+{
+    return is_name_start(c) || is_digit(c) || c == '.' || c == ':';
+}
 
 static size_t emit(struct parser *p, int op, size_t arg)
 {
@@ -177,7 +203,8 @@ static int parse_operand(struct parser *p)
     if (is_name_start(c))
         return parse_name(p);
     if (c != '(' && c != '!' && c != '-')
-        return fail_at(p, begin, ERR_ARG, c ? "a name, number, text or '(' is expected here" : "the expression ends where a name, number, text or '(' is expected");
+        return fail_at(p, begin, ERR_ARG,
+            c ? "a name, number, text or '(' is expected here" : "the expression ends where a name, number, text or '(' is expected");
 
     if (p->depth == DEEPEST)
         return fail_at(p, begin, ERR_LIMIT, "too deeply nested");
@@ -223,7 +250,7 @@ static int parse_pattern(struct parser *p, int op)
     return ERR_OK;
 }
 
-static const struct operator *find_operator(struct parser *p)
+static const struct operator* find_operator(struct parser *p)
 {
     skip_space(p);
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
@@ -233,7 +260,7 @@ static const struct operator *find_operator(struct parser *p)
 }
 
 /* The right side of an operator whose left side is on the stack. */
-static int parse_right(struct parser *p, const struct operator *o)
+static int parse_right(struct parser *p, const struct operator* o)
 {
     if (o->op == OP_MATCH || o->op == OP_NO_MATCH)
         return parse_pattern(p, o->op);
@@ -256,7 +283,7 @@ static int parse_binary(struct parser *p, int lowest)
 {
     int code = parse_operand(p);
     bool compared = false;
-    const struct operator *o;
+    const struct operator* o;
     while (code == ERR_OK && (o = find_operator(p)) && o->precedence >= lowest) {
         if (o->precedence == P_COMPARE && compared)
             return fail_at(p, p->at, ERR_ARG, "comparisons do not chain: write a < b && b < c");

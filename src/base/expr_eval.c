@@ -21,12 +21,9 @@ static struct expr_cell of_float(double f)
 static struct expr_cell of_value(const struct expr_value *v)
 {
     switch (v->type) {
-    case EXPR_INT:
-        return of_int(v->is_unsigned ? (__int128)(uint64_t)v->i : (__int128)v->i);
-    case EXPR_FLOAT:
-        return of_float(v->f);
-    case EXPR_STRING:
-        return (struct expr_cell){.type = EXPR_STRING, .s = v->s ? v->s : "", .n = v->s ? v->n : 0};
+    case EXPR_INT: return of_int(v->is_unsigned ? (__int128)(uint64_t)v->i : (__int128)v->i);
+    case EXPR_FLOAT: return of_float(v->f);
+    case EXPR_STRING: return (struct expr_cell){.type = EXPR_STRING, .s = v->s ? v->s : "", .n = v->s ? v->n : 0};
     }
     return absent;
 }
@@ -34,12 +31,9 @@ static struct expr_cell of_value(const struct expr_value *v)
 static bool truth(const struct expr_cell *c)
 {
     switch (c->type) {
-    case EXPR_INT:
-        return c->i != 0;
-    case EXPR_FLOAT:
-        return c->f != 0;
-    case EXPR_STRING:
-        return c->n != 0;
+    case EXPR_INT: return c->i != 0;
+    case EXPR_FLOAT: return c->f != 0;
+    case EXPR_STRING: return c->n != 0;
     }
     return false;
 }
@@ -47,18 +41,12 @@ static bool truth(const struct expr_cell *c)
 static bool holds(int op, int order)
 {
     switch (op) {
-    case OP_EQ:
-        return order == 0;
-    case OP_NE:
-        return order != 0;
-    case OP_LT:
-        return order < 0;
-    case OP_LE:
-        return order <= 0;
-    case OP_GT:
-        return order > 0;
-    default:
-        return order >= 0;
+    case OP_EQ: return order == 0;
+    case OP_NE: return order != 0;
+    case OP_LT: return order < 0;
+    case OP_LE: return order <= 0;
+    case OP_GT: return order > 0;
+    default: return order >= 0;
     }
 }
 
@@ -114,16 +102,11 @@ static struct expr_cell integer_arithmetic(int op, __int128 a, __int128 b)
 {
     __int128 r;
     switch (op) {
-    case OP_BIT_OR:
-        return of_int(a | b);
-    case OP_BIT_AND:
-        return of_int(a & b);
-    case OP_ADD:
-        return __builtin_add_overflow(a, b, &r) ? of_float((double)a + (double)b) : of_int(r);
-    case OP_SUB:
-        return __builtin_sub_overflow(a, b, &r) ? of_float((double)a - (double)b) : of_int(r);
-    case OP_MUL:
-        return __builtin_mul_overflow(a, b, &r) ? of_float((double)a * (double)b) : of_int(r);
+    case OP_BIT_OR: return of_int(a | b);
+    case OP_BIT_AND: return of_int(a & b);
+    case OP_ADD: return __builtin_add_overflow(a, b, &r) ? of_float((double)a + (double)b) : of_int(r);
+    case OP_SUB: return __builtin_sub_overflow(a, b, &r) ? of_float((double)a - (double)b) : of_int(r);
+    case OP_MUL: return __builtin_mul_overflow(a, b, &r) ? of_float((double)a * (double)b) : of_int(r);
     }
     if (b == 0)
         return absent;
@@ -140,16 +123,11 @@ static struct expr_cell arithmetic(int op, const struct expr_cell *a, const stru
         return absent;
     double x = as_float(a), y = as_float(b);
     switch (op) {
-    case OP_ADD:
-        return of_float(x + y);
-    case OP_SUB:
-        return of_float(x - y);
-    case OP_MUL:
-        return of_float(x * y);
-    case OP_DIV:
-        return y == 0 ? absent : of_float(x / y);
-    case OP_MOD:
-        return y == 0 ? absent : of_float(fmod(x, y));
+    case OP_ADD: return of_float(x + y);
+    case OP_SUB: return of_float(x - y);
+    case OP_MUL: return of_float(x * y);
+    case OP_DIV: return y == 0 ? absent : of_float(x / y);
+    case OP_MOD: return y == 0 ? absent : of_float(fmod(x, y));
     }
     return absent; /* bits of floating numbers */
 }
@@ -161,9 +139,9 @@ static bool matches(const regex_t *pattern, const struct expr_cell *c)
     size_t n = c->n;
     if (c->type == EXPR_INT) {
         bool fits = c->i >= INT64_MIN && c->i <= (__int128)UINT64_MAX;
-        int length = !fits      ? snprintf(number, sizeof number, "%.17g", (double)c->i)
-                     : c->i < 0 ? snprintf(number, sizeof number, "%lld", (long long)c->i)
-                                : snprintf(number, sizeof number, "%llu", (unsigned long long)c->i);
+        int length = !fits ? snprintf(number, sizeof number, "%.17g", (double)c->i)
+            : c->i < 0     ? snprintf(number, sizeof number, "%lld", (long long)c->i)
+                           : snprintf(number, sizeof number, "%llu", (unsigned long long)c->i);
         s = number;
         n = (size_t)length;
     } else if (c->type == EXPR_FLOAT) {
@@ -180,9 +158,7 @@ bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct 
     for (size_t pc = 0; pc < x->n_code; pc++) {
         const struct expr_instruction in = x->code[pc];
         switch (in.op) {
-        case OP_CONSTANT:
-            *++top = x->constants[in.arg];
-            break;
+        case OP_CONSTANT: *++top = x->constants[in.arg]; break;
         case OP_LOAD: {
             struct expr_value v = {.type = EXPR_ABSENT};
             get(arg, in.arg, &v);
@@ -198,21 +174,15 @@ bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct 
                 top--;
             }
             break;
-        case OP_TRUTH:
-            *top = of_int(truth(top));
-            break;
-        case OP_NOT:
-            *top = of_int(!truth(top));
-            break;
+        case OP_TRUTH: *top = of_int(truth(top)); break;
+        case OP_NOT: *top = of_int(!truth(top)); break;
         case OP_NEGATE: {
             struct expr_cell zero = of_int(0);
             *top = top->type == EXPR_FLOAT ? of_float(-top->f) : arithmetic(OP_SUB, &zero, top);
             break;
         }
         case OP_MATCH:
-        case OP_NO_MATCH:
-            *top = of_int(top->type != EXPR_ABSENT && matches(&x->patterns[in.arg], top) == (in.op == OP_MATCH));
-            break;
+        case OP_NO_MATCH: *top = of_int(top->type != EXPR_ABSENT && matches(&x->patterns[in.arg], top) == (in.op == OP_MATCH)); break;
         case OP_EQ:
         case OP_NE:
         case OP_LT:
@@ -222,9 +192,7 @@ bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct 
             top--;
             *top = of_int(compare(in.op, top, top + 1));
             break;
-        default:
-            top--;
-            *top = arithmetic(in.op, top, top + 1);
+        default: top--; *top = arithmetic(in.op, top, top + 1);
         }
     }
     return truth(top);

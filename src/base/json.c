@@ -34,10 +34,22 @@ static void leave(struct json *j, char bracket)
     text_putc(j->out, bracket);
 }
 
-void json_begin_object(struct json *j) { enter(j, '{'); }
-void json_end_object(struct json *j) { leave(j, '}'); }
-void json_begin_array(struct json *j) { enter(j, '['); }
-void json_end_array(struct json *j) { leave(j, ']'); }
+void json_begin_object(struct json *j)
+{
+    enter(j, '{');
+}
+void json_end_object(struct json *j)
+{
+    leave(j, '}');
+}
+void json_begin_array(struct json *j)
+{
+    enter(j, '[');
+}
+void json_end_array(struct json *j)
+{
+    leave(j, ']');
+}
 
 /* Bytes of the well-formed UTF-8 sequence at s (Unicode 15, table 3-7), or 0. */
 static size_t utf8_sequence(const unsigned char *s, size_t n)

@@ -61,7 +61,10 @@ static uint64_t header_checksum(const void *header_and_table, uint64_t end)
 struct store_writer {
     struct header header;
     size_t n, cap;
-    struct planned { struct entry entry; const void *items; } *v;
+    struct planned {
+        struct entry entry;
+        const void *items;
+    } * v;
 };
 
 struct store_writer *store_create(const char *kind, uint32_t version, uint64_t key)
@@ -178,7 +181,8 @@ static int check_header(const struct file_map *m, struct header *h, struct err *
     if (h->container_version != CONTAINER_VERSION)
         return err_set(e, ERR_STALE, "written in container version %u, this program reads %d", h->container_version, CONTAINER_VERSION);
     if (h->file_bytes != m->size)
-        return err_set(e, ERR_FORMAT, "damaged: the file has %zu bytes, its header says %llu (byte 32)", m->size, (unsigned long long)h->file_bytes);
+        return err_set(
+            e, ERR_FORMAT, "damaged: the file has %zu bytes, its header says %llu (byte 32)", m->size, (unsigned long long)h->file_bytes);
     return ERR_OK;
 }
 
@@ -190,7 +194,8 @@ static int check_table(const struct file_map *m, const struct header *h, struct 
     for (uint32_t i = 0; i < h->n_sections; i++, entry++) {
         uint64_t bytes;
         if (!memchr(entry->name, '\0', NAME_BYTES) || !entry->name[0] || !entry->item_bytes || entry->offset != at ||
-            __builtin_mul_overflow(entry->count, (uint64_t)entry->item_bytes, &bytes) || bytes > m->size - at || aligned(bytes) > m->size - at)
+            __builtin_mul_overflow(entry->count, (uint64_t)entry->item_bytes, &bytes) || bytes > m->size - at ||
+            aligned(bytes) > m->size - at)
             return err_set(e, ERR_FORMAT, "damaged: section %u makes no sense (byte %zu)", i, sizeof *h + i * sizeof *entry);
         at += aligned(bytes);
     }
@@ -204,7 +209,8 @@ static int check_sections(const struct file_map *m, const struct header *h, stru
     const struct entry *entry = (const struct entry *)(m->data + sizeof *h);
     for (uint32_t i = 0; i < h->n_sections; i++, entry++) {
         if (XXH3_64bits(m->data + entry->offset, aligned(entry->count * entry->item_bytes)) != entry->checksum)
-            return err_set(e, ERR_FORMAT, "damaged: wrong checksum of section \"%s\" (byte %llu)", entry->name, (unsigned long long)entry->offset);
+            return err_set(
+                e, ERR_FORMAT, "damaged: wrong checksum of section \"%s\" (byte %llu)", entry->name, (unsigned long long)entry->offset);
     }
     return ERR_OK;
 }
@@ -233,7 +239,7 @@ static int open_checked(const char *path, const char *kind, uint32_t version, co
         return code;
     }
     (void)((code = check_header(&s->map, &s->header, e)) || (code = check_identity(&s->header, kind, version, key, e)) ||
-           (code = check_table(&s->map, &s->header, e)) || (code = check_sections(&s->map, &s->header, e)));
+        (code = check_table(&s->map, &s->header, e)) || (code = check_sections(&s->map, &s->header, e)));
     if (code) {
         store_close(s);
         err_wrap(e, "%s", path);

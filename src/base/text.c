@@ -156,9 +156,21 @@ void text_duration(struct text *t, int64_t ns)
         return;
     }
     /* Four digits: the first of (step, unit, decimals) whose rounded value has no more of them. */
-    static const struct { uint64_t step_ns; const char *unit; unsigned decimals; } scales[] = {
-        {1, " µs", 3}, {10, " µs", 2}, {100, " µs", 1}, {1000, " ms", 3}, {10000, " ms", 2}, {100000, " ms", 1},
-        {1000000, " s", 3}, {10000000, " s", 2}, {100000000, " s", 1}, {1000000000, " s", 0},
+    static const struct {
+        uint64_t step_ns;
+        const char *unit;
+        unsigned decimals;
+    } scales[] = {
+        {1, " µs", 3},
+        {10, " µs", 2},
+        {100, " µs", 1},
+        {1000, " ms", 3},
+        {10000, " ms", 2},
+        {100000, " ms", 1},
+        {1000000, " s", 3},
+        {10000000, " s", 2},
+        {100000000, " s", 1},
+        {1000000000, " s", 0},
     };
     size_t i = 0, last = sizeof scales / sizeof *scales - 1;
     uint64_t steps;

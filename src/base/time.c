@@ -142,9 +142,9 @@ static int out_of_range(const char *text, struct err *e)
 static int misread(const char *text, struct err *e)
 {
     return err_set(e, ERR_ARG,
-                   "time \"%.64s\": write nanoseconds since the epoch, +1.5s from the start (s, ms, us, ns, m, h), "
-                   "2026-11-21T01:37:53.123456789Z, or 01:37:53.123",
-                   text);
+        "time \"%.64s\": write nanoseconds since the epoch, +1.5s from the start (s, ms, us, ns, m, h), "
+        "2026-11-21T01:37:53.123456789Z, or 01:37:53.123",
+        text);
 }
 
 static int in_range(__int128 ns, const char *text, int64_t *out, struct err *e)
@@ -169,8 +169,19 @@ static bool read_whole(const char **s, __int128 *out)
 /* "+1.5s" */
 static int parse_relative(const char *text, const char *s, int64_t start, int64_t *out, struct err *e)
 {
-    static const struct { const char *name; int64_t ns; } units[] = {
-        {"ns", 1}, {"us", 1000}, {"µs", 1000}, {"μs", 1000}, {"ms", 1000000}, {"s", NS_PER_S}, {"m", 60 * NS_PER_S}, {"min", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S},
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } units[] = {
+        {"ns", 1},
+        {"us", 1000},
+        {"µs", 1000},
+        {"μs", 1000},
+        {"ms", 1000000},
+        {"s", NS_PER_S},
+        {"m", 60 * NS_PER_S},
+        {"min", 60 * NS_PER_S},
+        {"h", 3600 * NS_PER_S},
     };
     __int128 whole;
     int64_t billionths = 0;

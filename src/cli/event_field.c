@@ -2,7 +2,10 @@
 
 #include <stdio.h>
 
-static bool is_int(const struct ctf_type *t) { return t->kind == CTF_INT || t->kind == CTF_ENUM; }
+static bool is_int(const struct ctf_type *t)
+{
+    return t->kind == CTF_INT || t->kind == CTF_ENUM;
+}
 
 static const struct ctf_type *holder(const struct ctf_type *t)
 {
@@ -29,7 +32,10 @@ static bool bind_in(const struct ctf_event_class *cls, enum ctf_scope scope, con
     if (ctf_access_find(cls, scope, name, &out->access)) {
         const struct ctf_type *t = out->access.type;
         out->path = name;
-        out->how = is_int(t) ? EVENT_FIELD_INT : is_text(t) ? EVENT_FIELD_STRING : t->kind == CTF_FLOAT ? EVENT_FIELD_WALK : EVENT_FIELD_ABSENT;
+        out->how = is_int(t)       ? EVENT_FIELD_INT
+            : is_text(t)           ? EVENT_FIELD_STRING
+            : t->kind == CTF_FLOAT ? EVENT_FIELD_WALK
+                                   : EVENT_FIELD_ABSENT;
         return true;
     }
     const char *dot = strrchr(name, '.');
@@ -74,7 +80,11 @@ struct walk {
     const char *want;
     struct expr_value *out;
     unsigned depth;
-    struct { size_t length; bool is_list; uint64_t next; } level[32];
+    struct {
+        size_t length;
+        bool is_list;
+        uint64_t next;
+    } level[32];
     char path[512];
 };
 

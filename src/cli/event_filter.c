@@ -14,11 +14,11 @@ enum builtin { NOT_BUILTIN, NAME, CPU, TS, TID, HOST, COMM };
 static const char *const builtin_names[] = {NULL, "name", "cpu", "ts", "tid", "host", "comm"};
 
 struct class_info {
-    bool named;              /* --names lets it pass */
+    bool named; /* --names lets it pass */
     bool is_switch;
-    struct event_field tid, comm;                              /* of the thread the event happened in, from a context */
+    struct event_field tid, comm;                                /* of the thread the event happened in, from a context */
     struct event_field prev_tid, prev_comm, next_tid, next_comm; /* sched_switch */
-    struct event_field *slots; /* names of the expression */
+    struct event_field *slots;                                   /* names of the expression */
 };
 
 struct schema {
@@ -27,19 +27,26 @@ struct schema {
     struct class_info **by_class; /* NULL until the first event of the class */
 };
 
-struct running { int64_t tid; char comm[32]; };
-struct cpus { struct running *v; size_t n, cap; };
+struct running {
+    int64_t tid;
+    char comm[32];
+};
+struct cpus {
+    struct running *v;
+    size_t n, cap;
+};
 
 struct event_filter {
     VEC(char *) patterns;
     int64_t cpu, tid;
     struct expr *where;
-    const char *const *names; size_t n_names;
-    enum builtin *builtins;  /* by name of the expression */
+    const char *const *names;
+    size_t n_names;
+    enum builtin *builtins; /* by name of the expression */
     const char *const *hosts;
     VEC(struct schema) schemas;
-    size_t *schema_of;       /* by source */
-    struct cpus *cpus;       /* by source; which thread runs on each */
+    size_t *schema_of; /* by source */
+    struct cpus *cpus; /* by source; which thread runs on each */
     size_t n_sources;
     bool follows_threads;
     /* the event under test */
@@ -134,7 +141,8 @@ static void set_running(struct running *r, const struct event_field *tid, const 
 }
 
 /* Reads one stream of a source until a thread switch tells who ran before it; without any in the window, the last one before the window tells. */
-static int find_running(struct event_filter *f, const struct ctf_source *source, uint32_t number, int stream, struct ctf_window w, bool before, struct err *e)
+static int find_running(
+    struct event_filter *f, const struct ctf_source *source, uint32_t number, int stream, struct ctf_window w, bool before, struct err *e)
 {
     struct ctf_window part = before ? (struct ctf_window){INT64_MIN, w.begin == INT64_MIN ? INT64_MIN : w.begin - 1}
                                     : (struct ctf_window){w.begin, INT64_MAX};
@@ -251,7 +259,8 @@ bool event_filter_keep(struct event_filter *f, const struct ctf_merge *m, const 
 
 /* ---- likely mistakes ---- */
 
-static bool any_class(struct event_filter *f, bool (*test)(const struct event_filter *, const struct class_info *, const struct ctf_event_class *, size_t), size_t which)
+static bool any_class(struct event_filter *f,
+    bool (*test)(const struct event_filter *, const struct class_info *, const struct ctf_event_class *, size_t), size_t which)
 {
     for (uint32_t i = 0; i < f->n_sources; i++) {
         const struct schema *s = &f->schemas.v[f->schema_of[i]];
@@ -311,7 +320,7 @@ static void bind_names(struct event_filter *f)
 }
 
 int event_filter_new(const struct event_filter_options *o, const struct ctf_source *sources, size_t n, struct ctf_window window,
-                     struct event_filter **out, struct err *e)
+    struct event_filter **out, struct err *e)
 {
     struct event_filter *f = mem_zalloc(sizeof *f);
     *out = NULL;

@@ -7,7 +7,14 @@
 
 /* In the order in which somebody meets them. */
 static const struct cli_verb *const verbs[] = {
-    &verb_info, &verb_events, &verb_index, &verb_threads, &verb_sync, &verb_critpath, &verb_serve, &verb_verify,
+    &verb_info,
+    &verb_events,
+    &verb_index,
+    &verb_threads,
+    &verb_sync,
+    &verb_critpath,
+    &verb_serve,
+    &verb_verify,
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
@@ -35,13 +42,15 @@ static int unknown_verb(const char *name)
 
 static void write_overview(struct text *t)
 {
-    text_puts(t, "Usage: weft VERB [options] TRACE…\n\n"
-                 "  Where did the time go, and which machine, thread and cause took it?\n"
-                 "  A TRACE is a directory that holds a CTF trace, or a tree of them; NAME=PATH names its host.\n\nVerbs:\n");
+    text_puts(t,
+        "Usage: weft VERB [options] TRACE…\n\n"
+        "  Where did the time go, and which machine, thread and cause took it?\n"
+        "  A TRACE is a directory that holds a CTF trace, or a tree of them; NAME=PATH names its host.\n\nVerbs:\n");
     for (size_t i = 0; i < N_VERBS; i++)
         text_printf(t, "  %-10s  %s\n", verbs[i]->name, verbs[i]->summary);
-    text_puts(t, "\nweft help VERB shows the options of a verb; weft --version the version.\n\n"
-                 "Example:\n  weft critpath --thread client:204 traces/three-tier\n");
+    text_puts(t,
+        "\nweft help VERB shows the options of a verb; weft --version the version.\n\n"
+        "Example:\n  weft critpath --thread client:204 traces/three-tier\n");
 }
 
 static int overview(int fd, int code)

@@ -187,12 +187,8 @@ static int store_value(struct parse *p, const struct cli_option *o, const char *
     char *end;
     errno = 0;
     switch (o->type) {
-    case CLI_FLAG:
-        *(bool *)o->into = true;
-        break;
-    case CLI_STRING:
-        *(const char **)o->into = value;
-        break;
+    case CLI_FLAG: *(bool *)o->into = true; break;
+    case CLI_STRING: *(const char **)o->into = value; break;
     case CLI_LIST: {
         struct cli_list *list = o->into;
         vec_push(list, value);
@@ -224,7 +220,8 @@ static int take_option(struct parse *p, const struct cli_option *o, const char *
             return err_set(&p->e, ERR_ARG, "%s: --%s takes no value", p->verb->name, o->name);
     } else if (!value) {
         if (p->at + 1 >= p->argc)
-            return err_set(&p->e, ERR_ARG, "%s: --%s needs a value: --%s %s", p->verb->name, o->name, o->name, o->value ? o->value : "VALUE");
+            return err_set(
+                &p->e, ERR_ARG, "%s: --%s needs a value: --%s %s", p->verb->name, o->name, o->name, o->value ? o->value : "VALUE");
         value = p->argv[++p->at];
     }
     return store_value(p, o, value);

@@ -12,8 +12,10 @@ enum { GAP = 2, NARROWEST = 8 };
 struct cli_table {
     const struct cli_column *columns; /* borrowed */
     size_t n_columns;
-    struct text cells;                /* all cells, each terminated */
-    struct { size_t *v, n, cap; } starts;
+    struct text cells; /* all cells, each terminated */
+    struct {
+        size_t *v, n, cap;
+    } starts;
 };
 
 int cli_format_parse(const char *s, int *format, struct err *e)

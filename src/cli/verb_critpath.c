@@ -37,8 +37,15 @@ static void close_all(struct work *w)
 
 /* ---- choosing the thread --------------------------------------------------------------------------------------------------- */
 
-struct candidate { struct path_row row; int64_t begin, end; struct graph_row info; };
-struct candidates { struct candidate *v; size_t n, cap; };
+struct candidate {
+    struct path_row row;
+    int64_t begin, end;
+    struct graph_row info;
+};
+struct candidates {
+    struct candidate *v;
+    size_t n, cap;
+};
 
 static bool is_number(const char *s)
 {
@@ -91,7 +98,7 @@ static int refuse_several(const struct work *w, const char *thread, const struct
     for (size_t i = 1; i < found->n; i++)
         one_tid = one_tid && found->v[i].row.host == found->v[0].row.host && found->v[i].info.tid == found->v[0].info.tid;
     text_printf(&t, "weft: --thread %s means %zu threads; %s\n", thread, found->n,
-                one_tid ? "the number was used again: say with --begin and --end which life is meant" : "name one as HOST:TID:");
+        one_tid ? "the number was used again: say with --begin and --end which life is meant" : "name one as HOST:TID:");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
         const struct candidate *c = &found->v[i];
         text_printf(&t, "  %s:%d  ", w->hosts[c->row.host].name, c->info.tid);
@@ -116,7 +123,8 @@ static int choose_thread(const struct work *w, const struct question *q, const s
     int code = -1;
     find_candidates(w, q->thread, o, &found);
     if (found.n == 0) {
-        err_set(&e, ERR_NOTFOUND, "--thread %s: no such thread%s; `weft threads` lists them", q->thread, q->begin || q->end ? " in that interval" : "");
+        err_set(&e, ERR_NOTFOUND, "--thread %s: no such thread%s; `weft threads` lists them", q->thread,
+            q->begin || q->end ? " in that interval" : "");
         code = cli_fail(&e);
     } else if (found.n > 1) {
         code = refuse_several(w, q->thread, &found);
@@ -208,17 +216,23 @@ static void note_polling(const struct work *w)
         return;
     cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in scheduling events; "
              "let the program block, or record its own spans (docs/record.md)",
-             messages, seen ? ", only some could be told as polling" : "");
+        messages, seen ? ", only some could be told as polling" : "");
 }
 
 static void note_clocks(const struct work *w)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->n > 1 && w->hosts[i].graph && (!w->hosts[i].map->n || w->hosts[i].map->island != w->hosts[w->path->start.host].map->island))
-            cli_note("%s: no messages relate its clock to that of %s; the path does not go there", w->hosts[i].name, w->hosts[w->path->start.host].name);
+            cli_note("%s: no messages relate its clock to that of %s; the path does not go there", w->hosts[i].name,
+                w->hosts[w->path->start.host].name);
 }
 
-struct sum { const char *host, *comm; int state; int64_t duration; uint64_t segments; };
+struct sum {
+    const char *host, *comm;
+    int state;
+    int64_t duration;
+    uint64_t segments;
+};
 
 static int by_duration(const void *pa, const void *pb)
 {
@@ -244,14 +258,16 @@ static void add_to_sums(struct sum *sums, size_t *n, const struct sum *s)
 /* Totals by machine, name and state: threads of one name count together. */
 static void write_aggregate(const struct work *w, int format, struct text *out)
 {
-    static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false}, {"duration", true, true}, {"percent", true, true}};
+    static const struct cli_column columns[] = {
+        {"host", false, false}, {"comm", false, false}, {"state", false, false}, {"duration", true, true}, {"percent", true, true}};
     const struct path_source *source = path_local_source(w->local);
     const struct path *p = w->path;
     struct sum *sums = mem_alloc((p->n_totals + 1) * sizeof *sums);
     size_t n = 0;
     for (size_t i = 0; i < p->n_totals; i++) {
         int32_t tid;
-        struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host), .state = p->totals[i].state, .duration = p->totals[i].duration};
+        struct sum s = {
+            .host = source->host_name(source->arg, p->totals[i].row.host), .state = p->totals[i].state, .duration = p->totals[i].duration};
         source->row_name(source->arg, p->totals[i].row, &tid, &s.comm);
         add_to_sums(sums, &n, &s);
     }
@@ -299,11 +315,12 @@ static void write_answer(const struct work *w, const struct question *q, struct 
     } else if (q->format == CLI_CSV) {
         path_write_csv(w->path, source, out);
     } else {
-        struct path_style style = {.color = cli_color(), .ascii = !speaks_utf8(), .width = cli_width(), .segments = q->segments, .clock_error_ns = clock_error(w)};
+        struct path_style style = {
+            .color = cli_color(), .ascii = !speaks_utf8(), .width = cli_width(), .segments = q->segments, .clock_error_ns = clock_error(w)};
         path_write_terminal(w->path, source, &style, out);
         if (!q->svg || !q->segments)
             text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture", q->svg || q->segments ? "" : " · ",
-                        q->segments ? "" : "--segments for the list");
+                q->segments ? "" : "--segments for the list");
     }
 }
 
@@ -340,7 +357,8 @@ static int run(int argc, char **argv)
     struct question q = {0};
     const struct cli_option options[] = {
         {"thread", 't', CLI_STRING, "[HOST:]TID|COMM", "whose path", &q.thread},
-        {"begin", 'b', CLI_STRING, "TIME", "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)", &q.begin},
+        {"begin", 'b', CLI_STRING, "TIME", "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)",
+            &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "to here (default: the thread's last instant)", &q.end},
         {"reference", 0, CLI_STRING, "HOST", "tell times on this host's clock (default: the one with the least total error)", &q.reference},
         {"method", 0, CLI_STRING, "METHOD", "local (traces given here), broadcast or index (a cluster)", &q.method},

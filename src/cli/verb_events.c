@@ -23,8 +23,9 @@ struct request {
 /* What is open while the verb runs. */
 struct session {
     struct experiment *x;
-    struct ctf_source *sources; size_t n;
-    const char **hosts;      /* by source */
+    struct ctf_source *sources;
+    size_t n;
+    const char **hosts; /* by source */
     enum ctf_print_format format;
     struct ctf_window window;
     struct event_filter *filter;
@@ -201,7 +202,8 @@ static void note_loss(struct session *s, const struct ctf_event *ev)
         text_printf(&t, "%s: ", host);
     if (ev->cpu >= 0)
         text_printf(&t, "CPU %d: ", (int)ev->cpu);
-    text_printf(&t, "%llu %s%s lost", (unsigned long long)loss->count, ev->cls->item == CTF_LOST_EVENTS ? "event" : "packet", loss->count == 1 ? "" : "s");
+    text_printf(&t, "%llu %s%s lost", (unsigned long long)loss->count, ev->cls->item == CTF_LOST_EVENTS ? "event" : "packet",
+        loss->count == 1 ? "" : "s");
     if (loss->begin_known && loss->end_known) {
         text_puts(&t, " between ");
         put_clock_time(&t, loss->begin);
@@ -288,5 +290,5 @@ static int run(int argc, char **argv)
     return cli_finish(&out, code);
 }
 
-const struct cli_verb verb_events = {"events", "TRACE…", "merged events in time order",
-    "weft events --names 'sched_*' --begin +1s --limit 20 traces/three-tier", run};
+const struct cli_verb verb_events = {
+    "events", "TRACE…", "merged events in time order", "weft events --names 'sched_*' --begin +1s --limit 20 traces/three-tier", run};

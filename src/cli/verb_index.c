@@ -37,8 +37,8 @@ static int run(int argc, char **argv)
     size_t count = experiment_hosts(x, &hosts);
     uint64_t events = 0;
     bool any_built = false;
-    static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true}, {"threads", true, true},
-        {"packets", true, true}, {"done", false, false}, {"store", false, false}};
+    static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true},
+        {"threads", true, true}, {"packets", true, true}, {"done", false, false}, {"store", false, false}};
     struct cli_table *table = cli_table_new(columns, 7);
     for (size_t i = 0; i < count; i++) {
         if (!hosts[i].graph)
@@ -65,4 +65,5 @@ static int run(int argc, char **argv)
     return cli_finish(&out, CLI_OK);
 }
 
-const struct cli_verb verb_index = {"index", "TRACE…", "builds the stores that the analyses read (only what changed)", "weft index traces/three-tier", run};
+const struct cli_verb verb_index = {
+    "index", "TRACE…", "builds the stores that the analyses read (only what changed)", "weft index traces/three-tier", run};

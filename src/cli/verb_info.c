@@ -13,14 +13,18 @@
 #include "base/time.h"
 #include "index/index.h"
 
-struct stream_facts { struct ctf_stream_info info; uint64_t events; };
+struct stream_facts {
+    struct ctf_stream_info info;
+    uint64_t events;
+};
 
 struct trace_facts {
     const struct ctf_trace *trace;
     const char *host, *domain, *kernel;
-    char *tracer;            /* "lttng-modules 2.13.9", or NULL */
+    char *tracer;                  /* "lttng-modules 2.13.9", or NULL */
     const struct ctf_clock *clock; /* the first one, or NULL */
-    struct stream_facts *streams; size_t n_streams;
+    struct stream_facts *streams;
+    size_t n_streams;
     uint64_t packets, events, lost_events, lost_packets, bytes;
     bool has_span;
     int64_t begin, end;
@@ -101,8 +105,15 @@ static void gather(const struct experiment *x, const struct ctf_trace *t, struct
     add_problems(f, problems, n);
 }
 
-struct job { struct trace_facts *facts; size_t stream; };
-struct counting { struct job *jobs; struct progress *progress; pthread_mutex_t lock; };
+struct job {
+    struct trace_facts *facts;
+    size_t stream;
+};
+struct counting {
+    struct job *jobs;
+    struct progress *progress;
+    pthread_mutex_t lock;
+};
 
 static void count_stream(void *arg, size_t i)
 {
@@ -159,7 +170,10 @@ static void count_all(struct trace_facts *facts, size_t n)
 
 static void put_bytes(struct text *t, uint64_t bytes)
 {
-    static const struct { const char *unit; double bytes; } units[] = {{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}};
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}};
     for (size_t i = 0; i < 3; i++)
         if ((double)bytes >= units[i].bytes) {
             double v = (double)bytes / units[i].bytes;
@@ -171,7 +185,10 @@ static void put_bytes(struct text *t, uint64_t bytes)
 
 static void put_frequency(struct text *t, uint64_t hz)
 {
-    static const struct { const char *unit; uint64_t hz; } units[] = {{"GHz", 1000000000}, {"MHz", 1000000}, {"kHz", 1000}, {"Hz", 1}};
+    static const struct {
+        const char *unit;
+        uint64_t hz;
+    } units[] = {{"GHz", 1000000000}, {"MHz", 1000000}, {"kHz", 1000}, {"Hz", 1}};
     size_t i = 0;
     while (i < 3 && hz < units[i].hz)
         i++;
@@ -203,7 +220,10 @@ static int64_t duration(const struct trace_facts *f)
     return __builtin_sub_overflow(f->end, f->begin, &ns) ? INT64_MAX : ns;
 }
 
-static const char *or_dash(const char *s) { return s && *s ? s : "–"; }
+static const char *or_dash(const char *s)
+{
+    return s && *s ? s : "–";
+}
 
 /* ---- one trace: a page ---- */
 
@@ -258,8 +278,8 @@ static void put_losses(struct text *t, const struct trace_facts *f)
 static void put_page(struct text *t, const struct trace_facts *f)
 {
     bool bold = cli_color();
-    text_printf(t, "%s%s%s  %s%s%s\n", bold ? "\033[1m" : "", or_dash(f->host), bold ? "\033[0m" : "", f->domain ? f->domain : "", f->domain ? "  " : "",
-                ctf_trace_path(f->trace));
+    text_printf(t, "%s%s%s  %s%s%s\n", bold ? "\033[1m" : "", or_dash(f->host), bold ? "\033[0m" : "", f->domain ? f->domain : "",
+        f->domain ? "  " : "", ctf_trace_path(f->trace));
     label(t, "tracer");
     text_puts(t, or_dash(f->tracer));
     if (f->kernel)
@@ -302,9 +322,9 @@ static void text_cell(struct cli_table *table, struct text *t)
 
 static void put_table(struct text *out, const struct trace_facts *facts, size_t n)
 {
-    static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true}, {"begin (UTC)", false, false},
-        {"duration", true, true}, {"size", true, true}, {"streams", true, true}, {"packets", true, true}, {"domain", false, false},
-        {"tracer", false, false}, {"kernel", false, false}};
+    static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true},
+        {"begin (UTC)", false, false}, {"duration", true, true}, {"size", true, true}, {"streams", true, true}, {"packets", true, true},
+        {"domain", false, false}, {"tracer", false, false}, {"kernel", false, false}};
     struct cli_table *table = cli_table_new(columns, sizeof columns / sizeof *columns);
     struct text t = {.fd = -1};
     uint64_t events = 0, bytes = 0, lost = 0;
@@ -358,8 +378,9 @@ static void number_cell(struct cli_table *t, bool known, int64_t v)
 
 static void put_csv(struct text *out, const struct trace_facts *facts, size_t n)
 {
-    static const struct cli_column columns[] = {{"host"}, {"path"}, {"domain"}, {"tracer"}, {"kernel"}, {"clock"}, {"clock_freq"}, {"clock_offset_ns"},
-        {"streams"}, {"packets"}, {"events"}, {"lost_events"}, {"lost_packets"}, {"begin"}, {"end"}, {"duration"}, {"bytes"}, {"problems"}};
+    static const struct cli_column columns[] = {{"host"}, {"path"}, {"domain"}, {"tracer"}, {"kernel"}, {"clock"}, {"clock_freq"},
+        {"clock_offset_ns"}, {"streams"}, {"packets"}, {"events"}, {"lost_events"}, {"lost_packets"}, {"begin"}, {"end"}, {"duration"},
+        {"bytes"}, {"problems"}};
     struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < n; i++) {
         const struct trace_facts *f = &facts[i];
@@ -560,4 +581,5 @@ static int run(int argc, char **argv)
     return cli_finish(&out, CLI_OK);
 }
 
-const struct cli_verb verb_info = {"info", "TRACE…", "hosts, clocks, streams, events and losses of traces", "weft info traces/three-tier", run};
+const struct cli_verb verb_info = {
+    "info", "TRACE…", "hosts, clocks, streams, events and losses of traces", "weft info traces/three-tier", run};

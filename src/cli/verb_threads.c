@@ -29,7 +29,9 @@ static int by_total(const void *a, const void *b)
     if (p != q)
         return p < q ? 1 : -1;
     int c = strcmp(x->host->name, y->host->name);
-    return c ? c : x->row.tid != y->row.tid ? (x->row.tid < y->row.tid ? -1 : 1) : (x->row.begin > y->row.begin) - (x->row.begin < y->row.begin);
+    return c                       ? c
+        : x->row.tid != y->row.tid ? (x->row.tid < y->row.tid ? -1 : 1)
+                                   : (x->row.begin > y->row.begin) - (x->row.begin < y->row.begin);
 }
 
 static int state_by_name(const char *s, struct err *e)
@@ -91,8 +93,8 @@ static void write_lines(const struct line *lines, size_t n, int format, struct t
 {
     static const int shown[] = {GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_BLOCKED, GRAPH_TIMER, GRAPH_NETWORK, GRAPH_BLOCK_DEVICE};
     static const struct cli_column columns[] = {{"host", false, false}, {"tid", true, true}, {"pid", true, true}, {"comm", false, false},
-        {"begin", true, true}, {"life", true, true}, {"running", true, true}, {"preempted", true, true}, {"blocked", true, true}, {"timer", true, true},
-        {"network", true, true}, {"block-device", true, true}, {"other", true, true}};
+        {"begin", true, true}, {"life", true, true}, {"running", true, true}, {"preempted", true, true}, {"blocked", true, true},
+        {"timer", true, true}, {"network", true, true}, {"block-device", true, true}, {"other", true, true}};
     struct cli_table *t = cli_table_new(columns, 13);
     for (size_t i = 0; i < n; i++) {
         const struct line *l = &lines[i];
@@ -171,4 +173,5 @@ static int run(int argc, char **argv)
     return cli_finish(&out, CLI_OK);
 }
 
-const struct cli_verb verb_threads = {"threads", "TRACE…", "threads with their running and waiting time by cause", "weft threads --host web --sort network traces/three-tier", run};
+const struct cli_verb verb_threads = {"threads", "TRACE…", "threads with their running and waiting time by cause",
+    "weft threads --host web --sort network traces/three-tier", run};

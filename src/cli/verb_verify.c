@@ -45,4 +45,5 @@ static int run(int argc, char **argv)
     return rc ? cli_fail(&e) : code;
 }
 
-const struct cli_verb verb_verify = {"verify", "TRACE…", "checks the store files of traces and says what is damaged", "weft verify traces/three-tier", run};
+const struct cli_verb verb_verify = {
+    "verify", "TRACE…", "checks the store files of traces and says what is damaged", "weft verify traces/three-tier", run};

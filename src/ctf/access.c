@@ -10,7 +10,7 @@ static bool named(const struct ctf_field *f, const char *name, size_t n)
 {
     const char *bare = f->name[0] == '_' ? f->name + 1 : f->name;
     return (strlen(f->name) == n && !memcmp(f->name, name, n)) || (strlen(bare) == n && !memcmp(bare, name, n)) ||
-           (f->shown && strlen(f->shown) == n && !memcmp(f->shown, name, n));
+        (f->shown && strlen(f->shown) == n && !memcmp(f->shown, name, n));
 }
 
 static bool find_path(const struct ctf_type *t, const char *path, struct ctf_access *a)
@@ -32,7 +32,10 @@ static bool find_path(const struct ctf_type *t, const char *path, struct ctf_acc
     return a->depth > 0;
 }
 
-static uint64_t align_up(uint64_t pos, uint64_t bits) { return (pos + bits - 1) & ~(bits - 1); }
+static uint64_t align_up(uint64_t pos, uint64_t bits)
+{
+    return (pos + bits - 1) & ~(bits - 1);
+}
 
 /* Bits from the scope's aligned start to the field, or -1. */
 static int64_t place_in_scope(const struct ctf_type *t, const struct ctf_access *a)
@@ -184,7 +187,10 @@ static bool is_text_list(const struct ctf_type *t)
 
 static uint64_t walk_type(struct walk *w, const struct ctf_type *t, const char *name, uint64_t pos);
 
-static uint64_t stride_of(const struct ctf_type *el) { return align_up((uint64_t)el->size_bits, el->align_bits); }
+static uint64_t stride_of(const struct ctf_type *el)
+{
+    return align_up((uint64_t)el->size_bits, el->align_bits);
+}
 
 static uint64_t walk_list(struct walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
@@ -284,13 +290,10 @@ static uint64_t walk_type(struct walk *w, const struct ctf_type *t, const char *
     pos = align_up(pos, t->align_bits);
     switch (t->kind) {
     case CTF_STRUCT:
-    case CTF_VARIANT:
-        return walk_fields(w, t, name, pos);
+    case CTF_VARIANT: return walk_fields(w, t, name, pos);
     case CTF_ARRAY:
-    case CTF_SEQUENCE:
-        return walk_list(w, t, name, pos);
-    default:
-        return walk_leaf(w, t, name, pos);
+    case CTF_SEQUENCE: return walk_list(w, t, name, pos);
+    default: return walk_leaf(w, t, name, pos);
     }
 }
 
@@ -324,7 +327,7 @@ void ctf_visit(const struct ctf_event *ev, enum ctf_scope scope, const struct ct
  * to it are kept per thread. */
 struct last_place {
     struct walk w;
-    unsigned generation;     /* packets' memory is reused: what was opened since may lie where the event was */
+    unsigned generation; /* packets' memory is reused: what was opened since may lie where the event was */
     const uint8_t *data;
     uint64_t payload_bits, pos;
     const struct ctf_event_class *cls;
@@ -335,8 +338,9 @@ static _Thread_local struct last_place last;
 
 static bool is_last(const struct ctf_event *ev, const struct ctf_access *a)
 {
-    return last.generation == atomic_load_explicit(&ctf_decoder_generation, memory_order_relaxed) && last.data == ev->data && last.payload_bits == ev->payload_bits && last.cls == ev->cls && last.scope == a->scope &&
-           last.depth + 1 == a->depth && !memcmp(last.path, a->path, last.depth * sizeof a->path[0]);
+    return last.generation == atomic_load_explicit(&ctf_decoder_generation, memory_order_relaxed) && last.data == ev->data &&
+        last.payload_bits == ev->payload_bits && last.cls == ev->cls && last.scope == a->scope && last.depth + 1 == a->depth &&
+        !memcmp(last.path, a->path, last.depth * sizeof a->path[0]);
 }
 
 /* From an aligned struct (or a variant) to its field number `field`; false when a variant holds another. */
@@ -347,7 +351,8 @@ static bool step(struct walk *w, const struct ctf_type *t, uint16_t field, uint6
         return chosen(w, t) == &t->u.fields[field];
     for (uint16_t i = 0; i < field; i++) {
         const struct ctf_type *f = t->u.fields[i].type;
-        bool plain = f->size_bits >= 0 && (f->kind == CTF_FLOAT || f->kind == CTF_INT || f->kind == CTF_ENUM) && !f->slot && !ctf_type_bits(f)->slot;
+        bool plain = f->size_bits >= 0 && (f->kind == CTF_FLOAT || f->kind == CTF_INT || f->kind == CTF_ENUM) && !f->slot &&
+            !ctf_type_bits(f)->slot;
         *pos = plain ? align_up(*pos, f->align_bits) + (uint64_t)f->size_bits : walk_type(w, f, NULL, *pos);
     }
     return true;

@@ -119,8 +119,7 @@ static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct c
         int option;
         uint64_t bytes;
         switch (op->code) {
-        case CTF_OP_END:
-            return pos;
+        case CTF_OP_END: return pos;
         case CTF_OP_SKIP:
             pos = (pos + op->align) & ~(uint64_t)op->align;
             if (op->n > r->end || pos > r->end - op->n)
@@ -157,21 +156,20 @@ static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct c
                 return CTF_RUN_TAG;
             op = base + op->targets[option] - 1;
             break;
-        case CTF_OP_JUMP:
-            op = base + op->next - 1;
-            break;
+        case CTF_OP_JUMP: op = base + op->next - 1; break;
         case CTF_OP_PAYLOAD:
             pos = (pos + op->align) & ~(uint64_t)op->align;
             r->payload = pos;
             break;
-        default: /* CTF_OP_UUID */
-            r->values[CTF_ROLE_UUID] = (pos + op->align) & ~(uint64_t)op->align;
-            r->seen |= 1u << CTF_ROLE_UUID;
+        default: /* CTF_OP_UUID */ r->values[CTF_ROLE_UUID] = (pos + op->align) & ~(uint64_t)op->align; r->seen |= 1u << CTF_ROLE_UUID;
         }
     }
 }
 
-uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t pos) { return run(ops, ops, r, pos); }
+uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t pos)
+{
+    return run(ops, ops, r, pos);
+}
 
 /* ---- packets --------------------------------------------------------------------------------------------------------------- */
 
@@ -226,8 +224,8 @@ static const struct ctf_event_class *class_of(const struct ctf_stream_plan *p, u
 }
 
 /* One event by its program: the class's size depends on data, or it does not fit, or there is no such class. d->pos is moved. */
-static __attribute__((noinline)) bool slow_event(struct ctf_decoder *d, uint64_t start, uint64_t header_end, const struct ctf_event_class *cls,
-                                                 uint64_t id, struct ctf_event *out)
+static __attribute__((noinline)) bool slow_event(
+    struct ctf_decoder *d, uint64_t start, uint64_t header_end, const struct ctf_event_class *cls, uint64_t id, struct ctf_event *out)
 {
     struct ctf_run *r = &d->run;
     if (header_end > d->end)
@@ -268,25 +266,17 @@ static ALWAYS_INLINE uint64_t load(const uint8_t *p, unsigned bytes, bool be)
     uint32_t v4;
     uint64_t v8;
     switch (bytes) {
-    case 0:
-        return 0;
-    case 1:
-        return *p;
-    case 2:
-        memcpy(&v2, p, 2);
-        return be ? __builtin_bswap16(v2) : v2;
-    case 4:
-        memcpy(&v4, p, 4);
-        return be ? __builtin_bswap32(v4) : v4;
-    default:
-        memcpy(&v8, p, 8);
-        return be ? __builtin_bswap64(v8) : v8;
+    case 0: return 0;
+    case 1: return *p;
+    case 2: memcpy(&v2, p, 2); return be ? __builtin_bswap16(v2) : v2;
+    case 4: memcpy(&v4, p, 4); return be ? __builtin_bswap32(v4) : v4;
+    default: memcpy(&v8, p, 8); return be ? __builtin_bswap64(v8) : v8;
     }
 }
 
 /* Parses a header of known shape at byte `at`; returns the byte behind it. It may lie beyond the content: the caller checks. */
-static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint8_t *data, uint64_t at, uint64_t *id, uint64_t *cycles,
-                                     const int kind, const bool be)
+static ALWAYS_INLINE uint64_t header(
+    const struct ctf_stream_plan *p, const uint8_t *data, uint64_t at, uint64_t *id, uint64_t *cycles, const int kind, const bool be)
 {
     const uint8_t *h = data + at;
     uint64_t behind;
@@ -330,7 +320,10 @@ static ALWAYS_INLINE size_t decode_fast(struct ctf_decoder *d, struct ctf_event 
     const uint64_t mask = p->header_align, table_n = p->table_n, last = (d->last_start + 7) >> 3;
     const uint64_t add = d->rate.freq == 1000000000 ? (uint64_t)d->rate.base_ns : 0;
     static const struct ctf_entry none = {.size = CTF_ENTRY_PROGRAM};
-    struct { uint32_t stream; int32_t cpu; } from = {d->stream, d->cpu};
+    struct {
+        uint32_t stream;
+        int32_t cpu;
+    } from = {d->stream, d->cpu};
     uint64_t pos = (d->pos + 7) >> 3, cycles = d->cycles, limit = d->end >> 3;
     size_t n = 0;
     if (limit > pos + (CTF_ENTRY_PROGRAM >> 1))
@@ -383,7 +376,8 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
     uint64_t add = d->rate.freq == 1000000000 ? (uint64_t)d->rate.base_ns : 0;
     size_t n = 0;
     for (; n < max; n++) {
-        uint64_t align = p->sc->event_header ? p->sc->event_header->align_bits - 1 : 0, start = (d->pos + align) & ~align, header_end = start;
+        uint64_t align = p->sc->event_header ? p->sc->event_header->align_bits - 1 : 0, start = (d->pos + align) & ~align,
+                 header_end = start;
         if (start >= d->last_start)
             break;
         r->seen = 0;
@@ -407,14 +401,14 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
     return n;
 }
 
-#define DECODE(name, kind)                                                              \
-    static size_t name##_le(struct ctf_decoder *d, struct ctf_event *out, size_t max)   \
-    {                                                                                   \
-        return decode_fast(d, out, max, kind, false);                                   \
-    }                                                                                   \
-    static size_t name##_be(struct ctf_decoder *d, struct ctf_event *out, size_t max)   \
-    {                                                                                   \
-        return decode_fast(d, out, max, kind, true);                                    \
+#define DECODE(name, kind)                                                            \
+    static size_t name##_le(struct ctf_decoder *d, struct ctf_event *out, size_t max) \
+    {                                                                                 \
+        return decode_fast(d, out, max, kind, false);                                 \
+    }                                                                                 \
+    static size_t name##_be(struct ctf_decoder *d, struct ctf_event *out, size_t max) \
+    {                                                                                 \
+        return decode_fast(d, out, max, kind, true);                                  \
     }
 DECODE(simple, CTF_HEADER_SIMPLE)
 DECODE(compact, CTF_HEADER_COMPACT)
@@ -427,14 +421,10 @@ static size_t decode_any(struct ctf_decoder *d, struct ctf_event *out, size_t ma
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
         return decode_program(d, out, max);
     switch (p->kind) {
-    case CTF_HEADER_SIMPLE:
-        return p->big_endian ? simple_be(d, out, max) : simple_le(d, out, max);
-    case CTF_HEADER_COMPACT:
-        return p->big_endian ? compact_be(d, out, max) : compact_le(d, out, max);
-    case CTF_HEADER_LARGE:
-        return p->big_endian ? large_be(d, out, max) : large_le(d, out, max);
-    default:
-        return decode_program(d, out, max);
+    case CTF_HEADER_SIMPLE: return p->big_endian ? simple_be(d, out, max) : simple_le(d, out, max);
+    case CTF_HEADER_COMPACT: return p->big_endian ? compact_be(d, out, max) : compact_le(d, out, max);
+    case CTF_HEADER_LARGE: return p->big_endian ? large_be(d, out, max) : large_le(d, out, max);
+    default: return decode_program(d, out, max);
     }
 }
 

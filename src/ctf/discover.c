@@ -11,11 +11,16 @@
 
 enum { DEPTH_MAX = 24, HEAD_BYTES = 1 << 16 };
 
-struct found { char *dir, *key; }; /* key: what makes traces one; NULL: nothing does */
-struct place { dev_t dev; ino_t ino; };
+struct found {
+    char *dir, *key;
+}; /* key: what makes traces one; NULL: nothing does */
+struct place {
+    dev_t dev;
+    ino_t ino;
+};
 struct finder {
     VEC(struct found) list;
-    VEC(struct place) seen;      /* a directory reached twice, through links, counts once */
+    VEC(struct place) seen; /* a directory reached twice, through links, counts once */
 };
 
 /* ---- what a trace says of itself ------------------------------------------------------------------------------------------- */
@@ -154,7 +159,8 @@ static void search(struct finder *f, const char *dir, int depth)
     int n = scandir(dir, &names, NULL, alphasort);
     for (int i = 0; i < n; i++) {
         char *path = NULL;
-        bool maybe = names[i]->d_name[0] != '.' && (names[i]->d_type == DT_DIR || names[i]->d_type == DT_LNK || names[i]->d_type == DT_UNKNOWN);
+        bool maybe = names[i]->d_name[0] != '.' &&
+            (names[i]->d_type == DT_DIR || names[i]->d_type == DT_LNK || names[i]->d_type == DT_UNKNOWN);
         if (maybe && asprintf(&path, "%s/%s", dir, names[i]->d_name) >= 0) {
             search(f, path, depth + 1);
             free(path);
@@ -165,7 +171,10 @@ static void search(struct finder *f, const char *dir, int depth)
         free(names);
 }
 
-static int by_dir(const void *a, const void *b) { return strcmp(((const struct found *)a)->dir, ((const struct found *)b)->dir); }
+static int by_dir(const void *a, const void *b)
+{
+    return strcmp(((const struct found *)a)->dir, ((const struct found *)b)->dir);
+}
 
 static void group(struct finder *f, struct ctf_group **groups, size_t *n)
 {

@@ -37,9 +37,16 @@ static uint8_t packet_header_role(const char *name)
 
 static uint8_t packet_context_role(const char *name)
 {
-    static const struct { const char *name; uint8_t role; } roles[] = {
-        {"timestamp_begin", CTF_ROLE_BEGIN}, {"timestamp_end", CTF_ROLE_END}, {"content_size", CTF_ROLE_CONTENT_SIZE},
-        {"packet_size", CTF_ROLE_PACKET_SIZE}, {"packet_seq_num", CTF_ROLE_SEQUENCE}, {"events_discarded", CTF_ROLE_DISCARDED},
+    static const struct {
+        const char *name;
+        uint8_t role;
+    } roles[] = {
+        {"timestamp_begin", CTF_ROLE_BEGIN},
+        {"timestamp_end", CTF_ROLE_END},
+        {"content_size", CTF_ROLE_CONTENT_SIZE},
+        {"packet_size", CTF_ROLE_PACKET_SIZE},
+        {"packet_seq_num", CTF_ROLE_SEQUENCE},
+        {"events_discarded", CTF_ROLE_DISCARDED},
         {"cpu_id", CTF_ROLE_CPU},
     };
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
@@ -72,8 +79,7 @@ static bool has_slot(const struct ctf_type *t)
 {
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM:
-        return t->slot != 0 || ctf_type_bits(t)->slot != 0;
+    case CTF_ENUM: return t->slot != 0 || ctf_type_bits(t)->slot != 0;
     case CTF_STRUCT:
     case CTF_VARIANT:
         for (uint32_t i = 0; i < t->n; i++)
@@ -81,10 +87,8 @@ static bool has_slot(const struct ctf_type *t)
                 return true;
         return false;
     case CTF_ARRAY:
-    case CTF_SEQUENCE:
-        return has_slot(t->u.list.element);
-    default:
-        return false;
+    case CTF_SEQUENCE: return has_slot(t->u.list.element);
+    default: return false;
     }
 }
 
@@ -108,7 +112,10 @@ static void emit_skip(struct compiler *c, uint32_t align_bits, uint64_t bits)
 }
 
 /* A place that is jumped to. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before. */
-static uint32_t here(const struct compiler *c) { return (uint32_t)c->ops.n; }
+static uint32_t here(const struct compiler *c)
+{
+    return (uint32_t)c->ops.n;
+}
 
 static void compile(struct compiler *c, const char *name, const struct ctf_type *t, unsigned depth);
 
@@ -217,27 +224,14 @@ static void compile(struct compiler *c, const char *name, const struct ctf_type 
         return;
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM:
-        compile_int(c, name, t, depth);
-        break;
-    case CTF_FLOAT:
-        emit_skip(c, t->align_bits, (uint64_t)t->size_bits);
-        break;
-    case CTF_STRING:
-        emit(c, CTF_OP_STRING)->align = (t->align_bits > 8 ? t->align_bits : 8) - 1;
-        break;
-    case CTF_STRUCT:
-        compile_struct(c, t, depth);
-        break;
+    case CTF_ENUM: compile_int(c, name, t, depth); break;
+    case CTF_FLOAT: emit_skip(c, t->align_bits, (uint64_t)t->size_bits); break;
+    case CTF_STRING: emit(c, CTF_OP_STRING)->align = (t->align_bits > 8 ? t->align_bits : 8) - 1; break;
+    case CTF_STRUCT: compile_struct(c, t, depth); break;
     case CTF_ARRAY:
-    case CTF_SEQUENCE:
-        compile_list(c, t, depth);
-        break;
-    case CTF_VARIANT:
-        compile_variant(c, t, depth);
-        break;
-    default:
-        c->failed = true;
+    case CTF_SEQUENCE: compile_list(c, t, depth); break;
+    case CTF_VARIANT: compile_variant(c, t, depth); break;
+    default: c->failed = true;
     }
 }
 
@@ -265,7 +259,7 @@ const struct ctf_op *ctf_program_compile(struct arena *a, const struct ctf_type 
 static bool whole_bytes(const struct ctf_type *t)
 {
     return (t->kind == CTF_INT || t->kind == CTF_ENUM) && t->align_bits >= 8 &&
-           (t->size_bits == 8 || t->size_bits == 16 || t->size_bits == 32 || t->size_bits == 64);
+        (t->size_bits == 8 || t->size_bits == 16 || t->size_bits == 32 || t->size_bits == 64);
 }
 
 static bool detect_simple(struct ctf_stream_plan *p, const struct ctf_type *h)
@@ -280,7 +274,8 @@ static bool detect_simple(struct ctf_stream_plan *p, const struct ctf_type *h)
         if (at + (uint64_t)b->size_bits > 255 * 8)
             return false;
         bool is_time = p->sc->clock >= 0 && b->clock == p->sc->clock, is_id = !is_time && !strcmp(h->u.fields[i].name, "id");
-        if ((is_time && time) || (is_id && id) || ((is_id || is_time) && (b->is_signed || (b->size_bits > 8 && b->big_endian != p->big_endian))))
+        if ((is_time && time) || (is_id && id) ||
+            ((is_id || is_time) && (b->is_signed || (b->size_bits > 8 && b->big_endian != p->big_endian))))
             return false;
         if (is_time) {
             p->time_at = (uint8_t)(at / 8);
@@ -301,11 +296,14 @@ static bool detect_simple(struct ctf_stream_plan *p, const struct ctf_type *h)
 static bool is_plain(const struct ctf_type *t, int64_t bits, uint32_t align, bool big_endian)
 {
     const struct ctf_type *b = ctf_type_bits(t);
-    return (t->kind == CTF_INT || t->kind == CTF_ENUM) && b->size_bits == bits && !b->is_signed && b->align_bits >= align && b->align_bits <= 64 &&
-           b->big_endian == big_endian;
+    return (t->kind == CTF_INT || t->kind == CTF_ENUM) && b->size_bits == bits && !b->is_signed && b->align_bits >= align &&
+        b->align_bits <= 64 && b->big_endian == big_endian;
 }
 
-static uint8_t byte_mask(uint32_t align_bits) { return (uint8_t)((align_bits < 8 ? 8 : align_bits) / 8 - 1); }
+static uint8_t byte_mask(uint32_t align_bits)
+{
+    return (uint8_t)((align_bits < 8 ? 8 : align_bits) / 8 - 1);
+}
 
 /* struct { <n bits> id; variant <id> { struct { time } short; struct { 32 bits id; 64 bits time } long; } } as LTTng writes it. */
 static bool detect_lttng(struct ctf_stream_plan *p, const struct ctf_type *h, int64_t id_bits, int64_t time_bits)
@@ -316,19 +314,19 @@ static bool detect_lttng(struct ctf_stream_plan *p, const struct ctf_type *h, in
     uint32_t slot = id->slot ? id->slot : ctf_type_bits(id)->slot;
     bool be = p->big_endian;
     int64_t escape = ((int64_t)1 << id_bits) - 1;
-    if (!is_plain(id, id_bits, id_bits == 5 ? 1 : 8, be) || v->n != 2 || !v->tag || !slot || v->tag->slot != slot || v->tag->n_choices != 2 ||
-        ctf_type_bits(id)->align_bits > h->align_bits || v->align_bits > 8)
+    if (!is_plain(id, id_bits, id_bits == 5 ? 1 : 8, be) || v->n != 2 || !v->tag || !slot || v->tag->slot != slot ||
+        v->tag->n_choices != 2 || ctf_type_bits(id)->align_bits > h->align_bits || v->align_bits > 8)
         return false;
     const struct ctf_choice *c = v->tag->choices;
-    if (c[0].lo != 0 || c[0].hi != escape - 1 || c[1].lo != escape || c[1].hi != escape || c[0].option == c[1].option ||
-        c[0].option > 1 || c[1].option > 1)
+    if (c[0].lo != 0 || c[0].hi != escape - 1 || c[1].lo != escape || c[1].hi != escape || c[0].option == c[1].option || c[0].option > 1 ||
+        c[1].option > 1)
         return false;
     const struct ctf_type *s = v->u.fields[c[0].option].type, *l = v->u.fields[c[1].option].type;
     if (s->kind != CTF_STRUCT || l->kind != CTF_STRUCT || s->n != 1 || l->n != 2 || strcmp(l->u.fields[0].name, "id"))
         return false;
     const struct ctf_type *st = s->u.fields[0].type, *li = l->u.fields[0].type, *lt = l->u.fields[1].type;
-    if (!is_plain(st, time_bits, time_bits == 27 ? 1 : 8, be) || !is_plain(li, 32, 8, be) || !is_plain(lt, 64, 8, be) || l->align_bits > 64 ||
-        s->align_bits > 64 || p->sc->clock < 0 || st->clock != p->sc->clock || lt->clock != p->sc->clock)
+    if (!is_plain(st, time_bits, time_bits == 27 ? 1 : 8, be) || !is_plain(li, 32, 8, be) || !is_plain(lt, 64, 8, be) ||
+        l->align_bits > 64 || s->align_bits > 64 || p->sc->clock < 0 || st->clock != p->sc->clock || lt->clock != p->sc->clock)
         return false;
     if (time_bits == 27 && (s->align_bits != 1 || st->align_bits != 1))
         return false;
@@ -343,17 +341,14 @@ static bool byte_order_of(const struct ctf_type *t, bool *big)
 {
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM:
-        *big = ctf_type_bits(t)->big_endian;
-        return true;
+    case CTF_ENUM: *big = ctf_type_bits(t)->big_endian; return true;
     case CTF_STRUCT:
     case CTF_VARIANT:
         for (uint32_t i = 0; i < t->n; i++)
             if (byte_order_of(t->u.fields[i].type, big))
                 return true;
         return false;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -376,7 +371,8 @@ static void plan_header(struct ctf_stream_plan *p)
 static uint8_t counter_bits(const struct ctf_type *context, const char *name)
 {
     for (uint32_t i = 0; context && i < context->n; i++)
-        if (!strcmp(context->u.fields[i].name, name) && (context->u.fields[i].type->kind == CTF_INT || context->u.fields[i].type->kind == CTF_ENUM))
+        if (!strcmp(context->u.fields[i].name, name) &&
+            (context->u.fields[i].type->kind == CTF_INT || context->u.fields[i].type->kind == CTF_ENUM))
             return (uint8_t)ctf_type_bits(context->u.fields[i].type)->size_bits;
     return 0;
 }
@@ -439,7 +435,8 @@ static struct ctf_entry entry_of(const struct ctf_event_class *ec)
     const struct ctf_type *scopes[3] = {ec->scope[CTF_STREAM_EVENT_CONTEXT], ec->scope[CTF_EVENT_CONTEXT], ec->scope[CTF_PAYLOAD]};
     uint32_t align;
     uint64_t pre, size;
-    if (!fixed_size(scopes, &align, &pre, &size) || pre % 8 || size % 8 || align > 64 || pre / 8 > UINT16_MAX || size / 8 >= CTF_ENTRY_PROGRAM)
+    if (!fixed_size(scopes, &align, &pre, &size) || pre % 8 || size % 8 || align > 64 || pre / 8 > UINT16_MAX ||
+        size / 8 >= CTF_ENTRY_PROGRAM)
         return e;
     /* A scope whose alignment is below a byte starts where the header ends, which is a byte's start for the headers that use the table. */
     e.align = byte_mask(align);
@@ -454,8 +451,7 @@ static bool slot_in(const struct ctf_type *t, uint32_t slot)
         return false;
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM:
-        return t->slot == slot || ctf_type_bits(t)->slot == slot;
+    case CTF_ENUM: return t->slot == slot || ctf_type_bits(t)->slot == slot;
     case CTF_STRUCT:
     case CTF_VARIANT:
         for (uint32_t i = 0; i < t->n; i++)
@@ -463,10 +459,8 @@ static bool slot_in(const struct ctf_type *t, uint32_t slot)
                 return true;
         return false;
     case CTF_ARRAY:
-    case CTF_SEQUENCE:
-        return slot_in(t->u.list.element, slot);
-    default:
-        return false;
+    case CTF_SEQUENCE: return slot_in(t->u.list.element, slot);
+    default: return false;
     }
 }
 

@@ -23,26 +23,29 @@ struct cursor {
     const struct ctf_stream *stream;
     const struct ctf_packet *packet; /* being read; NULL before the first and after the last */
     size_t next_packet;
-    const struct ctf_loss *losses;   /* the stream's, corrected; NULL: as recorded */
+    const struct ctf_loss *losses; /* the stream's, corrected; NULL: as recorded */
     uint64_t rank;
     uint32_t lane, next_loss;
     struct head *head;
     struct ctf_decoder d;
 };
 
-struct start { int64_t first; uint64_t items, before; }; /* packets by their first item's time, for seeking */
+struct start {
+    int64_t first;
+    uint64_t items, before;
+}; /* packets by their first item's time, for seeking */
 
 struct ctf_merge {
     struct ctf_source *sources;
     size_t n_sources;
-    uint32_t *first_stream;          /* by source; one more at the end */
+    uint32_t *first_stream; /* by source; one more at the end */
     struct ctf_window window;
     int only_stream;
     struct cursor *cursors;
-    size_t n_cursors, leaves;        /* leaves: a power of two */
-    struct head *heads;              /* by cursor */
-    merge_key *nodes;                /* [0] the winner, [1..leaves) losers */
-    struct ctf_event *events;        /* all batches */
+    size_t n_cursors, leaves; /* leaves: a power of two */
+    struct head *heads;       /* by cursor */
+    merge_key *nodes;         /* [0] the winner, [1..leaves) losers */
+    struct ctf_event *events; /* all batches */
     size_t batch;
     VEC(struct ctf_loss *) corrected;
     struct start *starts;
@@ -74,7 +77,10 @@ static int64_t corrected_time(const struct ctf_source *s, int64_t ts)
     return ts;
 }
 
-static bool limited(struct ctf_window w) { return w.begin != INT64_MIN || w.end != INT64_MAX; }
+static bool limited(struct ctf_window w)
+{
+    return w.begin != INT64_MIN || w.end != INT64_MAX;
+}
 
 static size_t within(struct ctf_window w, struct ctf_event *ev, size_t n)
 {
@@ -127,8 +133,11 @@ static size_t give_losses(struct cursor *c, struct ctf_event *out, size_t max)
     for (; n < max && c->next_loss < c->packet->n_losses; n++) {
         uint32_t i = c->packet->loss + c->next_loss++;
         const struct ctf_loss_item *l = &c->stream->losses.v[i];
-        out[n] = (struct ctf_event){.ts = l->ts, .data = (const uint8_t *)(c->losses ? &c->losses[i] : &l->loss),
-                                    .cls = c->trace->schema->classes[l->item == CTF_LOST_EVENTS ? 0 : 1], .stream = c->d.stream, .cpu = c->d.cpu};
+        out[n] = (struct ctf_event){.ts = l->ts,
+            .data = (const uint8_t *)(c->losses ? &c->losses[i] : &l->loss),
+            .cls = c->trace->schema->classes[l->item == CTF_LOST_EVENTS ? 0 : 1],
+            .stream = c->d.stream,
+            .cpu = c->d.cpu};
     }
     return n;
 }
@@ -157,8 +166,14 @@ static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out,
     }
 }
 
-static merge_key key_of(int64_t ts, uint64_t tie) { return (merge_key)((uint64_t)ts ^ (uint64_t)1 << 63) << 64 | tie; }
-static uint32_t cursor_of(merge_key k) { return (uint32_t)k & CURSORS_MAX; }
+static merge_key key_of(int64_t ts, uint64_t tie)
+{
+    return (merge_key)((uint64_t)ts ^ (uint64_t)1 << 63) << 64 | tie;
+}
+static uint32_t cursor_of(merge_key k)
+{
+    return (uint32_t)k & CURSORS_MAX;
+}
 
 static merge_key refill(struct ctf_merge *m, struct cursor *c)
 {
@@ -288,7 +303,10 @@ size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------ */
 
-static size_t stream_count(const struct ctf_merge *m, size_t source) { return m->sources[source].trace->streams.n; }
+static size_t stream_count(const struct ctf_merge *m, size_t source)
+{
+    return m->sources[source].trace->streams.n;
+}
 
 static int by_trace(const struct ctf_trace *a, const struct ctf_trace *b)
 {

@@ -52,7 +52,10 @@ static int packet_order(const uint8_t *p, size_t n)
     return load32(p, false) == packet_magic ? 1 : load32(p, true) == packet_magic ? 2 : 0;
 }
 
-struct packet { const uint8_t *text; size_t text_bytes, packet_bytes; };
+struct packet {
+    const uint8_t *text;
+    size_t text_bytes, packet_bytes;
+};
 
 /* Checks the header of the packet at `at`. What its sizes promise may lie beyond the end: the caller looks. */
 static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct packet *out, struct err *e)
@@ -65,8 +68,8 @@ static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct 
     if (p[32] || p[33])
         return err_set(e, ERR_UNSUPPORTED, "byte %zu: this metadata packet is %s", at, p[32] ? "compressed" : "encrypted");
     if (content_bits % 8 || packet_bits % 8 || content_bits / 8 < HEADER_BYTES || packet_bits < content_bits)
-        return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet's sizes make no sense: content %u bits, packet %u bits", at, content_bits,
-                       packet_bits);
+        return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet's sizes make no sense: content %u bits, packet %u bits", at,
+            content_bits, packet_bits);
     if (r->has_packet_uuid && memcmp(r->packet_uuid, p + 4, 16) != 0)
         return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet belongs to another trace: its uuid differs", at);
     memcpy(r->packet_uuid, p + 4, 16);
@@ -145,7 +148,8 @@ static void on_env(struct reader *r, struct tsdl_lexer *l, void *arg, const stru
     env_list *list = arg;
     struct arena *a = &r->out->arena;
     if (v->kind != TSDL_VALUE_TEXT && v->kind != TSDL_VALUE_NUMBER) {
-        warn(r, "line %zu: %s in an env block is neither number nor string and is ignored", tsdl_line(l->text, name->s), tsdl_show(l, name).s);
+        warn(r, "line %zu: %s in an env block is neither number nor string and is ignored", tsdl_line(l->text, name->s),
+            tsdl_show(l, name).s);
         return;
     }
     struct ctf_env env = {.name = arena_strndup(a, name->s, name->n), .is_string = v->kind == TSDL_VALUE_TEXT};
@@ -156,7 +160,10 @@ static void on_env(struct reader *r, struct tsdl_lexer *l, void *arg, const stru
     vec_push(list, env);
 }
 
-struct clock_block { struct ctf_clock c; __int128 offset; };
+struct clock_block {
+    struct ctf_clock c;
+    __int128 offset;
+};
 
 static void on_clock(struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v)
 {
@@ -270,7 +277,7 @@ static void find_clocks(struct reader *r)
         const char *name = s->clock_names[i];
         out->clock_of[i] = -1;
         if (*name == '\0' && out->n_clocks == 0)
-            out->clocks[out->n_clocks++] = (struct ctf_clock){.name = "default", .freq = 1000000000};   /* read_own left room for it */
+            out->clocks[out->n_clocks++] = (struct ctf_clock){.name = "default", .freq = 1000000000}; /* read_own left room for it */
         if (*name == '\0') {
             out->clock_of[i] = 0;
             if (out->n_clocks > 1)
@@ -317,7 +324,7 @@ static void keep_warnings(struct reader *r)
 static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_schemas *schemas, struct err *e)
 {
     while (n > 0 && text[n - 1] == '\0')
-        n--;                        /* a file that was made longer before it was written */
+        n--; /* a file that was made longer before it was written */
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         text += 3;
         n -= 3;

@@ -90,18 +90,19 @@ static struct ctf_stream *stream_for(struct ctf_trace *t, const struct ctf_file 
         struct ctf_stream *s = &t->streams.v[i];
         if (s->plan != h->plan || s->has_instance != h->has_instance)
             continue;
-        if (h->has_instance ? s->instance_id == h->instance_id
-            : h->plan->has_begin && h->d.cpu >= 0 ? s->cpu == h->d.cpu : !strcmp(s->name, f->name))
+        if (h->has_instance                           ? s->instance_id == h->instance_id
+                : h->plan->has_begin && h->d.cpu >= 0 ? s->cpu == h->d.cpu
+                                                      : !strcmp(s->name, f->name))
             return s;
     }
-    struct ctf_stream s = {.plan = h->plan, .name = f->name, .path = f->path, .instance_id = h->instance_id, .has_instance = h->has_instance,
-                           .cpu = h->d.cpu};
+    struct ctf_stream s = {
+        .plan = h->plan, .name = f->name, .path = f->path, .instance_id = h->instance_id, .has_instance = h->has_instance, .cpu = h->d.cpu};
     vec_push(&t->streams, s);
     return &t->streams.v[t->streams.n - 1];
 }
 
-static void set_times(const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream *s, struct ctf_packet *p, uint64_t begin,
-                      uint64_t end)
+static void set_times(
+    const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream *s, struct ctf_packet *p, uint64_t begin, uint64_t end)
 {
     struct ctf_clock_rate rate = ctf_trace_rate(t, f->piece, s->plan->sc);
     p->begin = ctf_clock_ns(&rate, begin);
@@ -141,8 +142,10 @@ static void add_packet(struct ctf_trace *t, uint32_t file, struct ctf_stream *s,
 /* ---- scanning -------------------------------------------------------------------------------------------------------------- */
 
 static const char *const head_texts[] = {
-    [HEAD_CUT] = "the packet's header does not fit the file", [HEAD_MAGIC] = "no packet starts here (wrong magic number)",
-    [HEAD_STREAM] = "the metadata declare no such stream", [HEAD_SIZE] = "the packet's sizes make no sense",
+    [HEAD_CUT] = "the packet's header does not fit the file",
+    [HEAD_MAGIC] = "no packet starts here (wrong magic number)",
+    [HEAD_STREAM] = "the metadata declare no such stream",
+    [HEAD_SIZE] = "the packet's sizes make no sense",
     [HEAD_UNREADABLE] = "the metadata declare a packet header that cannot be read",
 };
 
@@ -171,7 +174,8 @@ static void scan(struct ctf_trace *t, uint32_t file)
     struct head h;
     while (offset < f->map.size) {
         if (n++ > SMALL_PACKETS_MAX && offset / n < SMALL_PACKET_BYTES) {
-            ctf_problem_add(&t->problems, "%s: byte %llu: too many tiny packets; the rest of the file is skipped", f->path, (unsigned long long)offset);
+            ctf_problem_add(
+                &t->problems, "%s: byte %llu: too many tiny packets; the rest of the file is skipped", f->path, (unsigned long long)offset);
             return;
         }
         enum head_error he = head_read(t, f, offset, &h);
@@ -179,15 +183,15 @@ static void scan(struct ctf_trace *t, uint32_t file)
             uint64_t bad = offset;
             bool more = resync(t, f, &offset, &h);
             ctf_problem_add(&t->problems, "%s: byte %llu: %s; %llu bytes skipped", f->path, (unsigned long long)bad, head_texts[he],
-                            (unsigned long long)((more ? offset : f->map.size) - bad));
+                (unsigned long long)((more ? offset : f->map.size) - bad));
             if (!more)
                 return;
         }
         if (h.uuid_differs)
             ctf_problem_add(&t->problems, "%s: packets of another trace (their UUID is not the metadata's); read all the same", f->path);
         if (h.cut)
-            ctf_problem_add(&t->problems, "%s: byte %llu: the last packet is cut off by the end of the file; what is there is read", f->path,
-                            (unsigned long long)offset);
+            ctf_problem_add(&t->problems, "%s: byte %llu: the last packet is cut off by the end of the file; what is there is read",
+                f->path, (unsigned long long)offset);
         if (!s || s->plan != h.plan || (h.has_instance && s->instance_id != h.instance_id))
             s = stream_for(t, f, &h);
         add_packet(t, file, s, offset, &h);
@@ -207,7 +211,10 @@ static uint64_t be64(const uint8_t *p)
     return v;
 }
 
-static uint32_t be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
+static uint32_t be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 
 bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out)
 {
@@ -226,7 +233,7 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
             e.seq = be64(p + 64);
         }
         bool sane = e.offset == expected && e.packet_bits % 8 == 0 && e.packet_bits && e.packet_bits / 8 <= file_bytes - expected &&
-                    e.content_bits && e.content_bits <= e.packet_bits && e.begin <= e.end;
+            e.content_bits && e.content_bits <= e.packet_bits && e.begin <= e.end;
         if (!sane) {
             vec_free(&out->entries);
             return false;
@@ -247,7 +254,7 @@ static bool agrees(const struct ctf_trace *t, const struct ctf_file *f, const st
         return false;
     const struct ctf_run *r = &h->d.run;
     return h->packet_bits == e->packet_bits && h->content_bits == e->content_bits && h->plan->sc->id == e->stream_id &&
-           r->values[CTF_ROLE_BEGIN] == e->begin && r->values[CTF_ROLE_END] == e->end;
+        r->values[CTF_ROLE_BEGIN] == e->begin && r->values[CTF_ROLE_END] == e->end;
 }
 
 static bool load_index(const struct ctf_trace *t, const struct ctf_file *f, struct ctf_index *out)
@@ -276,15 +283,15 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
     const struct ctf_index_entry *e = index.entries.v;
     size_t n = index.entries.n;
     bool ok = agrees(t, f, &e[0], &first) && agrees(t, f, &e[n - 1], &last) && last.plan == first.plan && first.plan->has_begin &&
-              (first.plan->has_seq || first.has_instance ? index.has_instance_and_seq : true);
+        (first.plan->has_seq || first.has_instance ? index.has_instance_and_seq : true);
     for (size_t i = 0; i < n && ok; i++)
         ok = e[i].stream_id == e[0].stream_id && e[i].instance_id == e[0].instance_id;
     if (ok) {
         struct ctf_stream *s = stream_for(t, f, &first);
         vec_reserve(&s->packets, n);
         for (size_t i = 0; i < n; i++) {
-            struct ctf_packet p = {.offset = e[i].offset, .content_bits = e[i].content_bits, .file = file, .discarded = e[i].discarded,
-                                   .seq = e[i].seq};
+            struct ctf_packet p = {
+                .offset = e[i].offset, .content_bits = e[i].content_bits, .file = file, .discarded = e[i].discarded, .seq = e[i].seq};
             set_times(t, f, s, &p, e[i].begin, e[i].end);
             p.flags |= (s->plan->has_discarded ? CTF_PACKET_HAS_DISCARDED : 0) | (s->plan->has_seq ? CTF_PACKET_HAS_SEQ : 0);
             s->bytes += e[i].packet_bits / 8;
@@ -319,8 +326,7 @@ static bool same_packet(const struct ctf_trace *t, const struct ctf_packet *p, c
 {
     const struct ctf_file *f = &t->files.v[p->file], *g = &t->files.v[q->file];
     return f->piece != g->piece && p->begin == q->begin && p->end == q->end && p->content_bits == q->content_bits && p->seq == q->seq &&
-           p->discarded == q->discarded &&
-           !memcmp(f->map.data + p->offset, g->map.data + q->offset, (p->content_bits + 7) / 8);
+        p->discarded == q->discarded && !memcmp(f->map.data + p->offset, g->map.data + q->offset, (p->content_bits + 7) / 8);
 }
 
 /* Overlapping snapshots hold the same packets; sorted, copies are neighbours (those with equal begin and sequence number). */
@@ -350,7 +356,9 @@ static int64_t env_number(const struct ctf_trace *t, const char *name)
     return 0;
 }
 
-struct quirks { bool event_after_packet, no_end, event_before_packet; };
+struct quirks {
+    bool event_after_packet, no_end, event_before_packet;
+};
 
 static bool older(int64_t a0, int64_t a1, int64_t a2, int64_t b0, int64_t b1, int64_t b2)
 {
@@ -373,7 +381,7 @@ static struct quirks quirks_of(const struct ctf_trace *t)
     } else if (!strcmp(tracer, "lttng-modules")) {
         q.no_end = true;
         q.event_after_packet = older(major, minor, patch, 2, 11, 0) && !(major == 2 && minor == 10 && patch >= 10) &&
-                               !(major == 2 && minor == 9 && patch >= 13);
+            !(major == 2 && minor == 9 && patch >= 13);
     } else if (!strcmp(tracer, "barectf")) {
         q.event_before_packet = older(major, minor, patch, 2, 3, 1);
     }
@@ -381,8 +389,8 @@ static struct quirks quirks_of(const struct ctf_trace *t)
 }
 
 /* First and last event times of a packet; false when it has no events. */
-static bool event_times(const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, bool only_first, int64_t *first,
-                        int64_t *last)
+static bool event_times(
+    const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, bool only_first, int64_t *first, int64_t *last)
 {
     struct ctf_event ev[64];
     static const struct ctf_decoder fresh;

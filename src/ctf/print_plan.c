@@ -3,14 +3,14 @@
 #include "ctf/print.h"
 
 struct compiler {
-    bool json, silent;       /* silent: only moves the cursor and remembers */
+    bool json, silent; /* silent: only moves the cursor and remembers */
     VEC(struct print_op) ops;
     struct text literals;
-    size_t pending;          /* literals from here on wait for the next operation that writes */
-    bool aligned;            /* the cursor is known to be at a whole byte */
-    size_t barrier;          /* operations before this one belong to another branch and are not added to */
-    uint64_t remembered;     /* bit per slot */
-    bool missing;            /* a slot was read that nothing before has set */
+    size_t pending;      /* literals from here on wait for the next operation that writes */
+    bool aligned;        /* the cursor is known to be at a whole byte */
+    size_t barrier;      /* operations before this one belong to another branch and are not added to */
+    uint64_t remembered; /* bit per slot */
+    bool missing;        /* a slot was read that nothing before has set */
 };
 
 static void lit(struct compiler *c, const char *s)
@@ -127,7 +127,8 @@ static bool is_shown(const struct ctf_type *t)
 /* Fields of the packet context that describe the packet and not the events in it. */
 static bool is_packet_field(const struct ctf_field *f)
 {
-    static const char *const names[] = {"timestamp_begin", "timestamp_end", "content_size", "packet_size", "events_discarded", "packet_seq_num"};
+    static const char *const names[] = {
+        "timestamp_begin", "timestamp_end", "content_size", "packet_size", "events_discarded", "packet_seq_num"};
     if ((f->type->kind != CTF_INT && f->type->kind != CTF_ENUM) || f->type->slot)
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -331,8 +332,12 @@ static void compile(struct compiler *c, const struct ctf_type *t)
 static void go_to(struct compiler *c, const struct ctf_event_class *cls, enum ctf_scope scope)
 {
     static const enum print_code codes[] = {
-        [CTF_PACKET_HEADER] = PRINT_AT_PACKET, [CTF_PACKET_CONTEXT] = PRINT_AT_PACKET, [CTF_EVENT_HEADER] = PRINT_AT_HEADER,
-        [CTF_STREAM_EVENT_CONTEXT] = PRINT_AT_CONTEXT, [CTF_EVENT_CONTEXT] = PRINT_AT_CONTEXT, [CTF_PAYLOAD] = PRINT_AT_PAYLOAD,
+        [CTF_PACKET_HEADER] = PRINT_AT_PACKET,
+        [CTF_PACKET_CONTEXT] = PRINT_AT_PACKET,
+        [CTF_EVENT_HEADER] = PRINT_AT_HEADER,
+        [CTF_STREAM_EVENT_CONTEXT] = PRINT_AT_CONTEXT,
+        [CTF_EVENT_CONTEXT] = PRINT_AT_CONTEXT,
+        [CTF_PAYLOAD] = PRINT_AT_PAYLOAD,
     };
     bool was = c->silent;
     c->silent = true;

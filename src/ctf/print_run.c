@@ -5,10 +5,10 @@
 struct run {
     const struct print_plan *plan;
     const uint8_t *data;
-    uint64_t pos;            /* bits from the packet's start */
+    uint64_t pos; /* bits from the packet's start */
     uint64_t header, context, payload;
     struct text *out;
-    char *limit;             /* a literal must end and a value must start before here */
+    char *limit; /* a literal must end and a value must start before here */
     uint64_t slots[CTF_SLOTS];
 };
 
@@ -122,7 +122,11 @@ static char *put_string(struct run *r, char *o, const char *s, size_t n)
     return print_text_string(room(r, o, 4 * n + 2), s, n);
 }
 
-struct labels { struct run *r; char *o; unsigned n; };
+struct labels {
+    struct run *r;
+    char *o;
+    unsigned n;
+};
 
 static void text_label(void *arg, const char *label)
 {
@@ -270,13 +274,13 @@ static char *run_other(struct run *r, const struct print_op *op, char *o)
     return o;
 }
 
-#define NUMBER(type, print)                              \
-    {                                                    \
-        type v;                                          \
-        memcpy(&v, r->data + (r->pos >> 3), sizeof v);   \
-        o = print(o, v);                                 \
-        r->pos += 8 * sizeof v;                          \
-        break;                                           \
+#define NUMBER(type, print)                            \
+    {                                                  \
+        type v;                                        \
+        memcpy(&v, r->data + (r->pos >> 3), sizeof v); \
+        o = print(o, v);                               \
+        r->pos += 8 * sizeof v;                        \
+        break;                                         \
     }
 
 static char *run(struct run *r, const struct print_op *op, const struct print_op *end, char *o)

@@ -5,12 +5,12 @@
 #include "base/map.h"
 #include "ctf/tsdl.h"
 
-enum { KEPT_UNUSED = 8 };           /* schemas that no trace uses, kept for the next one */
+enum { KEPT_UNUSED = 8 }; /* schemas that no trace uses, kept for the next one */
 
 struct entry {
     uint64_t hash[2], bytes;
-    struct ctf_schema *schema;      /* NULL while a thread is making it */
-    uint64_t released;              /* when it became unused */
+    struct ctf_schema *schema; /* NULL while a thread is making it */
+    uint64_t released;         /* when it became unused */
 };
 
 struct ctf_schemas {

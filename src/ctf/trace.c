@@ -71,8 +71,8 @@ static int by_name(const void *a, const void *b)
 
 static void fingerprint_file(struct ctf_trace *t, const char *name, const struct stat *st)
 {
-    uint64_t parts[5] = {t->fingerprint, map_hash(name, strlen(name)), (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
-                         (uint64_t)st->st_mtim.tv_nsec};
+    uint64_t parts[5] = {
+        t->fingerprint, map_hash(name, strlen(name)), (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec};
     t->fingerprint = map_hash(parts, sizeof parts);
 }
 
@@ -206,12 +206,27 @@ void ctf_trace_close(struct ctf_trace *t)
 
 /* ---- what it is ------------------------------------------------------------------------------------------------------------ */
 
-static const struct ctf_metadata *main_of(const struct ctf_trace *t) { return &t->pieces.v[t->main].md; }
+static const struct ctf_metadata *main_of(const struct ctf_trace *t)
+{
+    return &t->pieces.v[t->main].md;
+}
 
-const char *ctf_trace_path(const struct ctf_trace *t) { return t->pieces.v[0].dir; }
-const uint8_t *ctf_trace_uuid(const struct ctf_trace *t) { return main_of(t)->has_uuid ? main_of(t)->uuid : NULL; }
-uint64_t ctf_trace_fingerprint(const struct ctf_trace *t) { return t->fingerprint; }
-size_t ctf_trace_streams(const struct ctf_trace *t) { return t->streams.n; }
+const char *ctf_trace_path(const struct ctf_trace *t)
+{
+    return t->pieces.v[0].dir;
+}
+const uint8_t *ctf_trace_uuid(const struct ctf_trace *t)
+{
+    return main_of(t)->has_uuid ? main_of(t)->uuid : NULL;
+}
+uint64_t ctf_trace_fingerprint(const struct ctf_trace *t)
+{
+    return t->fingerprint;
+}
+size_t ctf_trace_streams(const struct ctf_trace *t)
+{
+    return t->streams.n;
+}
 
 size_t ctf_trace_clocks(const struct ctf_trace *t, const struct ctf_clock **out)
 {
@@ -296,24 +311,27 @@ void ctf_packet_problem(const struct ctf_trace *t, const struct ctf_packet *p, c
     unsigned long long at = p->offset;
     switch (d->stop) {
     case CTF_STOP_UNKNOWN_ID:
-        ctf_problem_add(out, "%s: packet at byte %llu: the metadata declare no event %llu in this stream; the rest of the packet is skipped", path,
-                        at, (unsigned long long)d->stop_id);
+        ctf_problem_add(out,
+            "%s: packet at byte %llu: the metadata declare no event %llu in this stream; the rest of the packet is skipped", path, at,
+            (unsigned long long)d->stop_id);
         break;
     case CTF_STOP_CUT:
         if (!(p->flags & CTF_PACKET_UNCLOSED))
-            ctf_problem_add(out, "%s: packet at byte %llu: an event does not fit the packet's content; the rest of the packet is skipped", path, at);
+            ctf_problem_add(
+                out, "%s: packet at byte %llu: an event does not fit the packet's content; the rest of the packet is skipped", path, at);
         break;
     case CTF_STOP_TAG:
-        ctf_problem_add(out, "%s: packet at byte %llu: a variant's tag selects none of its options; the rest of the packet is skipped", path, at);
+        ctf_problem_add(
+            out, "%s: packet at byte %llu: a variant's tag selects none of its options; the rest of the packet is skipped", path, at);
         break;
     case CTF_STOP_EMPTY:
         ctf_problem_add(out, "%s: packet at byte %llu: events without any bit; the rest of the packet is skipped", path, at);
         break;
     case CTF_STOP_UNREADABLE:
-        ctf_problem_add(out, "%s: packet at byte %llu: an event of a kind that cannot be read; the rest of the packet is skipped", path, at);
+        ctf_problem_add(
+            out, "%s: packet at byte %llu: an event of a kind that cannot be read; the rest of the packet is skipped", path, at);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -379,16 +397,26 @@ void ctf_trace_count(const struct ctf_trace *t)
     pthread_mutex_unlock(&w->lock);
 }
 
-static bool untimed(const struct ctf_stream *s) { return !s->timed && s->plan->sc->clock >= 0; }
+static bool untimed(const struct ctf_stream *s)
+{
+    return !s->timed && s->plan->sc->clock >= 0;
+}
 
 void ctf_trace_stream(const struct ctf_trace *t, size_t i, struct ctf_stream_info *out)
 {
     const struct ctf_stream *s = &t->streams.v[i];
     if (untimed(s))
         ctf_trace_count(t);
-    *out = (struct ctf_stream_info){.name = s->name, .class_id = s->plan->sc->id, .instance_id = s->instance_id, .cpu = s->cpu,
-                                    .packets = s->packets.n, .lost_events = s->lost_events, .lost_packets = s->lost_packets,
-                                    .bytes = s->bytes, .begin = s->begin, .end = s->end};
+    *out = (struct ctf_stream_info){.name = s->name,
+        .class_id = s->plan->sc->id,
+        .instance_id = s->instance_id,
+        .cpu = s->cpu,
+        .packets = s->packets.n,
+        .lost_events = s->lost_events,
+        .lost_packets = s->lost_packets,
+        .bytes = s->bytes,
+        .begin = s->begin,
+        .end = s->end};
     if (s->begin > s->end)
         out->begin = out->end = 0;
 }

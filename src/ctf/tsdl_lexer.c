@@ -7,10 +7,22 @@
 
 #include "ctf/tsdl.h"
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-static bool is_word(char c) { return is_word_start(c) || is_digit(c); }
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+static bool is_word_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_word(char c)
+{
+    return is_word_start(c) || is_digit(c);
+}
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 static int digit_value(char c)
 {
@@ -55,7 +67,7 @@ struct tsdl_shown tsdl_show(const struct tsdl_lexer *l, const struct tsdl_token 
     for (; n < t->n && n < sizeof s - 4; n++)
         s[n] = (unsigned char)t->s[n] < 0x20 || t->s[n] == 0x7f ? '?' : t->s[n];
     while (n < t->n && n > 0 && ((unsigned char)t->s[n] & 0xc0) == 0x80)
-        n--;                        /* do not cut within a character */
+        n--; /* do not cut within a character */
     snprintf(shown.s, sizeof shown.s, "'%.*s%s'", (int)n, s, n < t->n ? "..." : "");
     return shown;
 }
@@ -209,7 +221,8 @@ void tsdl_next(struct tsdl_lexer *l)
     else if (c == '-' && end - p >= 2 && p[1] == '>')
         t.kind = TSDL_ARROW, t.n = 2;
     else if (!strchr("{}[]()<>;:,.=+-*", c) || c == '\0') {
-        tsdl_fail(l, p, ERR_FORMAT, c > 0x20 && c < 0x7f ? "'%c' has no meaning here" : "byte 0x%02x has no meaning here", (unsigned char)c);
+        tsdl_fail(
+            l, p, ERR_FORMAT, c > 0x20 && c < 0x7f ? "'%c' has no meaning here" : "byte 0x%02x has no meaning here", (unsigned char)c);
         return;
     }
     l->t = t;
@@ -258,7 +271,7 @@ bool tsdl_expect(struct tsdl_lexer *l, int kind, const char *where)
     char mark[2] = {(char)kind, '\0'};
     const char *wanted = kind == TSDL_WORD ? "a name" : kind == TSDL_NUMBER ? "a number" : kind == TSDL_TYPE_ASSIGN ? "':='" : NULL;
     tsdl_fail(l, l->t.s, ERR_FORMAT, "expected %s%s%s %s, found %s", wanted ? "" : "'", wanted ? wanted : mark, wanted ? "" : "'", where,
-              tsdl_show(l, &l->t).s);
+        tsdl_show(l, &l->t).s);
     return false;
 }
 
@@ -285,7 +298,7 @@ char *tsdl_text(struct arena *a, const struct tsdl_token *t)
         else
             *o++ = *p++;
     }
-    return out;                     /* the arena's memory is zeroed and the quotes left room: terminated */
+    return out; /* the arena's memory is zeroed and the quotes left room: terminated */
 }
 
 /* ---- attribute values ---------------------------------------------------------------------------------------------------- */
@@ -353,9 +366,20 @@ bool tsdl_value_is(const struct tsdl_value *v, const char *text)
 
 bool tsdl_value_bool(const struct tsdl_value *v, bool *out)
 {
-    static const struct { const char *word; bool value; } words[] = {
-        {"true", true}, {"TRUE", true}, {"True", true}, {"yes", true}, {"YES", true},
-        {"false", false}, {"FALSE", false}, {"False", false}, {"no", false}, {"NO", false},
+    static const struct {
+        const char *word;
+        bool value;
+    } words[] = {
+        {"true", true},
+        {"TRUE", true},
+        {"True", true},
+        {"yes", true},
+        {"YES", true},
+        {"false", false},
+        {"FALSE", false},
+        {"False", false},
+        {"no", false},
+        {"NO", false},
     };
     if (v->kind == TSDL_VALUE_NUMBER) {
         *out = v->u != 0;

@@ -100,7 +100,8 @@ void tsdl_bind(struct tsdl_parser *p, const char *at, struct tsdl_name *name, en
         if (b->space == space)
             tsdl_fail(&p->lex, at, ERR_FORMAT, "the %s '%s' is declared twice", space_words[space], name->s);
     struct tsdl_binding *b = arena_new(&p->temp, struct tsdl_binding, 1);
-    *b = (struct tsdl_binding){.outer = name->bindings, .sibling = p->block, .name = name, .decl = decl, .level = p->level, .space = (uint8_t)space};
+    *b = (struct tsdl_binding){
+        .outer = name->bindings, .sibling = p->block, .name = name, .decl = decl, .level = p->level, .space = (uint8_t)space};
     name->bindings = b;
     p->block = b;
 }

@@ -5,7 +5,10 @@
 #include "ctf/tsdl.h"
 
 /* What stands before '=' or ':=' in a block: words with dots. */
-struct left { struct tsdl_token t; char s[40]; };
+struct left {
+    struct tsdl_token t;
+    char s[40];
+};
 
 static bool read_left(struct tsdl_lexer *l, struct left *left)
 {
@@ -16,7 +19,7 @@ static bool read_left(struct tsdl_lexer *l, struct left *left)
         if (!tsdl_expect(l, TSDL_WORD, "of an attribute"))
             return false;
         if (n + word.n + 2 > sizeof left->s) {
-            n = 0;                  /* longer than any that is known */
+            n = 0; /* longer than any that is known */
             left->s[n++] = '?';
             continue;
         }
@@ -85,7 +88,9 @@ static bool is_count(struct tsdl_parser *p, const struct tsdl_value *v, const ch
 
 /* ---- trace --------------------------------------------------------------------------------------------------------------- */
 
-struct version { uint64_t major, minor; };
+struct version {
+    uint64_t major, minor;
+};
 
 static bool trace_value(struct tsdl_parser *p, void *arg, const char *name, const struct tsdl_value *v)
 {
@@ -167,7 +172,7 @@ static bool event_value(struct tsdl_parser *p, void *arg, const char *name, cons
         return false;
     if (v->kind == TSDL_VALUE_TEXT)
         *text = tsdl_text(&p->schema->arena, &v->t);
-    else if (v->kind == TSDL_VALUE_PATH)    /* name = provider.event; */
+    else if (v->kind == TSDL_VALUE_PATH) /* name = provider.event; */
         *text = arena_strndup(&p->schema->arena, v->t.s, (size_t)(v->end - v->t.s));
     else
         tsdl_fail(&p->lex, v->t.s, ERR_FORMAT, "'%s' must be a text", name);
@@ -215,8 +220,14 @@ static void read_statement(struct tsdl_parser *p, enum pass pass)
 {
     static const char *const types[] = {"typealias", "typedef", "struct", "variant", "enum", NULL};
     static const char *const blocks[] = {"trace", "stream", "event", "env", "clock", "callsite", NULL};
-    static const struct { enum pass pass; const char *word; void (*read)(struct tsdl_parser *); } readers[] = {
-        {PASS_TRACE, "trace", read_trace}, {PASS_STREAMS, "stream", read_stream}, {PASS_EVENTS, "event", read_event},
+    static const struct {
+        enum pass pass;
+        const char *word;
+        void (*read)(struct tsdl_parser *);
+    } readers[] = {
+        {PASS_TRACE, "trace", read_trace},
+        {PASS_STREAMS, "stream", read_stream},
+        {PASS_EVENTS, "event", read_event},
     };
     struct tsdl_lexer *l = &p->lex;
     if (pass == PASS_DECLARATIONS && tsdl_declaration(p))

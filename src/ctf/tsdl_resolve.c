@@ -11,18 +11,26 @@ static const int64_t max_bits = (int64_t)1 << 60;
 enum level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
 static const uint8_t level_of[CTF_SCOPES] = {LEVEL_TRACE, LEVEL_STREAM, LEVEL_STREAM, LEVEL_STREAM, LEVEL_EVENT, LEVEL_EVENT};
 
-struct target { struct ctf_type *type; const char *at; uint32_t stream; uint8_t level; };
+struct target {
+    struct ctf_type *type;
+    const char *at;
+    uint32_t stream;
+    uint8_t level;
+};
 
 struct build {
     struct tsdl_parser *p;
     struct ctf_schema *schema;
-    struct { struct ctf_type *type; uint32_t index; } frames[CTF_DEPTH]; /* compounds being made, with the member being made */
+    struct {
+        struct ctf_type *type;
+        uint32_t index;
+    } frames[CTF_DEPTH]; /* compounds being made, with the member being made */
     uint32_t depth;
-    enum ctf_scope scope;                        /* being made */
-    const struct ctf_type *roots[CTF_SCOPES];    /* made already */
-    uint32_t stream;                             /* number of the stream whose scopes are being made */
-    uint32_t n_trace, n_event, *n_stream;        /* slots used */
-    size_t *stream_types;                        /* types in the scopes of each stream */
+    enum ctf_scope scope;                     /* being made */
+    const struct ctf_type *roots[CTF_SCOPES]; /* made already */
+    uint32_t stream;                          /* number of the stream whose scopes are being made */
+    uint32_t n_trace, n_event, *n_stream;     /* slots used */
+    size_t *stream_types;                     /* types in the scopes of each stream */
     size_t n_types;
     VEC(struct target) targets;
     VEC(struct ctf_ref *) refs;
@@ -38,14 +46,15 @@ static bool count_types(struct build *b, const char *at, size_t n)
     b->n_types += n;
     if (b->n_types > TSDL_MAX_TYPES)
         tsdl_fail(&b->p->lex, at, ERR_LIMIT, "more than %d types, counting every use of a named type and each event's share of its stream",
-                  TSDL_MAX_TYPES);
+            TSDL_MAX_TYPES);
     return !b->p->lex.failed;
 }
 
 /* ---- lengths and tags ---------------------------------------------------------------------------------------------------- */
 
 /* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the current one exist. */
-static const struct ctf_type *follow(const struct build *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
+static const struct ctf_type *follow(
+    const struct build *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
 {
     for (uint32_t i = from; i < path->n; i++) {
         if (type->kind != CTF_STRUCT)
@@ -64,7 +73,11 @@ static const struct ctf_type *follow(const struct build *b, const struct ctf_typ
 /* Number of parts that name a scope ("stream.event.context"), 0 when the path is relative. */
 static uint32_t absolute_scope(const struct tsdl_path *path, enum ctf_scope *scope)
 {
-    static const struct { enum ctf_scope scope; uint32_t n; const char *part[3]; } scopes[] = {
+    static const struct {
+        enum ctf_scope scope;
+        uint32_t n;
+        const char *part[3];
+    } scopes[] = {
         {CTF_PACKET_HEADER, 3, {"trace", "packet", "header"}},
         {CTF_PACKET_CONTEXT, 3, {"stream", "packet", "context"}},
         {CTF_EVENT_HEADER, 3, {"stream", "event", "header"}},
@@ -124,7 +137,7 @@ static struct ctf_ref *make_ref(struct build *b, const struct tsdl_path *path, b
     if (!target) {
         bool env = strcmp(path->part[0]->s, "env") == 0;
         tsdl_fail(l, path->at, env ? ERR_UNSUPPORTED : ERR_FORMAT, "%s '%s' %s", what, path_text(b, path),
-                  env ? "is taken from the environment, which weft does not read" : "names no field that comes before it");
+            env ? "is taken from the environment, which weft does not read" : "names no field that comes before it");
         return NULL;
     }
     if (is_tag ? target->kind != CTF_ENUM : target->kind != CTF_INT || target->is_signed) {
@@ -272,29 +285,28 @@ static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_ty
     if (!count_types(b, d->at, 1))
         return false;
     struct ctf_type *type = arena_new(&b->schema->arena, struct ctf_type, 1);
-    *type = (struct ctf_type){.kind = d->kind, .is_signed = d->is_signed, .big_endian = d->big_endian, .is_text = d->is_text, .base = d->base,
-                              .align_bits = d->align_bits, .size_bits = d->size_bits, .clock = d->clock};
+    *type = (struct ctf_type){.kind = d->kind,
+        .is_signed = d->is_signed,
+        .big_endian = d->big_endian,
+        .is_text = d->is_text,
+        .base = d->base,
+        .align_bits = d->align_bits,
+        .size_bits = d->size_bits,
+        .clock = d->clock};
     *place = type;
     switch ((enum ctf_kind)d->kind) {
-    case CTF_STRUCT:
-        return make_members(b, d, type, least);
-    case CTF_VARIANT:
-        return make_variant(b, d, type, least);
+    case CTF_STRUCT: return make_members(b, d, type, least);
+    case CTF_VARIANT: return make_variant(b, d, type, least);
     case CTF_ARRAY:
-    case CTF_SEQUENCE:
-        return make_list(b, d, type, least);
-    case CTF_STRING:
-        *least = 8;
-        return true;
+    case CTF_SEQUENCE: return make_list(b, d, type, least);
+    case CTF_STRING: *least = 8; return true;
     case CTF_ENUM:
         type->n = d->n;
         type->u.enumeration.ranges = d->ranges;
         *least = d->size_bits;
         return make(b, d->element, &type->u.enumeration.container, least);
     case CTF_INT:
-    case CTF_FLOAT:
-        *least = d->size_bits;
-        return true;
+    case CTF_FLOAT: *least = d->size_bits; return true;
     }
     return false;
 }
@@ -373,7 +385,7 @@ static void make_streams(struct build *b)
     struct tsdl_parser *p = b->p;
     struct tsdl_lexer *l = &p->lex;
     if (p->streams.n == 0)
-        vec_push(&p->streams, ((struct tsdl_stream){.at = p->scan->trace.begin}));  /* events alone make a stream */
+        vec_push(&p->streams, ((struct tsdl_stream){.at = p->scan->trace.begin})); /* events alone make a stream */
     if (p->streams.n > MAX_STREAMS) {
         tsdl_fail(l, p->streams.v[MAX_STREAMS].at, ERR_LIMIT, "more than %d stream blocks", MAX_STREAMS);
         return;
@@ -382,7 +394,7 @@ static void make_streams(struct build *b)
     for (size_t i = 1; i < p->streams.n; i++)
         if (p->streams.v[i].id == p->streams.v[i - 1].id)
             tsdl_fail(l, p->streams.v[i].at > p->streams.v[i - 1].at ? p->streams.v[i].at : p->streams.v[i - 1].at, ERR_FORMAT,
-                      "a second stream with the id %llu", (unsigned long long)p->streams.v[i].id);
+                "a second stream with the id %llu", (unsigned long long)p->streams.v[i].id);
     b->schema->n_streams = p->streams.n;
     b->schema->streams = arena_new(&b->schema->arena, struct ctf_stream_class, p->streams.n);
     b->n_stream = arena_new(&p->temp, uint32_t, p->streams.n);
@@ -400,7 +412,7 @@ static struct ctf_stream_class *stream_of(struct build *b, const struct tsdl_eve
         found = &s->streams[0];
     if (!found && ev->has_stream_id)
         tsdl_fail(&b->p->lex, ev->at, ERR_FORMAT, "event '%.100s' belongs to stream %llu, which is not declared", ev->name,
-                  (unsigned long long)ev->stream_id);
+            (unsigned long long)ev->stream_id);
     else if (!found)
         tsdl_fail(&b->p->lex, ev->at, ERR_FORMAT, "event '%.100s' does not say to which stream it belongs", ev->name);
     return found;
@@ -422,7 +434,7 @@ static void make_event(struct build *b, size_t i)
     cls->model_uri = decl->model_uri;
     b->stream = (uint32_t)(stream - b->schema->streams);
     b->n_event = 0;
-    if (!count_types(b, decl->at, b->stream_types[b->stream]))     /* they are part of each event's reading plan */
+    if (!count_types(b, decl->at, b->stream_types[b->stream])) /* they are part of each event's reading plan */
         return;
     b->roots[CTF_PACKET_HEADER] = b->schema->packet_header;
     b->roots[CTF_PACKET_CONTEXT] = stream->packet_context;
@@ -483,8 +495,8 @@ static void index_events(struct build *b)
         for (size_t k = 1; k < stream->n; k++) {
             const struct ctf_event_class *cls = stream->sorted[k], *before = stream->sorted[k - 1];
             if (cls->id == before->id)
-                tsdl_fail(&b->p->lex, b->p->events.v[cls->index - 2].at, ERR_FORMAT, "event '%.100s' has the id %llu as '%.100s' has", cls->name,
-                          (unsigned long long)cls->id, before->name);
+                tsdl_fail(&b->p->lex, b->p->events.v[cls->index - 2].at, ERR_FORMAT, "event '%.100s' has the id %llu as '%.100s' has",
+                    cls->name, (unsigned long long)cls->id, before->name);
         }
         uint64_t last = stream->sorted[stream->n - 1]->id;
         if (last >= stream->n * 8 + 64)

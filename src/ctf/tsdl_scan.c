@@ -9,7 +9,10 @@
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 typedef uint64_t words2 __attribute__((vector_size(16)));
 
-static bool is_special(char c) { return c == '{' || c == '}' || c == '"' || c == '\'' || c == '/'; }
+static bool is_special(char c)
+{
+    return c == '{' || c == '}' || c == '"' || c == '\'' || c == '/';
+}
 
 static const char *quoted_end(const char *p, const char *end, char quote)
 {
@@ -26,12 +29,8 @@ static const char *quoted_end(const char *p, const char *end, char quote)
 static const char *after_special(const char *p, const char *end, size_t *depth)
 {
     switch (*p) {
-    case '{':
-        ++*depth;
-        return p + 1;
-    case '}':
-        --*depth;
-        return p + 1;
+    case '{': ++*depth; return p + 1;
+    case '}': --*depth; return p + 1;
     case '/':
         if (end - p >= 2 && p[1] == '/')
             return memchr(p, '\n', (size_t)(end - p));
@@ -40,8 +39,7 @@ static const char *after_special(const char *p, const char *end, size_t *depth)
             return close ? close + 2 : NULL;
         }
         return p + 1;
-    default:
-        return quoted_end(p + 1, end, *p);
+    default: return quoted_end(p + 1, end, *p);
     }
 }
 
@@ -130,7 +128,7 @@ static bool scan_statement(struct tsdl_lexer *l, struct tsdl_scan *scan)
             block_end = l->p;
     }
     if (l->failed || (l->t.kind == TSDL_END && !block_end))
-        return l->failed;           /* a failure is told by the lexer */
+        return l->failed; /* a failure is told by the lexer */
     if (is_trace && block_end) {
         if (scan->trace.begin)
             tsdl_fail(l, first.s, ERR_FORMAT, "a second trace block");
@@ -161,10 +159,13 @@ static void explain_cut(struct tsdl_lexer *l, const char *begin)
             open[n++] = l->t.s;
             continue;
         }
-        if (n > 0 && ((*open[n - 1] == '{' && *bracket == '}') || (*open[n - 1] == '[' && *bracket == ']') || (*open[n - 1] == '(' && *bracket == ')')))
+        if (n > 0 &&
+            ((*open[n - 1] == '{' && *bracket == '}') || (*open[n - 1] == '[' && *bracket == ']') ||
+                (*open[n - 1] == '(' && *bracket == ')')))
             n--;
         else if (n > 0)
-            tsdl_fail(l, l->t.s, ERR_FORMAT, "this '%c' does not close the '%c' of line %zu", *bracket, *open[n - 1], tsdl_line(l->text, open[n - 1]));
+            tsdl_fail(l, l->t.s, ERR_FORMAT, "this '%c' does not close the '%c' of line %zu", *bracket, *open[n - 1],
+                tsdl_line(l->text, open[n - 1]));
         else
             tsdl_fail(l, l->t.s, ERR_FORMAT, "this '%c' closes nothing", *bracket);
     }

@@ -9,8 +9,8 @@ static struct tsdl_decl *read_type(struct tsdl_parser *p, bool name_follows);
 static struct tsdl_decl *new_decl(struct tsdl_parser *p, enum ctf_kind kind, const char *at)
 {
     struct tsdl_decl *d = arena_new(&p->temp, struct tsdl_decl, 1);
-    *d = (struct tsdl_decl){.kind = (uint8_t)kind, .base = 10, .align_bits = 1, .size_bits = -1, .clock = -1, .at = at,
-                            .big_endian = p->schema->big_endian};
+    *d = (struct tsdl_decl){
+        .kind = (uint8_t)kind, .base = 10, .align_bits = 1, .size_bits = -1, .clock = -1, .at = at, .big_endian = p->schema->big_endian};
     return d;
 }
 
@@ -26,7 +26,10 @@ static void set_align(struct tsdl_parser *p, struct tsdl_decl *d, const char *at
 
 static int number_base(const struct tsdl_value *v)
 {
-    static const struct { int base; const char *words[6]; } bases[] = {
+    static const struct {
+        int base;
+        const char *words[6];
+    } bases[] = {
         {10, {"decimal", "dec", "d", "i", "u", NULL}},
         {16, {"hexadecimal", "hex", "x", "X", "p", NULL}},
         {8, {"octal", "oct", "o", NULL}},
@@ -92,7 +95,9 @@ static void set_attribute(struct tsdl_parser *p, struct tsdl_decl *d, const stru
         set_clock(p, d, v);
     } else {
         tsdl_warn(p, name->s, "unknown attribute %s of %s is ignored", tsdl_show(&p->lex, name).s,
-                  is_int ? "an integer" : d->kind == CTF_FLOAT ? "a floating_point" : "a string");
+            is_int                     ? "an integer"
+                : d->kind == CTF_FLOAT ? "a floating_point"
+                                       : "a string");
     }
 }
 

@@ -17,16 +17,17 @@ enum {
     MIN_PACKET_BYTES = 256,
     MAX_PACKET_BYTES = 1 << 30,
     INDEX_ENTRY_BYTES = 9 * 8,
-    COMPACT_IDS = 31, LARGE_IDS = 65535, /* this id is the escape to the extended form */
+    COMPACT_IDS = 31,
+    LARGE_IDS = 65535, /* this id is the escape to the extended form */
 };
 
 struct stream {
-    uint8_t *packet;         /* packet_bytes long; NULL until the first event */
-    size_t used_bytes;       /* 0: no packet is open */
-    uint64_t begin, last;    /* cycles: of the open packet, of the newest event of the stream */
+    uint8_t *packet;      /* packet_bytes long; NULL until the first event */
+    size_t used_bytes;    /* 0: no packet is open */
+    uint64_t begin, last; /* cycles: of the open packet, of the newest event of the stream */
     uint64_t sequence, discarded;
     uint64_t file_bytes;
-    struct text index;       /* entries, written on close */
+    struct text index; /* entries, written on close */
 };
 
 struct ctf_writer {
@@ -77,17 +78,16 @@ static int write_file(const char *path, int flags, const void *data, size_t n, s
 
 /* ---- metadata ---- */
 
-static const char clockless_types[] =
-    "typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
-    "typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"
-    "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
-    "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
-    "typealias integer { size = 8; align = 8; signed = true; } := int8_t;\n"
-    "typealias integer { size = 16; align = 8; signed = true; } := int16_t;\n"
-    "typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"
-    "typealias integer { size = 64; align = 8; signed = true; } := int64_t;\n"
-    "typealias integer { size = 64; align = 8; signed = false; } := unsigned long;\n"
-    "typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n";
+static const char clockless_types[] = "typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
+                                      "typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"
+                                      "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
+                                      "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+                                      "typealias integer { size = 8; align = 8; signed = true; } := int8_t;\n"
+                                      "typealias integer { size = 16; align = 8; signed = true; } := int16_t;\n"
+                                      "typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"
+                                      "typealias integer { size = 64; align = 8; signed = true; } := int64_t;\n"
+                                      "typealias integer { size = 64; align = 8; signed = false; } := unsigned long;\n"
+                                      "typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n";
 
 static void put_uuid(struct text *t, const uint8_t *u)
 {
@@ -158,19 +158,23 @@ static void put_clock(struct text *t, const struct ctf_writer *w)
     text_puts(t, "clock {\n\tname = \"monotonic\";\n\tuuid = \"");
     put_uuid(t, w->uuid);
     text_printf(t, "\";\n\tdescription = \"Monotonic Clock\";\n\tfreq = %llu;\n\toffset_s = %lld;\n\toffset = %llu;\n};\n\n",
-                (unsigned long long)w->freq, (long long)seconds, (unsigned long long)cycles);
-    static const struct { int bits, align; } mapped[] = {{27, 1}, {32, 8}, {64, 8}};
+        (unsigned long long)w->freq, (long long)seconds, (unsigned long long)cycles);
+    static const struct {
+        int bits, align;
+    } mapped[] = {{27, 1}, {32, 8}, {64, 8}};
     for (size_t i = 0; i < sizeof mapped / sizeof *mapped; i++)
-        text_printf(t, "typealias integer { size = %d; align = %d; signed = false; map = clock.monotonic.value; } := uint%d_clock_monotonic_t;\n",
-                    mapped[i].bits, mapped[i].align, mapped[i].bits);
+        text_printf(t,
+            "typealias integer { size = %d; align = %d; signed = false; map = clock.monotonic.value; } := uint%d_clock_monotonic_t;\n",
+            mapped[i].bits, mapped[i].align, mapped[i].bits);
 }
 
 static void put_header(struct text *t, bool large)
 {
-    text_printf(t, "struct event_header {\n\tenum : %s { compact = 0 ... %d, extended = %d } id;\n\tvariant <id> {\n"
-                   "\t\tstruct {\n\t\t\t%s timestamp;\n\t\t} compact;\n",
-                large ? "uint16_t" : "uint5_t", (large ? LARGE_IDS : COMPACT_IDS) - 1, large ? LARGE_IDS : COMPACT_IDS,
-                large ? "uint32_clock_monotonic_t" : "uint27_clock_monotonic_t");
+    text_printf(t,
+        "struct event_header {\n\tenum : %s { compact = 0 ... %d, extended = %d } id;\n\tvariant <id> {\n"
+        "\t\tstruct {\n\t\t\t%s timestamp;\n\t\t} compact;\n",
+        large ? "uint16_t" : "uint5_t", (large ? LARGE_IDS : COMPACT_IDS) - 1, large ? LARGE_IDS : COMPACT_IDS,
+        large ? "uint32_clock_monotonic_t" : "uint27_clock_monotonic_t");
     text_puts(t, "\t\tstruct {\n\t\t\tuint32_t id;\n\t\t\tuint64_clock_monotonic_t timestamp;\n\t\t} extended;\n\t} v;\n} align(8);\n\n");
 }
 
@@ -181,13 +185,16 @@ static int write_metadata(const struct ctf_writer *w, const struct ctf_writer_op
     text_puts(&t, clockless_types);
     text_puts(&t, "\ntrace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"");
     put_uuid(&t, w->uuid);
-    text_printf(&t, "\";\n\tbyte_order = %s;\n\tpacket.header := struct {\n\t\tuint32_t magic;\n\t\tuint8_t uuid[16];\n"
-                    "\t\tuint32_t stream_id;\n\t\tuint64_t stream_instance_id;\n\t};\n};\n\n", w->big_endian ? "be" : "le");
+    text_printf(&t,
+        "\";\n\tbyte_order = %s;\n\tpacket.header := struct {\n\t\tuint32_t magic;\n\t\tuint8_t uuid[16];\n"
+        "\t\tuint32_t stream_id;\n\t\tuint64_t stream_instance_id;\n\t};\n};\n\n",
+        w->big_endian ? "be" : "le");
     put_env(&t, o);
     put_clock(&t, w);
-    text_puts(&t, "\nstruct packet_context {\n\tuint64_clock_monotonic_t timestamp_begin;\n\tuint64_clock_monotonic_t timestamp_end;\n"
-                  "\tuint64_t content_size;\n\tuint64_t packet_size;\n\tuint64_t packet_seq_num;\n\tunsigned long events_discarded;\n"
-                  "\tuint32_t cpu_id;\n};\n\n");
+    text_puts(&t,
+        "\nstruct packet_context {\n\tuint64_clock_monotonic_t timestamp_begin;\n\tuint64_clock_monotonic_t timestamp_end;\n"
+        "\tuint64_t content_size;\n\tuint64_t packet_size;\n\tuint64_t packet_seq_num;\n\tunsigned long events_discarded;\n"
+        "\tuint32_t cpu_id;\n};\n\n");
     put_header(&t, w->large_header);
     text_puts(&t, "stream {\n\tid = 0;\n\tevent.header := struct event_header;\n\tpacket.context := struct packet_context;\n");
     if (o->event_context)
@@ -196,8 +203,7 @@ static int write_metadata(const struct ctf_writer *w, const struct ctf_writer_op
     text_puts(&t, o->tsdl ? o->tsdl : "");
     text_putc(&t, '\n');
     char *path = NULL;
-    int r = asprintf(&path, "%s/metadata", w->dir) < 0 ? err_set(e, ERR_NOMEM, "out of memory")
-                                                       : write_file(path, O_TRUNC, t.v, t.n, e);
+    int r = asprintf(&path, "%s/metadata", w->dir) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : write_file(path, O_TRUNC, t.v, t.n, e);
     free(path);
     text_fini(&t);
     return r;

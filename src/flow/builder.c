@@ -12,19 +12,19 @@ enum { TCP = 6, FIN = 1, SYN = 2, NO_FLOW = UINT32_MAX, NO_PACKET = UINT32_MAX }
 /* A thread seen to use a connection: it sent on it, or was the only one whom its packets could have woken. */
 struct user {
     int32_t row;
-    uint32_t next;               /* of the same connection; UINT32_MAX ends */
+    uint32_t next; /* of the same connection; UINT32_MAX ends */
     int64_t first_ts;
 };
 
 struct flow {
     struct flow_key key;
-    uint32_t reverse;            /* the other direction, or NO_FLOW */
-    uint32_t connection;         /* the smaller of the two numbers */
-    uint32_t users;              /* of the connection: kept at flow `connection` */
-    uint32_t datagrams[2];       /* receives, sends counted */
-    uint64_t last_seq;           /* unwrapped; 0: none yet */
+    uint32_t reverse;      /* the other direction, or NO_FLOW */
+    uint32_t connection;   /* the smaller of the two numbers */
+    uint32_t users;        /* of the connection: kept at flow `connection` */
+    uint32_t datagrams[2]; /* receives, sends counted */
+    uint64_t last_seq;     /* unwrapped; 0: none yet */
     uint32_t sends, receives;
-    uint32_t waiting;            /* last receive with payload that woke nobody yet */
+    uint32_t waiting; /* last receive with payload that woke nobody yet */
 };
 
 struct packet {
@@ -32,14 +32,14 @@ struct packet {
     uint32_t frame, cpu;
     uint8_t ctx;
     uint16_t vector;
-    bool consumed;               /* woke somebody */
+    bool consumed; /* woke somebody */
 };
 
 /* A wake that packets may have caused: one of the receives [first, last] of its softirq run did; decided when all users are known. */
 struct wake {
     int64_t ts;
     int32_t row;
-    uint32_t first, last;        /* packets; first = NO_PACKET: already decided as `last` */
+    uint32_t first, last; /* packets; first = NO_PACKET: already decided as `last` */
     uint32_t frame;
 };
 
@@ -55,9 +55,9 @@ struct flow_builder {
     VEC(struct wake) wakes;
     VEC(struct user) users;
     VEC(struct cpu) cpus;
-    VEC(uint32_t) latest;        /* by row: connection on which the thread sent last, + 1 */
+    VEC(uint32_t) latest; /* by row: connection on which the thread sent last, + 1 */
     VEC(struct flow_address) addresses;
-    struct map by_key;           /* hash -> flow + 1 (chained by probing with hash + n) */
+    struct map by_key; /* hash -> flow + 1 (chained by probing with hash + n) */
 };
 
 struct flow_builder *flow_builder_new(const struct kernel_tracker *tracker)
@@ -278,8 +278,16 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
     uint32_t f = flow_of(b, k);
     struct flow *flow = &b->flows.v[f];
     struct packet n = {.frame = r->ctx_frame, .cpu = r->cpu, .ctx = r->ctx, .vector = r->ctx_number};
-    n.p = (struct flow_disk_packet){.ts = r->ts, .bytes = k->payload_bytes, .number = k->number, .row = -1, .receive = NO_PACKET, .flow = f,
-        .flags = k->flags, .ip_id = k->ip_id, .origin = FLOW_BY_UNKNOWN, .is_send = send};
+    n.p = (struct flow_disk_packet){.ts = r->ts,
+        .bytes = k->payload_bytes,
+        .number = k->number,
+        .row = -1,
+        .receive = NO_PACKET,
+        .flow = f,
+        .flags = k->flags,
+        .ip_id = k->ip_id,
+        .origin = FLOW_BY_UNKNOWN,
+        .is_send = send};
     uint64_t before = flow->last_seq;
     number_bytes(b, f, k, &n.p);
     struct cpu *c = cpu_of(b, r->cpu);
@@ -368,14 +376,11 @@ void flow_builder_add(struct flow_builder *b, struct kernel_record *r)
         if (r->u.packet.family || r->u.packet.protocol == TCP) /* not ARP and the like */
             add_packet(b, r);
         break;
-    case KERNEL_WAKE:
-        add_wake(b, r);
-        break;
+    case KERNEL_WAKE: add_wake(b, r); break;
     case KERNEL_SWITCH: /* receives in thread context belong to the stretch between two switches */
         cpu_of(b, r->cpu)->first = NO_PACKET;
         break;
-    default:
-        break;
+    default: break;
     }
 }
 

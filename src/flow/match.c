@@ -103,8 +103,8 @@ static uint32_t *match_datagrams(const struct flow_disk_packet *sends, uint32_t 
     return send_of;
 }
 
-static const struct flow_disk_packet *explain_datagram(struct flow_store *receiver, uint32_t flow, uint32_t receive, const struct flow_store *sender,
-    const struct flow_disk_packet *sends, uint32_t n)
+static const struct flow_disk_packet *explain_datagram(struct flow_store *receiver, uint32_t flow, uint32_t receive,
+    const struct flow_store *sender, const struct flow_disk_packet *sends, uint32_t n)
 {
     const struct flow_disk_flow *f = &receiver->flows[flow];
     pthread_mutex_lock(&receiver->lock);
@@ -113,7 +113,8 @@ static const struct flow_disk_packet *explain_datagram(struct flow_store *receiv
         d = d->next;
     if (!d) {
         d = mem_zalloc(sizeof *d);
-        *d = (struct flow_datagrams){sender, flow, match_datagrams(sends, n, receiver->packets + f->first + f->sends, f->receives), receiver->datagrams};
+        *d = (struct flow_datagrams){
+            sender, flow, match_datagrams(sends, n, receiver->packets + f->first + f->sends, f->receives), receiver->datagrams};
         receiver->datagrams = d;
     }
     uint32_t j = d->send_of[receive];
@@ -155,7 +156,8 @@ static const struct flow_disk_packet *explain_translated(struct flow_store *send
     size_t mask = sender->by_bytes_size - 1;
     for (size_t h = bytes_hash(r->seq_end, r->ack, r->bytes) & mask; sender->by_bytes[h]; h = (h + 1) & mask) {
         const struct flow_disk_packet *p = &sender->packets[sender->by_bytes[h] - 1];
-        if ((uint32_t)p->seq_end == (uint32_t)r->seq_end && (uint32_t)p->ack == (uint32_t)r->ack && p->bytes == r->bytes && (!best || p->ts < best->ts))
+        if ((uint32_t)p->seq_end == (uint32_t)r->seq_end && (uint32_t)p->ack == (uint32_t)r->ack && p->bytes == r->bytes &&
+            (!best || p->ts < best->ts))
             best = p;
     }
     pthread_mutex_unlock(&sender->lock);
@@ -172,7 +174,8 @@ static const struct flow_disk_packet *explain_bare(const struct flow_disk_packet
     return NULL;
 }
 
-bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
+bool flow_explain(
+    const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
 {
     const struct flow_key *key = &receiver->flows[receive->flow].key;
     int64_t flow = flow_lookup(sender, key);

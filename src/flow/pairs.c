@@ -15,14 +15,14 @@ static uint64_t copy_hash(const struct flow_disk_packet *p)
 
 static bool is_copy(const struct flow_disk_packet *a, const struct flow_disk_packet *b)
 {
-    return (uint32_t)a->seq_end == (uint32_t)b->seq_end && (uint32_t)a->ack == (uint32_t)b->ack && a->bytes == b->bytes && a->ip_id == b->ip_id &&
-           a->flags == b->flags;
+    return (uint32_t)a->seq_end == (uint32_t)b->seq_end && (uint32_t)a->ack == (uint32_t)b->ack && a->bytes == b->bytes &&
+        a->ip_id == b->ip_id && a->flags == b->flags;
 }
 
 struct pairing {
     const struct flow_disk_packet *sends, *receives;
     uint32_t n, m;
-    bool datagrams;       /* the sequence is the IP id alone */
+    bool datagrams;        /* the sequence is the IP id alone */
     uint32_t *head, *next; /* hash chains over the sends, in time order */
     uint32_t mask;
 };
@@ -117,8 +117,11 @@ void flow_pairs(const struct flow_store *a, const struct flow_store *b, void (*p
         if (other < 0 || !a->flows[other].sends)
             continue;
         const struct flow_disk_flow *from = &a->flows[other];
-        pair_flow(&(struct pairing){.sends = a->packets + from->first, .n = from->sends, .receives = b->packets + in->first + in->sends,
-                      .m = in->receives, .datagrams = in->key.family && in->key.protocol != 6},
+        pair_flow(&(struct pairing){.sends = a->packets + from->first,
+                      .n = from->sends,
+                      .receives = b->packets + in->first + in->sends,
+                      .m = in->receives,
+                      .datagrams = in->key.family && in->key.protocol != 6},
             pair, arg);
     }
 }

@@ -17,12 +17,15 @@ uint64_t flow_key_hash(const struct flow_key *k)
 bool flow_is_anonymous(const struct flow_key *k)
 {
     static const uint8_t none[16], loopback[16] = {[15] = 1};
-    return k->family && (!memcmp(k->saddr, none, sizeof none) || (k->family == 4 && k->saddr[0] == 127) || (k->family == 6 && !memcmp(k->saddr, loopback, sizeof loopback)));
+    return k->family &&
+        (!memcmp(k->saddr, none, sizeof none) || (k->family == 4 && k->saddr[0] == 127) ||
+            (k->family == 6 && !memcmp(k->saddr, loopback, sizeof loopback)));
 }
 
 static bool names_receive(const struct flow_store *s, uint32_t number)
 {
-    return number == UINT32_MAX || (number < s->n_by_number && s->by_number[number] != UINT32_MAX && !s->packets[s->by_number[number]].is_send);
+    return number == UINT32_MAX ||
+        (number < s->n_by_number && s->by_number[number] != UINT32_MAX && !s->packets[s->by_number[number]].is_send);
 }
 
 /* Every index in the file is checked here, so that no reader needs to. */
@@ -134,8 +137,18 @@ int64_t flow_lookup(const struct flow_store *s, const struct flow_key *k)
 
 void flow_unpack(const struct flow_disk_packet *p, struct flow_packet *out)
 {
-    *out = (struct flow_packet){.ts = p->ts, .seq_end = p->seq_end, .ack = p->ack, .bytes = p->bytes, .number = p->number, .row = p->row,
-        .receive = p->receive, .flags = p->flags, .ip_id = p->ip_id, .origin = p->origin, .retransmission = p->retransmission, .flow = p->flow};
+    *out = (struct flow_packet){.ts = p->ts,
+        .seq_end = p->seq_end,
+        .ack = p->ack,
+        .bytes = p->bytes,
+        .number = p->number,
+        .row = p->row,
+        .receive = p->receive,
+        .flags = p->flags,
+        .ip_id = p->ip_id,
+        .origin = p->origin,
+        .retransmission = p->retransmission,
+        .flow = p->flow};
 }
 
 size_t flow_sends(const struct flow_store *s, size_t flow)

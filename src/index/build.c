@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/map.h"
+#include "base/pool.h"
 #include "base/store.h"
 #include "base/text.h"
 #include "index/experiment.h"
@@ -38,7 +39,7 @@ const char *index_store_dir(struct arena *a, const char *trace_path, const char 
     if (store) {
         dir = arena_printf(a, "%s/%s-%016llx", store, base, (unsigned long long)hash);
     } else if (access(arena_printf(a, "%s/.weft", trace_path), W_OK) == 0 ||
-               (access(trace_path, W_OK) == 0 && access(arena_printf(a, "%s/.weft", trace_path), F_OK) != 0)) {
+        (access(trace_path, W_OK) == 0 && access(arena_printf(a, "%s/.weft", trace_path), F_OK) != 0)) {
         dir = arena_printf(a, "%s/.weft", trace_path);
     } else if ((home = getenv("XDG_CACHE_HOME")) && *home) {
         dir = arena_printf(a, "%s/weft/%s-%016llx", home, base, (unsigned long long)hash);
@@ -65,7 +66,9 @@ struct pass {
     struct state_builder *states;
 };
 
-struct files { const char *manifest, *graph, *flows, *states; };
+struct files {
+    const char *manifest, *graph, *flows, *states;
+};
 
 static void on_record(void *arg, struct kernel_record *r)
 {
@@ -87,7 +90,8 @@ static uint64_t stream_bytes(const struct ctf_trace *t)
 }
 
 /* Runs all events through the tracker. The share done is judged by time, told as bytes. */
-static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct state_builder *states, struct manifest *m, struct text *problems, struct progress *progress, struct err *e)
+static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct state_builder *states, struct manifest *m,
+    struct text *problems, struct progress *progress, struct err *e)
 {
     struct ctf_source source = {.trace = h->trace};
     struct ctf_merge *merge;
@@ -139,14 +143,38 @@ static int write_manifest(const char *path, uint64_t key, const struct manifest 
     return store_commit(s, path, e);
 }
 
-static int write_stores(struct pass *p, const struct files *to, const struct manifest *m, uint64_t key, const struct text *problems, struct err *e)
+/* The stores are packed, written and synced side by side: none needs another. */
+struct writing {
+    struct pass *pass;
+    const struct files *to;
+    const struct manifest *totals;
+    uint64_t key;
+    struct err errors[3];
+};
+
+static void write_one(void *arg, size_t i)
 {
-    int rc;
+    struct writing *w = arg;
+    if (i == 0)
+        state_builder_write(w->pass->states, w->totals->begin, w->totals->end, w->to->states, w->key, &w->errors[i]);
+    else if (i == 1)
+        graph_builder_write(w->pass->graph, w->totals->end, w->to->graph, w->key, &w->errors[i]);
+    else
+        flow_builder_write(w->pass->flows, w->to->flows, w->key, &w->errors[i]);
+}
+
+static int write_stores(
+    struct pass *p, const struct files *to, const struct manifest *m, uint64_t key, const struct text *problems, struct err *e)
+{
+    struct writing w = {p, to, m, key, {{0}}};
     if (unlink(to->manifest) && errno != ENOENT)
         return err_sys(e, "%s", to->manifest);
-    if ((rc = graph_builder_write(p->graph, m->end, to->graph, key, e)) || (rc = flow_builder_write(p->flows, to->flows, key, e)) ||
-        (rc = state_builder_write(p->states, m->begin, m->end, to->states, key, e)))
-        return rc;
+    pool_run(3, 0, write_one, &w);
+    for (int i = 0; i < 3; i++)
+        if (w.errors[i].code) {
+            *e = w.errors[i];
+            return e->code;
+        }
     return write_manifest(to->manifest, key, m, problems, e);
 }
 
@@ -243,8 +271,8 @@ static int lock_dir(const char *dir, struct err *e)
     return fd;
 }
 
-static int build_locked(struct experiment *x, struct index_host *h, const char *dir, const struct files *files, bool force, struct progress *progress,
-    struct err *e)
+static int build_locked(struct experiment *x, struct index_host *h, const char *dir, const struct files *files, bool force,
+    struct progress *progress, struct err *e)
 {
     struct err found = {0};
     int fd = lock_dir(dir, e);
@@ -263,8 +291,8 @@ int index_host_stores(struct experiment *x, struct index_host *h, bool force, st
     const char *dir = index_store_dir(&names, ctf_trace_path(h->trace), x->store, true, e);
     int rc = dir ? 0 : e->code;
     if (dir) {
-        struct files files = {arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/graph", dir), arena_printf(&names, "%s/flows", dir),
-            arena_printf(&names, "%s/states", dir)};
+        struct files files = {arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/graph", dir),
+            arena_printf(&names, "%s/flows", dir), arena_printf(&names, "%s/states", dir)};
         struct err found = {0};
         rc = force ? ERR_STALE : open_stores(x, h, &files, &found);
         if (rc) {

@@ -96,7 +96,8 @@ static int open_argument(struct experiment *x, const char *arg, struct err *e)
     struct ctf_group *groups;
     size_t n;
     if (!strncmp(arg, "net://", 6))
-        return err_set(e, ERR_UNSUPPORTED, "%s: live sessions cannot be read by this verb; give the directory that lttng-relayd writes", arg);
+        return err_set(
+            e, ERR_UNSUPPORTED, "%s: live sessions cannot be read by this verb; give the directory that lttng-relayd writes", arg);
     int rc = ctf_discover(path, &groups, &n, e);
     if (rc)
         return rc;
@@ -162,7 +163,9 @@ static int open_all_stores(struct experiment *x, const struct index_options *o, 
     }
     progress_total(o->progress, bytes);
     pool_run(x->hosts.n, o->threads, index_one, &job);
-    int rc = any ? 0 : err_set(e, ERR_UNSUPPORTED, "%s: no kernel trace with scheduling events; record one with the events of docs/record.md", ctf_trace_path(x->sources.v[0].trace));
+    int rc = any ? 0
+                 : err_set(e, ERR_UNSUPPORTED, "%s: no kernel trace with scheduling events; record one with the events of docs/record.md",
+                       ctf_trace_path(x->sources.v[0].trace));
     bool some = false;
     for (size_t i = 0; i < x->hosts.n; i++)
         some |= x->hosts.v[i].graph != NULL;

@@ -36,7 +36,8 @@ static void verify_file(struct verifying *v, const char *path, const char *name)
 
 static bool is_store(const char *name)
 {
-    return !strcmp(name, "manifest") || !strcmp(name, "graph") || !strcmp(name, "flows") || !strcmp(name, "states") || !strncmp(name, "clocks-", 7);
+    return !strcmp(name, "manifest") || !strcmp(name, "graph") || !strcmp(name, "flows") || !strcmp(name, "states") ||
+        !strncmp(name, "clocks-", 7);
 }
 
 static int verify_dir(struct verifying *v, struct arena *a, const char *dir, struct err *e)
@@ -54,8 +55,8 @@ static int verify_dir(struct verifying *v, struct arena *a, const char *dir, str
     return 0;
 }
 
-int index_verify(const char *const *args, size_t n, const char *store, void (*report)(void *arg, const char *file, const char *problem), void *arg,
-    struct err *e)
+int index_verify(const char *const *args, size_t n, const char *store, void (*report)(void *arg, const char *file, const char *problem),
+    void *arg, struct err *e)
 {
     struct verifying v = {report, arg, false};
     struct arena a = {0};

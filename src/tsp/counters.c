@@ -10,7 +10,8 @@ struct tsp_samples tsp_samples_of(const struct tsp_host *h, const struct tsp_que
     return s;
 }
 
-void tsp_add_rates(const struct tsp_host *h, int kind, int64_t counter, const struct tsp_samples *s, double scale, double *y, struct arena *a)
+void tsp_add_rates(
+    const struct tsp_host *h, int kind, int64_t counter, const struct tsp_samples *s, double scale, double *y, struct arena *a)
 {
     if (counter < 0)
         return;

@@ -6,14 +6,17 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-static const struct { int kind; const char *suffix, *name; } analyses[] = {
-    {STATE_LATENCY_SYSCALL, "org.eclipse.tracecompass.analysis.os.linux.latency.syscall", "System Call Latency"},
+static const struct {
+    int kind;
+    const char *suffix, *name;
+} analyses[] = {{STATE_LATENCY_SYSCALL, "org.eclipse.tracecompass.analysis.os.linux.latency.syscall", "System Call Latency"},
     {STATE_LATENCY_SCHED, "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws", "Scheduler Wakeup to Scheduler Switch Latency"},
-    {STATE_LATENCY_IRQ, "lttng.analysis.irq", "IRQ Analysis"},
-    {STATE_LATENCY_SOFTIRQ, "weft.softirq", "Soft IRQ Latency"}};
+    {STATE_LATENCY_IRQ, "lttng.analysis.irq", "IRQ Analysis"}, {STATE_LATENCY_SOFTIRQ, "weft.softirq", "Soft IRQ Latency"}};
 enum { ANALYSES = sizeof analyses / sizeof *analyses };
 
-struct kept { struct latencies *kinds[STATE_LATENCY_KINDS]; };
+struct kept {
+    struct latencies *kinds[STATE_LATENCY_KINDS];
+};
 
 static bool present(const struct tsp_experiment *x, int kind)
 {
@@ -183,11 +186,15 @@ static void close_kept(struct tsp_experiment *x, void *cache)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------------- */
 
-static const struct tsp_column columns[] = {{0, "Start Time", "Begin", "TIMESTAMP"}, {1, "End Time", "End", "TIMESTAMP"}, {2, "Duration", "ns", "DURATION"},
-    {3, "Name", "System call, thread or interrupt", "STRING"}, {4, "Host", "Machine", "STRING"}, {5, "TID", "Thread", "NUMBER"}, {6, "CPU", "CPU", "NUMBER"},
-    {7, "Return value", "Of system calls", "NUMBER"}};
+static const struct tsp_column columns[] = {{0, "Start Time", "Begin", "TIMESTAMP"}, {1, "End Time", "End", "TIMESTAMP"},
+    {2, "Duration", "ns", "DURATION"}, {3, "Name", "System call, thread or interrupt", "STRING"}, {4, "Host", "Machine", "STRING"},
+    {5, "TID", "Thread", "NUMBER"}, {6, "CPU", "CPU", "NUMBER"}, {7, "Return value", "Of system calls", "NUMBER"}};
 
-struct showing { const struct tsp_experiment *x; const struct latencies *l; int kind; };
+struct showing {
+    const struct tsp_experiment *x;
+    const struct latencies *l;
+    int kind;
+};
 
 static void cell(void *arg, size_t row, size_t column, struct text *out)
 {
@@ -233,7 +240,8 @@ static struct tsp_result table_columns(struct tsp_experiment *x, const struct ts
 static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     struct showing s = {x, latencies_of(x, latency_kind(q)), latency_kind(q)};
-    struct tsp_table t = {.columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = s.l->n, .arg = &s, .cell = cell, .time = time_of};
+    struct tsp_table t = {
+        .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = s.l->n, .arg = &s, .cell = cell, .time = time_of};
     return tsp_table_lines(&t, q, j);
 }
 

@@ -10,11 +10,13 @@ static bool synchronised(struct tsp_experiment *x)
     return x->clocks != NULL;
 }
 
-static const struct tsp_column columns[] = {
-    {0, "Host", "Machine", "STRING"}, {1, "Reference", "Machine whose clock is used", "STRING"}, {2, "By way of", "Machine whose messages tie this one", "STRING"},
-    {3, "Category", "How well the two clocks are tied", "STRING"}, {4, "Drift (ppm)", "Rate of this clock against the reference", "NUMBER"},
-    {5, "Offset (ns)", "Reference minus this clock at the trace's begin", "NUMBER"}, {6, "Error at begin (ns)", "The truth is within this distance", "NUMBER"},
-    {7, "Error in the middle (ns)", "The truth is within this distance", "NUMBER"}, {8, "Error at end (ns)", "The truth is within this distance", "NUMBER"}};
+static const struct tsp_column columns[] = {{0, "Host", "Machine", "STRING"}, {1, "Reference", "Machine whose clock is used", "STRING"},
+    {2, "By way of", "Machine whose messages tie this one", "STRING"}, {3, "Category", "How well the two clocks are tied", "STRING"},
+    {4, "Drift (ppm)", "Rate of this clock against the reference", "NUMBER"},
+    {5, "Offset (ns)", "Reference minus this clock at the trace's begin", "NUMBER"},
+    {6, "Error at begin (ns)", "The truth is within this distance", "NUMBER"},
+    {7, "Error in the middle (ns)", "The truth is within this distance", "NUMBER"},
+    {8, "Error at end (ns)", "The truth is within this distance", "NUMBER"}};
 
 static const struct clock_map *map_of(const struct tsp_experiment *x, size_t row)
 {
@@ -34,7 +36,8 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     case 3: text_puts(out, clock_category_name(m->category)); break;
     case 4:
         if (m->n && end > begin)
-            text_printf(out, "%.3f", ((double)(clock_to_reference(m, end) - clock_to_reference(m, begin) - (end - begin))) / (double)(end - begin) * 1e6);
+            text_printf(out, "%.3f",
+                ((double)(clock_to_reference(m, end) - clock_to_reference(m, begin) - (end - begin))) / (double)(end - begin) * 1e6);
         break;
     case 5:
         if (m->n)
@@ -65,8 +68,15 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     tsp_begin_tree(j, headers, 1, -1);
     for (size_t i = 0; i < x->n_hosts; i++) {
         const char *label = x->hosts[i].index->name;
-        tsp_write_entry(j, &(struct tsp_entry){.id = x->threads + 1 + (int64_t)i, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true,
-                               .has_data = map_of(x, i)->n > 0, .host_id = x->hosts[i].id});
+        tsp_write_entry(j,
+            &(struct tsp_entry){.id = x->threads + 1 + (int64_t)i,
+                .parent = -1,
+                .labels = &label,
+                .n_labels = 1,
+                .xy = true,
+                .is_default = true,
+                .has_data = map_of(x, i)->n > 0,
+                .host_id = x->hosts[i].id});
     }
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
@@ -83,8 +93,16 @@ static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q,
         double *y = arena_new(q->http->arena, double, q->n_times);
         for (size_t k = 0; k < q->n_times; k++)
             y[k] = (double)clock_error_at(m, tsp_to_host(&x->hosts[i], q->times[k]));
-        tsp_write_series(j, &(struct tsp_series){.id = id, .name = x->hosts[i].index->name, .type = "line", .x = q->times, .y = y, .n = q->n_times,
-                                .y_label = "Error", .y_unit = "ns", .y_type = "DURATION"});
+        tsp_write_series(j,
+            &(struct tsp_series){.id = id,
+                .name = x->hosts[i].index->name,
+                .type = "line",
+                .x = q->times,
+                .y = y,
+                .n = q->n_times,
+                .y_label = "Error",
+                .y_unit = "ns",
+                .y_type = "DURATION"});
     }
     tsp_end_xy(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};

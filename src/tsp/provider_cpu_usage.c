@@ -76,8 +76,9 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
             graph_row(h->index->graph, row, &t);
             if (ns <= 0 || t.idle_cpu >= 0)
                 continue;
-            write_row(j, q, (struct tsp_entry){.id = h->first_thread + row, .parent = total_id(x, i), .host_id = h->id, .has_tid = true, .tid = t.tid}, t.name,
-                arena_printf(q->http->arena, "%d", t.tid), ns);
+            write_row(j, q,
+                (struct tsp_entry){.id = h->first_thread + row, .parent = total_id(x, i), .host_id = h->id, .has_tid = true, .tid = t.tid},
+                t.name, arena_printf(q->http->arena, "%d", t.tid), ns);
         }
     }
     tsp_end_tree(j);
@@ -86,7 +87,9 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 
 static void write_series(struct json *j, const struct tsp_query *q, int64_t id, const char *name, const double *y)
 {
-    tsp_write_series(j, &(struct tsp_series){.id = id, .name = name, .type = "line", .x = q->times, .y = y, .n = q->n_times, .y_label = "CPU usage", .y_unit = "%"});
+    tsp_write_series(j,
+        &(struct tsp_series){
+            .id = id, .name = name, .type = "line", .x = q->times, .y = y, .n = q->n_times, .y_label = "CPU usage", .y_unit = "%"});
 }
 
 static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)

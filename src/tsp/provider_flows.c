@@ -12,19 +12,23 @@ enum { MOST_DELAYS = 4096 };
 
 struct row {
     struct flow_key key;
-    int32_t sender, receiver;    /* hosts, -1 not traced */
+    int32_t sender, receiver; /* hosts, -1 not traced */
     uint64_t sent, received, bytes, retransmitted;
-    int64_t first, last;         /* reference clock */
-    int64_t least, median;       /* delay in ns; -1: not known */
+    int64_t first, last;   /* reference clock */
+    int64_t least, median; /* delay in ns; -1: not known */
 };
-struct rows { VEC(struct row) v; };
+struct rows {
+    VEC(struct row) v;
+};
 
-static const struct tsp_column columns[] = {
-    {0, "Source", "Address and port", "STRING"}, {1, "Destination", "Address and port", "STRING"}, {2, "Protocol", "Transport", "STRING"},
-    {3, "Sender", "Machine that sent", "STRING"}, {4, "Receiver", "Machine that received", "STRING"}, {5, "Sent", "Packets sent", "NUMBER"},
-    {6, "Received", "Packets received", "NUMBER"}, {7, "Bytes", "Payload", "BINARY_NUMBER"}, {8, "Retransmitted", "Packets that carried nothing new", "NUMBER"},
-    {9, "Least delay (ns)", "From send to receive, on the common clock", "DURATION"}, {10, "Median delay (ns)", "From send to receive, on the common clock", "DURATION"},
-    {11, "First", "First packet", "TIMESTAMP"}, {12, "Last", "Last packet", "TIMESTAMP"}};
+static const struct tsp_column columns[] = {{0, "Source", "Address and port", "STRING"}, {1, "Destination", "Address and port", "STRING"},
+    {2, "Protocol", "Transport", "STRING"}, {3, "Sender", "Machine that sent", "STRING"},
+    {4, "Receiver", "Machine that received", "STRING"}, {5, "Sent", "Packets sent", "NUMBER"},
+    {6, "Received", "Packets received", "NUMBER"}, {7, "Bytes", "Payload", "BINARY_NUMBER"},
+    {8, "Retransmitted", "Packets that carried nothing new", "NUMBER"},
+    {9, "Least delay (ns)", "From send to receive, on the common clock", "DURATION"},
+    {10, "Median delay (ns)", "From send to receive, on the common clock", "DURATION"}, {11, "First", "First packet", "TIMESTAMP"},
+    {12, "Last", "Last packet", "TIMESTAMP"}};
 
 static int by_value(const void *a, const void *b)
 {
@@ -77,8 +81,8 @@ static void add_receives(const struct tsp_host *h, size_t flow, const struct tsp
 static int32_t receiver_of(const struct tsp_experiment *x, size_t sender, const struct flow_key *key, int64_t *flow)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
-        if (x->hosts[i].index->flows && (*flow = flow_lookup(x->hosts[i].index->flows, key)) >= 0 && flow_receives(x->hosts[i].index->flows, (size_t)*flow) &&
-            (i != sender || flow_may_send(x->hosts[i].index->flows, key)))
+        if (x->hosts[i].index->flows && (*flow = flow_lookup(x->hosts[i].index->flows, key)) >= 0 &&
+            flow_receives(x->hosts[i].index->flows, (size_t)*flow) && (i != sender || flow_may_send(x->hosts[i].index->flows, key)))
             return (int32_t)i;
     return -1;
 }
@@ -136,7 +140,10 @@ static bool has_data(struct tsp_experiment *x)
     return false;
 }
 
-struct showing { const struct tsp_experiment *x; const struct rows *rows; };
+struct showing {
+    const struct tsp_experiment *x;
+    const struct rows *rows;
+};
 
 static void put_host(const struct tsp_experiment *x, int32_t host, struct text *out)
 {
@@ -181,7 +188,8 @@ static struct tsp_result table_columns(struct tsp_experiment *x, const struct ts
 static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     struct showing s = {x, tsp_cache(x, &tsp_flows, make)};
-    struct tsp_table t = {.columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = s.rows->v.n, .arg = &s, .cell = cell, .time = time_of};
+    struct tsp_table t = {
+        .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = s.rows->v.n, .arg = &s, .cell = cell, .time = time_of};
     return tsp_table_lines(&t, q, j);
 }
 

@@ -20,7 +20,12 @@ static bool has_counters(const struct tsp_experiment *x, const struct io *io)
 }
 
 /* Entries in a fixed order: per host its root, then per device the device and its two directions. Calls f for each with its id. */
-struct place { const struct tsp_host *host; int64_t id, parent; int level, direction; struct state_counter counter; };
+struct place {
+    const struct tsp_host *host;
+    int64_t id, parent;
+    int level, direction;
+    struct state_counter counter;
+};
 
 static void each_entry(const struct tsp_experiment *x, const struct io *io, void (*f)(void *arg, const struct place *), void *arg)
 {
@@ -43,13 +48,24 @@ static void each_entry(const struct tsp_experiment *x, const struct io *io, void
     }
 }
 
-struct writing { const struct io *io; const struct tsp_query *q; struct json *j; };
+struct writing {
+    const struct io *io;
+    const struct tsp_query *q;
+    struct json *j;
+};
 
 static void write_entry(void *arg, const struct place *p)
 {
     const struct writing *w = arg;
     const char *label = p->level == 0 ? p->host->index->name : p->level == 1 ? p->counter.name : w->io->labels[p->direction];
-    tsp_write_entry(w->j, &(struct tsp_entry){.id = p->id, .parent = p->parent, .labels = &label, .n_labels = 1, .xy = true, .has_data = p->level == 2, .host_id = p->host->id});
+    tsp_write_entry(w->j,
+        &(struct tsp_entry){.id = p->id,
+            .parent = p->parent,
+            .labels = &label,
+            .n_labels = 1,
+            .xy = true,
+            .has_data = p->level == 2,
+            .host_id = p->host->id});
 }
 
 static void write_series(void *arg, const struct place *p)
@@ -62,8 +78,16 @@ static void write_series(void *arg, const struct place *p)
     double *y = arena_new(a, double, w->q->n_times);
     int kind = w->io->kinds[p->direction];
     tsp_add_rates(p->host, kind, state_find_counter(p->host->states, kind, p->counter.number), &s, 1e9, y, a);
-    tsp_write_series(w->j, &(struct tsp_series){.id = p->id, .name = arena_printf(a, "%s/%s/%s", p->host->index->name, p->counter.name, w->io->labels[p->direction]),
-                               .type = "area", .x = w->q->times, .y = y, .n = w->q->n_times, .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"});
+    tsp_write_series(w->j,
+        &(struct tsp_series){.id = p->id,
+            .name = arena_printf(a, "%s/%s/%s", p->host->index->name, p->counter.name, w->io->labels[p->direction]),
+            .type = "area",
+            .x = w->q->times,
+            .y = y,
+            .n = w->q->n_times,
+            .y_label = "Throughput",
+            .y_unit = "B/s",
+            .y_type = "BINARY_NUMBER"});
 }
 
 static struct tsp_result write_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct io *io)
@@ -85,12 +109,30 @@ static struct tsp_result write_xy(struct tsp_experiment *x, const struct tsp_que
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-static bool has_disks(struct tsp_experiment *x) { return has_counters(x, &disk); }
-static struct tsp_result disk_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j) { return write_tree(x, q, j, &disk); }
-static struct tsp_result disk_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j) { return write_xy(x, q, j, &disk); }
-static bool has_network(struct tsp_experiment *x) { return has_counters(x, &network); }
-static struct tsp_result network_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j) { return write_tree(x, q, j, &network); }
-static struct tsp_result network_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j) { return write_xy(x, q, j, &network); }
+static bool has_disks(struct tsp_experiment *x)
+{
+    return has_counters(x, &disk);
+}
+static struct tsp_result disk_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return write_tree(x, q, j, &disk);
+}
+static struct tsp_result disk_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return write_xy(x, q, j, &disk);
+}
+static bool has_network(struct tsp_experiment *x)
+{
+    return has_counters(x, &network);
+}
+static struct tsp_result network_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return write_tree(x, q, j, &network);
+}
+static struct tsp_result network_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return write_xy(x, q, j, &network);
+}
 
 const struct tsp_provider tsp_disk_io = {
     .id = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider",

@@ -8,8 +8,14 @@
 enum { BUCKETS = 128 };
 
 /* Entry ids: hosts first, then the names in their order. */
-static int64_t host_id(const struct tsp_experiment *x, size_t host) { return x->threads + 1 + (int64_t)host; }
-static int64_t name_id(const struct tsp_experiment *x, size_t name) { return x->threads + 1 + (int64_t)(x->n_hosts + name); }
+static int64_t host_id(const struct tsp_experiment *x, size_t host)
+{
+    return x->threads + 1 + (int64_t)host;
+}
+static int64_t name_id(const struct tsp_experiment *x, size_t name)
+{
+    return x->threads + 1 + (int64_t)(x->n_hosts + name);
+}
 
 struct each {
     struct tsp_experiment *x;
@@ -23,8 +29,8 @@ static uint16_t name_at(const struct latencies *l, uint64_t order)
 }
 
 /* Calls f for every latency that begins within [begin, end]. Ends early when the client has gone. */
-static void each_within(const struct each *e, const struct tsp_query *q, int64_t begin, int64_t end, void (*f)(void *arg, uint16_t name, const struct state_latency *),
-    void *arg)
+static void each_within(const struct each *e, const struct tsp_query *q, int64_t begin, int64_t end,
+    void (*f)(void *arg, uint16_t name, const struct state_latency *), void *arg)
 {
     for (size_t i = latency_find(e->x, e->l, e->kind, begin); i < e->l->n; i++) {
         struct state_latency v;
@@ -50,10 +56,18 @@ static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp
     tsp_begin_tree(j, headers, 1, -1);
     for (size_t i = 0, n = 0; i < x->n_hosts; i++) {
         const char *label = x->hosts[i].index->name;
-        tsp_write_entry(j, &(struct tsp_entry){.id = host_id(x, i), .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .host_id = x->hosts[i].id});
+        tsp_write_entry(j,
+            &(struct tsp_entry){.id = host_id(x, i), .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .host_id = x->hosts[i].id});
         for (; n < e.l->n_names && e.l->names[n].host == i; n++)
-            tsp_write_entry(j, &(struct tsp_entry){.id = name_id(x, n), .parent = host_id(x, i), .labels = &e.l->names[n].name, .n_labels = 1, .xy = true,
-                                   .is_default = true, .has_data = true, .host_id = x->hosts[i].id});
+            tsp_write_entry(j,
+                &(struct tsp_entry){.id = name_id(x, n),
+                    .parent = host_id(x, i),
+                    .labels = &e.l->names[n].name,
+                    .n_labels = 1,
+                    .xy = true,
+                    .is_default = true,
+                    .has_data = true,
+                    .host_id = x->hosts[i].id});
     }
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
@@ -65,9 +79,12 @@ struct points {
     double *y;
     size_t n, cap;
     size_t sample;
-    size_t low, high;            /* places of the two kept of this sample; SIZE_MAX: none */
+    size_t low, high; /* places of the two kept of this sample; SIZE_MAX: none */
 };
-struct scatter { const struct tsp_query *q; struct points *of; };
+struct scatter {
+    const struct tsp_query *q;
+    struct points *of;
+};
 
 static size_t sample_of(const struct tsp_query *q, int64_t t)
 {
@@ -122,9 +139,16 @@ static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_q
     tsp_begin_xy(j, "Latency vs Time");
     for (size_t n = 0; n < e.l->n_names; n++) {
         if (q->has_items && tsp_wants(q, name_id(x, n)))
-            tsp_write_series(j, &(struct tsp_series){.id = name_id(x, n), .name = arena_printf(q->http->arena, "%s/%s", x->hosts[e.l->names[n].host].index->name,
-                                                                                      e.l->names[n].name), .type = "scatter", .x = s.of[n].x, .y = s.of[n].y,
-                                    .n = s.of[n].n, .y_label = "Duration", .y_unit = "ns", .y_type = "DURATION"});
+            tsp_write_series(j,
+                &(struct tsp_series){.id = name_id(x, n),
+                    .name = arena_printf(q->http->arena, "%s/%s", x->hosts[e.l->names[n].host].index->name, e.l->names[n].name),
+                    .type = "scatter",
+                    .x = s.of[n].x,
+                    .y = s.of[n].y,
+                    .n = s.of[n].n,
+                    .y_label = "Duration",
+                    .y_unit = "ns",
+                    .y_type = "DURATION"});
         free(s.of[n].x);
         free(s.of[n].y);
     }
@@ -138,7 +162,7 @@ static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_q
 struct figures {
     uint64_t n;
     int64_t least, most, least_begin, least_end, most_begin, most_end;
-    double sum, mean, squares;   /* mean and sum of squared distances from it, updated value by value (Welford) */
+    double sum, mean, squares; /* mean and sum of squared distances from it, updated value by value (Welford) */
 };
 
 static void add_figure(struct figures *f, const struct state_latency *v)
@@ -161,7 +185,9 @@ static void add_figure(struct figures *f, const struct state_latency *v)
     f->squares += from * ((double)d - f->mean);
 }
 
-struct counting { struct figures total, *by_name; };
+struct counting {
+    struct figures total, *by_name;
+};
 
 static void count_latency(void *arg, uint16_t name, const struct state_latency *v)
 {
@@ -185,16 +211,18 @@ static void write_figures(struct json *j, struct arena *a, int64_t id, int64_t p
     if (!f->n)
         return;
     const char *labels[] = {label, duration(a, (double)f->least), duration(a, (double)f->most), duration(a, f->mean),
-        f->n > 2 ? duration(a, sqrt(f->squares / (double)(f->n - 1))) : "---", arena_printf(a, "%llu", (unsigned long long)f->n), duration(a, f->sum),
-        arena_printf(a, "[%lld,%lld]", (long long)f->least_begin, (long long)f->least_end), arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)f->most_end)};
+        f->n > 2 ? duration(a, sqrt(f->squares / (double)(f->n - 1))) : "---", arena_printf(a, "%llu", (unsigned long long)f->n),
+        duration(a, f->sum), arena_printf(a, "[%lld,%lld]", (long long)f->least_begin, (long long)f->least_end),
+        arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)f->most_end)};
     tsp_write_entry(j, &(struct tsp_entry){.id = id, .parent = parent, .labels = labels, .n_labels = 9, .has_data = true});
 }
 
 static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Label", "Name", "STRING"}, {"Minimum", "Shortest", "DURATION"}, {"Maximum", "Longest", "DURATION"},
-        {"Average", "Mean", "DURATION"}, {"Std Dev", "Standard deviation", "DURATION"}, {"Count", "How many", "NUMBER"}, {"Total", "Sum", "DURATION"},
-        {"Min Time Range", "Where the shortest is", "TIME_RANGE"}, {"Max Time Range", "Where the longest is", "TIME_RANGE"}};
+    static const struct tsp_header headers[] = {{"Label", "Name", "STRING"}, {"Minimum", "Shortest", "DURATION"},
+        {"Maximum", "Longest", "DURATION"}, {"Average", "Mean", "DURATION"}, {"Std Dev", "Standard deviation", "DURATION"},
+        {"Count", "How many", "NUMBER"}, {"Total", "Sum", "DURATION"}, {"Min Time Range", "Where the shortest is", "TIME_RANGE"},
+        {"Max Time Range", "Where the longest is", "TIME_RANGE"}};
     struct each e = each_of(x, q);
     struct arena *a = q->http->arena;
     int64_t total = x->threads + 1, selection = total + 1 + (int64_t)e.l->n_names;
@@ -207,7 +235,9 @@ static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct 
         write_figures(j, a, root, -1, pass ? "Selection" : "Total", &c.total);
         for (size_t n = 0; n < e.l->n_names; n++)
             write_figures(j, a, root + 1 + (int64_t)n, root,
-                x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[e.l->names[n].host].index->name, e.l->names[n].name) : e.l->names[n].name, &c.by_name[n]);
+                x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[e.l->names[n].host].index->name, e.l->names[n].name)
+                               : e.l->names[n].name,
+                &c.by_name[n]);
         free(c.by_name);
     }
     tsp_end_tree(j);
@@ -221,12 +251,17 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
     static const struct tsp_header headers[] = {{"Name", "All latencies of the range", "STRING"}};
     const char *label = "Total";
     tsp_begin_tree(j, headers, 1, -1);
-    tsp_write_entry(j, &(struct tsp_entry){.id = x->threads + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
+    tsp_write_entry(j,
+        &(struct tsp_entry){
+            .id = x->threads + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-struct density { int64_t longest; double buckets[BUCKETS]; };
+struct density {
+    int64_t longest;
+    double buckets[BUCKETS];
+};
 
 static void find_longest(void *arg, uint16_t name, const struct state_latency *v)
 {
@@ -253,8 +288,17 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
     }
     tsp_begin_xy(j, "Latency Density");
     if (!q->has_items || tsp_wants(q, x->threads + 1))
-        tsp_write_series(j, &(struct tsp_series){.id = x->threads + 1, .name = "Total", .type = "bar", .ranges = (const int64_t(*)[2])ranges, .y = d->buckets, .n = BUCKETS,
-                                .x_label = "Duration", .x_unit = "ns", .x_type = "DURATION", .y_label = "Count"});
+        tsp_write_series(j,
+            &(struct tsp_series){.id = x->threads + 1,
+                .name = "Total",
+                .type = "bar",
+                .ranges = (const int64_t(*)[2])ranges,
+                .y = d->buckets,
+                .n = BUCKETS,
+                .x_label = "Duration",
+                .x_unit = "ns",
+                .x_type = "DURATION",
+                .y_label = "Count"});
     tsp_end_xy(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }

@@ -10,7 +10,9 @@
 
 #include "test.h"
 
-struct place { char *directory, *path; };
+struct place {
+    char *directory, *path;
+};
 
 static int make_place(void **state)
 {
@@ -253,9 +255,15 @@ int main(void)
     raised = in_a_child(raise_it);
     faulted = in_a_child(fault_elsewhere);
     const struct CMUnitTest tests[] = {
-        HERE(every_size_has_zeros_behind), HERE(what_is_no_file), cmocka_unit_test(shrinking_kills_nobody),
+        HERE(every_size_has_zeros_behind),
+        HERE(what_is_no_file),
+        cmocka_unit_test(shrinking_kills_nobody),
         cmocka_unit_test(other_bus_errors_still_kill),
-        HERE(reading_whole_files), HERE(directories), HERE(writing_replaces), HERE(a_failed_write_leaves_the_old_file), cmocka_unit_test(devices_stay_devices),
+        HERE(reading_whole_files),
+        HERE(directories),
+        HERE(writing_replaces),
+        HERE(a_failed_write_leaves_the_old_file),
+        cmocka_unit_test(devices_stay_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

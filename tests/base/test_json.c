@@ -43,8 +43,9 @@ static void nesting_and_commas(void **state)
     json_kv_u64(&j, "u", INT64_MAX);
     json_kv_double(&j, "d", 0.5);
     json_end_object(&j);
-    assert_string_equal(text_cstr(&t), "{\"empty\":[],\"deep\":[[-9223372036854775808,7],{\"yes\":true,\"no\":false},null,[1.50],null],"
-                                       "\"s\":\"x\",\"i\":-1,\"u\":9223372036854775807,\"d\":0.5}");
+    assert_string_equal(text_cstr(&t),
+        "{\"empty\":[],\"deep\":[[-9223372036854775808,7],{\"yes\":true,\"no\":false},null,[1.50],null],"
+        "\"s\":\"x\",\"i\":-1,\"u\":9223372036854775807,\"d\":0.5}");
     json_decref(parse(&t));
     text_fini(&t);
 }
@@ -112,9 +113,25 @@ static void every_valid_character(void **state)
 /* Unicode 15, chapter 3, table 3-7 says which sequences are well-formed. */
 static void invalid_bytes_are_replaced(void **state)
 {
-    static const struct { const char *in, *out; } cases[] = {
-        {"\x80", R}, {"a\xff" "b", "a" R "b"}, {"\xc0\xaf", R R}, {"\xc1\xbf", R R}, {"\xc3", R}, {"\xe0\x9f\xbf", R R R}, {"\xed\xa0\x80", R R R},
-        {"\xf4\x90\x80\x80", R R R R}, {"\xf0\x8f\xbf\xbf", R R R R}, {"\xf5\x80\x80\x80", R R R R}, {"\xe2\x82", R R}, {"\xe2\x82" "a", R R "a"},
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"\x80", R},
+        {"a\xff"
+         "b",
+            "a" R "b"},
+        {"\xc0\xaf", R R},
+        {"\xc1\xbf", R R},
+        {"\xc3", R},
+        {"\xe0\x9f\xbf", R R R},
+        {"\xed\xa0\x80", R R R},
+        {"\xf4\x90\x80\x80", R R R R},
+        {"\xf0\x8f\xbf\xbf", R R R R},
+        {"\xf5\x80\x80\x80", R R R R},
+        {"\xe2\x82", R R},
+        {"\xe2\x82"
+         "a",
+            R R "a"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_string(cases[i].in, strlen(cases[i].in), cases[i].out, strlen(cases[i].out));
@@ -144,7 +161,8 @@ static void check_double(double v)
 
 static void doubles_read_back(void **state)
 {
-    static const double values[] = {0, -0.0, 1, -1, 0.1, 1.0 / 3, 1e22, 1e23, 123456789012345678.0, DBL_MAX, DBL_MIN, DBL_TRUE_MIN, -DBL_MAX, 5e-324, 0.30000000000000004};
+    static const double values[] = {0, -0.0, 1, -1, 0.1, 1.0 / 3, 1e22, 1e23, 123456789012345678.0, DBL_MAX, DBL_MIN, DBL_TRUE_MIN,
+        -DBL_MAX, 5e-324, 0.30000000000000004};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         check_double(values[i]);
     uint64_t x = 88172645463325252u;
@@ -171,8 +189,11 @@ static void doubles_read_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nesting_and_commas),         cmocka_unit_test(sixty_levels),      cmocka_unit_test(every_valid_character),
-        cmocka_unit_test(invalid_bytes_are_replaced), cmocka_unit_test(doubles_read_back),
+        cmocka_unit_test(nesting_and_commas),
+        cmocka_unit_test(sixty_levels),
+        cmocka_unit_test(every_valid_character),
+        cmocka_unit_test(invalid_bytes_are_replaced),
+        cmocka_unit_test(doubles_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,8 +154,13 @@ static void errors_stack_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_a_plain_array), cmocka_unit_test(empty_and_extreme_keys), cmocka_unit_test(mixing),          cmocka_unit_test(interning),
-        cmocka_unit_test(arenas),           cmocka_unit_test(vectors),                cmocka_unit_test(errors_stack_up),
+        cmocka_unit_test(as_a_plain_array),
+        cmocka_unit_test(empty_and_extreme_keys),
+        cmocka_unit_test(mixing),
+        cmocka_unit_test(interning),
+        cmocka_unit_test(arenas),
+        cmocka_unit_test(vectors),
+        cmocka_unit_test(errors_stack_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

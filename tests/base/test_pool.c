@@ -22,7 +22,10 @@ static void count(void *arg, size_t i)
 
 static void every_job_once(void **state)
 {
-    static const struct { size_t n; unsigned threads; } cases[] = {{0, 4}, {1, 4}, {2, 1}, {JOBS, 0}, {JOBS, 1}, {JOBS, 4}, {3, 1000}, {JOBS, 100000}};
+    static const struct {
+        size_t n;
+        unsigned threads;
+    } cases[] = {{0, 4}, {1, 4}, {2, 1}, {JOBS, 0}, {JOBS, 1}, {JOBS, 4}, {3, 1000}, {JOBS, 100000}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         memset(runs, 0, sizeof runs);
         pool_run(cases[k].n, cases[k].threads, count, runs);
@@ -120,8 +123,11 @@ static void progress_elsewhere_is_silent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_job_once),         cmocka_unit_test(no_more_than_asked_for),       cmocka_unit_test(one_thread_is_the_caller),
-        cmocka_unit_test(progress_on_a_terminal), cmocka_unit_test(progress_elsewhere_is_silent),
+        cmocka_unit_test(every_job_once),
+        cmocka_unit_test(no_more_than_asked_for),
+        cmocka_unit_test(one_thread_is_the_caller),
+        cmocka_unit_test(progress_on_a_terminal),
+        cmocka_unit_test(progress_elsewhere_is_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

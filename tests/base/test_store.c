@@ -8,9 +8,13 @@
 
 #include "test.h"
 
-struct place { char *directory, *path; };
+struct place {
+    char *directory, *path;
+};
 static const uint64_t times[5] = {1, 2, 3, 5, UINT64_MAX};
-static const struct { uint32_t a, b; } pairs[3] = {{1, 2}, {3, 4}, {5, 6}};
+static const struct {
+    uint32_t a, b;
+} pairs[3] = {{1, 2}, {3, 4}, {5, 6}};
 static const char names[64] = "sixty-four bytes of names fill the section to its last byte ok.";
 static const uint64_t key = 0x1122334455667788;
 
@@ -227,8 +231,14 @@ static void the_same_bytes_each_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HERE(reads_back), HERE(without_sections), HERE(layout_as_documented), HERE(what_does_not_belong), HERE(damage_is_seen),
-        HERE(a_full_disk_leaves_nothing), HERE(places_that_cannot_be_written), HERE(the_same_bytes_each_time),
+        HERE(reads_back),
+        HERE(without_sections),
+        HERE(layout_as_documented),
+        HERE(what_does_not_belong),
+        HERE(damage_is_seen),
+        HERE(a_full_disk_leaves_nothing),
+        HERE(places_that_cannot_be_written),
+        HERE(the_same_bytes_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,11 +85,32 @@ static void printf_grows(void **state)
 
 static void durations(void **state)
 {
-    static const struct { int64_t ns; const char *text; } cases[] = {
-        {0, "0 ns"}, {350, "350 ns"}, {999, "999 ns"}, {1000, "1.000 µs"}, {-2000, "-2.000 µs"}, {9999, "9.999 µs"}, {10000, "10.00 µs"},
-        {12344, "12.34 µs"}, {12345, "12.35 µs"}, {99994, "99.99 µs"}, {99995, "100.0 µs"}, {999949, "999.9 µs"}, {999950, "1.000 ms"},
-        {9940000, "9.940 ms"}, {88494000, "88.49 ms"}, {1200000000, "1.200 s"}, {59999400000, "60.00 s"}, {999949999999, "999.9 s"},
-        {999950000000, "1000 s"}, {86400000000000, "86400 s"}, {INT64_MAX, "9223372037 s"}, {INT64_MIN, "-9223372037 s"},
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0 ns"},
+        {350, "350 ns"},
+        {999, "999 ns"},
+        {1000, "1.000 µs"},
+        {-2000, "-2.000 µs"},
+        {9999, "9.999 µs"},
+        {10000, "10.00 µs"},
+        {12344, "12.34 µs"},
+        {12345, "12.35 µs"},
+        {99994, "99.99 µs"},
+        {99995, "100.0 µs"},
+        {999949, "999.9 µs"},
+        {999950, "1.000 ms"},
+        {9940000, "9.940 ms"},
+        {88494000, "88.49 ms"},
+        {1200000000, "1.200 s"},
+        {59999400000, "60.00 s"},
+        {999949999999, "999.9 s"},
+        {999950000000, "1000 s"},
+        {86400000000000, "86400 s"},
+        {INT64_MAX, "9223372037 s"},
+        {INT64_MIN, "-9223372037 s"},
     };
     struct text t = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -161,8 +182,12 @@ static void full_disk_is_told_and_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_as_printf), cmocka_unit_test(printf_grows),     cmocka_unit_test(durations),
-        cmocka_unit_test(groups_and_cells),  cmocka_unit_test(drains_to_a_file), cmocka_unit_test(full_disk_is_told_and_kept),
+        cmocka_unit_test(numbers_as_printf),
+        cmocka_unit_test(printf_grows),
+        cmocka_unit_test(durations),
+        cmocka_unit_test(groups_and_cells),
+        cmocka_unit_test(drains_to_a_file),
+        cmocka_unit_test(full_disk_is_told_and_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

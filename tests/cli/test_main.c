@@ -102,8 +102,13 @@ int main(int argc, char **argv)
         return 99;
     program = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hands_over),         cmocka_unit_test(overview),          cmocka_unit_test(version),            cmocka_unit_test(unknown_verbs),
-        cmocka_unit_test(readers_that_leave), cmocka_unit_test(outputs_that_fail), cmocka_unit_test(closed_descriptors),
+        cmocka_unit_test(hands_over),
+        cmocka_unit_test(overview),
+        cmocka_unit_test(version),
+        cmocka_unit_test(unknown_verbs),
+        cmocka_unit_test(readers_that_leave),
+        cmocka_unit_test(outputs_that_fail),
+        cmocka_unit_test(closed_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,13 @@ static int no_run(int argc, char **argv)
 }
 static const struct cli_verb verb = {"events", "TRACE…", "merged events in time order", "weft events --cpu 2 traces/three-tier", no_run};
 
-static struct { bool all, loud; const char *begin, *where; struct cli_list names; int64_t limit; double ratio; } got;
+static struct {
+    bool all, loud;
+    const char *begin, *where;
+    struct cli_list names;
+    int64_t limit;
+    double ratio;
+} got;
 static const struct cli_option options[] = {
     {"begin", 'b', CLI_STRING, "TIME", "events from here on (ns, +1.5s, ISO 8601)", &got.begin},
     {"names", 0, CLI_LIST, "NAME", "events of this name; may be given several times", &got.names},
@@ -111,11 +117,22 @@ static void values_in_every_form(void **state)
 
 static void wrong_use(void **state)
 {
-    static const struct { const char *line, *text; } cases[] = {
-        {"--begn|1", "no option --begn; did you mean --begin?"}, {"--xyzzy", "no option --xyzzy; try: weft events --help"}, {"-x", "no option -x"},
-        {"--begin", "--begin needs a value: --begin TIME"}, {"-b", "--begin needs a value"}, {"--all=1", "--all takes no value"},
-        {"--limit|12a", "--limit \"12a\": a whole number is expected"}, {"--limit=", "a whole number"}, {"--limit|99999999999999999999", "a whole number"},
-        {"--ratio|x", "a number is expected"}, {"--ratio|nan", "a number is expected"}, {"---", "no option --"}, {"--=", "no option --"},
+    static const struct {
+        const char *line, *text;
+    } cases[] = {
+        {"--begn|1", "no option --begn; did you mean --begin?"},
+        {"--xyzzy", "no option --xyzzy; try: weft events --help"},
+        {"-x", "no option -x"},
+        {"--begin", "--begin needs a value: --begin TIME"},
+        {"-b", "--begin needs a value"},
+        {"--all=1", "--all takes no value"},
+        {"--limit|12a", "--limit \"12a\": a whole number is expected"},
+        {"--limit=", "a whole number"},
+        {"--limit|99999999999999999999", "a whole number"},
+        {"--ratio|x", "a number is expected"},
+        {"--ratio|nan", "a number is expected"},
+        {"---", "no option --"},
+        {"--=", "no option --"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(parse(cases[i].line), CLI_USAGE);
@@ -150,9 +167,21 @@ static void help_is_aligned_and_narrow(void **state)
 static void nearest_names(void **state)
 {
     const char *const verbs[] = {"info", "events", "index", "threads", "sync", "critpath", "verify", NULL};
-    static const struct { const char *typed, *near; } cases[] = {
-        {"event", "events"}, {"evnets", "events"}, {"critpaht", "critpath"}, {"crit", "critpath"}, {"thread", "threads"}, {"snyc", "sync"}, {"idnex", "index"}, {"inf", "info"},
-        {"", NULL}, {"x", NULL}, {"plough", NULL}, {"a-very-long-word-that-is-longer-than-any-verb", NULL},
+    static const struct {
+        const char *typed, *near;
+    } cases[] = {
+        {"event", "events"},
+        {"evnets", "events"},
+        {"critpaht", "critpath"},
+        {"crit", "critpath"},
+        {"thread", "threads"},
+        {"snyc", "sync"},
+        {"idnex", "index"},
+        {"inf", "info"},
+        {"", NULL},
+        {"x", NULL},
+        {"plough", NULL},
+        {"a-very-long-word-that-is-longer-than-any-verb", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *near = cli_closest(cases[i].typed, verbs);
@@ -176,7 +205,9 @@ static int note_now(void)
 
 static void errors_and_notes(void **state)
 {
-    static const struct { int code, exit; } cases[] = {{ERR_ARG, 2}, {ERR_AMBIGUOUS, 2}, {ERR_IO, 1}, {ERR_FORMAT, 1}, {ERR_NOTFOUND, 1}, {ERR_LIMIT, 1}};
+    static const struct {
+        int code, exit;
+    } cases[] = {{ERR_ARG, 2}, {ERR_AMBIGUOUS, 2}, {ERR_IO, 1}, {ERR_FORMAT, 1}, {ERR_NOTFOUND, 1}, {ERR_LIMIT, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         err_set(&failure, cases[i].code, "a\033[31mb\nc é");
         assert_int_equal(captured(STDERR_FILENO, stderr_text, sizeof stderr_text, fail_now), cases[i].exit);
@@ -275,8 +306,12 @@ static void colours_and_width(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_in_every_form), cmocka_unit_test(wrong_use),        cmocka_unit_test(help_is_aligned_and_narrow),
-        cmocka_unit_test(nearest_names),        cmocka_unit_test(errors_and_notes), cmocka_unit_test(the_end_of_the_output),
+        cmocka_unit_test(values_in_every_form),
+        cmocka_unit_test(wrong_use),
+        cmocka_unit_test(help_is_aligned_and_narrow),
+        cmocka_unit_test(nearest_names),
+        cmocka_unit_test(errors_and_notes),
+        cmocka_unit_test(the_end_of_the_output),
         cmocka_unit_test(colours_and_width),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,8 @@ static const struct cli_column columns[] = {{"host", false, false}, {"tid", true
 static struct cli_table *sample(void)
 {
     struct cli_table *t = cli_table_new(columns, 4);
-    static const char *const cells[] = {"web", "196", "tier", "1.5", "client-µ", "", "a \"quoted\", cell", "-", "db", "7", "esc\033[31m\nnew\xc2\x9b", "20"};
+    static const char *const cells[] = {
+        "web", "196", "tier", "1.5", "client-µ", "", "a \"quoted\", cell", "-", "db", "7", "esc\033[31m\nnew\xc2\x9b", "20"};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         cli_table_cell(t, "%s", cells[i]);
     return t;
@@ -32,15 +33,17 @@ static const char *written(struct cli_table *t, int format, int width)
 static void for_people(void **state)
 {
     struct cli_table *t = sample();
-    assert_string_equal(written(t, CLI_TABLE, 0), "host      tid  comm              running\n"
-                                                  "web       196  tier                  1.5\n"
-                                                  "client-µ       a \"quoted\", cell        -\n"
-                                                  "db          7  esc?[31m?new?          20\n");
+    assert_string_equal(written(t, CLI_TABLE, 0),
+        "host      tid  comm              running\n"
+        "web       196  tier                  1.5\n"
+        "client-µ       a \"quoted\", cell        -\n"
+        "db          7  esc?[31m?new?          20\n");
     assert_string_equal(written(t, CLI_TABLE, 40), written(t, CLI_TABLE, 0));
-    assert_string_equal(written(t, CLI_TABLE, 35), "host      tid  comm         running\n"
-                                                   "web       196  tier             1.5\n"
-                                                   "client-µ       a \"quoted\"…        -\n"
-                                                   "db          7  esc?[31m?n…       20\n");
+    assert_string_equal(written(t, CLI_TABLE, 35),
+        "host      tid  comm         running\n"
+        "web       196  tier             1.5\n"
+        "client-µ       a \"quoted\"…        -\n"
+        "db          7  esc?[31m?n…       20\n");
     for (int width = 1; width < 60; width++) {
         const char *line = written(t, CLI_TABLE, width);
         for (const char *end; (end = strchr(line, '\n')); line = end + 1) {
@@ -54,10 +57,11 @@ static void for_people(void **state)
 static void for_spreadsheets(void **state)
 {
     struct cli_table *t = sample();
-    assert_string_equal(written(t, CLI_CSV, 0), "host,tid,comm,running\n"
-                                                "web,196,tier,1.5\n"
-                                                "client-µ,,\"a \"\"quoted\"\", cell\",-\n"
-                                                "db,7,\"esc\033[31m\nnew\xc2\x9b\",20\n");
+    assert_string_equal(written(t, CLI_CSV, 0),
+        "host,tid,comm,running\n"
+        "web,196,tier,1.5\n"
+        "client-µ,,\"a \"\"quoted\"\", cell\",-\n"
+        "db,7,\"esc\033[31m\nnew\xc2\x9b\",20\n");
     cli_table_free(t);
 }
 
@@ -83,9 +87,28 @@ static void for_programs(void **state)
 /* Number cells: what JSON's grammar (RFC 8259, section 6) does not take is null. */
 static void numbers_in_json(void **state)
 {
-    static const struct { const char *cell; bool number; } cases[] = {
-        {"0", true}, {"-0", true}, {"10", true}, {"-1.50", true}, {"1e9", true}, {"1.5E-3", true}, {"18446744073709551615", true},
-        {"01", false}, {"1.", false}, {".5", false}, {"+1", false}, {"-", false}, {"1e", false}, {"0x1", false}, {"nan", false}, {"1 ", false}, {"", false}, {"12 ms", false},
+    static const struct {
+        const char *cell;
+        bool number;
+    } cases[] = {
+        {"0", true},
+        {"-0", true},
+        {"10", true},
+        {"-1.50", true},
+        {"1e9", true},
+        {"1.5E-3", true},
+        {"18446744073709551615", true},
+        {"01", false},
+        {"1.", false},
+        {".5", false},
+        {"+1", false},
+        {"-", false},
+        {"1e", false},
+        {"0x1", false},
+        {"nan", false},
+        {"1 ", false},
+        {"", false},
+        {"12 ms", false},
     };
     static const struct cli_column one[] = {{"n", true, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -129,8 +152,12 @@ static void format_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(for_people),      cmocka_unit_test(for_spreadsheets), cmocka_unit_test(for_programs),
-        cmocka_unit_test(numbers_in_json), cmocka_unit_test(without_rows),     cmocka_unit_test(format_names),
+        cmocka_unit_test(for_people),
+        cmocka_unit_test(for_spreadsheets),
+        cmocka_unit_test(for_programs),
+        cmocka_unit_test(numbers_in_json),
+        cmocka_unit_test(without_rows),
+        cmocka_unit_test(format_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,8 @@
 #define TYPES "/* CTF 1.8 */\ntypealias integer { size = 8; } := u8;\ntypealias integer { size = 64; map = clock.c.value; } := time_t;\n"
 #define TRACE "trace { major = 1; minor = 8; byte_order = le; uuid = \"00010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n"
 #define CLOCK "clock { name = c; freq = 1000; };\n"
-#define EVENTS "stream { event.header := struct { u8 id; time_t timestamp; }; };\nevent { name = first; id = 0; fields := struct { u8 a; }; };\n"
+#define EVENTS \
+    "stream { event.header := struct { u8 id; time_t timestamp; }; };\nevent { name = first; id = 0; fields := struct { u8 a; }; };\n"
 #define WHOLE TYPES TRACE CLOCK EVENTS
 
 static int parse_n(const void *data, size_t n, struct ctf_schemas *s, struct ctf_metadata *m, struct err *e)
@@ -126,8 +127,15 @@ static void test_bad_packets(void **state)
     ctf_metadata_fini(&m, NULL);
 
     /* the first packet must be good */
-    static const struct { size_t at; uint8_t value; int code; const char *error; } damages[] = {
-        {24, 1, ERR_FORMAT, "sizes make no sense"}, {32, 1, ERR_UNSUPPORTED, "compressed"}, {33, 1, ERR_UNSUPPORTED, "encrypted"},
+    static const struct {
+        size_t at;
+        uint8_t value;
+        int code;
+        const char *error;
+    } damages[] = {
+        {24, 1, ERR_FORMAT, "sizes make no sense"},
+        {32, 1, ERR_UNSUPPORTED, "compressed"},
+        {33, 1, ERR_UNSUPPORTED, "encrypted"},
         {35, 2, ERR_UNSUPPORTED, "version 2.8"},
     };
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
@@ -178,7 +186,8 @@ static void test_clocks_and_env(void **state)
         "clock { name = \"c\"; uuid = \"1d1ac986-0\"; freq = 10; offset_s = 5; offset = 123; precision = 7; description = \"d e\"; absolute = TRUE; };\n"
         "clock { name = other; uuid = \"1d1ac986-0d72-4423-9b18-714aac1f64af\"; offset = 1795225053184022483; };\n"
         "clock { name = past; freq = 1000; offset = -1; absolute = 0; };\n"
-        "env { more = 1; };\n" EVENTS, NULL);
+        "env { more = 1; };\n" EVENTS,
+        NULL);
     assert_int_equal(m.n_env, 6);
     assert_string_equal(m.env[0].name, "hostname");
     assert_string_equal(m.env[0].string, "a \"b\"\nA");
@@ -204,7 +213,9 @@ static void test_clocks_and_env(void **state)
 /* Times without a clock are the only clock's; without any they are nanoseconds since the epoch, as babeltrace2 takes them. */
 static void test_unmapped_times(void **state)
 {
-#define BARE TYPES TRACE "stream { packet.context := struct { u8 timestamp_end; }; event.header := struct { u8 id; struct { u8 timestamp; } v; }; };\nevent { name = e; };\n"
+#define BARE    \
+    TYPES TRACE \
+        "stream { packet.context := struct { u8 timestamp_end; }; event.header := struct { u8 id; struct { u8 timestamp; } v; }; };\nevent { name = e; };\n"
     struct ctf_metadata m = parse(BARE, NULL);
     assert_int_equal(m.n_clocks, 1);
     assert_string_equal(m.clocks[0].name, "default");
@@ -249,16 +260,21 @@ static void test_warnings(void **state)
 static void test_sharing(void **state)
 {
     struct ctf_schemas *s = ctf_schemas_new();
-    struct ctf_metadata a = parse(WHOLE, s), b = parse(TYPES "env { host = \"other\"; };\n" TRACE "clock { name = c; freq = 7; };\n" EVENTS, s);
-    struct ctf_metadata c = parse(TYPES "trace { major = 1; minor = 8; byte_order = be; uuid = \"00010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" CLOCK EVENTS, s);
-    struct ctf_metadata d = parse(TYPES "trace { major = 1; minor = 8; byte_order = le; uuid = \"ff010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" EVENTS CLOCK, s);
+    struct ctf_metadata a = parse(WHOLE, s),
+                        b = parse(TYPES "env { host = \"other\"; };\n" TRACE "clock { name = c; freq = 7; };\n" EVENTS, s);
+    struct ctf_metadata c = parse(
+        TYPES "trace { major = 1; minor = 8; byte_order = be; uuid = \"00010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" CLOCK EVENTS, s);
+    struct ctf_metadata d = parse(
+        TYPES "trace { major = 1; minor = 8; byte_order = le; uuid = \"ff010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" EVENTS CLOCK, s);
     assert_ptr_not_equal(a.schema, c.schema);
     assert_true(c.schema->big_endian && !a.schema->big_endian);
     assert_true(a.clocks[0].freq == 1000 && b.clocks[0].freq == 7);
     assert_int_equal(d.uuid[0], 0xff);
     /* blocks in the same places share; elsewhere the blank lines around them may differ */
-    struct ctf_metadata same = parse(TYPES "trace { major = 1; minor = 8; byte_order = le; uuid = \"ff010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n"
-        "clock { name = \"c\"; freq = 9; description = \"x\"; };\n" EVENTS, s);
+    struct ctf_metadata same = parse(TYPES
+        "trace { major = 1; minor = 8; byte_order = le; uuid = \"ff010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n"
+        "clock { name = \"c\"; freq = 9; description = \"x\"; };\n" EVENTS,
+        s);
     assert_ptr_equal(a.schema, same.schema);
     assert_int_equal(a.schema->references, 2);
     struct ctf_schema *kept = a.schema;
@@ -287,7 +303,7 @@ static void *parse_often(void *arg)
         struct text t = {0};
         struct ctf_metadata m;
         struct err e;
-        text_printf(&t, "%sevent { name = e%d; id = %d; };", WHOLE, i % 20, i % 5 ? 9 : 0);    /* each fifth is an error */
+        text_printf(&t, "%sevent { name = e%d; id = %d; };", WHOLE, i % 20, i % 5 ? 9 : 0); /* each fifth is an error */
         int code = parse_n(t.v, t.n, s, &m, &e);
         if (code == 0)
             ctf_metadata_fini(&m, s);
@@ -326,21 +342,51 @@ static bool map_recording(const char *trace, struct file_map *out)
 /* babeltrace2's own tests of metadata: what must be read and what must be refused, with the line where it says it is. */
 static void test_babeltrace2_cases(void **state)
 {
-    static const struct { const char *name, *error; } cases[] = {
-        {"fail/fail1", "line 15: "}, {"fail/fail2", "line 9: "}, {"fail/integer-range", "line 7: "}, {"fail/smalltrace", "line 6: "},
+    static const struct {
+        const char *name, *error;
+    } cases[] = {
+        {"fail/fail1", "line 15: "},
+        {"fail/fail2", "line 9: "},
+        {"fail/integer-range", "line 7: "},
+        {"fail/smalltrace", "line 6: "},
         {"fail/invalid-sequence-length-field-class", "line 23: length 'len' is not an unsigned integer"},
         {"fail/invalid-variant-selector-field-class", "line 23: tag 'selector' is not an enumeration"},
-        {"fail/metadata-syntax-error", "line 3: "}, {"fail/packet-based-metadata", "byte 0: "}, {"fail/lttng-modules-2.0-pre1", "byte 0: "},
-        {"fail/invalid-packet-size/trace", NULL}, {"fail/valid-events-then-invalid-events/trace", NULL},
-        {"succeed/2packets", NULL}, {"succeed/array-align-elem", NULL}, {"succeed/barectf-event-before-packet", NULL}, {"succeed/crlf-metadata", NULL},
-        {"succeed/debug-info", NULL}, {"succeed/env-warning", NULL}, {"succeed/ev-disc-no-ts-begin-end", NULL}, {"succeed/lf-metadata", NULL},
-        {"succeed/lttng-crash", NULL}, {"succeed/lttng-event-after-packet", NULL}, {"succeed/lttng-tracefile-rotation/kernel", NULL},
-        {"succeed/meta-ctx-sequence", NULL}, {"succeed/meta-variant-no-underscore", NULL}, {"succeed/meta-variant-one-underscore", NULL},
-        {"succeed/meta-variant-reserved-keywords", NULL}, {"succeed/meta-variant-same-with-underscore", NULL},
-        {"succeed/meta-variant-two-underscores", NULL}, {"succeed/multi-domains/kernel", NULL}, {"succeed/multi-domains/ust", NULL},
-        {"succeed/no-packet-context", NULL}, {"succeed/sequence", NULL}, {"succeed/session-rotation/3/ust/pid/10352", NULL}, {"succeed/smalltrace", NULL},
-        {"succeed/struct-array-align-elem", NULL}, {"succeed/succeed1", NULL}, {"succeed/succeed2", NULL}, {"succeed/succeed3", NULL},
-        {"succeed/succeed4", NULL}, {"succeed/trace-with-index", NULL}, {"succeed/warnings", NULL}, {"succeed/wk-heartbeat-u", NULL},
+        {"fail/metadata-syntax-error", "line 3: "},
+        {"fail/packet-based-metadata", "byte 0: "},
+        {"fail/lttng-modules-2.0-pre1", "byte 0: "},
+        {"fail/invalid-packet-size/trace", NULL},
+        {"fail/valid-events-then-invalid-events/trace", NULL},
+        {"succeed/2packets", NULL},
+        {"succeed/array-align-elem", NULL},
+        {"succeed/barectf-event-before-packet", NULL},
+        {"succeed/crlf-metadata", NULL},
+        {"succeed/debug-info", NULL},
+        {"succeed/env-warning", NULL},
+        {"succeed/ev-disc-no-ts-begin-end", NULL},
+        {"succeed/lf-metadata", NULL},
+        {"succeed/lttng-crash", NULL},
+        {"succeed/lttng-event-after-packet", NULL},
+        {"succeed/lttng-tracefile-rotation/kernel", NULL},
+        {"succeed/meta-ctx-sequence", NULL},
+        {"succeed/meta-variant-no-underscore", NULL},
+        {"succeed/meta-variant-one-underscore", NULL},
+        {"succeed/meta-variant-reserved-keywords", NULL},
+        {"succeed/meta-variant-same-with-underscore", NULL},
+        {"succeed/meta-variant-two-underscores", NULL},
+        {"succeed/multi-domains/kernel", NULL},
+        {"succeed/multi-domains/ust", NULL},
+        {"succeed/no-packet-context", NULL},
+        {"succeed/sequence", NULL},
+        {"succeed/session-rotation/3/ust/pid/10352", NULL},
+        {"succeed/smalltrace", NULL},
+        {"succeed/struct-array-align-elem", NULL},
+        {"succeed/succeed1", NULL},
+        {"succeed/succeed2", NULL},
+        {"succeed/succeed3", NULL},
+        {"succeed/succeed4", NULL},
+        {"succeed/trace-with-index", NULL},
+        {"succeed/warnings", NULL},
+        {"succeed/wk-heartbeat-u", NULL},
     };
     size_t seen = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -388,7 +434,7 @@ static void test_many_traces(void **state)
     clock_gettime(CLOCK_MONOTONIC, &end);
     double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
     print_message("%d traces in %.3f s\n", TRACES, seconds);
-    assert_true(seconds < 10);      /* a second is the goal; sanitizers and busy machines are allowed more */
+    assert_true(seconds < 10); /* a second is the goal; sanitizers and busy machines are allowed more */
     for (int i = 0; i < TRACES; i++) {
         assert_ptr_equal(m[i].schema, m[0].schema);
         assert_true(m[i].arena.total_bytes < 100000);
@@ -412,7 +458,8 @@ static uint64_t next_random(uint64_t *state)
 /* Flipped bits: any answer, but an answer. WEFT_FLIPS sets how many variants are tried. */
 static void test_flipped_bits(void **state)
 {
-    static const char *const traces[] = {"traces-public/context-switches-ust", "traces/mpi/n1/kernel", "traces-public/babeltrace2-tests/succeed/sequence"};
+    static const char *const traces[] = {
+        "traces-public/context-switches-ust", "traces/mpi/n1/kernel", "traces-public/babeltrace2-tests/succeed/sequence"};
     int flips = getenv("WEFT_FLIPS") ? atoi(getenv("WEFT_FLIPS")) : 600;
     uint64_t seed = 88172645463325252;
     int good = 0, all = 0;
@@ -444,9 +491,17 @@ static void test_flipped_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packets), cmocka_unit_test(test_bad_packets), cmocka_unit_test(test_cut), cmocka_unit_test(test_clocks_and_env),
-        cmocka_unit_test(test_unmapped_times), cmocka_unit_test(test_warnings), cmocka_unit_test(test_sharing), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_babeltrace2_cases), cmocka_unit_test(test_many_traces), cmocka_unit_test(test_flipped_bits),
+        cmocka_unit_test(test_packets),
+        cmocka_unit_test(test_bad_packets),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_clocks_and_env),
+        cmocka_unit_test(test_unmapped_times),
+        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_babeltrace2_cases),
+        cmocka_unit_test(test_many_traces),
+        cmocka_unit_test(test_flipped_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

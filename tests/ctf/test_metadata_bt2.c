@@ -18,7 +18,10 @@
 
 /* ---- our types in babeltrace2's words ------------------------------------------------------------------------------------- */
 
-struct words { struct text out; const struct ctf_event_class *cls; };
+struct words {
+    struct text out;
+    const struct ctf_event_class *cls;
+};
 
 static void show(struct words *w, const struct ctf_type *t, int indent);
 
@@ -40,8 +43,8 @@ static bool find_path(const struct ctf_type *t, const struct ctf_type *target, u
 /* "[Event payload: 4, 1]". Lengths and tags within lists of structs are not shown by their full path here: the samples have none. */
 static void show_path(struct words *w, const struct ctf_type *target)
 {
-    static const char *const scopes[CTF_SCOPES] = {"Packet header", "Packet context", "Event header", "Event common context",
-                                                   "Event specific context", "Event payload"};
+    static const char *const scopes[CTF_SCOPES] = {
+        "Packet header", "Packet context", "Event header", "Event common context", "Event specific context", "Event payload"};
     for (int s = 0; s < CTF_SCOPES; s++) {
         uint32_t path[64], n = 0;
         if (!w->cls->scope[s] || !find_path(w->cls->scope[s], target, path, &n))
@@ -55,7 +58,9 @@ static void show_path(struct words *w, const struct ctf_type *target)
     text_puts(&w->out, "[?]");
 }
 
-struct span { int64_t lo, hi; };
+struct span {
+    int64_t lo, hi;
+};
 static bool spans_signed;
 static int by_low(const void *a, const void *b)
 {
@@ -96,8 +101,8 @@ static void show_enum(struct words *w, const struct ctf_type *t, int indent)
     for (uint32_t i = 0; i < t->n; i++)
         if (n == 0 || strcmp(labels[n - 1], labels[i]) != 0)
             labels[n++] = labels[i];
-    text_printf(&w->out, "%s enumeration (%d-bit, Base %u, %zu mapping%s):\n", t->is_signed ? "Signed" : "Unsigned", (int)t->size_bits, t->base, n,
-                n == 1 ? "" : "s");
+    text_printf(&w->out, "%s enumeration (%d-bit, Base %u, %zu mapping%s):\n", t->is_signed ? "Signed" : "Unsigned", (int)t->size_bits,
+        t->base, n, n == 1 ? "" : "s");
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
         for (uint32_t r = 0; r < t->n; r++)
@@ -146,8 +151,8 @@ static void show(struct words *w, const struct ctf_type *t, int indent)
         text_printf(out, "Structure (%u member%s)%s\n", t->n, t->n == 1 ? "" : "s", t->n ? ":" : "");
         show_fields(w, t, indent);
     } else if (t->kind == CTF_VARIANT) {
-        text_printf(out, "Variant (%s integer selector) (%u option%s, Selector field path ", t->tag->target->is_signed ? "signed" : "unsigned", t->n,
-                    t->n == 1 ? "" : "s");
+        text_printf(out, "Variant (%s integer selector) (%u option%s, Selector field path ",
+            t->tag->target->is_signed ? "signed" : "unsigned", t->n, t->n == 1 ? "" : "s");
         show_path(w, t->tag->target);
         text_puts(out, "):\n");
         show_fields(w, t, indent);
@@ -166,8 +171,8 @@ static void show(struct words *w, const struct ctf_type *t, int indent)
 
 static void show_class(struct words *w, const struct ctf_event_class *cls)
 {
-    static const char *const levels[] = {"Emergency", "Alert", "Critical", "Error", "Warning", "Notice", "Info", "Debug (system)", "Debug (program)",
-                                         "Debug (process)", "Debug (module)", "Debug (unit)", "Debug (function)", "Debug (line)", "Debug"};
+    static const char *const levels[] = {"Emergency", "Alert", "Critical", "Error", "Warning", "Notice", "Info", "Debug (system)",
+        "Debug (program)", "Debug (process)", "Debug (module)", "Debug (unit)", "Debug (function)", "Debug (line)", "Debug"};
     bool level = cls->loglevel >= 0 && cls->loglevel < 15;
     w->cls = cls;
     text_printf(&w->out, "    Event class `%s` (ID %llu):\n", cls->name, (unsigned long long)cls->id);
@@ -254,7 +259,7 @@ static void assert_same_lines(const char *dir, const char *ours, const char *the
     }
     if (ours[i] != theirs[i])
         fail_msg("%s: line %zu differs:\nours:   %.*s\ntheirs: %.*s", dir, line, (int)strcspn(ours + begin, "\n"), ours + begin,
-                 (int)strcspn(theirs + begin, "\n"), theirs + begin);
+            (int)strcspn(theirs + begin, "\n"), theirs + begin);
 }
 
 static void compare(const char *dir)
@@ -284,15 +289,28 @@ static void compare(const char *dir)
 static void test_recordings(void **state)
 {
     static const char *const traces[] = {
-        "traces/three-tier/web/kernel", "traces/vm/vmhost/kernel", "traces/perf-ctf/trace", "traces/ust-live/relay-dir/vm/tblive-20261121-013145/ust/uid/0/64-bit",
-        "traces-public/single-host/many-threads", "traces-public/single-host/bug446190", "traces-public/single-host/perf-taskset2",
-        "traces-public/single-host/flipping-endianness", "traces-public/synctraces/scp_src", "traces-public/context-switches-ust",
-        "traces-public/babeltrace2-tests/succeed/debug-info", "traces-public/babeltrace2-tests/succeed/session-rotation/3/ust/pid/10353",
-        "traces-public/babeltrace2-tests/succeed/barectf-event-before-packet", "traces-public/babeltrace2-tests/succeed/sequence",
-        "traces-public/babeltrace2-tests/succeed/struct-array-align-elem", "traces-public/babeltrace2-tests/succeed/meta-variant-one-underscore",
-        "traces-public/babeltrace2-tests/succeed/meta-variant-two-underscores", "traces-public/babeltrace2-tests/succeed/meta-variant-no-underscore",
-        "traces-public/babeltrace2-tests/succeed/meta-variant-same-with-underscore", "traces-public/babeltrace2-tests/succeed/meta-variant-reserved-keywords",
-        "traces-public/babeltrace2-tests/succeed/multi-domains/ust", "traces-public/babeltrace2-tests/packet-seq-num/no-lost",
+        "traces/three-tier/web/kernel",
+        "traces/vm/vmhost/kernel",
+        "traces/perf-ctf/trace",
+        "traces/ust-live/relay-dir/vm/tblive-20261121-013145/ust/uid/0/64-bit",
+        "traces-public/single-host/many-threads",
+        "traces-public/single-host/bug446190",
+        "traces-public/single-host/perf-taskset2",
+        "traces-public/single-host/flipping-endianness",
+        "traces-public/synctraces/scp_src",
+        "traces-public/context-switches-ust",
+        "traces-public/babeltrace2-tests/succeed/debug-info",
+        "traces-public/babeltrace2-tests/succeed/session-rotation/3/ust/pid/10353",
+        "traces-public/babeltrace2-tests/succeed/barectf-event-before-packet",
+        "traces-public/babeltrace2-tests/succeed/sequence",
+        "traces-public/babeltrace2-tests/succeed/struct-array-align-elem",
+        "traces-public/babeltrace2-tests/succeed/meta-variant-one-underscore",
+        "traces-public/babeltrace2-tests/succeed/meta-variant-two-underscores",
+        "traces-public/babeltrace2-tests/succeed/meta-variant-no-underscore",
+        "traces-public/babeltrace2-tests/succeed/meta-variant-same-with-underscore",
+        "traces-public/babeltrace2-tests/succeed/meta-variant-reserved-keywords",
+        "traces-public/babeltrace2-tests/succeed/multi-domains/ust",
+        "traces-public/babeltrace2-tests/packet-seq-num/no-lost",
     };
     const char *data = getenv("WEFT_DATA") ? getenv("WEFT_DATA") : WEFT_SOURCE_ROOT "/../shared/data";
     size_t compared = 0;
@@ -315,14 +333,16 @@ static void test_recordings(void **state)
 
 /* ---- samples --------------------------------------------------------------------------------------------------------------- */
 
-#define HEAD "/* CTF 1.8 */\ntypealias integer { size = 8; } := u8;\ntypealias integer { size = 8; signed = true; } := i8;\n" \
+#define HEAD                                                                                                         \
+    "/* CTF 1.8 */\ntypealias integer { size = 8; } := u8;\ntypealias integer { size = 8; signed = true; } := i8;\n" \
     "trace { major = 1; minor = 8; byte_order = le; };\n"
 #define STREAM "stream { event.header := struct { u8 id; }; };\nevent { name = nothing; id = 0; };\n"
 
 /* Each is read from zero bytes: events of the class `nothing`. */
 static const char *const samples[] = {
     /* named types, scopes of names, words of types */
-    HEAD "typealias integer { size = 64; signed = 1; base = x; } := unsigned long;\ntypedef u8 bytes_t[4], word_t[2][3];\n"
+    HEAD
+    "typealias integer { size = 64; signed = 1; base = x; } := unsigned long;\ntypedef u8 bytes_t[4], word_t[2][3];\n"
     "struct point { u8 x; i8 y; } align(32);\nvariant choice { u8 a; struct point b; string c; };\nenum color : u8 { red, green = 5, blue };\n" STREAM
     "event { name = \"named\"; id = 1; fields := struct { unsigned long _l; bytes_t b; word_t w; struct point p; enum color c; enum kind : u8 { a, b, c } k;"
     " variant choice <k> v; struct inner { u8 q; } in; struct inner again; }; };\n"
@@ -336,8 +356,8 @@ static const char *const samples[] = {
     "string { encoding = ASCII; } h; string i; integer { size = 8; encoding = UTF8; } j[7]; integer { size = 8; encoding = ASCII; } k;\n"
     "integer { size = 8; align = 16; encoding = UTF8; } l[2]; integer { size = 16; encoding = UTF8; } m[2]; integer { size = 8; encoding = none; } n[2]; }; };\n",
     /* enumerations */
-    HEAD "typealias integer { size = 32; signed = true; } := int;\n" STREAM
-    "event { name = enums; id = 1; fields := struct {\n"
+    HEAD
+    "typealias integer { size = 32; signed = true; } := int;\n" STREAM "event { name = enums; id = 1; fields := struct {\n"
     "enum { A, B, C = 10, D, E = -4 ... -2, F } a; enum : u8 { \"one two\" = 1, \"three \\\"q\\\"\" = 3 ... 0x7, same = 9, other = 10, same = 11 ... 013, last, } b;\n"
     "enum : integer { size = 64; signed = true; } { low = -9223372036854775808, high = 9223372036854775807 } c;\n"
     "enum : integer { size = 64; } { all = 0 ... 0x7fffffffffffffff } d; enum : i8 { minus = -1, zero, one } e; }; };\n",
@@ -347,7 +367,8 @@ static const char *const samples[] = {
     "struct { u8 x; string y; } g[2]; integer { size = 16; base = 16; } h[m], i, j[1]; integer { size = 8; encoding = UTF8; } text[n];\n"
     "enum : u8 { p, q } k[2]; struct { u8 k; } l; u8 o[l.k]; u8 r[event.fields.l.k]; struct { u8 s[n]; u8 t; u8 u[t]; struct { u8 v[t]; } w; } z; }; };\n",
     /* references; babeltrace2's grammar has no dots in tags, lengths from elsewhere than the same struct, or in a context, can stop it (test_metadata.c has those) */
-    HEAD "stream { event.header := struct { u8 id; }; event.context := struct { enum : u8 { A, B } tag; u8 len; struct { u8 len; } s; }; };\n"
+    HEAD
+    "stream { event.header := struct { u8 id; }; event.context := struct { enum : u8 { A, B } tag; u8 len; struct { u8 len; } s; }; };\n"
     "event { name = nothing; id = 0; };\n"
     "event { name = far; id = 1; context := struct { u8 len; enum : u8 { A, B = 7, A = 9 } tag; };\n"
     "fields := struct { u8 n; u8 x[event.fields.n]; struct { struct { u8 n; } b; u8 c[b.n]; u8 d[event.fields.a.b.n]; } a; u8 y[a.b.n];\n"

@@ -106,7 +106,8 @@ static void assert_same_lines(const char *got, const char *expected)
         if (got[i] == '\n')
             line = i + 1;
     if (got[i] != expected[i])
-        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line, (int)strcspn(expected + line, "\n"), expected + line);
+        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line, (int)strcspn(expected + line, "\n"),
+            expected + line);
 }
 
 static uint64_t dice(uint64_t *state)
@@ -157,8 +158,13 @@ static void write_things(const char *dir, bool big_endian)
 {
     struct err e = {0};
     struct ctf_writer *w;
-    struct ctf_writer_options o = {.hostname = "h", .tsdl = declarations, .cpus = 1, .packet_bytes = 4096, .big_endian = big_endian,
-                                   .large_header = true, .event_context = "int16_t _tid; string _what;"};
+    struct ctf_writer_options o = {.hostname = "h",
+        .tsdl = declarations,
+        .cpus = 1,
+        .packet_bytes = 4096,
+        .big_endian = big_endian,
+        .large_header = true,
+        .event_context = "int16_t _tid; string _what;"};
     if (ctf_writer_open(dir, &o, &w, &e))
         fail_msg("%s", e.text);
     uint64_t state = 88172645463325252u + big_endian;
@@ -198,14 +204,21 @@ static void compare_with_babeltrace2(bool big_endian)
     free(expected);
 }
 
-static void test_text_little_endian(void **state) { compare_with_babeltrace2(false); }
-static void test_text_big_endian(void **state) { compare_with_babeltrace2(true); }
+static void test_text_little_endian(void **state)
+{
+    compare_with_babeltrace2(false);
+}
+static void test_text_big_endian(void **state)
+{
+    compare_with_babeltrace2(true);
+}
 
 /* One event of each kind with values that are hard to keep. */
 static void write_few(const char *dir)
 {
-    static const char tsdl[] = "event { name = \"a,\\\"b\\\"\"; id = 0; stream_id = 0; fields := struct { uint64_t u; int64_t i; string s;"
-                               " enum : uint8_t { A = 1, B = 1 ... 2, C = 3 } e[4]; floating_point { exp_dig = 8; mant_dig = 24; align = 8; } f; }; };\n";
+    static const char tsdl[] =
+        "event { name = \"a,\\\"b\\\"\"; id = 0; stream_id = 0; fields := struct { uint64_t u; int64_t i; string s;"
+        " enum : uint8_t { A = 1, B = 1 ... 2, C = 3 } e[4]; floating_point { exp_dig = 8; mant_dig = 24; align = 8; } f; }; };\n";
     struct err e = {0};
     struct ctf_writer *w;
     struct ctf_writer_options o = {.hostname = "h\"1", .tsdl = tsdl, .cpus = 3, .clock_offset_ns = 1795225053184022483};
@@ -244,7 +257,9 @@ static void test_json(void **state)
     json_int_t ts, cpu;
     json_t *fields, *context, *labels;
     double f;
-    assert_int_equal(json_unpack(line, "{s:I,s:s,s:I,s:s,s:o,s:o}", "ts", &ts, "host", &host, "cpu", &cpu, "name", &name, "fields", &fields, "context", &context), 0);
+    assert_int_equal(json_unpack(line, "{s:I,s:s,s:I,s:s,s:o,s:o}", "ts", &ts, "host", &host, "cpu", &cpu, "name", &name, "fields", &fields,
+                         "context", &context),
+        0);
     assert_int_equal(ts, 1795225053184022484);
     assert_string_equal(host, "h\"1");
     assert_int_equal(cpu, 2);
@@ -285,7 +300,8 @@ static void test_csv(void **state)
     snprintf(dir, sizeof dir, "%s/csv", scratch_dir);
     write_few(dir);
     char *got = print_trace(dir, CTF_PRINT_CSV);
-    static const char start[] = "ts,host,cpu,name,fields\n"
+    static const char start[] =
+        "ts,host,cpu,name,fields\n"
         "1795225053184022484,\"h\"\"1\",2,\"a,\"\"b\"\"\",\"{ u = 18446744073709551615, i = -9223372036854775808, s = \"\"\\\"\"\\\\\\n\xc3\xa9\xff\"\", "
         "e = [ [0] = ( \"\"A\"\", \"\"B\"\" : container = 1 ), [1] = ( \"\"B\"\" : container = 2 ), [2] = ( \"\"C\"\" : container = 3 ), "
         "[3] = ( <unknown> : container = 4 ) ], f = 0.1 }\"\n";
@@ -297,7 +313,10 @@ static void test_csv(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_little_endian), cmocka_unit_test(test_text_big_endian), cmocka_unit_test(test_json), cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_text_little_endian),
+        cmocka_unit_test(test_text_big_endian),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_csv),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

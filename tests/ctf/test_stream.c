@@ -19,9 +19,8 @@ static void check_names(const char *where, json_t *by_name, const event_vec *all
     }
     const char *name;
     json_t *count;
-    json_object_foreach(by_name, name, count)
-        if (json_integer_value(count) != json_integer_value(json_object_get(seen, name)))
-            fail_msg("%s: %s: %lld events, expected %lld", where, name, json_integer_value(json_object_get(seen, name)), json_integer_value(count));
+    json_object_foreach(by_name, name, count) if (json_integer_value(count) != json_integer_value(json_object_get(seen, name))) fail_msg(
+        "%s: %s: %lld events, expected %lld", where, name, json_integer_value(json_object_get(seen, name)), json_integer_value(count));
     json_decref(seen);
 }
 
@@ -35,7 +34,8 @@ static size_t check_scenario(const char *scenario)
     size_t checked = 0;
     if (!verify)
         return 0;
-    json_object_foreach(json_object_get(verify, "traces"), name, expected) {
+    json_object_foreach(json_object_get(verify, "traces"), name, expected)
+    {
         struct opened o;
         snprintf(path, sizeof path, "%s/%s/%s", data_path("traces"), scenario, name);
         open_all(&o, path);
@@ -71,7 +71,10 @@ static void test_counts_by_name(void **state)
 
 /* ---- totals ---------------------------------------------------------------------------------------------------------------- */
 
-struct expected { const char *path; uint64_t events, lost_events, lost_packets; };
+struct expected {
+    const char *path;
+    uint64_t events, lost_events, lost_packets;
+};
 
 static void check_totals(const struct expected *list, size_t n)
 {
@@ -79,7 +82,7 @@ static void check_totals(const struct expected *list, size_t n)
         struct totals t = totals_below(data_path(list[i].path));
         if (t.events != list[i].events || t.lost_events != list[i].lost_events || t.lost_packets != list[i].lost_packets || t.backwards)
             fail_msg("%s: %lu events, %lu + %lu lost, %lu steps back; expected %lu, %lu + %lu", list[i].path, t.events, t.lost_events,
-                     t.lost_packets, t.backwards, list[i].events, list[i].lost_events, list[i].lost_packets);
+                t.lost_packets, t.backwards, list[i].events, list[i].lost_events, list[i].lost_packets);
     }
 }
 
@@ -87,10 +90,14 @@ static void check_totals(const struct expected *list, size_t n)
 static void test_public_traces(void **state)
 {
     static const struct expected list[] = {
-        {"synctraces/scp_src", 110771, 0, 0}, {"synctraces/scp_dest", 85729, 0, 0},
-        {"single-host/hello-lost", 32300, 967700, 0}, {"single-host/many-threads", 240644, 0, 0},
-        {"single-host/flipping-endianness", 14310, 0, 0}, {"single-host/bug446190", 31556, 0, 0},
-        {"single-host/perf-taskset2", 1500, 0, 0}, {"context-switches-ust", 3934, 0, 0},
+        {"synctraces/scp_src", 110771, 0, 0},
+        {"synctraces/scp_dest", 85729, 0, 0},
+        {"single-host/hello-lost", 32300, 967700, 0},
+        {"single-host/many-threads", 240644, 0, 0},
+        {"single-host/flipping-endianness", 14310, 0, 0},
+        {"single-host/bug446190", 31556, 0, 0},
+        {"single-host/perf-taskset2", 1500, 0, 0},
+        {"context-switches-ust", 3934, 0, 0},
     };
     struct expected below[8];
     static char paths[8][100];
@@ -108,15 +115,29 @@ static void test_babeltrace_traces(void **state)
 {
 #define B "traces-public/babeltrace2-tests/"
     static const struct expected list[] = {
-        {B "packet-seq-num/no-lost", 3, 0, 0}, {B "packet-seq-num/no-lost-not-starting-at-0", 3, 0, 0},
-        {B "packet-seq-num/2-lost-before-last", 3, 0, 2}, {B "packet-seq-num/2-streams-lost-in-1", 8, 0, 2},
-        {B "packet-seq-num/2-streams-lost-in-2", 8, 0, 6}, {B "packet-seq-num/7-lost-between-2-with-index", 2, 0, 7},
-        {B "succeed/2packets", 2, 0, 0}, {B "succeed/array-align-elem", 1, 0, 0}, {B "succeed/barectf-event-before-packet", 2, 0, 0},
-        {B "succeed/ev-disc-no-ts-begin-end", 3, 17, 0}, {B "succeed/lttng-crash", 400, 0, 0}, {B "succeed/lttng-event-after-packet", 2, 0, 0},
-        {B "succeed/lttng-tracefile-rotation", 12305, 0, 0}, {B "succeed/multi-domains", 4272, 728, 0}, {B "succeed/no-packet-context", 3, 0, 0},
-        {B "succeed/session-rotation", 266, 0, 0}, {B "succeed/sequence", 10, 0, 0}, {B "succeed/succeed1", 7809, 0, 0},
-        {B "succeed/trace-with-index", 4000, 0, 0}, {B "succeed/wk-heartbeat-u", 20, 0, 0}, {B "succeed/struct-array-align-elem", 1, 0, 0},
-        {B "succeed/meta-variant-reserved-keywords", 1, 0, 0}, {B "intersection/3eventsintersect", 8, 0, 0},
+        {B "packet-seq-num/no-lost", 3, 0, 0},
+        {B "packet-seq-num/no-lost-not-starting-at-0", 3, 0, 0},
+        {B "packet-seq-num/2-lost-before-last", 3, 0, 2},
+        {B "packet-seq-num/2-streams-lost-in-1", 8, 0, 2},
+        {B "packet-seq-num/2-streams-lost-in-2", 8, 0, 6},
+        {B "packet-seq-num/7-lost-between-2-with-index", 2, 0, 7},
+        {B "succeed/2packets", 2, 0, 0},
+        {B "succeed/array-align-elem", 1, 0, 0},
+        {B "succeed/barectf-event-before-packet", 2, 0, 0},
+        {B "succeed/ev-disc-no-ts-begin-end", 3, 17, 0},
+        {B "succeed/lttng-crash", 400, 0, 0},
+        {B "succeed/lttng-event-after-packet", 2, 0, 0},
+        {B "succeed/lttng-tracefile-rotation", 12305, 0, 0},
+        {B "succeed/multi-domains", 4272, 728, 0},
+        {B "succeed/no-packet-context", 3, 0, 0},
+        {B "succeed/session-rotation", 266, 0, 0},
+        {B "succeed/sequence", 10, 0, 0},
+        {B "succeed/succeed1", 7809, 0, 0},
+        {B "succeed/trace-with-index", 4000, 0, 0},
+        {B "succeed/wk-heartbeat-u", 20, 0, 0},
+        {B "succeed/struct-array-align-elem", 1, 0, 0},
+        {B "succeed/meta-variant-reserved-keywords", 1, 0, 0},
+        {B "intersection/3eventsintersect", 8, 0, 0},
         {B "fail/valid-events-then-invalid-events", 2, 0, 0},
     };
     data_or_skip(B "succeed");
@@ -176,8 +197,8 @@ static void check_order(const char *below)
         while (i < all.n && all.v[i].cls->item != CTF_EVENT)
             i++;
         if (i == all.n || all.v[i].ts != ts || strlen(all.v[i].cls->name) != n || memcmp(all.v[i].cls->name, name, n))
-            fail_msg("%s: line %zu: %.100s differs from event %zu, %s at %ld", below, lines + 1, line, i, i < all.n ? all.v[i].cls->name : "none",
-                     i < all.n ? all.v[i].ts : 0);
+            fail_msg("%s: line %zu: %.100s differs from event %zu, %s at %ld", below, lines + 1, line, i,
+                i < all.n ? all.v[i].cls->name : "none", i < all.n ? all.v[i].ts : 0);
         i++;
         lines++;
     }
@@ -191,10 +212,18 @@ static void check_order(const char *below)
 static void test_order_of_babeltrace2(void **state)
 {
     static const char *const paths[] = {
-        "traces/rotated", "traces/snapshot", "traces/three-tier", "traces/perf-ctf", "traces/ust-live", "traces/live-relayd",
-        "traces-public/babeltrace2-tests/succeed/session-rotation", "traces-public/babeltrace2-tests/succeed/lttng-tracefile-rotation",
-        "traces-public/babeltrace2-tests/succeed/multi-domains", "traces-public/babeltrace2-tests/succeed/lttng-crash",
-        "traces-public/babeltrace2-tests/succeed/wk-heartbeat-u", "traces-public/single-host/bug446190",
+        "traces/rotated",
+        "traces/snapshot",
+        "traces/three-tier",
+        "traces/perf-ctf",
+        "traces/ust-live",
+        "traces/live-relayd",
+        "traces-public/babeltrace2-tests/succeed/session-rotation",
+        "traces-public/babeltrace2-tests/succeed/lttng-tracefile-rotation",
+        "traces-public/babeltrace2-tests/succeed/multi-domains",
+        "traces-public/babeltrace2-tests/succeed/lttng-crash",
+        "traces-public/babeltrace2-tests/succeed/wk-heartbeat-u",
+        "traces-public/single-host/bug446190",
         "traces-public/single-host/flipping-endianness",
     };
     if (system("command -v babeltrace2 >/dev/null 2>&1")) {

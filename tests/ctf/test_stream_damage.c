@@ -29,13 +29,17 @@ static const char metadata[] =
     "  uint64_t m; struct { uint8_t k; uint8_t l[k]; } deep[m]; integer { size = 3; } p; integer { size = 13; signed = true; } q; uint8_t end; }; };\n"
     "event { name = far; id = 100000; stream_id = 0; fields := struct { uint8_t y; }; };\n";
 
-static void head(uint32_t id, uint32_t ts) { put(&b, id | ts << 5, 4); }
+static void head(uint32_t id, uint32_t ts)
+{
+    put(&b, id | ts << 5, 4);
+}
 
 static void events(uint32_t ts)
 {
     head(1, ts), put(&b, ts, 4);
     head(2, ts + 1), put_string(&b, "some text"), put(&b, 2, 1), put(&b, 1, 2), put(&b, 2, 2);
-    head(3, ts + 2), put(&b, 0, 1), put(&b, 7, 4), put(&b, 2, 8), put(&b, 1, 1), put(&b, 9, 1), put(&b, 0, 1), put(&b, 0xabcd, 2), put(&b, 1, 1);
+    head(3, ts + 2), put(&b, 0, 1), put(&b, 7, 4), put(&b, 2, 8), put(&b, 1, 1), put(&b, 9, 1), put(&b, 0, 1), put(&b, 0xabcd, 2),
+        put(&b, 1, 1);
     head(3, ts + 3), put(&b, 4, 1), put_string(&b, "b"), put(&b, 0, 8), put(&b, 0x1234, 2), put(&b, 2, 1);
     put(&b, 31, 1), put(&b, 100000, 4), put(&b, ts + 4, 8), put(&b, 3, 1);
 }
@@ -66,7 +70,10 @@ static void leaf(void *arg, const struct ctf_value *v)
     for (size_t i = 0; v->s && i < v->len; i++)
         sink += (uint8_t)v->s[i];
 }
-static void compound(void *arg, const struct ctf_value *v) { sink += v->len; }
+static void compound(void *arg, const struct ctf_value *v)
+{
+    sink += v->len;
+}
 
 static void use_event(const struct ctf_event *ev)
 {
@@ -216,8 +223,8 @@ static void test_bytes_replaced(void **state)
 static void damage_recorded(const char *below, const char *stream, int times)
 {
     char command[3000], path[1400];
-    snprintf(command, sizeof command, "rm -rf '%s/copy' && cp -rL '%s' '%s/copy' && chmod -R u+w '%s/copy'", scratch, data_or_skip(below), scratch,
-             scratch);
+    snprintf(command, sizeof command, "rm -rf '%s/copy' && cp -rL '%s' '%s/copy' && chmod -R u+w '%s/copy'", scratch, data_or_skip(below),
+        scratch, scratch);
     assert_int_equal(system(command), 0);
     snprintf(path, sizeof path, "%s/copy/%s", scratch, stream);
     FILE *f = fopen(path, "rb+");

@@ -9,7 +9,7 @@ struct checker {
     const struct ctf_event *ev;
     enum ctf_scope scope;
     char path[1024];
-    size_t ends[DEPTH_MAX];  /* lengths of the path outside each open compound */
+    size_t ends[DEPTH_MAX]; /* lengths of the path outside each open compound */
     int depth, lists;
     uint64_t numbers, strings, misses;
 };
@@ -103,7 +103,10 @@ static void test_fields_by_name(void **state)
 
 /* ---- two hosts, one packet ------------------------------------------------------------------------------------------------- */
 
-struct key { int64_t seq, ack, flags; bool found; };
+struct key {
+    int64_t seq, ack, flags;
+    bool found;
+};
 
 static struct key key_at(const event_vec *all, int64_t ts)
 {

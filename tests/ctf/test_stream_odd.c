@@ -41,9 +41,9 @@ static void test_discarded_counter_wraps(void **state)
 {
     start_bytes(false);
     plain_packet(1000, 1100, 0xfffffff0u, 0, 1);
-    plain_packet(2000, 2100, 4, 0, 1);  /* 20 more, over 2^32 */
+    plain_packet(2000, 2100, 4, 0, 1); /* 20 more, over 2^32 */
     plain_packet(3000, 3100, 4, 0, 1);
-    plain_packet(4000, 4100, 2, 0, 1);  /* went back: another run, tells nothing */
+    plain_packet(4000, 4100, 2, 0, 1); /* went back: another run, tells nothing */
     read_bytes("wrap", PLAIN);
     struct totals t = totals_of(&all);
     assert_int_equal(t.events, 4);
@@ -138,9 +138,19 @@ static void test_damaged_head_in_the_middle(void **state)
 
 static void test_sizes_that_make_no_sense(void **state)
 {
-    static const struct { uint64_t content, packet; size_t events; } cases[] = {
-        {UINT64_MAX, UINT64_MAX, 0}, {1ull << 60, 1ull << 60, 4}, {0, 0, 4}, {64 * 8, 0, 0}, {8, 16, 0}, {64 * 8, 1ull << 63, 0},
-        {(64 + 32) * 8, 1ull << 60, 4}, {(64 + 32) * 8 + 3, (64 + 32) * 8 + 3, 0}, {UINT64_MAX - 7, UINT64_MAX - 7, 4},
+    static const struct {
+        uint64_t content, packet;
+        size_t events;
+    } cases[] = {
+        {UINT64_MAX, UINT64_MAX, 0},
+        {1ull << 60, 1ull << 60, 4},
+        {0, 0, 4},
+        {64 * 8, 0, 0},
+        {8, 16, 0},
+        {64 * 8, 1ull << 63, 0},
+        {(64 + 32) * 8, 1ull << 60, 4},
+        {(64 + 32) * 8 + 3, (64 + 32) * 8 + 3, 0},
+        {UINT64_MAX - 7, UINT64_MAX - 7, 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char dir[32];
@@ -163,8 +173,9 @@ static void test_millions_of_tiny_packets(void **state)
     start_bytes(false);
     memset(b.v, 8, sizeof b.v);
     b.n = sizeof b.v;
-    read_bytes("tiny", TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { packet.context := struct { uint8_t packet_size; }; };\n"
-               "event { name = e; fields := struct { uint8_t x; }; };\n");
+    read_bytes("tiny",
+        TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { packet.context := struct { uint8_t packet_size; }; };\n"
+              "event { name = e; fields := struct { uint8_t x; }; };\n");
     struct ctf_stream_info info;
     ctf_trace_stream(o.sources[0].trace, 0, &info);
     assert_int_equal(all.n, 0);
@@ -177,7 +188,8 @@ static void test_empty_events_end(void **state)
 {
     start_bytes(false);
     put(&b, 0, 8);
-    read_bytes("empty-events", TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { }; event { name = nothing; fields := struct { }; };\n");
+    read_bytes("empty-events",
+        TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { }; event { name = nothing; fields := struct { }; };\n");
     assert_int_equal(all.n, 0);
     assert_true(problem_says("without any bit"));
     done();
@@ -194,7 +206,8 @@ static void test_lengths_and_strings_that_do_not_fit(void **state)
         compact(1, 12), put(&b, lengths[i], 8), put(&b, 1, 8);
         end_packet(at, 0);
         snprintf(dir, sizeof dir, "lengths-%zu", i);
-        read_bytes(dir, TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT COMPACT STREAM EVENT(1, "e", "uint64_t n; uint64_t list[n]; string s;"));
+        read_bytes(
+            dir, TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT COMPACT STREAM EVENT(1, "e", "uint64_t n; uint64_t list[n]; string s;"));
         assert_int_equal(all.n, 1);
         assert_true(problem_says("does not fit"));
         done();
@@ -211,15 +224,19 @@ static void test_lengths_and_strings_that_do_not_fit(void **state)
     done();
 }
 
-static void count_leaf(void *arg, const struct ctf_value *v) { ++*(uint64_t *)arg; }
+static void count_leaf(void *arg, const struct ctf_value *v)
+{
+    ++*(uint64_t *)arg;
+}
 
 /* Billions of elements without a bit, one inside the other: read and shown in no time. */
 static void test_elements_without_bits(void **state)
 {
     start_bytes(false);
     put(&b, 0xffffff, 4), put(&b, 7, 1);
-    read_bytes("nothing-elements", TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { };\n"
-               "event { name = e; fields := struct { uint32_t n; struct { } list[n]; uint8_t end; }; };\n");
+    read_bytes("nothing-elements",
+        TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { };\n"
+              "event { name = e; fields := struct { uint32_t n; struct { } list[n]; uint8_t end; }; };\n");
     assert_int_equal(all.n, 0);
     assert_true(problem_says("does not fit"));
     done();
@@ -227,8 +244,9 @@ static void test_elements_without_bits(void **state)
     struct ctf_visitor v = {count_leaf, count_leaf, count_leaf, &shown};
     start_bytes(false);
     put(&b, 7, 1);
-    read_bytes("nothing-arrays", TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { };\n"
-               "event { name = e; fields := struct { struct { } list[4000][4000][4000]; uint8_t end; }; };\n");
+    read_bytes("nothing-arrays",
+        TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { };\n"
+              "event { name = e; fields := struct { struct { } list[4000][4000][4000]; uint8_t end; }; };\n");
     assert_int_equal(all.n, 1);
     assert_int_equal(field(0, "end"), 7);
     ctf_visit(&all.v[0], CTF_PAYLOAD, &v);

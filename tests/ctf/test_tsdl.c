@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "ctf/metadata.h"
 
-#define HEAD "/* CTF 1.8 */ typealias integer { size = 8; } := u8; typealias integer { size = 8; signed = true; } := i8; " \
+#define HEAD                                                                                                      \
+    "/* CTF 1.8 */ typealias integer { size = 8; } := u8; typealias integer { size = 8; signed = true; } := i8; " \
     "typealias integer { size = 32; align = 32; } := u32; trace { major = 1; minor = 8; byte_order = le; };\n"
 #define STREAM "stream { event.header := struct { u8 id; }; };\n"
 #define FIELDS(f) HEAD STREAM "event { name = e; id = 0; fields := struct { " f " }; };"
@@ -79,13 +80,27 @@ static void test_integers(void **state)
 
 static void test_sizes(void **state)
 {
-    struct ctf_metadata m = parse(FIELDS(
-        "struct { u8 a; u32 b; u8 c; } s; struct { u8 a; u32 b; u8 c; } list[3]; struct { } empty; struct { u8 a; } align(64) wide;"
-        "struct { integer { size = 3; } x; integer { size = 7; } y; } bits; u32 none[0]; u8 grid[2][3]; u32 pair[2]; string s2[2];"
-        "struct { u8 n; u32 v[n]; } var; integer { size = 5; } five[3]; integer { size = 5; align = 8; } padded[3];"));
-    static const struct { const char *name; int64_t size; uint32_t align; } expected[] = {
-        {"s", 72, 32}, {"list", 96 + 96 + 72, 32}, {"empty", 0, 1}, {"wide", 8, 64}, {"bits", 10, 1}, {"none", 0, 32}, {"grid", 48, 8}, {"pair", 64, 32},
-        {"s2", -1, 8}, {"var", -1, 32}, {"five", 15, 1}, {"padded", 8 + 8 + 5, 8},
+    struct ctf_metadata m = parse(
+        FIELDS("struct { u8 a; u32 b; u8 c; } s; struct { u8 a; u32 b; u8 c; } list[3]; struct { } empty; struct { u8 a; } align(64) wide;"
+               "struct { integer { size = 3; } x; integer { size = 7; } y; } bits; u32 none[0]; u8 grid[2][3]; u32 pair[2]; string s2[2];"
+               "struct { u8 n; u32 v[n]; } var; integer { size = 5; } five[3]; integer { size = 5; align = 8; } padded[3];"));
+    static const struct {
+        const char *name;
+        int64_t size;
+        uint32_t align;
+    } expected[] = {
+        {"s", 72, 32},
+        {"list", 96 + 96 + 72, 32},
+        {"empty", 0, 1},
+        {"wide", 8, 64},
+        {"bits", 10, 1},
+        {"none", 0, 32},
+        {"grid", 48, 8},
+        {"pair", 64, 32},
+        {"s2", -1, 8},
+        {"var", -1, 32},
+        {"five", 15, 1},
+        {"padded", 8 + 8 + 5, 8},
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         const struct ctf_type *t = field(payload(&m, 0), expected[i].name);
@@ -101,11 +116,15 @@ static void test_sizes(void **state)
 
 static void test_enums(void **state)
 {
-    struct ctf_metadata m = parse(HEAD "typealias integer { size = 64; signed = true; } := int;" STREAM
+    struct ctf_metadata m = parse(HEAD
+        "typealias integer { size = 64; signed = true; } := int;" STREAM
         "event { name = e; id = 0; fields := struct { enum { A, \"b c\" = 0x10, C, D = -9223372036854775808, E = 010 ... 9223372036854775807 } i;"
         " enum : integer { size = 64; base = 16; } { A = 18446744073709551615, B = 0 ... 0xfffffffffffffffe, } u; enum tri : i8 { N = -1, Z, P } t; enum tri again[2]; }; };");
     const struct ctf_type *t = field(payload(&m, 0), "i");
-    const struct { const char *label; int64_t lo, hi; } expected[] = {{"A", 0, 0}, {"b c", 16, 16}, {"C", 17, 17}, {"D", INT64_MIN, INT64_MIN}, {"E", 8, INT64_MAX}};
+    const struct {
+        const char *label;
+        int64_t lo, hi;
+    } expected[] = {{"A", 0, 0}, {"b c", 16, 16}, {"C", 17, 17}, {"D", INT64_MIN, INT64_MIN}, {"E", 8, INT64_MAX}};
     assert_int_equal(t->kind, CTF_ENUM);
     assert_true(t->is_signed);
     assert_int_equal(t->n, 5);
@@ -141,7 +160,8 @@ static void test_names(void **state)
 /* Every scope can refer to the ones before it; slots of the packet scopes are the same for all events of a stream, and no two fields share one. */
 static void test_references(void **state)
 {
-    struct ctf_metadata m = parse("typealias integer { size = 8; } := u8; trace { major = 1; minor = 8; byte_order = be;"
+    struct ctf_metadata m = parse(
+        "typealias integer { size = 8; } := u8; trace { major = 1; minor = 8; byte_order = be;"
         " packet.header := struct { u8 n; struct { u8 stream_id; } in; }; };\n"
         "stream { packet.context := struct { u8 n; u8 a[trace.packet.header.n]; enum : u8 { A, B } tag; }; event.header := struct { u8 id; u8 len; };\n"
         " event.context := struct { u8 v[stream.packet.context.n]; u8 w[stream.event.header.len]; enum : u8 { _A = 1 ... 3, _B = 7, _A = 9 } t; }; };\n"
@@ -149,13 +169,24 @@ static void test_references(void **state)
         " fields := struct { u8 a[event.context.c]; u8 b[c]; u8 d[in.stream_id]; variant <stream.event.context.t> { string _B; u8 _A; } v; u8 x; u8 y[x]; }; };\n"
         "event { name = two; id = 1; fields := struct { u8 x; u8 y[event.fields.x]; struct { u8 x; u8 z[x]; struct { u8 q[x]; } in; } s; u8 r[s.x]; u8 o[len]; }; };");
     const struct ctf_schema *s = m.schema;
-    const struct ctf_type *header = s->packet_header, *context = s->streams[0].packet_context, *ev = s->streams[0].event_context, *one = payload(&m, 0);
+    const struct ctf_type *header = s->packet_header, *context = s->streams[0].packet_context, *ev = s->streams[0].event_context,
+                          *one = payload(&m, 0);
     const struct ctf_type *own = s->classes[2]->scope[CTF_EVENT_CONTEXT], *two = payload(&m, 1), *in_two = field(two, "s");
-    const struct { const struct ctf_type *list, *target; } lengths[] = {
-        {field(context, "a"), field(header, "n")}, {field(ev, "v"), field(context, "n")}, {field(ev, "w"), field(s->streams[0].event_header, "len")},
-        {field(one, "a"), field(own, "c")}, {field(one, "b"), field(own, "c")}, {field(one, "d"), field(field(header, "in"), "stream_id")},
-        {field(one, "y"), field(one, "x")}, {field(two, "y"), field(two, "x")}, {field(in_two, "z"), field(in_two, "x")},
-        {field(field(in_two, "in"), "q"), field(in_two, "x")}, {field(two, "r"), field(in_two, "x")}, {field(two, "o"), field(s->streams[0].event_header, "len")},
+    const struct {
+        const struct ctf_type *list, *target;
+    } lengths[] = {
+        {field(context, "a"), field(header, "n")},
+        {field(ev, "v"), field(context, "n")},
+        {field(ev, "w"), field(s->streams[0].event_header, "len")},
+        {field(one, "a"), field(own, "c")},
+        {field(one, "b"), field(own, "c")},
+        {field(one, "d"), field(field(header, "in"), "stream_id")},
+        {field(one, "y"), field(one, "x")},
+        {field(two, "y"), field(two, "x")},
+        {field(in_two, "z"), field(in_two, "x")},
+        {field(field(in_two, "in"), "q"), field(in_two, "x")},
+        {field(two, "r"), field(in_two, "x")},
+        {field(two, "o"), field(s->streams[0].event_header, "len")},
     };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         const struct ctf_ref *ref = lengths[i].list->u.list.length;
@@ -171,8 +202,8 @@ static void test_references(void **state)
     assert_ptr_equal(field(own, "v")->tag->target, field(context, "tag"));
     assert_int_equal(field(own, "v")->tag->choices[0].option, 1);
 
-    const struct ctf_type *of_one[] = {field(header, "n"), field(field(header, "in"), "stream_id"), field(context, "n"), field(context, "tag"), field(ev, "t"),
-                                       field(s->streams[0].event_header, "len"), field(own, "c"), field(one, "x")};
+    const struct ctf_type *of_one[] = {field(header, "n"), field(field(header, "in"), "stream_id"), field(context, "n"),
+        field(context, "tag"), field(ev, "t"), field(s->streams[0].event_header, "len"), field(own, "c"), field(one, "x")};
     uint64_t seen = 0;
     for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++) {
         assert_false(seen >> of_one[i]->slot & 1);
@@ -186,7 +217,8 @@ static void test_references(void **state)
 /* A named type with references is made anew for each place. */
 static void test_named_types(void **state)
 {
-    struct ctf_metadata m = parse(HEAD "struct list { u8 n; u8 v[n]; }; variant any { u8 A; string B; }; typedef struct list two_lists[2];\n" STREAM
+    struct ctf_metadata m = parse(HEAD
+        "struct list { u8 n; u8 v[n]; }; variant any { u8 A; string B; }; typedef struct list two_lists[2];\n" STREAM
         "event { name = e; id = 0; fields := struct { struct list a, b; two_lists c; enum : u8 { A, B } t1; enum : u8 { B, A } t2; variant any <t1> v1; variant any <t2> v2; }; };\n"
         "event { name = f; id = 1; struct list { string s; }; fields := struct { struct list a; }; };\n"
         "event { name = g; id = 2; fields := struct list; };");
@@ -207,9 +239,17 @@ static void test_named_types(void **state)
  * for the field's name, at the end when there is none. */
 static void test_babeltrace2_fields(void **state)
 {
-    static const struct { const char *file; uint8_t kind; int64_t size; } cases[] = {
-        {"pass-fixed-len-uint-32-be", CTF_INT, 32}, {"pass-fixed-len-uint-32-le", CTF_INT, 32}, {"pass-static-len-array-of-struct", CTF_ARRAY, -1},
-        {"pass-struct-empty", CTF_STRUCT, 16}, {"pass-struct", CTF_STRUCT, -1}, {"pass-variant", CTF_ARRAY, -1},
+    static const struct {
+        const char *file;
+        uint8_t kind;
+        int64_t size;
+    } cases[] = {
+        {"pass-fixed-len-uint-32-be", CTF_INT, 32},
+        {"pass-fixed-len-uint-32-le", CTF_INT, 32},
+        {"pass-static-len-array-of-struct", CTF_ARRAY, -1},
+        {"pass-struct-empty", CTF_STRUCT, 16},
+        {"pass-struct", CTF_STRUCT, -1},
+        {"pass-variant", CTF_ARRAY, -1},
     };
     const char *data = getenv("WEFT_DATA") ? getenv("WEFT_DATA") : WEFT_SOURCE_ROOT "/../shared/data";
     size_t seen = 0;
@@ -223,9 +263,12 @@ static void test_babeltrace2_fields(void **state)
             continue;
         seen++;
         char *begin = strstr(file, "---\n") + 4, *end = strstr(begin, "---\n"), *at = memchr(begin, '@', (size_t)(end - begin));
-        text_puts(&t, HEAD "typealias integer { size = 16; signed = true; } := i16; typealias integer { size = 16; } := u16; typealias string := nt_str;"
+        text_puts(&t,
+            HEAD
+            "typealias integer { size = 16; signed = true; } := i16; typealias integer { size = 16; } := u16; typealias string := nt_str;"
             "typealias integer { size = 32; byte_order = be; } := u32be; typealias integer { size = 32; byte_order = le; } := u32le;"
-            "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := flt32;\n" STREAM "event { name = e; id = 0; fields := struct { ");
+            "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := flt32;\n" STREAM
+            "event { name = e; id = 0; fields := struct { ");
         text_put(&t, begin, (size_t)((at ? at : end) - begin));
         text_puts(&t, " root");
         if (at)
@@ -247,7 +290,8 @@ static void test_babeltrace2_fields(void **state)
 
 static void test_classes(void **state)
 {
-    struct ctf_metadata m = parse(HEAD "stream { id = 7; event.header := struct { u8 id; }; };\nstream { id = 2; };\n"
+    struct ctf_metadata m = parse(HEAD
+        "stream { id = 7; event.header := struct { u8 id; }; };\nstream { id = 2; };\n"
         "event { name = \"b:x\"; id = 4000000000; stream_id = 7; loglevel = -2; model.emf.uri = \"u\"; };\nevent { name = a; stream_id = 2; };\n"
         "event { name = c.d; id = 3; stream_id = 7; fields := struct { }; };");
     const struct ctf_schema *s = m.schema;
@@ -275,7 +319,9 @@ static void test_classes(void **state)
 
 static void test_errors(void **state)
 {
-    static const struct { const char *text, *error; } cases[] = {
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
         {"", "empty"},
         {"event { name = x; };", "no trace block"},
         {"trace { major = 1; minor = 8; };", "line 1: the trace block has no byte_order"},
@@ -290,7 +336,8 @@ static void test_errors(void **state)
         {HEAD "event { id = 1; };", "line 2: this event has no name"},
         {HEAD "event { name = x; id = -1; };", "line 2: 'id' must be a number"},
         {HEAD "event { name = x; stream_id = 5; };", "line 2: event 'x' belongs to stream 5, which is not declared"},
-        {HEAD "stream { id = 1; };\nstream { id = 2; };\nevent { name = x; };", "line 4: event 'x' does not say to which stream it belongs"},
+        {HEAD "stream { id = 1; };\nstream { id = 2; };\nevent { name = x; };",
+            "line 4: event 'x' does not say to which stream it belongs"},
         {HEAD "stream { id = 1; };\nstream { id = 1; };\n", "line 3: a second stream with the id 1"},
         {HEAD STREAM "event { name = x; id = 3; };\nevent { name = y; id = 3; };", "line 4: event 'y' has the id 3 as 'x' has"},
         {HEAD "event { name = x;\n fields := struct { u8 a; u8 b; u8 a; }; };", "line 3: a second field 'a'"},
@@ -329,7 +376,8 @@ static void test_errors(void **state)
         {FIELDS("enum { A } t;"), "names no integer type"},
         {FIELDS("enum : struct { u8 x; } { A } t;"), "the type below an enumeration must be an integer"},
         {FIELDS("enum : u8 { A = 5 ... 4 } t;"), "this label's range ends before it begins"},
-        {FIELDS("enum : integer { size = 64; } { A = 18446744073709551615, B } t;"), "the label before this one has the last possible value"},
+        {FIELDS("enum : integer { size = 64; } { A = 18446744073709551615, B } t;"),
+            "the label before this one has the last possible value"},
         {FIELDS("u8 a; # u8 b;"), "'#' has no meaning here"},
         {FIELDS("u8 \x01;"), "byte 0x01 has no meaning here"},
         {HEAD "event { name = \"a\\q\"; };", "line 2: unknown escape '\\q' in a string"},
@@ -409,8 +457,15 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integers), cmocka_unit_test(test_sizes), cmocka_unit_test(test_enums), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_references), cmocka_unit_test(test_named_types), cmocka_unit_test(test_babeltrace2_fields), cmocka_unit_test(test_classes), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_enums),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_references),
+        cmocka_unit_test(test_named_types),
+        cmocka_unit_test(test_babeltrace2_fields),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_errors),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

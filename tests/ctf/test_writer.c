@@ -71,7 +71,8 @@ static void assert_same_lines(const char *got, const char *expected)
         if (got[i] == '\n')
             line = i + 1;
     if (got[i] != expected[i])
-        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line, (int)strcspn(expected + line, "\n"), expected + line);
+        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line, (int)strcspn(expected + line, "\n"),
+            expected + line);
 }
 
 /* 3000 events on 2 CPUs, times far apart now and then (long header), ids beyond the short form, many packets. */
@@ -98,7 +99,7 @@ static void write_and_compare(struct ctf_writer_options o, int64_t jump_ns)
         bool big = i % 7 == 3;
         size_t n = 12;
         if (big) {
-            put(payload, (uint64_t)-(int64_t)i, 8, o.big_endian);
+            put(payload, (uint64_t) - (int64_t)i, 8, o.big_endian);
             put(payload + 8, i, 2, o.big_endian);
             put(payload + 10, 65535, 2, o.big_endian);
         } else {
@@ -109,7 +110,7 @@ static void write_and_compare(struct ctf_writer_options o, int64_t jump_ns)
         if (ctf_writer_event(w, i % 2, big ? 70000 : 0, ts, payload, n, &e) != ERR_OK)
             fail_msg("%s", e.text);
         text_printf(&expected, "[%lld.%09lld] wr\"iter %s: { cpu_id = %u }, ", (long long)(ts / 1000000000), (long long)(ts % 1000000000),
-                    big ? "big" : "count", i % 2);
+            big ? "big" : "count", i % 2);
         if (big)
             text_printf(&expected, "{ v = %lld, list = [ [0] = %u, [1] = 65535 ] }\n", -(long long)i, i);
         else
@@ -224,9 +225,14 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_little_endian), cmocka_unit_test(test_big_endian_with_index), cmocka_unit_test(test_large_header),
-        cmocka_unit_test(test_large_header_big_endian), cmocka_unit_test(test_slow_clock), cmocka_unit_test(test_env_and_context),
-        cmocka_unit_test(test_losses), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_little_endian),
+        cmocka_unit_test(test_big_endian_with_index),
+        cmocka_unit_test(test_large_header),
+        cmocka_unit_test(test_large_header_big_endian),
+        cmocka_unit_test(test_slow_clock),
+        cmocka_unit_test(test_env_and_context),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,8 @@ static void host_begin(struct host *h)
 {
     memset(h, 0, sizeof *h);
     for (int i = 0; i < THREADS; i++)
-        h->tracker.threads[i] = (struct kernel_thread){.tid = 100 + i, .tgid = i == 5 ? 104 : 100 + i, .ppid = i == 9 ? 2 : 1, .parent_row = i == 7 ? 6 : -1,
-            .idle_cpu = -1};
+        h->tracker.threads[i] = (struct kernel_thread){
+            .tid = 100 + i, .tgid = i == 5 ? 104 : 100 + i, .ppid = i == 9 ? 2 : 1, .parent_row = i == 7 ? 6 : -1, .idle_cpu = -1};
     h->builder = flow_builder_new(&h->tracker);
 }
 
@@ -59,7 +59,7 @@ struct shape {
     uint8_t ctx;
     uint16_t vector;
     uint32_t frame;
-    uint8_t from, to;            /* last byte of 10.0.0.x */
+    uint8_t from, to; /* last byte of 10.0.0.x */
     uint16_t sport, dport;
     uint32_t seq, ack, bytes;
     uint16_t flags, id;
@@ -68,10 +68,23 @@ struct shape {
 
 static uint32_t packet(struct host *h, int kind, struct shape s)
 {
-    struct kernel_record r = {.ts = s.ts, .kind = (uint8_t)kind, .ctx = s.ctx ? s.ctx : KERNEL_CTX_THREAD, .ctx_number = s.vector, .ctx_frame = s.frame,
+    struct kernel_record r = {.ts = s.ts,
+        .kind = (uint8_t)kind,
+        .ctx = s.ctx ? s.ctx : KERNEL_CTX_THREAD,
+        .ctx_number = s.vector,
+        .ctx_frame = s.frame,
         .row = s.row};
-    r.u.packet = (struct kernel_packet){.number = h->packets++, .family = 4, .protocol = s.protocol ? s.protocol : 6, .sport = s.sport, .dport = s.dport,
-        .seq = s.seq, .ack = s.ack, .flags = s.flags ? s.flags : ACK, .ip_id = s.id, .payload_bytes = s.bytes, .has_length = true};
+    r.u.packet = (struct kernel_packet){.number = h->packets++,
+        .family = 4,
+        .protocol = s.protocol ? s.protocol : 6,
+        .sport = s.sport,
+        .dport = s.dport,
+        .seq = s.seq,
+        .ack = s.ack,
+        .flags = s.flags ? s.flags : ACK,
+        .ip_id = s.id,
+        .payload_bytes = s.bytes,
+        .has_length = true};
     memcpy(r.u.packet.saddr, (uint8_t[]){10, 0, 0, s.from}, 4);
     memcpy(r.u.packet.daddr, (uint8_t[]){10, 0, 0, s.to}, 4);
     flow_builder_add(h->builder, &r);
@@ -80,14 +93,16 @@ static uint32_t packet(struct host *h, int kind, struct shape s)
 
 static uint32_t wake(struct host *h, int64_t ts, int32_t by, int32_t row, uint8_t ctx, uint32_t frame)
 {
-    struct kernel_record r = {.ts = ts, .kind = KERNEL_WAKE, .ctx = ctx, .ctx_number = KERNEL_SOFTIRQ_NET_RX, .ctx_frame = frame, .row = by};
+    struct kernel_record r = {
+        .ts = ts, .kind = KERNEL_WAKE, .ctx = ctx, .ctx_number = KERNEL_SOFTIRQ_NET_RX, .ctx_frame = frame, .row = by};
     r.u.wake.row = row;
     flow_builder_add(h->builder, &r);
     return r.u.wake.packet_wake;
 }
 
 #define SEND(h, ...) packet(h, KERNEL_PACKET_SEND, (struct shape){__VA_ARGS__})
-#define RECEIVE(h, ...) packet(h, KERNEL_PACKET_RECEIVE, (struct shape){.ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, __VA_ARGS__})
+#define RECEIVE(h, ...) \
+    packet(h, KERNEL_PACKET_RECEIVE, (struct shape){.ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, __VA_ARGS__})
 
 static struct flow_packet get(struct host *h, uint32_t number)
 {
@@ -133,7 +148,8 @@ static void segmented_send(void **state)
     uint32_t next = SEND(&a, .ts = 15, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 65000, .bytes = 10, .id = 9);
     uint32_t r[4];
     for (uint32_t i = 0; i < 4; i++)
-        r[i] = RECEIVE(&b, .ts = 20 + i, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 5000 + 15000 * i, .bytes = 15000, .id = (uint16_t)(1 + i), .frame = i);
+        r[i] = RECEIVE(&b, .ts = 20 + i, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 5000 + 15000 * i, .bytes = 15000,
+            .id = (uint16_t)(1 + i), .frame = i);
     uint32_t last = RECEIVE(&b, .ts = 30, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 65000, .bytes = 10, .id = 9, .frame = 9);
     host_end(&a), host_end(&b);
     for (int i = 0; i < 4; i++)
@@ -155,8 +171,8 @@ static void retransmission(void **state)
     struct host a, b;
     host_begin(&a), host_begin(&b);
     uint32_t first = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7);
-    uint32_t again = SEND(&a, .ts = 210, .row = 0, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER, .frame = 4, .from = 1, .to = 2, .sport = 80,
-        .dport = 90, .seq = 1000, .bytes = 100, .id = 8);
+    uint32_t again = SEND(&a, .ts = 210, .row = 0, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER, .frame = 4, .from = 1,
+        .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 8);
     uint32_t r = RECEIVE(&b, .ts = 220, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 8, .frame = 1);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), first);
@@ -179,10 +195,11 @@ static void wrapped_numbers(void **state)
     host_begin(&a), host_begin(&b);
     uint32_t sends[6], receives[6], seq = 0xe0000000u;
     for (int i = 0; i < 6; i++, seq += 0x40000000u) {
-        sends[i] = SEND(&a, .ts = 1000 * i, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq, .bytes = 0x40000000u, .id = (uint16_t)i);
+        sends[i] = SEND(&a, .ts = 1000 * i, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq, .bytes = 0x40000000u,
+            .id = (uint16_t)i);
         if (i >= 2)
-            receives[i] = RECEIVE(&b, .ts = 1000 * i + 10, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq, .bytes = 0x40000000u, .id = (uint16_t)i,
-                .frame = (uint32_t)i);
+            receives[i] = RECEIVE(&b, .ts = 1000 * i + 10, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq, .bytes = 0x40000000u,
+                .id = (uint16_t)i, .frame = (uint32_t)i);
     }
     host_end(&a), host_end(&b);
     for (int i = 2; i < 6; i++)
@@ -197,8 +214,10 @@ static void translated(void **state)
     host_begin(&a), host_begin(&b);
     SEND(&a, .ts = 5, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 1);
     uint32_t s = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .ack = 77, .bytes = 100, .id = 2);
-    uint32_t r = RECEIVE(&b, .ts = 20, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1000, .ack = 77, .bytes = 100, .id = 2, .frame = 1);
-    uint32_t other = RECEIVE(&b, .ts = 21, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1100, .ack = 77, .bytes = 33, .id = 3, .frame = 1);
+    uint32_t r = RECEIVE(
+        &b, .ts = 20, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1000, .ack = 77, .bytes = 100, .id = 2, .frame = 1);
+    uint32_t other = RECEIVE(
+        &b, .ts = 21, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1100, .ack = 77, .bytes = 33, .id = 3, .frame = 1);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), s);
     assert_int_equal(explain(&b, other, &a), -1);
@@ -212,10 +231,11 @@ static void datagrams(void **state)
     host_begin(&a), host_begin(&b);
     uint32_t s[4], r[4];
     for (int i = 0; i < 4; i++) {
-        s[i] = SEND(&a, .ts = 10 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = i == 3 ? 20 : 40, .id = (uint16_t)(100 + i), .protocol = 17);
+        s[i] = SEND(&a, .ts = 10 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = i == 3 ? 20 : 40,
+            .id = (uint16_t)(100 + i), .protocol = 17);
         if (i != 1)
-            r[i] = RECEIVE(&b, .ts = 10 * i + 5, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = i == 3 ? 20 : 40, .id = (uint16_t)(100 + i), .protocol = 17,
-                .frame = (uint32_t)i);
+            r[i] = RECEIVE(&b, .ts = 10 * i + 5, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = i == 3 ? 20 : 40,
+                .id = (uint16_t)(100 + i), .protocol = 17, .frame = (uint32_t)i);
     }
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r[0], &a), s[0]);
@@ -255,10 +275,12 @@ static void poll_with_many(void **state)
     uint32_t r1 = RECEIVE(&b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
     uint32_t r2 = RECEIVE(&b, .ts = 11, .from = 1, .to = 2, .sport = 82, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
     uint32_t r3 = RECEIVE(&b, .ts = 12, .from = 1, .to = 2, .sport = 83, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
-    uint32_t w3 = wake(&b, 13, 0, 3, KERNEL_CTX_SOFTIRQ, 7), w1 = wake(&b, 14, 0, 1, KERNEL_CTX_SOFTIRQ, 7), w2 = wake(&b, 15, 0, 2, KERNEL_CTX_SOFTIRQ, 7);
+    uint32_t w3 = wake(&b, 13, 0, 3, KERNEL_CTX_SOFTIRQ, 7), w1 = wake(&b, 14, 0, 1, KERNEL_CTX_SOFTIRQ, 7),
+             w2 = wake(&b, 15, 0, 2, KERNEL_CTX_SOFTIRQ, 7);
     uint32_t kthread = wake(&b, 16, 0, 9, KERNEL_CTX_SOFTIRQ, 7);
     for (int i = 1; i <= 3; i++)
-        SEND(&b, .ts = 20 + i, .row = i, .from = 2, .to = 1, .sport = 90, .dport = (uint16_t)(80 + i), .seq = 1, .ack = 11, .bytes = 5, .id = (uint16_t)i);
+        SEND(&b, .ts = 20 + i, .row = i, .from = 2, .to = 1, .sport = 90, .dport = (uint16_t)(80 + i), .seq = 1, .ack = 11, .bytes = 5,
+            .id = (uint16_t)i);
     host_end(&b);
     assert_int_equal(woken_by(&b, w1), r1);
     assert_int_equal(woken_by(&b, w2), r2);
@@ -290,10 +312,10 @@ static void clocked_sends(void **state)
     host_begin(&a);
     SEND(&a, .ts = 5, .row = 3, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 1);
     uint32_t ack = RECEIVE(&a, .ts = 10, .from = 2, .to = 1, .sport = 90, .dport = 80, .seq = 50, .ack = 1100, .id = 1, .frame = 3);
-    uint32_t clocked = SEND(&a, .ts = 11, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 3, .from = 1, .to = 2, .sport = 80, .dport = 90,
-        .seq = 1100, .bytes = 100, .id = 2);
-    uint32_t queued = SEND(&a, .ts = 15, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TASKLET, .frame = 4, .from = 1, .to = 2, .sport = 80, .dport = 90,
-        .seq = 1200, .bytes = 100, .id = 3);
+    uint32_t clocked = SEND(&a, .ts = 11, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 3, .from = 1, .to = 2,
+        .sport = 80, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
+    uint32_t queued = SEND(&a, .ts = 15, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TASKLET, .frame = 4, .from = 1, .to = 2,
+        .sport = 80, .dport = 90, .seq = 1200, .bytes = 100, .id = 3);
     host_end(&a);
     assert_int_equal(get(&a, clocked).origin, FLOW_BY_RECEIVE);
     assert_int_equal(get(&a, clocked).receive, ack);
@@ -310,7 +332,8 @@ static void socket_backlog(void **state)
     SEND(&b, .ts = 1, .row = 5, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .bytes = 5, .id = 1);
     SEND(&b, .ts = 8, .row = 4, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 6, .bytes = 5, .id = 2);
     uint32_t r = RECEIVE(&b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
-    uint32_t w = wake(&b, 13, 4, 5, KERNEL_CTX_THREAD, 0), again = wake(&b, 14, 4, 5, KERNEL_CTX_THREAD, 0), foreign = wake(&b, 15, 4, 8, KERNEL_CTX_THREAD, 0);
+    uint32_t w = wake(&b, 13, 4, 5, KERNEL_CTX_THREAD, 0), again = wake(&b, 14, 4, 5, KERNEL_CTX_THREAD, 0),
+             foreign = wake(&b, 15, 4, 8, KERNEL_CTX_THREAD, 0);
     host_end(&b);
     assert_int_equal(woken_by(&b, w), r);
     assert_int_equal(again, 0);   /* those bytes have woken somebody already */
@@ -325,14 +348,18 @@ static void random_streams(void **state)
         srand(seed);
         struct host a, b;
         host_begin(&a), host_begin(&b);
-        struct { uint32_t number; uint64_t begin, end; } sends[400];
+        struct {
+            uint32_t number;
+            uint64_t begin, end;
+        } sends[400];
         uint64_t pos = (uint64_t)rand() << 8, base = pos;
         int n = 0;
         for (int64_t t = 0; n < 400; t += 10) {
             bool repeat = n > 10 && rand() % 5 == 0;
             int k = repeat ? rand() % n : n;
             uint64_t begin = repeat ? sends[k].begin : pos, end = repeat ? sends[k].end : pos + 1 + (uint64_t)rand() % 3000;
-            uint32_t s = SEND(&a, .ts = t, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = (uint32_t)begin, .bytes = (uint32_t)(end - begin), .id = (uint16_t)t);
+            uint32_t s = SEND(&a, .ts = t, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = (uint32_t)begin,
+                .bytes = (uint32_t)(end - begin), .id = (uint16_t)t);
             if (!repeat) {
                 sends[n].number = s, sends[n].begin = begin, sends[n].end = end;
                 n++;
@@ -344,8 +371,8 @@ static void random_streams(void **state)
         for (int i = 0; i < 300; i++) {
             uint64_t begin = base + (uint64_t)rand() % (pos - base - 1), end = begin + 1 + (uint64_t)rand() % 5000;
             ends[i] = end > pos ? pos : end;
-            receives[i] = RECEIVE(&b, .ts = 10000 + i, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = (uint32_t)begin, .bytes = (uint32_t)(ends[i] - begin),
-                .id = (uint16_t)i, .frame = (uint32_t)i);
+            receives[i] = RECEIVE(&b, .ts = 10000 + i, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = (uint32_t)begin,
+                .bytes = (uint32_t)(ends[i] - begin), .id = (uint16_t)i, .frame = (uint32_t)i);
         }
         host_end(&a), host_end(&b);
         for (int i = 0; i < 300; i++) {
@@ -361,9 +388,18 @@ static void random_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merged_receive), cmocka_unit_test(segmented_send), cmocka_unit_test(retransmission), cmocka_unit_test(wrapped_numbers),
-        cmocka_unit_test(translated), cmocka_unit_test(datagrams), cmocka_unit_test(loopback), cmocka_unit_test(poll_with_many),
-        cmocka_unit_test(related_threads), cmocka_unit_test(clocked_sends), cmocka_unit_test(socket_backlog), cmocka_unit_test(random_streams),
+        cmocka_unit_test(merged_receive),
+        cmocka_unit_test(segmented_send),
+        cmocka_unit_test(retransmission),
+        cmocka_unit_test(wrapped_numbers),
+        cmocka_unit_test(translated),
+        cmocka_unit_test(datagrams),
+        cmocka_unit_test(loopback),
+        cmocka_unit_test(poll_with_many),
+        cmocka_unit_test(related_threads),
+        cmocka_unit_test(clocked_sends),
+        cmocka_unit_test(socket_backlog),
+        cmocka_unit_test(random_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,9 @@ static int traced_source(const struct index_host *hosts, size_t n, size_t receiv
     return -1;
 }
 
-struct tally { size_t wakes, found, backwards; };
+struct tally {
+    size_t wakes, found, backwards;
+};
 
 static void count_wakes(const struct index_host *hosts, size_t n, size_t h, const struct clock_net *net, struct tally *t)
 {
@@ -91,13 +93,26 @@ static void check(const char *name)
     assert_int_equal(system(command), 0);
 }
 
-static void three_tier(void **state) { check("three-tier"); }
-static void scp_net(void **state) { check("scp-net"); }
-static void bsp(void **state) { check("bsp"); }
-static void mpi(void **state) { check("mpi"); }
+static void three_tier(void **state)
+{
+    check("three-tier");
+}
+static void scp_net(void **state)
+{
+    check("scp-net");
+}
+static void bsp(void **state)
+{
+    check("bsp");
+}
+static void mpi(void **state)
+{
+    check("mpi");
+}
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(three_tier), cmocka_unit_test(scp_net), cmocka_unit_test(bsp), cmocka_unit_test(mpi)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_tier), cmocka_unit_test(scp_net), cmocka_unit_test(bsp), cmocka_unit_test(mpi)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
