@@ -73,8 +73,9 @@ void path_build_cover(struct path_build *b, const struct path_cover *c, int64_t 
             last->cpu = -1;
         return;
     }
-    vec_push(&b->segments, ((struct path_segment){.row = c->row, .begin = begin, .end = end, .state = c->state, .cpu = c->cpu,
-                                                  .detail = detail, .sender = c->sender}));
+    vec_push(&b->segments,
+        ((struct path_segment){
+            .row = c->row, .begin = begin, .end = end, .state = c->state, .cpu = c->cpu, .detail = detail, .sender = c->sender}));
 }
 
 struct path_mark path_build_mark(const struct path_build *b)
@@ -168,12 +169,12 @@ static void sum_up(struct path_owner *o)
     map_fini(&index);
 }
 
-#define REVERSE(v, n, type)                                    \
-    for (size_t lo_ = 0, hi_ = (n); lo_ + 1 < hi_; lo_++) {    \
-        hi_--;                                                 \
-        type swap_ = (v)[lo_];                                 \
-        (v)[lo_] = (v)[hi_];                                   \
-        (v)[hi_] = swap_;                                      \
+#define REVERSE(v, n, type)                                 \
+    for (size_t lo_ = 0, hi_ = (n); lo_ + 1 < hi_; lo_++) { \
+        hi_--;                                              \
+        type swap_ = (v)[lo_];                              \
+        (v)[lo_] = (v)[hi_];                                \
+        (v)[hi_] = swap_;                                   \
     }
 
 struct path *path_build_finish(struct path_build *b, struct path_row start, int64_t begin, int64_t end)
@@ -205,7 +206,8 @@ bool path_covers(const struct path *p, struct err *e)
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *s = &p->segments[i];
         if (s->begin != at || s->end <= s->begin || s->state >= GRAPH_STATE_COUNT) {
-            err_set(e, ERR_FORMAT, "segment %zu of the path spans %" PRId64 " to %" PRId64 " where %" PRId64 " was due", i, s->begin, s->end, at);
+            err_set(e, ERR_FORMAT, "segment %zu of the path spans %" PRId64 " to %" PRId64 " where %" PRId64 " was due", i, s->begin,
+                s->end, at);
             return false;
         }
         at = s->end;
@@ -231,8 +233,12 @@ bool path_covers(const struct path *p, struct err *e)
 const char *path_reason_name(int reason)
 {
     static const char *const names[] = {
-        [PATH_NO_WAKER] = "no-waker", [PATH_UNTRACED_PEER] = "untraced-peer", [PATH_OFFLINE_NODE] = "offline-node",
-        [PATH_LOST_EVENTS] = "lost-events", [PATH_NO_CLOCK] = "no-clock", [PATH_PENDING] = "pending",
+        [PATH_NO_WAKER] = "no-waker",
+        [PATH_UNTRACED_PEER] = "untraced-peer",
+        [PATH_OFFLINE_NODE] = "offline-node",
+        [PATH_LOST_EVENTS] = "lost-events",
+        [PATH_NO_CLOCK] = "no-clock",
+        [PATH_PENDING] = "pending",
     };
     return reason >= 0 && reason < (int)(sizeof names / sizeof *names) ? names[reason] : "no-waker";
 }
@@ -240,8 +246,12 @@ const char *path_reason_name(int reason)
 const char *path_link_name(int kind)
 {
     static const char *const names[] = {
-        [PATH_LINK_WAKEUP] = "wakeup", [PATH_LINK_FORK] = "fork", [PATH_LINK_NETWORK] = "network",
-        [PATH_LINK_DISK] = "disk", [PATH_LINK_VM] = "vm", [PATH_LINK_SPAN] = "span",
+        [PATH_LINK_WAKEUP] = "wakeup",
+        [PATH_LINK_FORK] = "fork",
+        [PATH_LINK_NETWORK] = "network",
+        [PATH_LINK_DISK] = "disk",
+        [PATH_LINK_VM] = "vm",
+        [PATH_LINK_SPAN] = "span",
     };
     return kind >= 0 && kind < (int)(sizeof names / sizeof *names) ? names[kind] : "wakeup";
 }

@@ -17,27 +17,38 @@
 enum {
     ROW_UNKNOWN_CPU = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN),
     ROW_UNKNOWN_SENDER = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1),
-    SENDER_NOT_FOUND = -1, SENDER_UNTRACED = -2, /* after TRIES_UNTRACED receives that no host sent */
+    SENDER_NOT_FOUND = -1,
+    SENDER_UNTRACED = -2, /* after TRIES_UNTRACED receives that no host sent */
     TRIES_UNTRACED = 8
 };
 
 /* What is known of a flow that some host received. */
-struct flow_peer { const char *label, *address; int32_t sender; uint32_t failures; };
+struct flow_peer {
+    const char *label, *address;
+    int32_t sender;
+    uint32_t failures;
+};
 
 struct path_local {
     struct path_source source;
     struct path_local_host *hosts;
     _Atomic(struct traffic *) *traffic; /* per host, made on first use */
     size_t n;
-    pthread_mutex_t lock;               /* of all below, and of the making of traffic */
+    pthread_mutex_t lock; /* of all below, and of the making of traffic */
     struct arena strings;
-    struct map peers;                   /* host << 32 | flow -> struct flow_peer * */
+    struct map peers; /* host << 32 | flow -> struct flow_peer * */
 };
 
 /* ---- clocks ---------------------------------------------------------------------------------------------------------------- */
 
-static int64_t to_reference(const struct path_local_host *h, int64_t t) { return h->map ? clock_to_reference(h->map, t) : t; }
-static int64_t from_reference(const struct path_local_host *h, int64_t t) { return h->map ? clock_from_reference(h->map, t) : t; }
+static int64_t to_reference(const struct path_local_host *h, int64_t t)
+{
+    return h->map ? clock_to_reference(h->map, t) : t;
+}
+static int64_t from_reference(const struct path_local_host *h, int64_t t)
+{
+    return h->map ? clock_from_reference(h->map, t) : t;
+}
 
 /* Can times of the two hosts be compared? */
 static bool comparable(const struct path_local_host *a, const struct path_local_host *b)
@@ -145,8 +156,12 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
         if (number < 0)
             continue;
         int64_t begin = to_reference(h, traffic_reply(traffic, (size_t)number)->received);
-        *out = (struct path_interval){.begin = begin < ts ? begin : ts - 1, .end = ts, .state = GRAPH_RUNNING, .cpu = -1,
-                                      .detail = "interrupt context", .id = (uint64_t)number};
+        *out = (struct path_interval){.begin = begin < ts ? begin : ts - 1,
+            .end = ts,
+            .state = GRAPH_RUNNING,
+            .cpu = -1,
+            .detail = "interrupt context",
+            .id = (uint64_t)number};
         return true;
     }
     return false;
@@ -220,8 +235,8 @@ static struct flow_peer *peer_of(struct path_local *l, int32_t host, uint32_t fl
 }
 
 /* The send that explains the receive, on the flow's usual sender or, when that has none, on any other host. */
-static bool explain_receive(struct path_local *l, int32_t host, const struct flow_packet *receive, int32_t *sender, struct flow_packet *send,
-                            struct flow_peer *peer)
+static bool explain_receive(struct path_local *l, int32_t host, const struct flow_packet *receive, int32_t *sender,
+    struct flow_packet *send, struct flow_peer *peer)
 {
     const struct flow_store *receiver = l->hosts[host].flows;
     pthread_mutex_lock(&l->lock);
@@ -268,7 +283,8 @@ static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t 
 }
 
 /* Nobody among the hosts sent it: because the peer was not traced, or because what it recorded has a hole there. */
-static void not_sent(const struct path_local *l, int32_t host, const struct flow_packet *receive, const struct flow_peer *peer, struct path_cause *out)
+static void not_sent(
+    const struct path_local *l, int32_t host, const struct flow_packet *receive, const struct flow_peer *peer, struct path_cause *out)
 {
     struct flow_key key;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->address};
@@ -303,20 +319,22 @@ static void cause_of_receive(struct path_local *l, int32_t host, uint32_t number
         *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = peer.address};
         return;
     }
-    int32_t row = send.origin == FLOW_BY_THREAD && send.row >= 0 ? send.row : send.origin == FLOW_BY_RECEIVE ? ROW_UNKNOWN_CPU : ROW_UNKNOWN_SENDER;
-    *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK, .from = {sender, row}, .ts = to_reference(&l->hosts[sender], send.ts), .label = peer.label};
+    int32_t row = send.origin == FLOW_BY_THREAD && send.row >= 0 ? send.row
+        : send.origin == FLOW_BY_RECEIVE                         ? ROW_UNKNOWN_CPU
+                                                                 : ROW_UNKNOWN_SENDER;
+    *out = (struct path_cause){
+        .kind = PATH_CAUSE_NETWORK, .from = {sender, row}, .ts = to_reference(&l->hosts[sender], send.ts), .label = peer.label};
 }
 
-static void cause_in_graph(struct path_local *l, struct path_row row, const struct graph_cause *c, int64_t begin, int64_t end, struct path_cause *out)
+static void cause_in_graph(
+    struct path_local *l, struct path_row row, const struct graph_cause *c, int64_t begin, int64_t end, struct path_cause *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct graph_row from;
     struct flow_wake wake;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     switch (c->kind) {
-    case GRAPH_CAUSE_TERMINAL:
-        out->kind = PATH_CAUSE_TERMINAL;
-        break;
+    case GRAPH_CAUSE_TERMINAL: out->kind = PATH_CAUSE_TERMINAL; break;
     case GRAPH_CAUSE_WAKEUP:
     case GRAPH_CAUSE_FORK:
         if (c->row < 0 || (size_t)c->row >= graph_rows(h->graph))
@@ -324,8 +342,9 @@ static void cause_in_graph(struct path_local *l, struct path_row row, const stru
         graph_row(h->graph, c->row, &from);
         if (from.idle_cpu >= 0)
             break;
-        *out = (struct path_cause){.kind = c->kind == GRAPH_CAUSE_FORK ? PATH_CAUSE_FORK : PATH_CAUSE_WAKEUP, .from = {row.host, c->row},
-                                   .ts = to_reference(h, c->ts)};
+        *out = (struct path_cause){.kind = c->kind == GRAPH_CAUSE_FORK ? PATH_CAUSE_FORK : PATH_CAUSE_WAKEUP,
+            .from = {row.host, c->row},
+            .ts = to_reference(h, c->ts)};
         break;
     case GRAPH_CAUSE_PACKET:
         if (h->flows && c->wake < flow_wakes(h->flows)) {
@@ -333,9 +352,7 @@ static void cause_in_graph(struct path_local *l, struct path_row row, const stru
             cause_of_receive(l, row.host, wake.receive, out);
         }
         break;
-    case GRAPH_CAUSE_LOST:
-        out->reason = PATH_LOST_EVENTS;
-        break;
+    case GRAPH_CAUSE_LOST: out->reason = PATH_LOST_EVENTS; break;
     }
     if (out->kind == PATH_CAUSE_NONE && out->reason == PATH_NO_WAKER && lost_within(h, begin, end))
         out->reason = PATH_LOST_EVENTS;
@@ -396,7 +413,8 @@ static void row_name(void *arg, struct path_row row, int32_t *tid, const char **
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
 {
     struct path_local *l = mem_zalloc(sizeof *l);
-    l->source = (struct path_source){.arg = l, .life = life, .interval = interval, .cause = cause, .host_name = host_name, .row_name = row_name};
+    l->source = (struct path_source){
+        .arg = l, .life = life, .interval = interval, .cause = cause, .host_name = host_name, .row_name = row_name};
     l->hosts = mem_zalloc((n + 1) * sizeof *l->hosts);
     l->traffic = mem_zalloc((n + 1) * sizeof *l->traffic);
     l->n = n;
@@ -406,7 +424,10 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
     return l;
 }
 
-const struct path_source *path_local_source(const struct path_local *l) { return &l->source; }
+const struct path_source *path_local_source(const struct path_local *l)
+{
+    return &l->source;
+}
 
 size_t path_local_unslept(const struct path_local *l, struct path_row row, int64_t begin, int64_t end, size_t *seen)
 {

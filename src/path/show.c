@@ -4,7 +4,10 @@
 
 #include "graph/graph.h"
 
-static uint64_t row_key(struct path_row r) { return (uint64_t)(uint32_t)r.host << 32 | (uint32_t)r.row; }
+static uint64_t row_key(struct path_row r)
+{
+    return (uint64_t)(uint32_t)r.host << 32 | (uint32_t)r.row;
+}
 
 static void add_row(struct show *s, struct path_row row)
 {
@@ -93,9 +96,18 @@ const char *show_name(const struct path_source *source, struct path_row row, cha
 unsigned show_color(int state)
 {
     static const unsigned colors[GRAPH_STATE_COUNT] = {
-        [GRAPH_UNKNOWN] = 0x6b6b6b,  [GRAPH_RUNNING] = 0x2e9e5b,      [GRAPH_PREEMPTED] = 0xd98e04, [GRAPH_INTERRUPTED] = 0xe0c341,
-        [GRAPH_BLOCKED] = 0xb5524a,  [GRAPH_TIMER] = 0x5f8aa8,        [GRAPH_NETWORK] = 0xb45cc4,   [GRAPH_BLOCK_DEVICE] = 0x6a4fb3,
-        [GRAPH_USER_INPUT] = 0x3a6ea5, [GRAPH_IPI] = 0xb79a1f,        [GRAPH_HYPERVISOR] = 0x8a5a2b, [GRAPH_STOLEN] = 0xc62828,
+        [GRAPH_UNKNOWN] = 0x6b6b6b,
+        [GRAPH_RUNNING] = 0x2e9e5b,
+        [GRAPH_PREEMPTED] = 0xd98e04,
+        [GRAPH_INTERRUPTED] = 0xe0c341,
+        [GRAPH_BLOCKED] = 0xb5524a,
+        [GRAPH_TIMER] = 0x5f8aa8,
+        [GRAPH_NETWORK] = 0xb45cc4,
+        [GRAPH_BLOCK_DEVICE] = 0x6a4fb3,
+        [GRAPH_USER_INPUT] = 0x3a6ea5,
+        [GRAPH_IPI] = 0xb79a1f,
+        [GRAPH_HYPERVISOR] = 0x8a5a2b,
+        [GRAPH_STOLEN] = 0xc62828,
     };
     return state >= 0 && state < GRAPH_STATE_COUNT ? colors[state] : colors[GRAPH_UNKNOWN];
 }
@@ -114,7 +126,10 @@ static size_t sequence(const unsigned char *s)
     return n;
 }
 
-static bool is_control(const unsigned char *s) { return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0); }
+static bool is_control(const unsigned char *s)
+{
+    return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+}
 
 void show_text(struct text *t, const char *string, size_t cells)
 {

@@ -6,16 +6,28 @@
 #include "path/show.h"
 
 enum {
-    WIDTH = 1200, LEFT = 190, RIGHT = 24, AXIS_Y = 84, LANE = 22, LANE_GAP = 6, HOST_HEAD = 22, MAX_LANES = 160, MAX_TABLE = 24, TABLE_ROW = 17, LEGEND_ROW = 20,
-    DENSE_SEGMENTS = 4000,   /* more than these are drawn by cells of half a pixel */
-    CELLS = (WIDTH - LEFT - RIGHT) * 2, MAX_LINKS = 4000, SHORT_LINK = 3
+    WIDTH = 1200,
+    LEFT = 190,
+    RIGHT = 24,
+    AXIS_Y = 84,
+    LANE = 22,
+    LANE_GAP = 6,
+    HOST_HEAD = 22,
+    MAX_LANES = 160,
+    MAX_TABLE = 24,
+    TABLE_ROW = 17,
+    LEGEND_ROW = 20,
+    DENSE_SEGMENTS = 4000, /* more than these are drawn by cells of half a pixel */
+    CELLS = (WIDTH - LEFT - RIGHT) * 2,
+    MAX_LINKS = 4000,
+    SHORT_LINK = 3
 };
 
 struct canvas {
     struct show show;
     struct text *out;
-    int *lane_y;             /* per row; -1: not drawn */
-    int bottom;              /* of the lanes */
+    int *lane_y; /* per row; -1: not drawn */
+    int bottom;  /* of the lanes */
     bool used[GRAPH_STATE_COUNT], link_used[PATH_LINK_SPAN + 1];
     size_t hidden;
 };
@@ -46,7 +58,11 @@ static void put_name(struct canvas *c, struct path_row row)
 /* ---- definitions ----------------------------------------------------------------------------------------------------------- */
 
 /* Base colour, colour and path of the pattern, per state: on an 8 x 8 tile. */
-static const struct texture { unsigned base, line; const char *d; bool dark_text; } textures[GRAPH_STATE_COUNT] = {
+static const struct texture {
+    unsigned base, line;
+    const char *d;
+    bool dark_text;
+} textures[GRAPH_STATE_COUNT] = {
     [GRAPH_RUNNING] = {0x2e9e5b, 0, NULL, false},
     [GRAPH_PREEMPTED] = {0xd98e04, 0xfbe3b8, "M0 2H8M0 6H8", true},
     [GRAPH_INTERRUPTED] = {0xe0c341, 0x8a7514, "M0 4H8M4 0V8", true},
@@ -68,16 +84,17 @@ static void write_definitions(struct canvas *c)
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (c->used[s] && textures[s].d)
             text_printf(t,
-                        "<pattern id=\"p%d\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" fill=\"#%06x\"/>"
-                        "<path d=\"%s\" stroke=\"#%06x\" stroke-width=\"1.6\" fill=\"none\"/></pattern>\n",
-                        s, textures[s].base, textures[s].d, textures[s].line);
-    text_puts(t, "<marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\">"
-                 "<path d=\"M0 0.8L7.5 4L0 7.2z\" fill=\"#222\"/></marker>\n</defs>\n<style>\n"
-                 "svg{font-family:'DejaVu Sans',Verdana,Arial,sans-serif;font-size:11px;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n"
-                 ".name{text-anchor:end}.host,.head{font-weight:bold}.tick{fill:#444;text-anchor:middle}.right{text-anchor:end}"
-                 ".in{font-size:10px;pointer-events:none;text-anchor:middle;paint-order:stroke;stroke-width:3.5px;stroke-linejoin:round}.light{fill:#fff}.dark{fill:#111}\n"
-                 ".link{stroke:#222;stroke-width:1;fill:none;marker-end:url(#arrow)}.fork{stroke-dasharray:5 2}.network{stroke-dasharray:none;stroke:#5a1c69}"
-                 ".go{stroke:#888;stroke-width:.7;stroke-dasharray:1.5 2}\n");
+                "<pattern id=\"p%d\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" fill=\"#%06x\"/>"
+                "<path d=\"%s\" stroke=\"#%06x\" stroke-width=\"1.6\" fill=\"none\"/></pattern>\n",
+                s, textures[s].base, textures[s].d, textures[s].line);
+    text_puts(t,
+        "<marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\">"
+        "<path d=\"M0 0.8L7.5 4L0 7.2z\" fill=\"#222\"/></marker>\n</defs>\n<style>\n"
+        "svg{font-family:'DejaVu Sans',Verdana,Arial,sans-serif;font-size:11px;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n"
+        ".name{text-anchor:end}.host,.head{font-weight:bold}.tick{fill:#444;text-anchor:middle}.right{text-anchor:end}"
+        ".in{font-size:10px;pointer-events:none;text-anchor:middle;paint-order:stroke;stroke-width:3.5px;stroke-linejoin:round}.light{fill:#fff}.dark{fill:#111}\n"
+        ".link{stroke:#222;stroke-width:1;fill:none;marker-end:url(#arrow)}.fork{stroke-dasharray:5 2}.network{stroke-dasharray:none;stroke:#5a1c69}"
+        ".go{stroke:#888;stroke-width:.7;stroke-dasharray:1.5 2}\n");
     for (int s = 0; s < GRAPH_STATE_COUNT; s++) {
         if (!c->used[s])
             continue;
@@ -129,7 +146,7 @@ static void write_title(struct canvas *c)
     text_puts(t, " UTC, ");
     put_duration(t, p->end - p->begin);
     text_printf(t, " on %zu machine%s, %zu thread%s, %zu segment%s</text>\n", c->show.hosts, c->show.hosts == 1 ? "" : "s", c->show.rows.n,
-                c->show.rows.n == 1 ? "" : "s", p->n_segments, p->n_segments == 1 ? "" : "s");
+        c->show.rows.n == 1 ? "" : "s", p->n_segments, p->n_segments == 1 ? "" : "s");
 }
 
 static void write_axis(struct canvas *c)
@@ -163,7 +180,8 @@ static void write_lane_names(struct canvas *c)
         if (y < 0)
             continue;
         if (!any || r->row.host != host) {
-            text_printf(t, "<path d=\"M16 %dH%d\" stroke=\"#999\" stroke-width=\".8\"/><text x=\"16\" y=\"%d\" class=\"host\">", y - HOST_HEAD + 4, WIDTH - RIGHT, y - 5);
+            text_printf(t, "<path d=\"M16 %dH%d\" stroke=\"#999\" stroke-width=\".8\"/><text x=\"16\" y=\"%d\" class=\"host\">",
+                y - HOST_HEAD + 4, WIDTH - RIGHT, y - 5);
             show_xml(t, r->host);
             text_puts(t, "</text>\n");
         }
@@ -191,8 +209,8 @@ static void write_label(struct canvas *c, int state, int64_t ns, double x, doubl
     double need = 6.4 * (double)strlen(graph_state_name(state));
     if (width < need + 6)
         return;
-    text_printf(c->out, "<text class=\"in %s\" x=\"%.2f\" y=\"%d\" stroke=\"#%06x\">%s", textures[state].dark_text ? "dark" : "light", x + width / 2,
-                y + LANE - 8, textures[state].base, graph_state_name(state));
+    text_printf(c->out, "<text class=\"in %s\" x=\"%.2f\" y=\"%d\" stroke=\"#%06x\">%s", textures[state].dark_text ? "dark" : "light",
+        x + width / 2, y + LANE - 8, textures[state].base, graph_state_name(state));
     if (width > need + 64) {
         text_putc(c->out, ' ');
         put_duration(c->out, ns);
@@ -204,7 +222,8 @@ static void write_segment(struct canvas *c, const struct path_segment *s, int y)
 {
     struct text *t = c->out;
     double x = x_of(c, s->begin), width = x_of(c, s->end) - x;
-    text_printf(t, "<rect class=\"s%d\" x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\"><title>", s->state, x, y, width < 0.35 ? 0.35 : width, LANE);
+    text_printf(t, "<rect class=\"s%d\" x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\"><title>", s->state, x, y,
+        width < 0.35 ? 0.35 : width, LANE);
     put_name(c, s->row);
     text_printf(t, "\n%s ", graph_state_name(s->state));
     put_duration(t, s->end - s->begin);
@@ -236,8 +255,8 @@ static void write_cells(struct canvas *c, const int64_t (*sums)[GRAPH_STATE_COUN
                 break;
         }
         if (most[0] >= 0)
-            text_printf(c->out, "<rect class=\"s%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>mostly %s</title></rect>\n", most[0], LEFT + i / 2.0, y,
-                        (end - i) / 2.0, LANE, graph_state_name(most[0]));
+            text_printf(c->out, "<rect class=\"s%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>mostly %s</title></rect>\n",
+                most[0], LEFT + i / 2.0, y, (end - i) / 2.0, LANE, graph_state_name(most[0]));
     }
 }
 
@@ -245,7 +264,7 @@ static void write_cells(struct canvas *c, const int64_t (*sums)[GRAPH_STATE_COUN
 static void write_dense(struct canvas *c)
 {
     const struct path *p = c->show.path;
-    int64_t (*sums)[GRAPH_STATE_COUNT] = mem_zalloc((c->show.rows.n - c->hidden) * CELLS * sizeof *sums);
+    int64_t(*sums)[GRAPH_STATE_COUNT] = mem_zalloc((c->show.rows.n - c->hidden) * CELLS * sizeof *sums);
     size_t *lane_of = mem_alloc(c->show.rows.n * sizeof *lane_of), lanes = 0;
     for (size_t row = 0; row < c->show.rows.n; row++)
         lane_of[row] = c->lane_y[row] < 0 ? 0 : lanes++;
@@ -254,11 +273,12 @@ static void write_dense(struct canvas *c)
         size_t row = show_find(&c->show, s->row);
         int first = (int)((x_of(c, s->begin) - LEFT) * 2), last = (int)((x_of(c, s->end) - LEFT) * 2);
         for (int k = first; c->lane_y[row] >= 0 && k <= last && k < CELLS; k++)
-            sums[lane_of[row] * CELLS + (size_t)k][s->state] += k > first && k < last ? (p->end - p->begin) / CELLS : (s->end - s->begin) / (last - first + 1) + 1;
+            sums[lane_of[row] * CELLS + (size_t)k][s->state] += k > first && k < last ? (p->end - p->begin) / CELLS
+                                                                                      : (s->end - s->begin) / (last - first + 1) + 1;
     }
     for (size_t row = 0; row < c->show.rows.n; row++)
         if (c->lane_y[row] >= 0)
-            write_cells(c, (const int64_t (*)[GRAPH_STATE_COUNT])&sums[lane_of[row] * CELLS], c->lane_y[row]);
+            write_cells(c, (const int64_t(*)[GRAPH_STATE_COUNT]) & sums[lane_of[row] * CELLS], c->lane_y[row]);
     free(lane_of);
     free(sums);
 }
@@ -294,8 +314,8 @@ static void write_link(struct canvas *c, const struct path_link *l, struct map *
     map_put(drawn, key, &fresh);
     if (!fresh || drawn->n > MAX_LINKS)
         return;
-    text_printf(c->out, "<path class=\"link %s\" d=\"M%.2f %dL%.2f %d\"><title>%s from ", path_link_name(l->kind), x1, y1 < y2 ? y1 + LANE : y1, x2, y1 < y2 ? y2 : y2 + LANE,
-                path_link_name(l->kind));
+    text_printf(c->out, "<path class=\"link %s\" d=\"M%.2f %dL%.2f %d\"><title>%s from ", path_link_name(l->kind), x1,
+        y1 < y2 ? y1 + LANE : y1, x2, y1 < y2 ? y2 : y2 + LANE, path_link_name(l->kind));
     put_name(c, l->from);
     text_puts(c->out, " to ");
     put_name(c, l->to);
@@ -320,7 +340,8 @@ static void write_connectors(struct canvas *c)
         if (a == b || c->lane_y[a] < 0 || c->lane_y[b] < 0 || map_find(&signals, (uint64_t)p->segments[i].end))
             continue;
         int ya = c->lane_y[a], yb = c->lane_y[b];
-        text_printf(c->out, "<path class=\"go\" d=\"M%.2f %dV%d\"/>\n", x_of(c, p->segments[i].end), ya < yb ? ya + LANE : ya, ya < yb ? yb : yb + LANE);
+        text_printf(c->out, "<path class=\"go\" d=\"M%.2f %dV%d\"/>\n", x_of(c, p->segments[i].end), ya < yb ? ya + LANE : ya,
+            ya < yb ? yb : yb + LANE);
     }
     map_fini(&signals);
 }
@@ -357,13 +378,15 @@ static int write_legend(struct canvas *c, int top, struct text *out)
         const char *name = graph_state_name(s);
         int at = c->used[s] ? legend_place(&x, &y, 40 + (int)(7 * strlen(name))) : 0;
         if (at && out)
-            text_printf(out, "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"18\" height=\"12\"/><text x=\"%d\" y=\"%d\">%s</text>\n", s, at, y, at + 23, y + 10, name);
+            text_printf(out, "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"18\" height=\"12\"/><text x=\"%d\" y=\"%d\">%s</text>\n", s, at,
+                y, at + 23, y + 10, name);
     }
     for (int k = 0; k <= PATH_LINK_SPAN; k++) {
         const char *name = k == PATH_LINK_NETWORK ? "message" : path_link_name(k);
         int at = c->link_used[k] ? legend_place(&x, &y, 42 + (int)(7 * strlen(name))) : 0;
         if (at && out)
-            text_printf(out, "<path class=\"link %s\" d=\"M%d %dh20\"/><text x=\"%d\" y=\"%d\">%s</text>\n", path_link_name(k), at, y + 6, at + 26, y + 10, name);
+            text_printf(out, "<path class=\"link %s\" d=\"M%d %dh20\"/><text x=\"%d\" y=\"%d\">%s</text>\n", path_link_name(k), at, y + 6,
+                at + 26, y + 10, name);
     }
     return y + LEGEND_ROW - top;
 }
@@ -436,8 +459,9 @@ void path_write_svg(const struct path *p, const struct path_source *source, stru
         c.link_used[p->links[i].kind] = true;
     size_t rows = p->n_totals < MAX_TABLE ? p->n_totals : MAX_TABLE;
     int table_y = c.bottom + 14 + write_legend(&c, 0, NULL) + 24, height = table_y + (int)rows * TABLE_ROW + 30;
-    text_printf(t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Critical path of ",
-                WIDTH, height, WIDTH, height);
+    text_printf(t,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Critical path of ",
+        WIDTH, height, WIDTH, height);
     put_name(&c, p->start);
     text_puts(t, "</title>\n");
     write_definitions(&c);

@@ -12,13 +12,26 @@ struct line {
     char host[64], thread[64], detail[192];
     uint8_t state;
 };
-struct lines { struct line *v; size_t n, cap; };
+struct lines {
+    struct line *v;
+    size_t n, cap;
+};
 
 static void color(const struct path_style *style, struct text *t, int state)
 {
     static const uint8_t codes[GRAPH_STATE_COUNT] = {
-        [GRAPH_UNKNOWN] = 242, [GRAPH_RUNNING] = 35, [GRAPH_PREEMPTED] = 172, [GRAPH_INTERRUPTED] = 179, [GRAPH_BLOCKED] = 131, [GRAPH_TIMER] = 67,
-        [GRAPH_NETWORK] = 134, [GRAPH_BLOCK_DEVICE] = 61, [GRAPH_USER_INPUT] = 25, [GRAPH_IPI] = 143, [GRAPH_HYPERVISOR] = 94, [GRAPH_STOLEN] = 160,
+        [GRAPH_UNKNOWN] = 242,
+        [GRAPH_RUNNING] = 35,
+        [GRAPH_PREEMPTED] = 172,
+        [GRAPH_INTERRUPTED] = 179,
+        [GRAPH_BLOCKED] = 131,
+        [GRAPH_TIMER] = 67,
+        [GRAPH_NETWORK] = 134,
+        [GRAPH_BLOCK_DEVICE] = 61,
+        [GRAPH_USER_INPUT] = 25,
+        [GRAPH_IPI] = 143,
+        [GRAPH_HYPERVISOR] = 94,
+        [GRAPH_STOLEN] = 160,
     };
     if (style->color)
         text_printf(t, "\033[38;5;%um", codes[state]);
@@ -132,7 +145,13 @@ static void thread_lines(const struct path *p, const struct path_source *source,
 }
 
 /* The time on the way is told per pair of machines, not per thread that waited for it. */
-struct route { int32_t from, to; int64_t duration; size_t messages; const char *label; bool several; };
+struct route {
+    int32_t from, to;
+    int64_t duration;
+    size_t messages;
+    const char *label;
+    bool several;
+};
 
 static void network_lines(const struct path *p, const struct path_source *source, struct lines *lines)
 {
@@ -162,8 +181,8 @@ static void network_lines(const struct path *p, const struct path_source *source
             snprintf(l.detail, sizeof l.detail, "sender not known");
         } else {
             snprintf(l.host, sizeof l.host, "%s → %s", source->host_name(source->arg, r->from), to);
-            snprintf(l.detail, sizeof l.detail, "%s%s%zu message%s", r->several || !r->label ? "" : r->label, r->several || !r->label ? "" : ", ", r->messages,
-                     r->messages == 1 ? "" : "s");
+            snprintf(l.detail, sizeof l.detail, "%s%s%zu message%s", r->several || !r->label ? "" : r->label,
+                r->several || !r->label ? "" : ", ", r->messages, r->messages == 1 ? "" : "s");
         }
         vec_push(lines, l);
     }
@@ -210,7 +229,7 @@ static void write_summary(const struct path *p, const struct path_source *source
         columns[1] = widest(columns[1], lines.v[i].thread);
         columns[2] = widest(columns[2], graph_state_name(lines.v[i].state));
     }
-    size_t names = (size_t)style->width - 38;  /* what percentage, duration and the longest state leave */
+    size_t names = (size_t)style->width - 38; /* what percentage, duration and the longest state leave */
     columns[0] = columns[0] > names * 2 / 5 ? names * 2 / 5 : columns[0];
     columns[1] = columns[1] > names - columns[0] ? names - columns[0] : columns[1];
     for (size_t i = 0; i < shown; i++)
@@ -233,16 +252,32 @@ static void write_summary(const struct path *p, const struct path_source *source
 static const char *glyph(int state, bool ascii)
 {
     static const char *const blocks[GRAPH_STATE_COUNT] = {
-        [GRAPH_UNKNOWN] = "?", [GRAPH_RUNNING] = "█", [GRAPH_PREEMPTED] = "▓", [GRAPH_INTERRUPTED] = "▙", [GRAPH_BLOCKED] = "▒", [GRAPH_TIMER] = "░",
-        [GRAPH_NETWORK] = "▚", [GRAPH_BLOCK_DEVICE] = "▄", [GRAPH_USER_INPUT] = "▖", [GRAPH_IPI] = "▘", [GRAPH_HYPERVISOR] = "▟", [GRAPH_STOLEN] = "▜",
+        [GRAPH_UNKNOWN] = "?",
+        [GRAPH_RUNNING] = "█",
+        [GRAPH_PREEMPTED] = "▓",
+        [GRAPH_INTERRUPTED] = "▙",
+        [GRAPH_BLOCKED] = "▒",
+        [GRAPH_TIMER] = "░",
+        [GRAPH_NETWORK] = "▚",
+        [GRAPH_BLOCK_DEVICE] = "▄",
+        [GRAPH_USER_INPUT] = "▖",
+        [GRAPH_IPI] = "▘",
+        [GRAPH_HYPERVISOR] = "▟",
+        [GRAPH_STOLEN] = "▜",
     };
     static const char *const letters[GRAPH_STATE_COUNT] = {"?", "#", "p", "i", "b", "t", "n", "d", "u", "x", "h", "s"};
     return ascii ? letters[state] : blocks[state];
 }
 
-struct lanes { size_t n, columns, of[MAX_LANES]; int64_t *sums; };
+struct lanes {
+    size_t n, columns, of[MAX_LANES];
+    int64_t *sums;
+};
 
-static int64_t *cell_of(const struct lanes *l, size_t lane, size_t column) { return &l->sums[(lane * l->columns + column) * GRAPH_STATE_COUNT]; }
+static int64_t *cell_of(const struct lanes *l, size_t lane, size_t column)
+{
+    return &l->sums[(lane * l->columns + column) * GRAPH_STATE_COUNT];
+}
 
 /* The rows with most of the path, in their order. */
 static void choose_lanes(const struct show *s, struct lanes *l)
@@ -285,7 +320,8 @@ static void fill_lanes(const struct show *s, struct lanes *l)
     free(lane_of);
 }
 
-static void write_lane(const struct lanes *l, size_t lane, int64_t span, const struct path_style *style, bool used[GRAPH_STATE_COUNT], struct text *t)
+static void write_lane(
+    const struct lanes *l, size_t lane, int64_t span, const struct path_style *style, bool used[GRAPH_STATE_COUNT], struct text *t)
 {
     int last = -1;
     for (size_t c = 0; c < l->columns; c++) {
@@ -472,7 +508,8 @@ static void write_segments(const struct show *s, const struct path_style *style,
         color(style, t, g->state);
         text_puts(t, graph_state_name(g->state));
         style_on(style, t, "0");
-        size_t used = INDENT + 11 + 11 + 2 + names + 2 + strlen(graph_state_name(g->state)), room = style->width > 0 ? (size_t)style->width : SIZE_MAX;
+        size_t used = INDENT + 11 + 11 + 2 + names + 2 + strlen(graph_state_name(g->state)),
+               room = style->width > 0 ? (size_t)style->width : SIZE_MAX;
         scratch.n = 0;
         if (g->sender.host >= 0)
             text_printf(&scratch, "  from %s", show_name(s->source, g->sender, name, sizeof name));

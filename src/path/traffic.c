@@ -13,11 +13,16 @@ enum {
 };
 
 /* A message with payload that a row sent or got. `connection`: the lesser number of its two flows. */
-struct act { int32_t row; bool received; uint32_t connection, number; int64_t ts; };
+struct act {
+    int32_t row;
+    bool received;
+    uint32_t connection, number;
+    int64_t ts;
+};
 
 struct traffic {
-    VEC(struct act) acts;             /* by row, then time */
-    VEC(struct traffic_poll) polls;   /* by row, then time */
+    VEC(struct act) acts;              /* by row, then time */
+    VEC(struct traffic_poll) polls;    /* by row, then time */
     VEC(struct traffic_reply) replies; /* by time sent */
 };
 
@@ -41,7 +46,8 @@ static int by_time_sent(const void *pa, const void *pb)
 
 static bool is_awake(int state)
 {
-    return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN || state == GRAPH_HYPERVISOR;
+    return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN ||
+        state == GRAPH_HYPERVISOR;
 }
 
 static uint32_t connection_of(const struct flow_store *s, uint32_t flow)
@@ -73,7 +79,8 @@ static void collect(struct traffic *t, const struct flow_store *s)
         for (size_t i = 0; i < flow_receives(s, f); i++) {
             flow_receive(s, f, i, &p);
             if (p.row >= 0 && p.bytes)
-                vec_push(&t->acts, ((struct act){.row = p.row, .received = true, .connection = connection, .number = p.number, .ts = p.ts}));
+                vec_push(
+                    &t->acts, ((struct act){.row = p.row, .received = true, .connection = connection, .number = p.number, .ts = p.ts}));
         }
     }
     if (t->acts.n)
@@ -119,7 +126,8 @@ static void find_polls(struct traffic *t, const struct graph *g, size_t first, s
 {
     for (size_t i = first + 1; i < end; i++) {
         const struct act *ask = &t->acts.v[i - 1], *answer = &t->acts.v[i];
-        if (!ask->received && answer->received && ask->connection == answer->connection && answer->ts - ask->ts >= SHORTEST_POLL_NS && stayed_awake(g, ask->row, ask->ts, answer->ts))
+        if (!ask->received && answer->received && ask->connection == answer->connection && answer->ts - ask->ts >= SHORTEST_POLL_NS &&
+            stayed_awake(g, ask->row, ask->ts, answer->ts))
             vec_push(&t->polls, ((struct traffic_poll){.row = ask->row, .receive = answer->number, .begin = ask->ts, .end = answer->ts}));
     }
 }
@@ -163,7 +171,10 @@ size_t traffic_poll_find(const struct traffic *t, int32_t row, int64_t ts)
     return lo;
 }
 
-const struct traffic_poll *traffic_poll(const struct traffic *t, size_t i) { return i < t->polls.n ? &t->polls.v[i] : NULL; }
+const struct traffic_poll *traffic_poll(const struct traffic *t, size_t i)
+{
+    return i < t->polls.n ? &t->polls.v[i] : NULL;
+}
 
 int64_t traffic_reply_at(const struct traffic *t, int64_t ts)
 {
@@ -178,7 +189,10 @@ int64_t traffic_reply_at(const struct traffic *t, int64_t ts)
     return lo < t->replies.n && t->replies.v[lo].sent == ts ? (int64_t)lo : -1;
 }
 
-const struct traffic_reply *traffic_reply(const struct traffic *t, size_t i) { return i < t->replies.n ? &t->replies.v[i] : NULL; }
+const struct traffic_reply *traffic_reply(const struct traffic *t, size_t i)
+{
+    return i < t->replies.n ? &t->replies.v[i] : NULL;
+}
 
 size_t traffic_unslept(const struct traffic *t, const struct graph *g, int32_t row, int64_t begin, int64_t end)
 {

@@ -16,20 +16,21 @@
 #include "path/build.h"
 
 enum {
-    MAX_DEPTH = 512,             /* waits inside waits; deeper ones stay as they are */
+    MAX_DEPTH = 512, /* waits inside waits; deeper ones stay as they are */
     MAX_SEGMENTS = 1 << 24,
-    MAX_STALLED = 64,            /* signals followed in a row without a step back in time: only false matches go in such circles */
-    LOOK_FIRST = 4096, LOOK_PER_STEP = 8
+    MAX_STALLED = 64, /* signals followed in a row without a step back in time: only false matches go in such circles */
+    LOOK_FIRST = 4096,
+    LOOK_PER_STEP = 8
 };
 
 struct frame {
-    struct path_row row;         /* who waits */
-    uint64_t id;                 /* in which interval */
-    int64_t slept;               /* since when */
+    struct path_row row; /* who waits */
+    uint64_t id;         /* in which interval */
+    int64_t slept;       /* since when */
     int64_t bound;
-    size_t alternatives;         /* those above belong to this frame */
-    bool looking;                /* bound is now the furthest early return */
-    struct path_mark mark;       /* where looking began, and what was covered then */
+    size_t alternatives;   /* those above belong to this frame */
+    bool looking;          /* bound is now the furthest early return */
+    struct path_mark mark; /* where looking began, and what was covered then */
     int64_t covered;
 };
 
@@ -47,21 +48,24 @@ struct walk {
     const struct path_source *source;
     struct path_build build;
     struct frame frames[MAX_DEPTH];
-    size_t depth, looking;       /* frames in use; how many of them look */
+    size_t depth, looking; /* frames in use; how many of them look */
     VEC(struct alternative) alternatives;
-    struct path_row row;         /* the place */
+    struct path_row row; /* the place */
     int64_t t;
-    uint64_t from_id;            /* interval of the row that the walk came down from; UINT64_MAX when it came by a signal */
-    bool by_message;             /* it was reached by a message, whose link is the last one */
-    bool first;                  /* nothing was taken yet: the wait that crosses the end of the question is explained by what came later */
-    int64_t covered;             /* all from here to the end of the question is covered */
-    struct path_cover cover;     /* what covers [t, covered] */
-    uint64_t steps, looked;      /* that are part of the answer; that were only tried */
+    uint64_t from_id;        /* interval of the row that the walk came down from; UINT64_MAX when it came by a signal */
+    bool by_message;         /* it was reached by a message, whose link is the last one */
+    bool first;              /* nothing was taken yet: the wait that crosses the end of the question is explained by what came later */
+    int64_t covered;         /* all from here to the end of the question is covered */
+    struct path_cover cover; /* what covers [t, covered] */
+    uint64_t steps, looked;  /* that are part of the answer; that were only tried */
     unsigned stalled;
     bool no_early_return, clamped;
 };
 
-static bool is_wait(int state) { return state == GRAPH_BLOCKED || state == GRAPH_NETWORK; }
+static bool is_wait(int state)
+{
+    return state == GRAPH_BLOCKED || state == GRAPH_NETWORK;
+}
 
 static bool is_asleep(int state)
 {
@@ -71,11 +75,18 @@ static bool is_asleep(int state)
 /* Wants the CPU or has it. */
 static bool is_runnable(int state)
 {
-    return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN || state == GRAPH_HYPERVISOR;
+    return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN ||
+        state == GRAPH_HYPERVISOR;
 }
 
-static struct frame *top(struct walk *w) { return &w->frames[w->depth - 1]; }
-static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+static struct frame *top(struct walk *w)
+{
+    return &w->frames[w->depth - 1];
+}
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 static void spend(struct walk *w)
 {
@@ -85,7 +96,10 @@ static void spend(struct walk *w)
         w->steps++;
 }
 
-static bool may_look(const struct walk *w) { return w->looked < LOOK_FIRST + LOOK_PER_STEP * w->steps; }
+static bool may_look(const struct walk *w)
+{
+    return w->looked < LOOK_FIRST + LOOK_PER_STEP * w->steps;
+}
 
 static void cover_down_to(struct walk *w, int64_t bound)
 {
@@ -266,8 +280,8 @@ static void explain(struct walk *w, const struct path_interval *iv)
         keep(w, iv, c.kind == PATH_CAUSE_NONE || c.kind == PATH_CAUSE_PENDING, &c);
         return;
     }
-    w->frames[w->depth] = (struct frame){.row = w->row, .id = iv->id, .slept = iv->begin, .bound = later(top(w)->bound, iv->begin),
-                                         .alternatives = w->alternatives.n};
+    w->frames[w->depth] = (struct frame){
+        .row = w->row, .id = iv->id, .slept = iv->begin, .bound = later(top(w)->bound, iv->begin), .alternatives = w->alternatives.n};
     w->depth++;
     follow(w, w->row, iv, &c);
 }
@@ -302,7 +316,8 @@ static void copy(struct walk *w, const struct path_interval *iv)
         w->source->cause(w->source->arg, w->row, iv, false, &c);
         if (c.kind == PATH_CAUSE_NETWORK) {
             int64_t ts = c.ts < iv->end ? c.ts : iv->end;
-            vec_push(&w->build.links, ((struct path_link){.from = c.from, .to = w->row, .from_ts = ts, .to_ts = iv->end, .kind = PATH_LINK_NETWORK}));
+            vec_push(&w->build.links,
+                ((struct path_link){.from = c.from, .to = w->row, .from_ts = ts, .to_ts = iv->end, .kind = PATH_LINK_NETWORK}));
         }
     }
     w->cover = cover_of(w->row, iv);
@@ -413,7 +428,8 @@ int path_walk(const struct path_source *source, struct path_row row, const struc
     if (!source->life(source->arg, row, &begin, &end))
         return err_set(e, ERR_NOTFOUND, "there is no such thread");
     if (begin > options->end || end < options->begin)
-        return err_set(e, ERR_NOTFOUND, "the thread does not live in the interval: it was seen from %" PRId64 " to %" PRId64 " ns", begin, end);
+        return err_set(
+            e, ERR_NOTFOUND, "the thread does not live in the interval: it was seen from %" PRId64 " to %" PRId64 " ns", begin, end);
     begin = later(begin, options->begin);
     end = end < options->end ? end : options->end;
 

@@ -169,7 +169,7 @@ void path_write_csv(const struct path *p, const struct path_source *source, stru
             csv_row(source, s->sender, false, t);
         else
             text_putc(t, ',');
-        t->n -= s->sender.host >= 0;   /* the comma after the last cell */
+        t->n -= s->sender.host >= 0; /* the comma after the last cell */
         text_putc(t, '\n');
     }
 }

@@ -78,45 +78,24 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     c->last_ts = b->now;
     switch (r->kind) {
     case KERNEL_SYSCALL_ENTRY:
-    case KERNEL_SYSCALL_EXIT:
-        builder_cpu_call(b, c, r);
-        break;
-    case KERNEL_SWITCH:
-        builder_cpu_switch(b, c, r);
-        break;
+    case KERNEL_SYSCALL_EXIT: builder_cpu_call(b, c, r); break;
+    case KERNEL_SWITCH: builder_cpu_switch(b, c, r); break;
     case KERNEL_WAKE:
     case KERNEL_WAKE_NEW:
-    case KERNEL_WAKEUP:
-        builder_thread_wake(b, r->u.wake.row, r->ts, r->kind == KERNEL_WAKEUP && b->has_wakes);
-        break;
+    case KERNEL_WAKEUP: builder_thread_wake(b, r->u.wake.row, r->ts, r->kind == KERNEL_WAKEUP && b->has_wakes); break;
     case KERNEL_IRQ_ENTRY:
     case KERNEL_SOFTIRQ_ENTRY:
-    case KERNEL_IPI_ENTRY:
-        builder_irq_enter(b, c, r);
-        break;
+    case KERNEL_IPI_ENTRY: builder_irq_enter(b, c, r); break;
     case KERNEL_IRQ_EXIT:
     case KERNEL_SOFTIRQ_EXIT:
-    case KERNEL_IPI_EXIT:
-        builder_irq_exit(b, c, r);
-        break;
-    case KERNEL_FORK:
-        builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts);
-        break;
-    case KERNEL_FREE:
-        builder_thread_free(b, r->u.thread.row, r->ts);
-        break;
-    case KERNEL_STATEDUMP_THREAD:
-        builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status);
-        break;
-    case KERNEL_BLOCK_COMPLETE:
-        builder_block(b, r);
-        break;
+    case KERNEL_IPI_EXIT: builder_irq_exit(b, c, r); break;
+    case KERNEL_FORK: builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts); break;
+    case KERNEL_FREE: builder_thread_free(b, r->u.thread.row, r->ts); break;
+    case KERNEL_STATEDUMP_THREAD: builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status); break;
+    case KERNEL_BLOCK_COMPLETE: builder_block(b, r); break;
     case KERNEL_PACKET_SEND:
-    case KERNEL_PACKET_RECEIVE:
-        builder_packet(b, r);
-        break;
-    default:
-        break;
+    case KERNEL_PACKET_RECEIVE: builder_packet(b, r); break;
+    default: break;
     }
 }
 

@@ -51,11 +51,12 @@ static const char *rows_defect(struct state_store *s)
             s->first[kind] = i;
         if (r->kind == STATE_THREAD ? r->number < 0 || (size_t)r->number != i : r->number < 0 && r->kind < STATE_COUNTER_ROWS)
             return "a row's number makes no sense";
-        if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES || r->name >= s->n_names || r->idle > 1 ||
-            r->shift > 63)
+        if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES ||
+            r->name >= s->n_names || r->idle > 1 || r->shift > 63)
             return "a row makes no sense";
         uint64_t blocks = r->n / STATE_BLOCK + (r->n % STATE_BLOCK != 0);
-        if (r->first_block != block || blocks > s->n_blocks - block || r->n >= UINT32_MAX || r->first_grid != grid || r->n_grid > s->n_grid - grid)
+        if (r->first_block != block || blocks > s->n_blocks - block || r->n >= UINT32_MAX || r->first_grid != grid ||
+            r->n_grid > s->n_grid - grid)
             return "a row's entries lie outside the table";
         block += blocks;
         grid += r->n_grid;
@@ -71,10 +72,10 @@ static const char *rows_defect(struct state_store *s)
 struct reading {
     const struct state_store *s;
     const struct state_disk_row *row;
-    int64_t time, number;       /* of the entry before */
-    uint64_t i;                 /* the entry */
+    int64_t time, number; /* of the entry before */
+    uint64_t i;           /* the entry */
     int64_t sum;
-    uint64_t bucket;            /* of the grid, next to be checked */
+    uint64_t bucket; /* of the grid, next to be checked */
 };
 
 static bool good_number(const struct reading *g, int64_t number)
@@ -83,12 +84,9 @@ static bool good_number(const struct reading *g, int64_t number)
     if (number < 0)
         return false;
     switch (g->row->kind) {
-    case STATE_CPU:
-        return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
-    case STATE_CPU_THREAD:
-        return (uint64_t)number <= threads;
-    default:
-        return g->row->kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->i;
+    case STATE_CPU: return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
+    case STATE_CPU_THREAD: return (uint64_t)number <= threads;
+    default: return g->row->kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->i;
     }
 }
 
@@ -151,7 +149,8 @@ static const char *entries_defect(const struct state_store *s, const struct stat
     if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n))
         return "the grid makes no sense";
     for (uint64_t k = 0; k * STATE_BLOCK < row->n && !what; k++)
-        what = block_defect(&g, &s->blocks[row->first_block + k], row->n - k * STATE_BLOCK < STATE_BLOCK ? row->n % STATE_BLOCK : STATE_BLOCK);
+        what = block_defect(
+            &g, &s->blocks[row->first_block + k], row->n - k * STATE_BLOCK < STATE_BLOCK ? row->n % STATE_BLOCK : STATE_BLOCK);
     for (; !what && g.bucket < row->n_grid; g.bucket++)
         if (s->grid[row->first_grid + g.bucket] != row->n - 1)
             what = "the grid does not fit the entries";
@@ -211,9 +210,9 @@ static const char *latencies_defect(const struct state_store *s, int kind)
             v[c] = state_column_at(s, first + c, i);
         if (v[STATE_BEGIN] < before || v[STATE_DURATION] < 0 || __builtin_add_overflow(v[STATE_BEGIN], v[STATE_DURATION], &end))
             return "latencies out of order";
-        if (v[STATE_RET] < 0 || (v[STATE_RET] >= STATE_RET_FAR && (uint64_t)v[STATE_RET] - STATE_RET_FAR >= s->n_far) || v[STATE_LATENCY_THREAD] < -1 ||
-            v[STATE_LATENCY_THREAD] >= threads || v[STATE_LATENCY_CPU] < 0 || v[STATE_LATENCY_CPU] > UINT16_MAX || v[STATE_LATENCY_CODE] < 0 ||
-            (uint64_t)v[STATE_LATENCY_CODE] >= s->n_codes)
+        if (v[STATE_RET] < 0 || (v[STATE_RET] >= STATE_RET_FAR && (uint64_t)v[STATE_RET] - STATE_RET_FAR >= s->n_far) ||
+            v[STATE_LATENCY_THREAD] < -1 || v[STATE_LATENCY_THREAD] >= threads || v[STATE_LATENCY_CPU] < 0 ||
+            v[STATE_LATENCY_CPU] > UINT16_MAX || v[STATE_LATENCY_CODE] < 0 || (uint64_t)v[STATE_LATENCY_CODE] >= s->n_codes)
             return "a latency makes no sense";
         before = v[STATE_BEGIN];
     }

@@ -64,7 +64,8 @@ static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, 
         }
     }
     c->pending.n -= skip;
-    memmove(c->pending.v, c->pending.v + skip, c->pending.n * sizeof *c->pending.v);
+    if (skip && c->pending.n)
+        memmove(c->pending.v, c->pending.v + skip, c->pending.n * sizeof *c->pending.v);
     for (size_t i = 0; i < c->pending.n; i++)
         if (c->pending.v[i].kind != PENDING_OVERLAY) {
             call = c->pending.v[i].kind == PENDING_RETURN ? c->pending.v[i].code : 0;

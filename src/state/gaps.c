@@ -67,10 +67,10 @@ static bool hull(const gap_list *g, int64_t begin, int64_t end, struct builder_g
 struct repack {
     struct state_builder *b;
     struct series_pool fresh;
-    uint64_t *first;             /* by id: the series' first block in `order` */
+    uint64_t *first; /* by id: the series' first block in `order` */
     uint32_t *order;
     VEC(struct series_entry) entries;
-    gap_list missing;            /* for the row at hand */
+    gap_list missing; /* for the row at hand */
     struct builder_gaps *gaps;
 };
 
@@ -197,8 +197,14 @@ static void each_series(struct state_builder *b, bool threads, void (*f)(void *,
                 f(arg, &devices[d]->v[i].series[k]);
 }
 
-static void finish_one(void *arg, struct series *s) { series_finish(&((struct repack *)arg)->b->pool, s); }
-static void repack_one(void *arg, struct series *s) { repack(arg, s); }
+static void finish_one(void *arg, struct series *s)
+{
+    series_finish(&((struct repack *)arg)->b->pool, s);
+}
+static void repack_one(void *arg, struct series *s)
+{
+    repack(arg, s);
+}
 
 void builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps *gaps)
 {

@@ -185,7 +185,8 @@ void latencies_finish(struct latencies *l, latency_refuse *refuse, const void *a
             }
             i++;
         }
-        if (!refuse || !refuse(arg, late_row[STATE_LATENCY_THREAD], late_row[STATE_BEGIN], late_row[STATE_BEGIN] + late_row[STATE_DURATION]))
+        if (!refuse ||
+            !refuse(arg, late_row[STATE_LATENCY_THREAD], late_row[STATE_BEGIN], late_row[STATE_BEGIN] + late_row[STATE_DURATION]))
             pack_row(&to, late_row);
     }
     pack_rows(&to);

@@ -214,7 +214,8 @@ static void prepare(const struct state_store *s, const struct state_disk_row *r,
 }
 
 /* The times are all within entries. */
-static size_t sample_entries(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
+static size_t sample_entries(
+    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
 {
     struct batch b;
     size_t found = 0;
@@ -235,7 +236,8 @@ static size_t sample_entries(const struct state_store *s, const struct state_dis
     return found;
 }
 
-static size_t sample_one_by_one(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
+static size_t sample_one_by_one(
+    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
 {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {

@@ -73,7 +73,8 @@ size_t state_rows(const struct state_store *s, int kind)
 void state_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
     const struct state_disk_row *r = &s->rows[s->first[kind] + i];
-    *out = (struct state_row){.kind = r->kind, .number = r->number, .name = state_name(s, r->name), .intervals = r->n, .begin = r->begin, .end = r->end};
+    *out = (struct state_row){
+        .kind = r->kind, .number = r->number, .name = state_name(s, r->name), .intervals = r->n, .begin = r->begin, .end = r->end};
 }
 
 int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
@@ -153,7 +154,8 @@ void state_event_counts(const struct state_store *s, const int64_t *times, size_
         }
         bool tail = at == checkpoints;
         uint64_t below = (at - 1) * STATE_EVENTS_SHARE, above = tail ? s->totals->events - 1 : at * STATE_EVENTS_SHARE;
-        int64_t from = state_column_at(s, STATE_COLUMN_EVENTS, at - 1), to = tail ? s->totals->last_event : state_column_at(s, STATE_COLUMN_EVENTS, at);
+        int64_t from = state_column_at(s, STATE_COLUMN_EVENTS, at - 1),
+                to = tail ? s->totals->last_event : state_column_at(s, STATE_COLUMN_EVENTS, at);
         /* from < t <= to; events numbered below … above lie at from … to */
         double share = ((double)((uint64_t)t - (uint64_t)from)) / (double)((uint64_t)to - (uint64_t)from);
         counts[i] = below + 1 + (uint64_t)(share * (double)(above - below - (above > below)));

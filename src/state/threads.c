@@ -8,7 +8,8 @@ static void add_threads(struct state_builder *b, size_t n)
     size_t n_known = kernel_tracker_threads(b->tracker, &known);
     while (b->threads.n < n) {
         size_t row = b->threads.n;
-        struct builder_thread t = {.series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN}, .cpu = -1, .moved_from = -1, .mode_since = INT64_MAX};
+        struct builder_thread t = {
+            .series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN}, .cpu = -1, .moved_from = -1, .mode_since = INT64_MAX};
         t.idle = t.mode_known = row < n_known && known[row].idle_cpu >= 0;
         if (t.idle)
             t.series.sum = SERIES_NO_SUM;

@@ -48,15 +48,10 @@ static uint32_t code_name(struct writing *w, const struct builder_code *c)
 {
     uint32_t name = 0;
     switch (c->kind) {
-    case CODE_STRING:
-        return intern_string(w, c->ref);
-    case CODE_IRQ:
-        name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref));
-        return name ? name : intern_number(w, c->ref);
-    case CODE_VECTOR:
-        return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
-    default:
-        return 0;
+    case CODE_STRING: return intern_string(w, c->ref);
+    case CODE_IRQ: name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref)); return name ? name : intern_number(w, c->ref);
+    case CODE_VECTOR: return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
+    default: return 0;
     }
 }
 
@@ -125,10 +120,12 @@ static void add_others(struct writing *w)
     }
     for (size_t i = 0; i < b->disks.n; i++)
         for (int k = 0; k < 2; k++)
-            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_DISK_READ + k), (int32_t)i, disk_name(w, b->disks.v[i].id), 0, &b->disks.v[i].series[k]);
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_DISK_READ + k), (int32_t)i, disk_name(w, b->disks.v[i].id), 0,
+                &b->disks.v[i].series[k]);
     for (size_t i = 0; i < b->nets.n; i++)
         for (int k = 0; k < 2; k++)
-            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i, intern_string(w, b->nets.v[i].id), 0, &b->nets.v[i].series[k]);
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i, intern_string(w, b->nets.v[i].id), 0,
+                &b->nets.v[i].series[k]);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
         if (r->kind != STATE_THREAD && r->kind != STATE_CPU && r->kind != STATE_CPU_THREAD) {
@@ -186,7 +183,8 @@ static void add_grid(struct writing *w, struct state_disk_row *r)
     const struct state_disk_block *blocks = w->blocks + r->first_block;
     const struct state_disk_block *last = &blocks[(r->n - 1) / STATE_BLOCK];
     const uint8_t *bytes = w->b->pool.bytes.v;
-    uint64_t base = (uint64_t)blocks->base, span = (uint64_t)last->base + pack_get(bytes + last->position, last->n - 1u, last->time_width) - base;
+    uint64_t base = (uint64_t)blocks->base,
+             span = (uint64_t)last->base + pack_get(bytes + last->position, last->n - 1u, last->time_width) - base;
     while (span >> r->shift >= r->n / STATE_GRID_SHARE)
         r->shift++;
     r->n_grid = (uint32_t)(span >> r->shift) + 1;
@@ -268,7 +266,9 @@ static int commit(struct writing *w, const char *path, uint64_t fingerprint, str
     struct state_disk_row *rows = mem_alloc((w->rows.n + 1) * sizeof *rows);
     for (size_t i = 0; i < w->rows.n; i++)
         rows[i] = w->rows.v[i].disk;
-    struct text_bytes { VEC(char) v; } text = {0};
+    struct text_bytes {
+        VEC(char) v;
+    } text = {0};
     uint32_t *names = mem_alloc((w->names.n + 1) * sizeof *names);
     for (size_t i = 0; i < w->names.n; i++) {
         size_t n = strlen(w->names.v[i]) + 1;

@@ -38,7 +38,8 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
     if (lo == r->intervals.n || r->intervals.v[lo].begin >= ts)
         return false;
     const struct fake_interval *iv = &r->intervals.v[lo];
-    *out = (struct path_interval){.begin = iv->begin, .end = iv->end, .state = iv->state, .cpu = -1, .detail = iv->detail, .id = lo, .polling = iv->polling};
+    *out = (struct path_interval){
+        .begin = iv->begin, .end = iv->end, .state = iv->state, .cpu = -1, .detail = iv->detail, .id = lo, .polling = iv->polling};
     return true;
 }
 

@@ -16,9 +16,17 @@
 
 static uint8_t state_of(const char *name)
 {
-    static const struct { const char *name; uint8_t state; } states[] = {
-        {"UNKNOWN", GRAPH_UNKNOWN}, {"RUNNING", GRAPH_RUNNING}, {"BLOCKED", GRAPH_BLOCKED}, {"PREEMPTED", GRAPH_PREEMPTED},
-        {"NETWORK", GRAPH_NETWORK}, {"TIMER", GRAPH_TIMER}, {"INTERRUPTED", GRAPH_INTERRUPTED},
+    static const struct {
+        const char *name;
+        uint8_t state;
+    } states[] = {
+        {"UNKNOWN", GRAPH_UNKNOWN},
+        {"RUNNING", GRAPH_RUNNING},
+        {"BLOCKED", GRAPH_BLOCKED},
+        {"PREEMPTED", GRAPH_PREEMPTED},
+        {"NETWORK", GRAPH_NETWORK},
+        {"TIMER", GRAPH_TIMER},
+        {"INTERRUPTED", GRAPH_INTERRUPTED},
     };
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (!strcmp(states[i].name, name))
@@ -42,7 +50,8 @@ static void load_graph(struct fake *f, json_t *graph)
     const char *name;
     json_t *vertices, *arrow;
     size_t i;
-    json_object_foreach(json_object_get(graph, "rows"), name, vertices) {
+    json_object_foreach(json_object_get(graph, "rows"), name, vertices)
+    {
         int32_t row = fake_add_row(f, 0, (int32_t)f->rows.n + 1, name);
         for (i = 1; i < json_array_size(vertices); i++) {
             json_t *v = json_array_get(vertices, i);
@@ -50,12 +59,14 @@ static void load_graph(struct fake *f, json_t *graph)
             if (!kind)
                 continue;
             struct fake_interval *iv = fake_add(f, row, json_integer_value(json_array_get(json_array_get(vertices, i - 1), 0)),
-                                                json_integer_value(json_array_get(v, 0)), state_of(kind));
+                json_integer_value(json_array_get(v, 0)), state_of(kind));
             iv->detail = json_string_value(json_array_get(v, 2));
         }
     }
-    json_array_foreach(json_object_get(graph, "arrows"), i, arrow) {
-        int32_t from = row_by_name(f, json_string_value(json_array_get(arrow, 0))), to = row_by_name(f, json_string_value(json_array_get(arrow, 2)));
+    json_array_foreach(json_object_get(graph, "arrows"), i, arrow)
+    {
+        int32_t from = row_by_name(f, json_string_value(json_array_get(arrow, 0))),
+                to = row_by_name(f, json_string_value(json_array_get(arrow, 2)));
         int64_t ts = json_integer_value(json_array_get(arrow, 1)), at = json_integer_value(json_array_get(arrow, 3));
         uint8_t kind = !strcmp(json_string_value(json_array_get(arrow, 4)), "NETWORK") ? PATH_CAUSE_NETWORK : PATH_CAUSE_WAKEUP;
         struct fake_row *r = &f->rows.v[to];
@@ -75,7 +86,7 @@ static void describe(const struct path *p, const struct fake *f, char *out, size
     for (size_t i = 0; i < p->n_segments && at < n; i++) {
         const struct path_segment *s = &p->segments[i];
         at += (size_t)snprintf(out + at, n - at, "%s%s %d-%d %s", i ? "; " : "", f->rows.v[s->row.row].comm, (int)s->begin, (int)s->end,
-                               graph_state_name(s->state));
+            graph_state_name(s->state));
         if (s->detail)
             at += (size_t)snprintf(out + at, n - at, "[%s]", s->detail);
     }
@@ -84,13 +95,15 @@ static void describe(const struct path *p, const struct fake *f, char *out, size
 /* What the walk must give. `compat`: without early return, for comparison with the other tool's rules; NULL where a rule of those was changed on
  * purpose and `ours` holds for both. The compat strings are the expected graphs of the cases in the form of segments: an arrow that takes time is a
  * network segment of its receiver when it is a message, and else leaves the receiver's own wait in place. */
-static const struct expectation { const char *name, *compat, *ours; } expectations[] = {
+static const struct expectation {
+    const char *name, *compat, *ours;
+} expectations[] = {
     {"basic", "A 0-1 running", NULL},
     {"wakeup_missing", "A 0-2 running; A 2-4 blocked[q]; A 4-6 running", NULL},
     {"wakeup_unknown", "A 0-2 running; X 2-3 unknown; A 3-4 network; A 4-6 running", NULL},
     /* Early return: A created X at 2 and itself worked on until 4; X's work since 3 is what A later waits for. */
     {"wakeup_new", "A 0-2 running; A 2-4 running[q]; X 4-6 running[q]; A 6-8 running[q]",
-     "A 0-2 running; X 2-3 unknown; X 3-6 running[q]; A 6-8 running[q]"},
+        "A 0-2 running; X 2-3 unknown; X 3-6 running[q]; A 6-8 running[q]"},
     /* The signal was sent before A slept and there is no sign of what happened meanwhile: A's wait stays in place. */
     {"opened_delay", "A 0-3 running; A 3-6 blocked; A 6-9 running", NULL},
     {"opened", "A 0-3 running; X 3-6 running; A 6-9 running", NULL},
@@ -98,22 +111,25 @@ static const struct expectation { const char *name, *compat, *ours; } expectatio
     {"mutual", "A 0-3 running; X 3-4 running; A 4-5 running", "A 0-2 running; X 2-4 running; A 4-5 running"},
     /* Early return at both waits: A asked Y at 2 and X at 4. The second wait starts where the first ends: nothing ran between them. */
     {"embedded", "A 0-6 running; X 6-8 running; Y 8-10 running; A 10-12 running",
-     "A 0-4 running; X 4-8 running; Y 8-10 running; A 10-12 running"},
+        "A 0-4 running; X 4-8 running; Y 8-10 running; A 10-12 running"},
     {"interleave", "A 0-6 running; X 6-8 running; Y 8-10 running; A 10-12 running",
-     "A 0-2 running; X 2-8 running; Y 8-10 running; A 10-12 running"},
+        "A 0-2 running; X 2-8 running; Y 8-10 running; A 10-12 running"},
     {"nested", "A 0-1 running; X 1-2 running; Y 2-3 running; Z 3-4 running; Y 4-5 running; X 5-6 running; A 6-7 running", NULL},
-    {"net1", "A 0-1 running; X 1-3 unknown; X 3-4 running; Y 4-7 network; Y 7-8 running; Z 8-10 network; Z 10-11 running; A 11-12 running", NULL},
+    {"net1", "A 0-1 running; X 1-3 unknown; X 3-4 running; Y 4-7 network; Y 7-8 running; Z 8-10 network; Z 10-11 running; A 11-12 running",
+        NULL},
     /* Changed on purpose (reference 2.4): an old message to a thread that was running does not hide its work. */
     {"x_running_waker_old_message", NULL, "A 0-10 running; X 10-20 running; A 20-25 running"},
     {"x_deadend_two_vertices", "A 0-1 running; X 1-3 unknown; X 3-4 running; Z 4-10 network; Z 10-11 running; A 11-12 running", NULL},
-    {"x_deadend_after_nested", "A 0-4 running; Q 4-5 unknown; Q 5-9 running; X 9-10 running; W 10-12 running; X 12-20 running; A 20-21 running", NULL},
+    {"x_deadend_after_nested",
+        "A 0-4 running; Q 4-5 unknown; Q 5-9 running; X 9-10 running; W 10-12 running; X 12-20 running; A 20-21 running", NULL},
     /* Changed on purpose (reference 2.4): an unexplained nested wait keeps its edge instead of a hop without a name. */
     {"x_nested_unresolved_blocked", NULL, "A 0-2 running; X 2-5 running; X 5-15 blocked; X 15-20 running; A 20-21 running"},
     {"x_nested_unresolved_network", "A 0-2 running; X 2-5 running; X 5-15 network; X 15-20 running; A 20-21 running", NULL},
     {"x_arrow_equal_bound", "A 0-5 running; A 5-10 network; A 10-11 running", NULL},
 };
 
-static void check(const struct fake *f, const struct path_source *source, const char *name, const char *start, bool no_early_return, const char *expected)
+static void check(
+    const struct fake *f, const struct path_source *source, const char *name, const char *start, bool no_early_return, const char *expected)
 {
     char got[1024];
     struct path *p;
@@ -141,7 +157,8 @@ static void graph_cases(void **state)
         skip();
     }
     size_t i, checked = 0;
-    json_array_foreach(cases, i, item) {
+    json_array_foreach(cases, i, item)
+    {
         const char *name = json_string_value(json_object_get(item, "name"));
         const struct expectation *x = NULL;
         for (size_t k = 0; k < sizeof expectations / sizeof *expectations; k++)

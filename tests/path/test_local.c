@@ -16,14 +16,36 @@
 
 /* ---- stand-ins ------------------------------------------------------------------------------------------------------------- */
 
-struct made_interval { struct graph_interval iv; struct graph_cause cause; };
-struct made_row { struct graph_row row; VEC(struct made_interval) intervals; struct graph_cause origin; };
-struct graph { VEC(struct made_row) rows; VEC(struct graph_loss) losses; };
+struct made_interval {
+    struct graph_interval iv;
+    struct graph_cause cause;
+};
+struct made_row {
+    struct graph_row row;
+    VEC(struct made_interval) intervals;
+    struct graph_cause origin;
+};
+struct graph {
+    VEC(struct made_row) rows;
+    VEC(struct graph_loss) losses;
+};
 
-size_t graph_rows(const struct graph *g) { return g->rows.n; }
-void graph_row(const struct graph *g, int32_t row, struct graph_row *out) { *out = g->rows.v[row].row; }
-size_t graph_row_intervals(const struct graph *g, int32_t row) { return g->rows.v[row].intervals.n; }
-void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out) { *out = g->rows.v[row].intervals.v[i].iv; }
+size_t graph_rows(const struct graph *g)
+{
+    return g->rows.n;
+}
+void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
+{
+    *out = g->rows.v[row].row;
+}
+size_t graph_row_intervals(const struct graph *g, int32_t row)
+{
+    return g->rows.v[row].intervals.n;
+}
+void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+{
+    *out = g->rows.v[row].intervals.v[i].iv;
+}
 size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
 {
     for (size_t i = 0; i < g->rows.v[row].intervals.n; i++)
@@ -31,8 +53,14 @@ size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
             return i;
     return g->rows.v[row].intervals.n;
 }
-void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct graph_cause *out) { *out = g->rows.v[row].intervals.v[i].cause; }
-void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out) { *out = g->rows.v[row].origin; }
+void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct graph_cause *out)
+{
+    *out = g->rows.v[row].intervals.v[i].cause;
+}
+void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out)
+{
+    *out = g->rows.v[row].origin;
+}
 size_t graph_losses(const struct graph *g, const struct graph_loss **out)
 {
     *out = g->losses.v;
@@ -48,11 +76,25 @@ const char *graph_state_name(int state)
     return names[state];
 }
 
-struct made_flow { struct flow_key key; VEC(struct flow_packet) sends, receives; };
-struct flow_store { VEC(struct made_flow) flows; VEC(struct flow_wake) wakes; VEC(struct flow_address) addresses; uint32_t numbers; };
+struct made_flow {
+    struct flow_key key;
+    VEC(struct flow_packet) sends, receives;
+};
+struct flow_store {
+    VEC(struct made_flow) flows;
+    VEC(struct flow_wake) wakes;
+    VEC(struct flow_address) addresses;
+    uint32_t numbers;
+};
 
-size_t flow_count(const struct flow_store *s) { return s->flows.n; }
-void flow_key(const struct flow_store *s, size_t flow, struct flow_key *out) { *out = s->flows.v[flow].key; }
+size_t flow_count(const struct flow_store *s)
+{
+    return s->flows.n;
+}
+void flow_key(const struct flow_store *s, size_t flow, struct flow_key *out)
+{
+    *out = s->flows.v[flow].key;
+}
 int64_t flow_lookup(const struct flow_store *s, const struct flow_key *k)
 {
     for (size_t i = 0; i < s->flows.n; i++)
@@ -60,10 +102,22 @@ int64_t flow_lookup(const struct flow_store *s, const struct flow_key *k)
             return (int64_t)i;
     return -1;
 }
-size_t flow_sends(const struct flow_store *s, size_t flow) { return s->flows.v[flow].sends.n; }
-void flow_send(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out) { *out = s->flows.v[flow].sends.v[i]; }
-size_t flow_receives(const struct flow_store *s, size_t flow) { return s->flows.v[flow].receives.n; }
-void flow_receive(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out) { *out = s->flows.v[flow].receives.v[i]; }
+size_t flow_sends(const struct flow_store *s, size_t flow)
+{
+    return s->flows.v[flow].sends.n;
+}
+void flow_send(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out)
+{
+    *out = s->flows.v[flow].sends.v[i];
+}
+size_t flow_receives(const struct flow_store *s, size_t flow)
+{
+    return s->flows.v[flow].receives.n;
+}
+void flow_receive(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out)
+{
+    *out = s->flows.v[flow].receives.v[i];
+}
 bool flow_by_number(const struct flow_store *s, uint32_t number, struct flow_packet *out, bool *is_send)
 {
     for (size_t f = 0; f < s->flows.n; f++)
@@ -79,14 +133,21 @@ bool flow_by_number(const struct flow_store *s, uint32_t number, struct flow_pac
         }
     return false;
 }
-size_t flow_wakes(const struct flow_store *s) { return s->wakes.n; }
-void flow_wake(const struct flow_store *s, size_t i, struct flow_wake *out) { *out = s->wakes.v[i]; }
+size_t flow_wakes(const struct flow_store *s)
+{
+    return s->wakes.n;
+}
+void flow_wake(const struct flow_store *s, size_t i, struct flow_wake *out)
+{
+    *out = s->wakes.v[i];
+}
 size_t flow_addresses(const struct flow_store *s, const struct flow_address **out)
 {
     *out = s->addresses.v;
     return s->addresses.n;
 }
-bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
+bool flow_explain(
+    const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
 {
     int64_t f = flow_lookup(sender, &receiver->flows.v[receive->flow].key);
     for (size_t i = 0; f >= 0 && i < sender->flows.v[f].sends.n; i++)
@@ -132,7 +193,8 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
 
 static int32_t make_row(struct graph *g, int32_t tid, const char *name, int64_t begin)
 {
-    vec_push(&g->rows, ((struct made_row){.row = {.tid = tid, .idle_cpu = -1, .name = name, .first_name = name, .begin = begin, .end = begin}}));
+    vec_push(
+        &g->rows, ((struct made_row){.row = {.tid = tid, .idle_cpu = -1, .name = name, .first_name = name, .begin = begin, .end = begin}}));
     return (int32_t)g->rows.n - 1;
 }
 
@@ -156,7 +218,8 @@ static uint32_t make_flow(struct flow_store *s, uint8_t from, uint16_t sport, ui
 
 static uint32_t make_send(struct flow_store *s, uint32_t flow, int64_t ts, uint64_t seq_end, int32_t row)
 {
-    struct flow_packet p = {.ts = ts, .seq_end = seq_end, .bytes = 10, .number = s->numbers++, .row = row, .origin = FLOW_BY_THREAD, .flow = flow};
+    struct flow_packet p = {
+        .ts = ts, .seq_end = seq_end, .bytes = 10, .number = s->numbers++, .row = row, .origin = FLOW_BY_THREAD, .flow = flow};
     vec_push(&s->flows.v[flow].sends, p);
     return p.number;
 }
@@ -175,7 +238,10 @@ static void make_wake(struct flow_store *s, struct made_interval *wait, int32_t 
     vec_push(&s->wakes, ((struct flow_wake){.row = row, .ts = wait->iv.end, .receive = receive}));
 }
 
-static void make_address(struct flow_store *s, uint8_t address) { vec_push(&s->addresses, ((struct flow_address){.family = 4, .addr = {address}})); }
+static void make_address(struct flow_store *s, uint8_t address)
+{
+    vec_push(&s->addresses, ((struct flow_address){.family = 4, .addr = {address}}));
+}
 
 static void drop(struct graph *g, struct flow_store *s)
 {
@@ -193,14 +259,24 @@ static void drop(struct graph *g, struct flow_store *s)
 }
 
 /* b's clock: 1 s ahead of the reference and 100 ppm too fast, at time 0. */
-static const struct clock_piece ahead = {.begin = 0, .end = INT64_MAX / 2, .t0 = 1000000000, .shift = -1000000000, .slope_q62 = -((INT64_C(1) << 62) / 10001)};
+static const struct clock_piece ahead = {
+    .begin = 0, .end = INT64_MAX / 2, .t0 = 1000000000, .shift = -1000000000, .slope_q62 = -((INT64_C(1) << 62) / 10001)};
 static const struct clock_map map_b = {.host = 1, .pieces = &ahead, .n = 1};
 static const struct clock_piece same = {.begin = 0, .end = INT64_MAX / 2};
 static const struct clock_map map_a = {.host = 0, .pieces = &same, .n = 1};
 
-static int64_t on_b(int64_t reference) { return 1000000000 + reference + reference / 10000; }
+static int64_t on_b(int64_t reference)
+{
+    return 1000000000 + reference + reference / 10000;
+}
 
-struct world { struct graph a, b; struct flow_store fa, fb; struct path_local_host hosts[2]; struct path_local *local; int32_t client, server; };
+struct world {
+    struct graph a, b;
+    struct flow_store fa, fb;
+    struct path_local_host hosts[2];
+    struct path_local *local;
+    int32_t client, server;
+};
 
 static void join(struct world *w)
 {
@@ -235,7 +311,8 @@ static void expect(const struct path *p, size_t i, int32_t host, int64_t begin, 
     assert_true(i < p->n_segments);
     const struct path_segment *s = &p->segments[i];
     if (s->row.host != host || llabs(s->begin - begin) > 2 || llabs(s->end - end) > 2 || s->state != state)
-        fail_msg("segment %d is host %d %lld-%lld %s", (int)i, s->row.host, (long long)s->begin, (long long)s->end, graph_state_name(s->state));
+        fail_msg(
+            "segment %d is host %d %lld-%lld %s", (int)i, s->row.host, (long long)s->begin, (long long)s->end, graph_state_name(s->state));
 }
 
 /* ---- tests ----------------------------------------------------------------------------------------------------------------- */
@@ -435,7 +512,8 @@ static void polling(void **state)
     make(&w.a, sleeper, 50000000, GRAPH_RUNNING);
     make_send(&w.fa, make_flow(&w.fa, 1, 3000, 2, 80), 4000000, 10, sleeper);
     make_receive(&w.fa, make_flow(&w.fa, 2, 80, 1, 3000), 30000000, 10, sleeper);
-    uint32_t ask_a = make_flow(&w.fa, 1, 2000, 2, 80), answer_a = make_flow(&w.fa, 2, 80, 1, 2000), answer_b = make_flow(&w.fb, 2, 80, 1, 2000);
+    uint32_t ask_a = make_flow(&w.fa, 1, 2000, 2, 80), answer_a = make_flow(&w.fa, 2, 80, 1, 2000),
+             answer_b = make_flow(&w.fb, 2, 80, 1, 2000);
     make_send(&w.fa, ask_a, 4000000, 10, spinner);
     make_receive(&w.fa, answer_a, 30000000, 10, spinner);
     make_send(&w.fb, answer_b, on_b(29000000), 10, w.server);
@@ -504,8 +582,12 @@ static void one_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(call),    cmocka_unit_test(nobody_sent_it), cmocka_unit_test(clocked_by_receive), cmocka_unit_test(sent_while_asleep),
-        cmocka_unit_test(polling), cmocka_unit_test(one_host),
+        cmocka_unit_test(call),
+        cmocka_unit_test(nobody_sent_it),
+        cmocka_unit_test(clocked_by_receive),
+        cmocka_unit_test(sent_while_asleep),
+        cmocka_unit_test(polling),
+        cmocka_unit_test(one_host),
     };
     return cmocka_run_group_tests_name("path: join of stores", tests, NULL, NULL);
 }

@@ -78,11 +78,14 @@ static void absurd_causes(struct fake *f, int64_t time)
 {
     for (int32_t r = 0; r < (int32_t)f->rows.n; r++) {
         struct fake_row *row = &f->rows.v[r];
-        row->origin = (struct path_cause){.kind = (uint8_t)rnd(6), .reason = PATH_LOST_EVENTS, .from = {0, (int32_t)rnd((uint32_t)f->rows.n + 1)},
-                                          .ts = (int64_t)rnd((uint32_t)time + 20) - 10};
+        row->origin = (struct path_cause){.kind = (uint8_t)rnd(6),
+            .reason = PATH_LOST_EVENTS,
+            .from = {0, (int32_t)rnd((uint32_t)f->rows.n + 1)},
+            .ts = (int64_t)rnd((uint32_t)time + 20) - 10};
         for (size_t i = 0; i < row->intervals.n; i++) {
             struct fake_interval *iv = &row->intervals.v[i];
-            fake_cause(f, iv, (uint8_t)rnd(6), (int32_t)rnd((uint32_t)f->rows.n), rnd(3) ? iv->end : (int64_t)rnd((uint32_t)time + 20) - 10);
+            fake_cause(
+                f, iv, (uint8_t)rnd(6), (int32_t)rnd((uint32_t)f->rows.n), rnd(3) ? iv->end : (int64_t)rnd((uint32_t)time + 20) - 10);
             iv->polling = rnd(5) == 0 && iv->state == GRAPH_RUNNING;
         }
     }
@@ -90,15 +93,24 @@ static void absurd_causes(struct fake *f, int64_t time)
 
 /* ---- the rules, plainly ---------------------------------------------------------------------------------------------------- */
 
-struct unit { int32_t row; uint8_t state; };
-struct target { int32_t row; int64_t floor, slept; };
+struct unit {
+    int32_t row;
+    uint8_t state;
+};
+struct target {
+    int32_t row;
+    int64_t floor, slept;
+};
 struct oracle {
     const struct fake *f;
     bool early_return;
     struct unit paint[TIME];
     struct target targets[64];
     size_t n_targets;
-    struct { int32_t row; size_t i; } stack[64];
+    struct {
+        int32_t row;
+        size_t i;
+    } stack[64];
     size_t depth;
     /* how a chain ended: at its bound; back on the row of targets[which] at `back`; or without hope for targets[which] */
     enum { REACHED, RETURNED, FAILED } end;
@@ -275,7 +287,8 @@ static void against_oracle(void **state)
                 for (int64_t t = p->segments[i].begin; t < p->segments[i].end; t++)
                     if (p->segments[i].row.row != o.paint[t].row || p->segments[i].state != o.paint[t].state)
                         fail_msg("graph %d, early return %d: at %d the walk says row %d %s, the rules say row %d %s", (int)n, early, (int)t,
-                                 p->segments[i].row.row, graph_state_name(p->segments[i].state), o.paint[t].row, graph_state_name(o.paint[t].state));
+                            p->segments[i].row.row, graph_state_name(p->segments[i].state), o.paint[t].row,
+                            graph_state_name(o.paint[t].state));
             waits += p->n_links;
             if (early)
                 returns += memcmp(plain, o.paint, sizeof plain) != 0;
@@ -313,7 +326,8 @@ static void absurd_graphs(void **state)
         assert_int_equal(p->n_segments, q->n_segments);
         for (size_t i = 0; i < p->n_segments; i++) {
             const struct path_segment *a = &p->segments[i], *b = &q->segments[i];
-            assert_true(a->begin == b->begin && a->end == b->end && a->state == b->state && a->row.row == b->row.row && a->sender.row == b->sender.row);
+            assert_true(a->begin == b->begin && a->end == b->end && a->state == b->state && a->row.row == b->row.row &&
+                a->sender.row == b->sender.row);
         }
         path_free(p);
         path_free(q);
@@ -334,7 +348,8 @@ static void dead_ends(void **state)
     }
     for (int32_t r = 1; r < ROWS; r++)
         for (size_t i = 0; i < f.rows.v[r].intervals.n; i++)
-            fake_cause(&f, &f.rows.v[r].intervals.v[i], PATH_CAUSE_WAKEUP, 1 + (r + (int32_t)i) % (ROWS - 1), f.rows.v[r].intervals.v[i].end);
+            fake_cause(
+                &f, &f.rows.v[r].intervals.v[i], PATH_CAUSE_WAKEUP, 1 + (r + (int32_t)i) % (ROWS - 1), f.rows.v[r].intervals.v[i].end);
     struct fake_interval *last = fake_add(&f, 0, 1000, 1001, GRAPH_BLOCKED);
     last->begin = 1;
     f.rows.v[0].intervals.v[1] = *last;
@@ -361,7 +376,8 @@ static void depth_and_cost(void **state)
         fake_add(&f, r, 0, r + 1, GRAPH_RUNNING);
         struct fake_interval *iv = fake_add(&f, r, -1, 2 * DEEP - r, GRAPH_BLOCKED);
         if (r + 1 < DEEP)
-            fake_cause(&f, iv, PATH_CAUSE_NONE, -1, 0), iv->cause = (struct path_cause){.kind = PATH_CAUSE_WAKEUP, .from = {0, r + 1}, .ts = 2 * DEEP - r};
+            fake_cause(&f, iv, PATH_CAUSE_NONE, -1, 0),
+                iv->cause = (struct path_cause){.kind = PATH_CAUSE_WAKEUP, .from = {0, r + 1}, .ts = 2 * DEEP - r};
         fake_add(&f, r, -1, 2 * DEEP + 1, GRAPH_RUNNING);
     }
     struct path_source source = fake_source(&f);
@@ -394,7 +410,7 @@ static void depth_and_cost(void **state)
     assert_int_equal(p->n_segments, 4 * CALLS + 1);
     assert_true(f.questions < 8 * p->n_segments);
     print_message("%zu segments, %.2f questions and %.2f us each\n", p->n_segments, (double)f.questions / (double)p->n_segments,
-                  p->cost.seconds * 1e6 / (double)p->n_segments);
+        p->cost.seconds * 1e6 / (double)p->n_segments);
     int64_t asked = 0;
     for (size_t i = 0; i < p->n_totals; i++)
         if (p->totals[i].row.row == b && p->totals[i].state == GRAPH_RUNNING)
@@ -407,7 +423,10 @@ static void depth_and_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_oracle), cmocka_unit_test(absurd_graphs), cmocka_unit_test(dead_ends), cmocka_unit_test(depth_and_cost),
+        cmocka_unit_test(against_oracle),
+        cmocka_unit_test(absurd_graphs),
+        cmocka_unit_test(dead_ends),
+        cmocka_unit_test(depth_and_cost),
     };
     return cmocka_run_group_tests_name("path: random graphs", tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static void any_thread(const char *name)
             assert_int_equal(p->n_segments, q->n_segments);
             for (size_t i = 0; i < p->n_segments; i++)
                 assert_true(p->segments[i].begin == q->segments[i].begin && p->segments[i].row.row == q->segments[i].row.row &&
-                            p->segments[i].row.host == q->segments[i].row.host && p->segments[i].state == q->segments[i].state);
+                    p->segments[i].row.host == q->segments[i].row.host && p->segments[i].state == q->segments[i].state);
             for (size_t i = 0; i < p->n_links; i++)
                 assert_true(p->links[i].from_ts <= p->links[i].to_ts);
             path_free(p);
@@ -194,7 +194,10 @@ static void several_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_threads), cmocka_unit_test(any_thread_of_scp), cmocka_unit_test(any_thread_of_lost_events), cmocka_unit_test(several_at_once),
+        cmocka_unit_test(many_threads),
+        cmocka_unit_test(any_thread_of_scp),
+        cmocka_unit_test(any_thread_of_lost_events),
+        cmocka_unit_test(several_at_once),
     };
     return cmocka_run_group_tests_name("path: recorded traces", tests, make_store, drop_store);
 }

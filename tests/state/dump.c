@@ -5,8 +5,8 @@
 
 #include "fixture.h"
 
-static const char *const values[STATE_VALUES] = {"none", "usermode", "syscall", "interrupted", "ready", "blocked", "waiting", "idle", "irq", "softirq",
-    "raised", "active", "unknown"};
+static const char *const values[STATE_VALUES] = {
+    "none", "usermode", "syscall", "interrupted", "ready", "blocked", "waiting", "idle", "irq", "softirq", "raised", "active", "unknown"};
 
 static void dump_intervals(const struct fixture *f, int kind, const char *title)
 {
@@ -22,7 +22,8 @@ static void dump_intervals(const struct fixture *f, int kind, const char *title)
         int64_t at = f->begin;
         for (size_t n; (n = state_range(f->store, kind, row, at, f->end, list, MOST)) > 0; at = list[n - 1].end) {
             for (size_t i = 0; i < n; i++)
-                printf("%s %d %lld %lld %s %d\n", title, r.number, (long long)list[i].begin, (long long)list[i].end, values[list[i].value], list[i].thread);
+                printf("%s %d %lld %lld %s %d\n", title, r.number, (long long)list[i].begin, (long long)list[i].end, values[list[i].value],
+                    list[i].thread);
             if (n < MOST)
                 break;
         }
@@ -86,8 +87,8 @@ static void dump_rest(const struct fixture *f)
             state_latency(f->store, k, i, &l);
             const struct kernel_thread *threads;
             kernel_tracker_threads(f->tracker, &threads);
-            printf("latency %s %s %d %lld %lld %lld\n", kinds[k], l.name ? l.name : "-", l.thread >= 0 ? threads[l.thread].tid : -1, (long long)l.begin,
-                (long long)l.end, (long long)l.ret);
+            printf("latency %s %s %d %lld %lld %lld\n", kinds[k], l.name ? l.name : "-", l.thread >= 0 ? threads[l.thread].tid : -1,
+                (long long)l.begin, (long long)l.end, (long long)l.ret);
         }
     for (int k = STATE_DISK_READ; k < STATE_COUNTER_KINDS; k++)
         for (size_t i = 0; i < state_counters(f->store, k); i++) {

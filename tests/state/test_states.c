@@ -32,15 +32,19 @@ static void thread_life(void **state)
     world_switch(&w, 300, 0, A, 0, KERNEL_LEAVE_BLOCKED);
     world_call(&w, 310, 1, NAME_READ); /* by nobody knows whom */
     world_end(&w);
-    check_row(STATE_THREAD, A, "user:100-110 openat:110-130 user:130-140 read:140-150 blocked:150-165 ready:165-180 read:180-190 user:190-200 "
-                               "ready:200-250 user:250-300 blocked:300-310");
-    check_row(STATE_THREAD, B, "none:100-120 ready:120-150 openat:150-155 user:155-160 interrupted:160-175 user:175-180 ready:180-200 user:200-210 "
-                               "none:210-310");
+    check_row(STATE_THREAD, A,
+        "user:100-110 openat:110-130 user:130-140 read:140-150 blocked:150-165 ready:165-180 read:180-190 user:190-200 "
+        "ready:200-250 user:250-300 blocked:300-310");
+    check_row(STATE_THREAD, B,
+        "none:100-120 ready:120-150 openat:150-155 user:155-160 interrupted:160-175 user:175-180 ready:180-200 user:200-210 "
+        "none:210-310");
     check_row(STATE_THREAD, C, "unknown:100-310");
     check_row(STATE_THREAD, 0, "ready:100-210 idle:210-250 ready:250-300 idle:300-310");
-    check_row(STATE_CPU, 0, "user:100-110 openat:110-130 user:130-140 read:140-150 openat:150-155 user:155-160 timer:160-170 NET_RX:170-175 user:175-180 "
-                            "read:180-190 user:190-200 user:200-210 idle:210-250 user:250-300 idle:300-310");
-    check_row(STATE_CPU_THREAD, 0, "active@4:100-150 active@5:150-180 active@4:180-200 active@5:200-210 idle@0:210-250 active@4:250-300 idle@0:300-310");
+    check_row(STATE_CPU, 0,
+        "user:100-110 openat:110-130 user:130-140 read:140-150 openat:150-155 user:155-160 timer:160-170 NET_RX:170-175 user:175-180 "
+        "read:180-190 user:190-200 user:200-210 idle:210-250 user:250-300 idle:300-310");
+    check_row(STATE_CPU_THREAD, 0,
+        "active@4:100-150 active@5:150-180 active@4:180-200 active@5:200-210 idle@0:210-250 active@4:250-300 idle@0:300-310");
     check_row(STATE_CPU, 1, "unknown:100-310");
     check_row(STATE_CPU_IRQ, 0 << 16 | 7, "none:100-160 active:160-170 none:170-310");
     check_row(STATE_IRQ_LINE, 7, "none:100-160 active@0:160-170 none:170-310");
@@ -74,7 +78,8 @@ static void revealed_by_first_switch(void **state)
     world_end(&w);
     check_row(STATE_THREAD, A, "unknown:80-90 read:90-100 user:100-110 interrupted:110-120 user:120-130 openat:130-150 blocked:150-180");
     check_row(STATE_THREAD, B, "unknown:80-150 read:150-170 user:170-180 blocked:180-180");
-    check_row(STATE_CPU, 0, "unknown:80-90 read:90-100 user:100-110 9:110-120 user:120-130 openat:130-150 read:150-170 user:170-180 idle:180-180");
+    check_row(STATE_CPU, 0,
+        "unknown:80-90 read:90-100 user:100-110 9:110-120 user:120-130 openat:130-150 read:150-170 user:170-180 idle:180-180");
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_SYSCALL), 0); /* of none both ends were seen */
     world_close(&w);
 }
@@ -153,11 +158,13 @@ static void losses(void **state)
     world_wake(&w, 430, 1, C);
     world_switch(&w, 440, 1, 1, C, KERNEL_LEAVE_RUNNABLE);
     world_end(&w);
-    check_row(STATE_THREAD, A, "unknown:100-150 user:150-160 read:160-200 unknown:200-240 user:240-260 blocked:260-300 unknown:300-400 blocked:400-420 "
-                               "ready:420-440");
+    check_row(STATE_THREAD, A,
+        "unknown:100-150 user:150-160 read:160-200 unknown:200-240 user:240-260 blocked:260-300 unknown:300-400 blocked:400-420 "
+        "ready:420-440");
     check_row(STATE_THREAD, B, "user:100-150 blocked:150-200 unknown:200-240 blocked:240-270 ready:270-280 user:280-300 unknown:300-440");
     check_row(STATE_THREAD, C, "user:100-210 openat:210-250 user:250-410 blocked:410-430 ready:430-440 user:440-440");
-    check_row(STATE_CPU_THREAD, 0, "active@5:100-150 active@4:150-200 unknown:200-240 active@4:240-260 idle@0:260-280 active@5:280-300 unknown:300-440");
+    check_row(STATE_CPU_THREAD, 0,
+        "active@5:100-150 active@4:150-200 unknown:200-240 active@4:240-260 idle@0:260-280 active@5:280-300 unknown:300-440");
     struct state_loss l;
     assert_int_equal(state_losses(w.store), 1);
     state_loss(w.store, 0, &l);
@@ -197,7 +204,9 @@ static void all_cpus_lose(void **state)
 
 static void block_complete(struct kernel_tracker *w, int64_t ts, uint32_t dev, uint32_t sectors, uint32_t rwbs, int32_t error)
 {
-    world_add(w, (struct kernel_record){.ts = ts, .kind = KERNEL_BLOCK_COMPLETE, .ctx = KERNEL_CTX_THREAD, .u.block = {dev, sectors, 0, rwbs, error}});
+    world_add(w,
+        (struct kernel_record){
+            .ts = ts, .kind = KERNEL_BLOCK_COMPLETE, .ctx = KERNEL_CTX_THREAD, .u.block = {dev, sectors, 0, rwbs, error}});
 }
 
 static int64_t value(const struct kernel_tracker *w, int kind, size_t i, int64_t t)
@@ -218,9 +227,15 @@ static void counters(void **state)
     block_complete(&w, 130, 1, 16, 2, 0);
     block_complete(&w, 140, 1, 16, 1, -5);
     block_complete(&w, 150, 8 << 20 | 1, 1, 1, 0);
-    world_add(&w, (struct kernel_record){.ts = 160, .kind = KERNEL_PACKET_SEND, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 100, .device = NAME_ETH}});
-    world_add(&w, (struct kernel_record){.ts = 155, .kind = KERNEL_PACKET_RECEIVE, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
-    world_add(&w, (struct kernel_record){.ts = 150, .kind = KERNEL_PACKET_RECEIVE, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
+    world_add(&w,
+        (struct kernel_record){
+            .ts = 160, .kind = KERNEL_PACKET_SEND, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 100, .device = NAME_ETH}});
+    world_add(&w,
+        (struct kernel_record){
+            .ts = 155, .kind = KERNEL_PACKET_RECEIVE, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
+    world_add(&w,
+        (struct kernel_record){
+            .ts = 150, .kind = KERNEL_PACKET_RECEIVE, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
     world_end(&w);
     struct state_counter c;
     assert_int_equal(state_counters(w.store, STATE_DISK_READ), 2);
@@ -333,8 +348,9 @@ static void nothing_at_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(thread_life), cmocka_unit_test(revealed_by_first_switch), cmocka_unit_test(came_before_it_left),
-        cmocka_unit_test(line_on_two_cpus), cmocka_unit_test(losses), cmocka_unit_test(all_cpus_lose), cmocka_unit_test(counters),
-        cmocka_unit_test(latencies_in_order), cmocka_unit_test(events_over_time), cmocka_unit_test(nothing_at_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(thread_life), cmocka_unit_test(revealed_by_first_switch),
+        cmocka_unit_test(came_before_it_left), cmocka_unit_test(line_on_two_cpus), cmocka_unit_test(losses),
+        cmocka_unit_test(all_cpus_lose), cmocka_unit_test(counters), cmocka_unit_test(latencies_in_order),
+        cmocka_unit_test(events_over_time), cmocka_unit_test(nothing_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

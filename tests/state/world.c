@@ -37,7 +37,8 @@ void world_begin(struct kernel_tracker *w)
 {
     memset(w, 0, sizeof *w);
     for (int i = 0; i < WORLD_THREADS; i++)
-        w->threads[i] = (struct kernel_thread){.tid = i < WORLD_CPUS ? 0 : 100 + i, .parent_row = -1, .idle_cpu = i < WORLD_CPUS ? i : -1, .begin = 0};
+        w->threads[i] = (struct kernel_thread){
+            .tid = i < WORLD_CPUS ? 0 : 100 + i, .parent_row = -1, .idle_cpu = i < WORLD_CPUS ? i : -1, .begin = 0};
     for (int i = 0; i < WORLD_CPUS; i++)
         w->on[i] = -1;
     w->first = INT64_MAX;
@@ -120,9 +121,9 @@ void world_return(struct kernel_tracker *w, int64_t ts, int cpu, uint32_t name, 
 void world_irq(struct kernel_tracker *w, int64_t ts, int cpu, int kind, uint16_t number, uint32_t serial)
 {
     struct kernel_record r = record(w, ts, cpu, kind);
-    r.ctx = kind == KERNEL_SOFTIRQ_ENTRY || kind == KERNEL_SOFTIRQ_EXIT ? KERNEL_CTX_SOFTIRQ :
-        kind == KERNEL_IRQ_ENTRY || kind == KERNEL_IRQ_EXIT             ? KERNEL_CTX_IRQ :
-                                                                          KERNEL_CTX_IPI;
+    r.ctx = kind == KERNEL_SOFTIRQ_ENTRY || kind == KERNEL_SOFTIRQ_EXIT ? KERNEL_CTX_SOFTIRQ
+        : kind == KERNEL_IRQ_ENTRY || kind == KERNEL_IRQ_EXIT           ? KERNEL_CTX_IRQ
+                                                                        : KERNEL_CTX_IPI;
     r.ctx_number = number;
     r.ctx_frame = serial;
     world_add(w, r);
@@ -144,8 +145,8 @@ void world_lost(struct kernel_tracker *w, int64_t ts, uint32_t cpu, int64_t begi
 
 const char *world_row(struct kernel_tracker *w, int kind, int32_t number)
 {
-    static const char *const values[STATE_VALUES] = {"none", "user", "call", "interrupted", "ready", "blocked", "waiting", "idle", "irq", "softirq", "raised",
-        "active", "unknown"};
+    static const char *const values[STATE_VALUES] = {
+        "none", "user", "call", "interrupted", "ready", "blocked", "waiting", "idle", "irq", "softirq", "raised", "active", "unknown"};
     static char text[4096];
     static struct state_interval list[256];
     int64_t row = state_find_row(w->store, kind, number);
@@ -161,8 +162,8 @@ const char *world_row(struct kernel_tracker *w, int kind, int32_t number)
             snprintf(where, sizeof where, "@%d", x->thread);
         if (x->cpu >= 0)
             snprintf(where, sizeof where, "@%d", x->cpu);
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s:%lld-%lld", i ? " " : "", x->name ? x->name : values[x->value], where, (long long)x->begin,
-            (long long)x->end);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s:%lld-%lld", i ? " " : "", x->name ? x->name : values[x->value], where,
+            (long long)x->begin, (long long)x->end);
     }
     return text;
 }

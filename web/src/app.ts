@@ -12,7 +12,7 @@ import { readLink, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
 import { Overview } from './overview';
 import { failureWords, Panel, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
-import { createPath, PathPane, pathOutput, type PathSpec } from './pathpane';
+import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathpane';
 import { Picker } from './picker';
 import { Session } from './session';
 import { keep, kept, TopBar } from './topbar';
@@ -21,7 +21,7 @@ import { VirtualTable } from './vtable';
 import { XyView } from './xyview';
 
 /** Shown at first, where the server has them. */
-const FIRST: [RegExp, number][] = [[/threadstatus/i, 380], [/resourcesstatus|resources.?status/i, 160], [/cpuusage/i, 130]];
+const FIRST: [RegExp, number, number][] = [[/ThreadStatusDataProvider/, 0.56, 160], [/ResourcesStatusDataProvider/, 0.24, 92], [/cpuusage/i, 0.2, 84]]; // share of the height, px at least
 
 export class App implements PanelHost {
   readonly session: Session;
@@ -34,7 +34,7 @@ export class App implements PanelHost {
   readonly drawer: Drawer;
   private readonly bookmarks: Bookmarks;
   events: VirtualTable | null = null;
-  path: { spec: PathSpec; view: GraphView; pane: PathPane; parent: Output } | null = null;
+  path: { spec: PathSpec; view: GraphView; pane: PathPane } | null = null;
   private picker: Picker | null = null;
   private opening = new AbortController();
   private readonly measure = perFrame(() => this.layout());
@@ -57,6 +57,7 @@ export class App implements PanelHost {
     document.body.append(this.frame);
     document.documentElement.style.setProperty('--bar', `${this.bar}px`);
     session.compact = kept('compact') === '1';
+    this.drawer.setHeight(Math.min(240, innerHeight * 0.24));
     setTreeWidth(Number(kept('tree')) || Math.min(340, Math.max(240, innerWidth * 0.2)));
     session.setTheme((kept('theme') ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark');
     const mode = kept('time');
@@ -70,6 +71,8 @@ export class App implements PanelHost {
     session.pickedChanged.on(this.relink);
     session.pathWanted.on(spec => void this.openPath(spec));
     session.themeChanged.on(() => this.marks());
+    session.relayout.on(() => this.rows());
+    this.rows();
     client.onReachable = (up, why) => this.reachable(up, why);
     bindKeys(session, {
       graph: () => this.graph(), step: d => this.step(d, false), search: () => { this.top.search.focus(); this.top.search.select(); }, goTo: () => this.top.goto.focus(),
@@ -162,7 +165,8 @@ export class App implements PanelHost {
     const { outputs } = this.session;
     if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
     if (this.panels.length) return;
-    for (const [test, height] of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o, height); }
+    const room = this.stack.clientHeight - FIRST.length * 29;
+    for (const [test, share, least] of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o, Math.max(least, Math.floor(room * share))); }
     if (!this.panels.length) for (const o of outputs.filter(x => x.type === 'TIME_GRAPH').slice(0, 2)) this.add(o);
     if (!this.panels.length) this.stack.append(h('div', { class: 'opening' }, 'This experiment has no view over time. The Views menu lists what there is.'));
   }
@@ -202,6 +206,8 @@ export class App implements PanelHost {
     return view;
   }
   add(o: Output, height?: number): Panel | null {
+    const spec = specOf(o);
+    if (spec) { this.showPath(o, spec); return this.path?.view ?? null; }
     const p = this.make(o, height);
     if (!p) return null;
     this.panels.push(p);
@@ -231,17 +237,18 @@ export class App implements PanelHost {
   closed(panel: Panel): void {
     this.panels = this.panels.filter(p => p !== panel);
     if (this.path?.view === panel) {
-      const { pane, view, parent } = this.path;
+      const { pane } = this.path;
       this.path = null;
       pane.dispose();
       this.noPath();
-      if (view.output.capabilities?.canDelete !== false) this.session.client.removeDerived(this.session.uuid, parent.id, view.output.id).catch(() => { /* it ends with the server */ });
     }
     this.legend();
     this.relink();
   }
   resized(): void { this.measure?.(); }
   columnsMoved(): void { keep('tree', String(treeWidthNow())); this.layout(); }
+
+  private rows(): void { document.documentElement.style.setProperty('--row', `${this.session.rowHeight}px`); }
 
   private layout(): void {
     const width = Math.max(120, this.stack.clientWidth - treeWidthNow() - 6 - this.bar);
@@ -259,27 +266,43 @@ export class App implements PanelHost {
   private noPath(): void {
     this.drawer?.page('path').replaceChildren(h('p', { class: 'words' }, 'Right click on a thread (or press Menu on its row) and choose “Critical path”: what it waited for, machine by machine, is summed up here.'));
   }
-  async openPath(spec: PathSpec): Promise<void> {
+  async openPath(spec: PathSpec, placed = false): Promise<void> {
     const { session } = this, page = this.drawer.page('path');
     this.path?.view.close();
     this.drawer.select('path');
     page.replaceChildren(h('p', { class: 'words', role: 'status' }, `Asking for the critical path of ${spec.thread.name} ${spec.thread.tid}…`));
     try {
       if (!pathOutput(session.outputs)) session.outputs = await session.client.outputs(session.uuid);
-      const { parent, derived } = await createPath(session, spec);
-      const view = new GraphView(session, derived, this, 190, true);
-      this.panels.unshift(view);
-      this.stack.prepend(view.root);
-      this.stack.scrollTop = 0;
-      view.resize();
-      const pane = new PathPane(session, view, spec);
-      page.replaceChildren(pane.root);
-      this.path = { spec, view, pane, parent };
-      view.model.changed.on(settle(() => this.legend(), 300, 1000));
-      this.relink();
+      this.showPath((await createPath(session, spec)).derived, spec, placed);
     } catch (e) {
-      page.replaceChildren(h('p', { class: 'words', role: 'alert' }, `No critical path: ${failureWords(e)} `, button('Try again', 'Ask the server again', () => void this.openPath(spec))));
+      page.replaceChildren(h('p', { class: 'words', role: 'alert' }, `No critical path: ${failureWords(e)} `, button('Try again', 'Ask the server again', () => void this.openPath(spec, placed))));
     }
+  }
+
+  private showPath(output: Output, spec: PathSpec, placed = false): void {
+    const { session } = this;
+    this.path?.view.close();
+    const view = new GraphView(session, output, this, Math.min(220, Math.max(130, Math.floor(this.stack.clientHeight * 0.36))), true);
+    this.panels.unshift(view);
+    this.stack.querySelector('.opening')?.remove();
+    this.stack.prepend(view.root);
+    this.stack.scrollTop = 0;
+    view.resize();
+    const pane = new PathPane(session, view, spec, placed);
+    this.drawer.select('path');
+    this.drawer.page('path').replaceChildren(pane.root);
+    this.path = { spec, view, pane };
+    if (output.capabilities?.canDelete) view.offerRemoval(() => void this.forgetPath(output));
+    if (!session.outputs.some(o => o.id === output.id)) session.outputs.push(output);
+    view.model.changed.on(settle(() => this.legend(), 300, 1000));
+    this.relink();
+  }
+  /** The server keeps derived outputs for everybody until somebody removes them. */
+  private async forgetPath(output: Output): Promise<void> {
+    const { session } = this;
+    this.panels.find(p => p.output === output)?.close();
+    session.outputs = session.outputs.filter(o => o.id !== output.id);
+    try { await session.client.removeDerived(session.uuid, output.parentId ?? pathOutput(session.outputs)?.id ?? '', output.id); } catch (e) { if (!isAbort(e)) this.say(`The path stays on the server: ${failureWords(e)}`); }
   }
 
   // ---- stepping, details, marks ------------------------------------------------------------------------------------------------------
@@ -325,7 +348,7 @@ export class App implements PanelHost {
     axis.select(s.selection?.[0] ?? null, s.selection?.[1] ?? null);
     if (s.search !== undefined || session.search.text) { session.setSearch(s.search ?? '', s.exclude); this.top.search.value = s.search ?? ''; }
     if (s.picked) session.pick(s.picked);
-    if (s.path) void this.openPath({ thread: s.path, begin: s.path.begin, end: s.path.end });
+    if (s.path) void this.openPath({ thread: s.path, begin: s.path.begin, end: s.path.end }, true);
     if (s.tab && ['events', 'path', 'details', 'bookmarks', 'legend'].includes(s.tab)) this.drawer.select(s.tab as TabName);
   }
 

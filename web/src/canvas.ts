@@ -65,18 +65,24 @@ export function drawRuler(ctx: CanvasRenderingContext2D, session: Session, width
   }
 }
 
-/** Selection, both cursors and the mouse's time, from `top` down. */
+/** The selected interval, to lie under the states so that their colours stay what they are. */
+export function drawSelection(ctx: CanvasRenderingContext2D, session: Session, width: number, top: number, height: number): void {
+  const { axis, theme } = session, s = axis.selection;
+  if (!s) return;
+  const l = Math.max(0, axis.px(s[0])), r = Math.min(width, axis.px(s[1]));
+  if (r <= l) return;
+  ctx.globalAlpha = 0.15;
+  ctx.fillStyle = theme.select;
+  ctx.fillRect(l, top, r - l, height - top);
+  ctx.globalAlpha = 1;
+}
+
+/** Both cursors and the mouse's time, from `top` down. */
 export function drawCursors(ctx: CanvasRenderingContext2D, session: Session, width: number, top: number, height: number, label = false): void {
   const { axis, theme } = session;
   const { anchor, cursor } = axis;
   if (anchor !== null && cursor !== null) {
     const a = axis.px(anchor), b = axis.px(cursor), l = Math.max(0, Math.min(a, b)), r = Math.min(width, Math.max(a, b));
-    if (anchor !== cursor && r > l) {
-      ctx.globalAlpha = 0.13;
-      ctx.fillStyle = theme.select;
-      ctx.fillRect(l, top, r - l, height - top);
-      ctx.globalAlpha = 1;
-    }
     ctx.fillStyle = theme.select;
     for (const x of anchor === cursor ? [b] : [a, b]) if (x >= -1 && x <= width) ctx.fillRect(Math.round(x), Math.max(0, top - 6), 1, height);
     if (label && anchor !== cursor && r - l > 60) {
@@ -86,12 +92,12 @@ export function drawCursors(ctx: CanvasRenderingContext2D, session: Session, wid
       if (r - l > w + 8) {
         ctx.fillStyle = theme.select;
         ctx.beginPath();
-        ctx.roundRect(x, top + 3, w, 14, 3);
+        ctx.roundRect(x, top - 17, w, 14, 3);
         ctx.fill();
         ctx.fillStyle = theme.dark ? '#101418' : '#ffffff';
         ctx.textBaseline = 'middle';
         ctx.textAlign = 'left';
-        ctx.fillText(text, x + 5, top + 10.5);
+        ctx.fillText(text, x + 5, top - 9.5);
       }
     }
   }

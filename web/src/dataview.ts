@@ -51,8 +51,9 @@ export class DataTreeView extends Panel {
         if (mine !== this.run) return;
         if (a.model?.entries.length) {
           this.say('');
-          this.tree.setWidths(a.model.headers.map(x => Math.min(190, Math.max(70, x.name.length * 7 + 14, ...a.model!.entries.slice(0, 60).map(e => (e.labels[a.model!.headers.indexOf(x)] ?? '').length * 6.4 + 14)))));
           this.model.set(a.model);
+          this.tree.fitColumns(70, 320);
+          this.redraw();
         }
         if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else { this.working(false); this.status(this.ofSelection && !selection ? 'no selection: whole trace' : ''); }
         if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => void this.load());

@@ -45,7 +45,11 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
       });
       const measure = v.surface.ctx;
       measure.font = FONT;
-      for (const l of labels) if (measure.measureText(l.text).width + 6 <= l.room) text(l.x + 4, l.y + 4, l.text, l.ink);
+      for (const l of labels) {
+        const w = measure.measureText(l.text).width;
+        if (w + 6 <= l.room) text(l.x + 4, l.y + 4, l.text, l.ink);
+        else if (w + 8 <= l.beside) text(l.x + l.room + 4, l.y + 4, l.text, theme.text);
+      }
       if (v.part.arrows) for (const a of arrowLines(session, v.part, axis.width, top, first, last)) out.push(`<path d="M${num(a.x1)} ${num(a.y1)}L${num(a.x2)} ${num(a.y2)}" stroke="${a.css}" stroke-width="1.4" marker-end="url(#head)"/>`);
     } else if (v.plot) {
       const u = v.plot;

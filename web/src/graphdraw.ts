@@ -111,7 +111,7 @@ function paintArrows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPa
   const colours = new Map<string, ArrowLine[]>();
   for (const l of lines) { const list = colours.get(l.css); if (list) list.push(l); else colours.set(l.css, [l]); }
   ctx.lineWidth = g.path ? 1.5 : 1;
-  ctx.globalAlpha = busy ? 0.15 : lines.length > 300 && !g.path ? 0.5 : 0.95;
+  ctx.globalAlpha = g.path ? (busy ? 0.2 : 0.95) : busy ? 0.08 : lines.length > 150 ? 0.22 : 0.45;
   for (const [css, list] of colours) {
     ctx.strokeStyle = ctx.fillStyle = css;
     ctx.beginPath();

@@ -1,6 +1,6 @@
 // A time graph view: tree to the left, states to the right, both virtual; mouse, keys, tooltip, stepping.
 import type { Axis } from './axis';
-import { drawCursors, drawRuler, Surface, timeMouse } from './canvas';
+import { drawCursors, drawRuler, drawSelection, Surface, timeMouse } from './canvas';
 import { announce, button, drag, h } from './dom';
 import { perFrame } from './emitter';
 import { GraphData, type Wanted } from './graphdata';
@@ -29,6 +29,7 @@ export class GraphView extends Panel {
   /** Told after each drawing, for tests and the title bar: ms that it took. */
   frameMs = 0;
   loaded = false;
+  private readonly under = new Surface();
   private readonly lines = new Surface();
   private readonly area = h('div', { class: 'area' });
   private readonly stage: HTMLElement;
@@ -49,14 +50,14 @@ export class GraphView extends Panel {
       onOpen: node => { if (node.children.length) this.model.fold(node, !this.model.isFolded(node)); },
       onMenu: (node, x, y) => this.menu(node, x, y),
     });
-    this.part = { model: this.model, data: this.data, looks: this.looks, painter: new RowPainter(this.looks), picked: null, arrows: true, path };
+    this.part = { model: this.model, data: this.data, looks: this.looks, painter: new RowPainter(this.looks, path ? () => session.theme.text : null), picked: null, arrows: true, path };
     const splitter = h('div', { class: 'splitter', role: 'separator', 'aria-orientation': 'vertical', 'aria-label': 'Width of names' });
     splitter.addEventListener('pointerdown', e => {
       e.preventDefault();
       const before = treeWidthNow();
       drag(e, dx => { setTreeWidth(before + dx); this.host.columnsMoved(); });
     });
-    this.area.append(this.surface.canvas, this.lines.canvas);
+    this.area.append(this.under.canvas, this.surface.canvas, this.lines.canvas);
     this.stage = h('div', { class: 'stage' }, this.tree.root, splitter, this.area);
     this.tall = h('div', { class: 'tall' }, this.stage);
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
@@ -64,7 +65,7 @@ export class GraphView extends Panel {
     this.scroller.addEventListener('scroll', () => { this.redraw(); this.data.ask(); hideTip(); }, { passive: true });
     this.arrowButton = button('↘', 'Arrows', () => this.setArrows(!this.part.arrows), { class: 'plain', 'aria-pressed': 'true' });
     this.tools.append(this.arrowButton, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
-    timeMouse(this.area, session.axis, { click: (x, y) => this.clicked(x, y), menu: (x, y, e) => this.areaMenu(x, y, e) });
+    timeMouse(this.area, session.axis, { click: (x, y) => this.clicked(x, y), menu: (_x, y, e) => this.areaMenu(y, e) });
     this.area.addEventListener('pointermove', e => this.hover(e));
     this.area.addEventListener('pointerleave', () => { clearTimeout(this.tipTimer); hideTip(); });
     this.area.addEventListener('dblclick', e => {
@@ -110,8 +111,8 @@ export class GraphView extends Panel {
   private firstTree(): void {
     this.loaded = true;
     const names = this.model.headers.map(x => x.name);
-    this.tree.setWidths(names.map(n => /^P?TID$|^PID$/.test(n) ? 46 : 64));
-    if (names.length > 3) this.tree.hideColumns(names.flatMap((n, i) => /^(PTID|PID)$/.test(n) ? [i] : []));
+    this.tree.fitColumns(40, 110);
+    if (names.length > 2) this.tree.hideColumns(names.flatMap((n, i) => /^(PTID|PID|Host)$/.test(n) ? [i] : []));
     this.filter();
     this.followPick();
   }
@@ -144,6 +145,7 @@ export class GraphView extends Panel {
     if (this.loaded && search.rows && !this.model.found) this.say('empty', `No row of ${this.output.name} matches “${search.text.trim()}”.`);
     else if (this.loaded) this.say('');
   }
+  offerRemoval(remove: () => void): void { this.tools.append(button('⌫', 'Remove it from the server', remove, { class: 'plain' })); }
   setArrows(on: boolean): void {
     this.part.arrows = on;
     this.arrowButton.setAttribute('aria-pressed', String(on));
@@ -199,8 +201,9 @@ export class GraphView extends Panel {
     this.drawLines();
   }
   private drawLines(): void {
-    const ctx = this.lines.start(this.session.axis.width, this.main.clientHeight);
-    drawCursors(ctx, this.session, this.session.axis.width, HEAD, this.main.clientHeight, true);
+    const { session } = this, { width } = session.axis, height = this.main.clientHeight;
+    drawSelection(this.under.start(width, height), session, width, HEAD, height);
+    drawCursors(this.lines.start(width, height), session, width, HEAD, height, true);
   }
 
   // ---- picking ----------------------------------------------------------------------------------------------------------------------
@@ -308,7 +311,7 @@ export class GraphView extends Panel {
     items.push({ label: 'Copy name', run: () => void navigator.clipboard?.writeText(node.entry.labels.join(' ')) });
     return items;
   }
-  private areaMenu(x: number, y: number, e: MouseEvent): void {
+  private areaMenu(y: number, e: MouseEvent): void {
     const row = this.rowAt(y), node = this.model.rows[row], { axis } = this.session;
     if (node) this.tree.pick(row);
     openMenu([...(node ? this.menuItems(node) : []), { label: 'Zoom to the selection', hint: 'f', disabled: !axis.selection, run: () => axis.fitSelection() },

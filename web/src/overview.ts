@@ -106,10 +106,15 @@ export class Overview {
       const most = Math.max(1, ...events), whole = Number(axis.max - axis.min), w = width / (x.length - 1);
       ctx.fillStyle = theme.dim;
       ctx.globalAlpha = 0.55;
+      ctx.beginPath();
+      ctx.moveTo(0, floor);
       for (let i = 0; i < x.length; i++) {
-        const hh = events[i] > 0 ? Math.max(1, Math.sqrt(events[i] / most) * (floor - 4)) : 0;
-        ctx.fillRect(x[i] / whole * width - w, floor - hh, Math.max(1, w - 0.3), hh);
+        const y = floor - (events[i] > 0 ? Math.max(1, Math.sqrt(events[i] / most) * (floor - 4)) : 0), end = x[i] / whole * width;
+        ctx.lineTo(Math.max(0, end - w), y);
+        ctx.lineTo(end, y);
       }
+      ctx.lineTo(width, floor);
+      ctx.fill();
       ctx.globalAlpha = 1;
       ctx.fillStyle = theme.lost;
       for (let i = 0; i < x.length; i++) if (this.lost[i] > 0) ctx.fillRect(x[i] / whole * width - w, 0, Math.max(2, w), floor);

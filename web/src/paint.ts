@@ -5,7 +5,7 @@ import type { State } from './tsp';
 
 export const TAG_DIM = 1, TAG_BORDER = 2, TAG_EXCLUDE = 4, TAG_HIGHLIGHT = 8;
 const WIDE = 3;      // px from which a state gets a rectangle
-const SPREAD = 3;    // px to each side over which a sampled state that is shorter than the sampling step is spread
+const SPREAD = 6;    // px to each side whose unaccounted time a state found by sampling may stand for
 const GROW = 1024;
 
 export interface RowStates {
@@ -61,7 +61,8 @@ class Batch {
   }
 }
 
-export interface PaintedLabel { text: string; x: number; y: number; ink: string; room: number }
+/** `beside`: px free to the right of the state, where the text goes when it does not fit inside; 0 for none. */
+export interface PaintedLabel { text: string; x: number; y: number; ink: string; room: number; beside: number }
 
 /** Receives what is drawn: the canvas, or an exported picture. */
 export interface Sink { rect(x: number, y: number, w: number, h: number, look: Look, alpha: number): void }
@@ -72,6 +73,13 @@ export class RowPainter {
   private image: ImageData | null = null;
   private strip: HTMLCanvasElement = document.createElement('canvas');
   private sums = new Float32Array(0);
+  private lack = new Float32Array(0);
+  /** +1 where the pixels that a wide state covers whole begin, −1 where they end. */
+  private inside = new Int16Array(0);
+  private smallX = new Int32Array(GROW);
+  private smallAlpha = new Float32Array(GROW);
+  private smallLook: Look[] = [];
+  private nSmall = 0;
   private patterns = new Map<string, CanvasPattern>();
   private denseRows: { row: number; y: number; h: number }[] = [];
   private labels: PaintedLabel[] = [];
@@ -79,7 +87,8 @@ export class RowPainter {
   private widths = new Map<string, number>();
   private scale = 1; private width = 0; private font = ''; private fontOf = '';
 
-  constructor(private readonly looks: Looks) {}
+  /** `spill`: colour of labels that may stand beside their state. */
+  constructor(private readonly looks: Looks, private readonly spill: (() => string) | null = null) {}
 
   /** A frame: `width` in CSS px, `rows` at most. */
   begin(width: number, rows: number, scale: number, font: string): void {
@@ -96,7 +105,7 @@ export class RowPainter {
       this.strip.width = this.width;
       this.strip.height = this.image.height;
     } else this.image.data.fill(0);
-    if (this.sums.length < this.width * 10) this.sums = new Float32Array(this.width * 10);
+    if (this.sums.length < this.width * 10) { this.sums = new Float32Array(this.width * 10); this.lack = new Float32Array(this.width + 1); this.inside = new Int16Array(this.width + 1); }
   }
 
   private batch(list: Batch[], i: number): Batch {
@@ -110,6 +119,7 @@ export class RowPainter {
     const px = scale / nsPerPx, all = looks.all;
     const step = states.complete ? 0 : states.nsPerPx * px; // device px between samples
     let touched = false;
+    this.inside.fill(0);
     for (let i = firstAfter(states, v0); i < states.n; i++) {
       const a = (states.start[i] - v0) * px;
       if (a >= W) break;
@@ -118,20 +128,24 @@ export class RowPainter {
       if (tags & TAG_EXCLUDE) continue;
       const alpha = tags & TAG_DIM ? 0.18 : 1;
       if (w < step && w < WIDE) {
-        this.spread((a + b) / 2, Math.max(step, w), look, alpha);
+        this.found((a + b) / 2, look, alpha);
         touched = true;
         continue;
       }
       const x0 = Math.max(0, a), x1 = Math.min(W, b);
       let l = Math.ceil(x0), r = Math.floor(x1);
       if (w >= WIDE && r > l) {
+        this.inside[l]++;
+        this.inside[r]--;
         if (!look.blank) {
           const next = i + 1 < states.n && states.style[i + 1] === states.style[i] && w > 6 && r < W ? 1 : 0;
           const hh = Math.max(2, Math.round(h * look.height)), yy = y + Math.round((h - hh) / 2);
           (alpha < 1 ? this.batch(this.dims, states.style[i]) : this.batch(this.batches, states.style[i])).add(l / scale, yy, (r - l - next) / scale, hh);
           if (tags & (TAG_HIGHLIGHT | TAG_BORDER)) this.outlines.push(l / scale, yy, (r - l) / scale, hh);
           const text = states.label[i];
-          if (text && alpha === 1 && r - l > 18 * scale && hh >= 9) this.labels.push({ text, x: l / scale, y: yy + hh / 2, ink: look.ink, room: (r - l) / scale });
+          if (text && alpha === 1 && hh >= 9 && (this.spill || r - l > 18 * scale)) {
+            this.labels.push({ text, x: l / scale, y: yy + hh / 2, ink: look.ink, room: (r - l) / scale, beside: this.spill ? (this.freeUntil(states, i, v0, px) - r) / scale : 0 });
+          }
         }
         if (l > x0) { this.cover(l - 1, l - x0, look, alpha); touched = true; }
         if (r < x1 && r < W) { this.cover(r, x1 - r, look, alpha); touched = true; }
@@ -143,21 +157,54 @@ export class RowPainter {
       for (; l < x1 && l < W; l++) this.cover(l, Math.min(x1, l + 1) - Math.max(x0, l), look, alpha);
     }
     if (touched) {
+      this.share();
       this.mix(this.denseRows.length);
       this.denseRows.push({ row: this.denseRows.length, y, h });
     }
   }
 
+  /** Where the next state after i that is not blank begins, in device px. */
+  private freeUntil(states: RowStates, i: number, v0: number, px: number): number {
+    for (let k = i + 1; k < states.n; k++) if (!this.looks.all[states.style[k]].blank) return Math.min(this.width, (states.start[k] - v0) * px);
+    return this.width;
+  }
   private cover(x: number, share: number, look: Look, alpha: number): void {
     const s = this.sums, o = x * 10, a = share * look.opacity * alpha;
-    s[o] += a * look.r; s[o + 1] += a * look.g; s[o + 2] += a * look.b; s[o + 3] += a; s[o + 4] += share;
+    // Squares: mixed as light, so that mixtures do not get muddy.
+    s[o] += a * look.r * look.r; s[o + 1] += a * look.g * look.g; s[o + 2] += a * look.b * look.b; s[o + 3] += a; s[o + 4] += share;
   }
-  private spread(at: number, weight: number, look: Look, alpha: number): void {
-    const s = this.sums, c = Math.floor(at), share = weight / (2 * SPREAD + 1), a = share * look.opacity * alpha;
-    for (let x = Math.max(0, c - SPREAD); x <= c + SPREAD && x < this.width; x++) {
-      const o = x * 10 + 5;
-      s[o] += a * look.r; s[o + 1] += a * look.g; s[o + 2] += a * look.b; s[o + 3] += a; s[o + 4] += share;
+  private found(at: number, look: Look, alpha: number): void {
+    if (this.nSmall === this.smallX.length) {
+      const x = new Int32Array(this.nSmall * 2), a = new Float32Array(this.nSmall * 2);
+      x.set(this.smallX);
+      a.set(this.smallAlpha);
+      this.smallX = x;
+      this.smallAlpha = a;
     }
+    this.smallX[this.nSmall] = Math.max(0, Math.min(this.width - 1, Math.floor(at)));
+    this.smallLook[this.nSmall] = look;
+    this.smallAlpha[this.nSmall++] = alpha;
+  }
+  /** What sampling found stands for the time around it that no state accounts for: each is spread over those pixels by what they lack. */
+  private share(): void {
+    const { sums: s, width: W, lack } = this;
+    if (this.nSmall) {
+      lack[0] = 0;
+      for (let x = 0, within = 0; x < W; x++) {
+        within += this.inside[x];
+        lack[x + 1] = lack[x] + Math.max(0, 1 - within - s[x * 10 + 4]);
+      }
+    }
+    for (let i = 0; i < this.nSmall; i++) {
+      const c = this.smallX[i], look = this.smallLook[i], from = Math.max(0, c - SPREAD), to = Math.min(W, c + SPREAD + 1), all = lack[to] - lack[from];
+      if (all < 1e-4) continue;
+      const k = 1 / all, opacity = look.opacity * this.smallAlpha[i], r = look.r * look.r, g = look.g * look.g, b = look.b * look.b;
+      for (let x = from; x < to; x++) {
+        const share = (lack[x + 1] - lack[x]) * k, a = share * opacity, o = x * 10 + 5;
+        s[o] += a * r; s[o + 1] += a * g; s[o + 2] += a * b; s[o + 3] += a; s[o + 4] += share;
+      }
+    }
+    this.nSmall = 0;
   }
   /** Turns the sums into one line of the image, and clears them. */
   private mix(line: number): void {
@@ -167,10 +214,10 @@ export class RowPainter {
     for (let x = 0, o = 0; x < W; x++, o += 10, p += 4) {
       const exact = s[o + 4], sampled = s[o + 9];
       if (exact === 0 && sampled === 0) continue;
-      const k = sampled > 0 ? Math.min(1, Math.max(0, 1 - exact) / sampled) : 0;
+      const k = sampled > 0 ? Math.max(0, 1 - exact) / sampled : 0;
       const a = s[o + 3] + k * s[o + 8];
       if (a > 0.004) {
-        d[p] = (s[o] + k * s[o + 5]) / a; d[p + 1] = (s[o + 1] + k * s[o + 6]) / a; d[p + 2] = (s[o + 2] + k * s[o + 7]) / a;
+        d[p] = Math.sqrt((s[o] + k * s[o + 5]) / a); d[p + 1] = Math.sqrt((s[o + 1] + k * s[o + 6]) / a); d[p + 2] = Math.sqrt((s[o + 2] + k * s[o + 7]) / a);
         d[p + 3] = Math.min(1, a) * 255;
       }
       s.fill(0, o, o + 10);
@@ -205,9 +252,13 @@ export class RowPainter {
     ctx.textAlign = 'left';
     for (const t of this.labels) {
       const w = this.textWidth(ctx, t.text);
-      if (w + 6 > t.room) continue;
-      ctx.fillStyle = t.ink;
-      ctx.fillText(t.text, t.x + 4, t.y + 0.5);
+      if (w + 6 <= t.room) {
+        ctx.fillStyle = t.ink;
+        ctx.fillText(t.text, t.x + 4, t.y + 0.5);
+      } else if (this.spill && w + 8 <= t.beside) {
+        ctx.fillStyle = this.spill();
+        ctx.fillText(t.text, t.x + t.room + 4, t.y + 0.5);
+      }
     }
     if (this.outlines.length) {
       ctx.strokeStyle = '#ffffff';

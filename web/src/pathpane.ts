@@ -5,12 +5,20 @@ import { packRow } from './paint';
 import { failureWords } from './panel';
 import { glowKey, tidOf, type Interval, type Picked, type Session } from './session';
 import { formatDuration } from './time';
-import { isAbort, sleep, type Output, type Time } from './tsp';
+import { isAbort, sleep, type Entry, type Output, type Time } from './tsp';
 
 export interface Segment { begin: number; end: number; entry: number; host: string; tid: number | null; name: string; kind: string; label: string; colour: string; hatched: boolean }
 interface Total { key: string; ns: number; host: string; tid: number | null; name: string; kind: string; labels: Set<string>; colour: string; hatched: boolean; segments: Segment[] }
 
 export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
+
+/** Whose path a derived output is. */
+export function specOf(output: Output): PathSpec | null {
+  const p = output.configuration?.parameters;
+  if (!p || !/critical.?path/i.test(`${output.parentId} ${output.configuration?.sourceTypeId}`)) return null;
+  const named = /^(.*):(\d+)$/.exec(String(p.thread ?? '')), time = (v: unknown): Time | undefined => typeof v === 'bigint' ? v : typeof v === 'number' ? BigInt(v) : undefined;
+  return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '' }, begin: time(p.begin), end: time(p.end) };
+}
 
 /** The server's way to make critical paths, or null. */
 export function pathOutput(outputs: Output[]): Output | null {
@@ -41,7 +49,8 @@ export class PathPane {
   private undo: () => void;
   private spread = false;
 
-  constructor(private readonly session: Session, readonly view: GraphView, readonly spec: PathSpec) {
+  /** `placed`: the view's interval is settled already (a link), the path must not move it. */
+  constructor(private readonly session: Session, readonly view: GraphView, readonly spec: PathSpec, private readonly placed = false) {
     this.undo = session.timeModeChanged.on(() => this.render());
     this.words('The local part comes first; other machines are asked…');
     void this.load();
@@ -58,7 +67,7 @@ export class PathPane {
         const entries = tree.model?.entries ?? [], headers = tree.model?.headers ?? [];
         if (entries.length) {
           const workers = entries.filter(e => e.hasData);
-          const range = { start: this.spec.begin ?? axis.min, end: this.spec.end ?? axis.max, nbTimes: 65536 };
+          const range = { start: this.spec.begin ?? axis.min, end: this.spec.end ?? axis.max, nbTimes: Math.max(2, Math.min(65536, Math.floor(8e6 / Math.max(1, workers.length)))) };
           const [states, arrows] = await Promise.all([client.states(uuid, view.output.id, range, workers.map(e => e.id), null, signal), client.arrows(uuid, view.output.id, range, signal)]);
           const byId = new Map(entries.map(e => [e.id, e])), segments: Segment[] = [];
           const hostOf = (id: number): string => { const e = byId.get(id); return e?.hostId ?? (e && e.parentId >= 0 ? byId.get(e.parentId)?.labels[0] ?? '' : ''); };
@@ -71,17 +80,25 @@ export class PathPane {
                 label: packed.label[i] ?? '', colour: look.css, hatched: look.pattern === 'hatch' });
             }
           }
+          // Time between the rows that no row accounts for is spent in the network.
+          const taken = [...segments].sort((a, b) => a.begin - b.begin);
+          const covered = (t: number): boolean => {
+            let low = 0, high = taken.length;
+            while (low < high) { const mid = (low + high) >> 1; if (taken[mid].begin <= t) low = mid + 1; else high = mid; }
+            return low > 0 && t < taken[low - 1].end;
+          };
           for (const a of arrows.model ?? []) {
-            if (a.end <= a.start) continue;
+            const middle = (axis.rel(a.start) + axis.rel(a.end)) / 2;
+            if (a.end <= a.start || covered(middle)) continue;
             const look = view.looks.all[view.looks.index(a.style ?? { parentKey: 'NETWORK' })], from = hostOf(a.sourceId), to = hostOf(a.targetId);
             segments.push({ begin: axis.rel(a.start), end: axis.rel(a.end), entry: a.targetId, host: '–', tid: null, name: from === to ? '' : `${from} → ${to}`, kind: look.name || 'network', label: '', colour: look.css, hatched: false });
           }
           segments.sort((a, b) => a.begin - b.begin || a.end - b.end);
           this.segments = segments;
-          this.sum();
+          this.sum(new Map(workers.map(e => [e.id, e.metadata])));
           this.light();
           this.render(tree.status === 'RUNNING' || states.status === 'RUNNING' ? tree.statusMessage || states.statusMessage || 'asking other machines…' : partial(tree.statusMessage));
-          if (first && segments.length) { first = false; if (this.spec.begin === undefined) axis.reveal(axis.abs(segments[0].begin), axis.abs(segments[segments.length - 1].end)); }
+          if (first && segments.length) { first = false; if (this.spec.begin === undefined && !this.placed) { const a = segments[0].begin, b = segments[segments.length - 1].end, pad = (b - a) * 0.04; axis.show(axis.abs(a - pad), axis.abs(b + pad)); } }
           view.data.forget();
         } else if (tree.status !== 'RUNNING') this.words(partial(tree.statusMessage) || 'There is no path: the thread does not run in this interval.');
         if (tree.status === 'FAILED') this.words(tree.statusMessage || 'The path could not be computed.');
@@ -94,8 +111,9 @@ export class PathPane {
     }
   }
 
-  private sum(): void {
-    const totals = new Map<string, Total>();
+  /** Totals by thread and state. Where the server tells exact sums they count: states shorter than the sampling may be missing among the segments. */
+  private sum(exact: Map<number, Entry['metadata']>): void {
+    const totals = new Map<string, Total>(), plain = (s: string): string => s.toLowerCase().replace(/[ _-]/g, '');
     for (const s of this.segments) {
       const key = [s.host, s.tid, s.name, s.kind].join('\u0001');
       let t = totals.get(key);
@@ -103,6 +121,10 @@ export class PathPane {
       t.ns += s.end - s.begin;
       if (s.label) t.labels.add(s.label);
       t.segments.push(s);
+    }
+    for (const t of totals.values()) {
+      const entry = t.segments[0].entry, told = t.host === '–' ? undefined : Object.entries(exact.get(entry) ?? {}).find(([k]) => plain(k) === plain(t.kind));
+      if (told && t.segments.every(s => s.entry === entry)) t.ns = Number(told[1][0]);
     }
     this.totals = [...totals.values()].sort((a, b) => b.ns - a.ns);
     if (this.chosen) this.chosen = totals.get(this.chosen.key) ?? null;
@@ -140,7 +162,7 @@ export class PathPane {
         class: t === this.chosen ? 'picked' : '', tabIndex: 0, 'aria-label': `${(t.ns / whole * 100).toFixed(1)} percent ${t.kind} ${t.host} ${t.name}`,
         onclick: () => this.choose(t), onkeydown: (e: KeyboardEvent) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); e.stopPropagation(); this.choose(t); } },
       }, h('td', { class: 'number' }, `${(t.ns / whole * 100).toFixed(1)} %`), h('td', { class: 'number' }, formatDuration(t.ns)), h('td', {}, t.host), h('td', { class: 'number' }, t.tid === null ? '' : String(t.tid)),
-      h('td', {}, t.name), h('td', {}, swatch, t.kind), h('td', {}, labels), h('td', { class: 'number' }, String(t.segments.length)));
+      h('td', {}, t.name), h('td', {}, swatch, t.kind), h('td', { class: 'what', title: labels }, labels), h('td', { class: 'number' }, String(t.segments.length)));
     }));
     this.root.replaceChildren(
       h('p', { class: 'path-title' }, h('strong', {}, `${thread.host}${thread.host ? ':' : ''}${thread.tid} ${thread.name}`), `  ${session.time(axis.abs(first), 6)} → +${formatDuration(last - first)} · ${machines} machine${machines === 1 ? '' : 's'}, ${segments.length} segments`,
@@ -163,6 +185,8 @@ export class PathPane {
     this.at = (this.at + direction + list.length) % list.length;
     const s = list[this.at], { axis } = this.session;
     axis.select(axis.abs(s.begin), axis.abs(s.end));
+    // Too short to be seen: nearer, so that it takes a tenth of the width.
+    if ((s.end - s.begin) / axis.nsPerPx < 5) { const mid = (s.begin + s.end) / 2, half = Math.max(100, (s.end - s.begin) * 5); axis.show(axis.abs(mid - half), axis.abs(mid + half)); }
     axis.reveal(axis.abs(s.begin), axis.abs(s.end));
     this.view.tree.picked = s.entry;
     const row = this.view.model.rowOf.get(s.entry);

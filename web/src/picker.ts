@@ -11,7 +11,7 @@ export class Picker {
   private readonly message = h('p', { class: 'picker-message', role: 'status' });
   private readonly chosen = new Set<string>();
 
-  constructor(private readonly session: Session, private readonly open: (x: Experiment) => void, private readonly leave: (() => void) | null) {
+  constructor(private readonly session: Session, private readonly open: (x: Experiment) => void, leave: (() => void) | null) {
     const path = h('input', { type: 'text', placeholder: '/path/of/a/trace/on/the/server', 'aria-label': 'Path of a trace on the server', spellcheck: false, name: 'path' });
     const name = h('input', { type: 'text', placeholder: 'name (optional)', 'aria-label': 'Name of the experiment', spellcheck: false, name: 'name' });
     const file = h('input', { type: 'file', accept: '.tar,.tgz,.gz,.zip,.xz,.zst', 'aria-label': 'Trace to upload: tar or zip', multiple: true });

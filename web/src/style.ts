@@ -14,7 +14,7 @@ export interface Look {
 /** Colours by meaning, for styles without one of their own. The first match of the key counts. */
 const KNOWN: [RegExp, string, Pattern?][] = [
   [/stolen/i, '#c2453d', 'hatch'], [/hypervisor|\bvmm?\b|overhead/i, '#8b5a2b', 'hatch'],
-  [/offline|untraced|asking|lost|unexplained|missing/i, '#8a5f66', 'hatch'],
+  [/offline|untraced|asking|pending|lost|unexplained|missing/i, '#8a5f66', 'hatch'],
   [/^idle$/i, 'none'], [/user_?input/i, '#8c3b5e'], [/user_?mode|^running$|^active$|^run$/i, '#2e9e5b'], [/syscall|system call/i, '#3a6ea5'],
   [/preempt|wait for cpu|wait_for_cpu/i, '#d98e04'], [/network/i, '#b45cc4'], [/block_?device|disk/i, '#6a4fb3'], [/timer/i, '#5f8aa8'],
   [/raised/i, '#efe0a0'], [/soft_?irq/i, '#c9a227'], [/interrupt|\birq/i, '#e0c341'], [/ipi/i, '#7f86c9'], [/block|wait/i, '#b5524a'],
@@ -86,7 +86,7 @@ export class Looks {
     const rgb = rgbOf(css), blank = !rgb || css === 'none' || Number(values['opacity'] ?? 1) === 0 || (!given && known?.[1] === 'none');
     const [r, g, b] = rgb ?? [0, 0, 0];
     return {
-      key, name: String(values['style-name'] ?? niceName(key)), group: String(values['style-group'] ?? ''), r, g, b, css: blank ? 'transparent' : `rgb(${r},${g},${b})`,
+      key, name: niceName(String(values['style-name'] ?? key)), group: String(values['style-group'] ?? ''), r, g, b, css: blank ? 'transparent' : `rgb(${r},${g},${b})`,
       height: Math.min(1, Math.max(0.1, Number(values['height'] ?? 1))), opacity: blank ? 0 : Math.min(1, Number(values['opacity'] ?? 1)),
       pattern: known?.[2] ?? '', ink: inkOn(r, g, b), blank,
     };

@@ -13,7 +13,7 @@ const MODES: [TimeMode, string][] = [['local', 'Local time'], ['utc', 'UTC'], ['
 
 export class TopBar {
   readonly root: HTMLElement;
-  readonly search = h('input', { type: 'search', id: 'search', placeholder: 'Search: name, tid:204, host:web, state:openat, duration>10ms', 'aria-label': 'Search rows and states', spellcheck: false });
+  readonly search = h('input', { type: 'search', id: 'search', placeholder: 'Search rows and states  ( / )', title: 'name · tid:204 · host:web · state:openat · duration>10ms', 'aria-label': 'Search rows and states', spellcheck: false });
   readonly goto = h('input', { type: 'text', class: 'span-input', 'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g', spellcheck: false });
   private readonly span = h('span', { class: 'span', title: 'What is in view' });
   private readonly date = h('span', { class: 'dim date' });

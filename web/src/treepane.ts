@@ -19,6 +19,7 @@ export interface TreePaneOptions {
 }
 
 const COLUMN = 54;
+const SAMPLE = 400; // entries that decide the width of columns
 
 export class TreePane {
   readonly head = h('div', { class: 'tree-head', role: 'row' });
@@ -81,7 +82,17 @@ export class TreePane {
     ]);
   }
   hideColumns(columns: number[]): void { this.hidden = new Set(columns); }
-  setWidths(widths: number[]): void { this.widths = widths; }
+  /** Columns as wide as their texts, between bounds. */
+  fitColumns(least = 40, most = 190): void {
+    const { model } = this, letters = model.headers.map(x => x.name.length + 1);
+    let seen = 0;
+    for (const n of model.nodes.values()) {
+      n.entry.labels.forEach((l, i) => { if (i < letters.length && l.length > letters[i]) letters[i] = l.length; });
+      if (++seen >= SAMPLE) break;
+    }
+    this.widths = letters.map(n => Math.round(Math.max(least, Math.min(most, n * 7.4 + 14))));
+    this.headKey = '';
+  }
 
   /** Draws the rows from `top` px that fit into `height`. */
   draw(top: number, height: number): void {

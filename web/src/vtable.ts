@@ -44,7 +44,7 @@ export class VirtualTable {
   constructor(private readonly session: Session, readonly output: Output, private readonly follows: boolean) {
     this.tall = h('div', { class: 'vt-tall' }, this.body);
     this.scroller = h('div', { class: 'vt-scroll', tabIndex: 0, role: 'table', 'aria-label': output.name }, h('div', { class: 'vt-sticky' }, this.head, this.filters), this.tall);
-    this.root = h('div', { class: 'vt' }, this.scroller, this.words);
+    this.root = h('div', { class: 'vt' }, this.scroller, this.words, this.count);
     this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
     this.scroller.addEventListener('wheel', e => {
       if (!this.scaled || e.ctrlKey || e.deltaX) return;
@@ -73,8 +73,11 @@ export class VirtualTable {
       this.exactColumn = this.columns.findIndex(c => /^timestamp ns$/i.test(c.name));
       this.timeColumn = this.columns.findIndex(c => /^(timestamp|time|begin|start( time)?)$/i.test(c.name) || (c.type === 'TIMESTAMP' && !/ns$/i.test(c.name)));
       if (this.exactColumn >= 0 && this.columns.length > 1) this.hidden.add(this.exactColumn);
-      this.columns.forEach((c, i) => { if (/^(packet header|packet context|stream context|event context|callsite)$/i.test(c.name)) this.hidden.add(i); });
+      this.columns.forEach((c, i) => { if (/^(packet header|packet context|stream context|event context|callsite|channel|prio)$/i.test(c.name)) this.hidden.add(i); });
       this.widths = this.columns.map(c => /timestamp|time|begin|start|end/i.test(c.name) ? 148 : /content/i.test(c.name) ? 640 : /event type|type|path|label/i.test(c.name) ? 170 : Math.max(64, c.name.length * 8 + 16));
+      // The contents take what the others leave.
+      const wide = this.columns.findIndex(c => /content/i.test(c.name)), rest = this.shown().reduce((sum, i) => sum + (i === wide ? 0 : this.widths[i]), 0);
+      if (wide >= 0) this.widths[wide] = Math.max(300, this.root.clientWidth - rest - 20);
       this.drawHead();
       this.take(await client.lines(uuid, this.output.id, { requested_table_index: 0, requested_table_count: CHUNK }), 0);
       if (this.follows && this.session.axis.cursor !== null) this.follow();
@@ -157,7 +160,7 @@ export class VirtualTable {
       const cell = h('div', { class: 'vt-cell', role: 'columnheader', title: this.columns[i].description || this.columns[i].name }, this.columns[i].name, grip);
       cell.style.width = `${this.widths[i]}px`;
       return cell;
-    }), this.count);
+    }));
     this.filters.replaceChildren(...shown.map(i => {
       const input = h('input', { type: 'search', class: 'vt-filter', placeholder: '/regex/', 'aria-label': `Search in ${this.columns[i].name}`, value: this.expressions.get(this.columns[i].id) ?? '', spellcheck: false });
       input.style.width = `${this.widths[i] - 6}px`;

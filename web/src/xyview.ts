@@ -1,6 +1,6 @@
 // Curves over the shared time axis (uPlot), with a tree of check boxes that chooses them.
 import uPlot from 'uplot';
-import { drawCursors, drawRuler, SMALL, Surface, timeMouse } from './canvas';
+import { drawCursors, drawRuler, drawSelection, SMALL, Surface, timeMouse } from './canvas';
 import { drag, h } from './dom';
 import { perFrame, settle } from './emitter';
 import { HEAD, Panel, setTreeWidth, shareOf, treeWidthNow, type PanelHost } from './panel';
@@ -24,6 +24,7 @@ export class XyView extends Panel {
   curves: Curve[] = [];
   checked = new Set<number>();
   readonly back = new Surface();
+  private readonly under = new Surface();
   private readonly lines = new Surface();
   private readonly area = h('div', { class: 'area' });
   private readonly plotBox = h('div', { class: 'plot' });
@@ -55,7 +56,7 @@ export class XyView extends Panel {
       const before = treeWidthNow();
       drag(e, dx => { setTreeWidth(before + dx); this.host.columnsMoved(); });
     });
-    this.area.append(this.back.canvas, this.plotBox, this.lines.canvas);
+    this.area.append(this.under.canvas, this.back.canvas, this.plotBox, this.lines.canvas);
     this.stage = h('div', { class: 'stage xy' }, this.tree.root, splitter, this.area);
     this.tall = h('div', { class: 'tall' }, this.stage);
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
@@ -94,8 +95,8 @@ export class XyView extends Panel {
     if (!first.length) first = nodes.filter(n => /total|^cpu usage/i.test(n.entry.labels.join(' ')));
     if (!first.length) first = nodes.filter(n => !n.children.length);
     for (const n of first.slice(0, 6)) this.checked.add(n.entry.id);
-    const names = this.model.headers.length;
-    if (names > 1) this.tree.setWidths(Array(names).fill(58));
+    this.tree.fitColumns(36, 84);
+    this.tree.hideColumns(this.model.headers.flatMap((x, i) => i > 0 && /^(time|pid|ptid)$/i.test(x.name) ? [i] : []));
   }
   private isChecked(node: Node): boolean { return node.entry.hasData ? this.checked.has(node.entry.id) : node.children.length > 0 && node.children.every(c => this.isChecked(c)); }
   private check(node: Node, on: boolean): void {
@@ -204,12 +205,17 @@ export class XyView extends Panel {
     if (this.folded) return;
     const { session } = this, width = session.axis.width, height = this.main.clientHeight;
     drawRuler(this.back.start(width, height), session, width, HEAD, height);
+
     this.makePlot(width, height - HEAD);
     this.plot?.setData(this.plotData());
     this.tree.draw(this.scroller.scrollTop, height - HEAD);
     this.drawLines();
   }
-  private drawLines(): void { drawCursors(this.lines.start(this.session.axis.width, this.main.clientHeight), this.session, this.session.axis.width, HEAD, this.main.clientHeight); }
+  private drawLines(): void {
+    const { session } = this, { width } = session.axis, height = this.main.clientHeight;
+    drawSelection(this.under.start(width, height), session, width, HEAD, height);
+    drawCursors(this.lines.start(width, height), session, width, HEAD, height);
+  }
 
   private hover(e: PointerEvent): void {
     if (!this.curves.length || e.buttons) { hideTip(); return; }

@@ -1,0 +1,244 @@
+// The page in Chromium against the mock server: what people do with it.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { BEGIN } from './mock/world.mjs';
+import { open, pixels, settled, start } from './browser.mjs';
+
+let world;
+before(async () => { world = await start({ threads: 600 }); });
+after(() => world.stop());
+
+const view = page => page.evaluate(() => { const a = weft.session.axis; return { begin: String(a.begin), end: String(a.end), span: Number(a.end - a.begin), anchor: a.anchor === null ? null : String(a.anchor), cursor: a.cursor === null ? null : String(a.cursor) }; });
+const graph = '.panel[data-output$="ThreadStatusDataProvider"]';
+
+test('opens the only experiment: rows, states, curves, events, overview', async () => {
+  const { page, trouble } = await open(world);
+  assert.equal(await page.title(), 'three-tier – weft');
+  assert.equal(await page.locator(`${graph} .tree-row:not([hidden])`).first().innerText().then(t => t.replace(/\s+/g, ' ').trim()), '▾ client');
+  assert.ok((await pixels(page, `${graph} .area canvas:nth-child(2)`, [46, 158, 91])).inked > 20000, 'the graph is drawn');
+  assert.match(await page.locator('.vt-row').first().innerText(), /22:13:20/);
+  assert.match(await page.locator('.badge').first().innerText(), /clock ±210\.0 µs/);
+  const red = await pixels(page, '.overview canvas', [208, 47, 47]);
+  assert.ok(red.near > 50, 'lost events are red in the strip');
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+test('keys: w s a d, Home, f, Backspace; ctrl-wheel zooms at the mouse', async () => {
+  const { page } = await open(world);
+  await page.locator(graph).locator('.tree').focus();
+  const whole = await view(page);
+  await page.keyboard.press('w');
+  const near = await view(page);
+  assert.ok(Math.abs(near.span / whole.span - 1 / 1.5) < 0.01);
+  await page.keyboard.press('d');
+  assert.ok(BigInt((await view(page)).begin) > BigInt(near.begin));
+  await page.keyboard.press('a');
+  assert.equal((await view(page)).begin, near.begin);
+  await page.keyboard.press('s');
+  await page.keyboard.press('Home');
+  assert.equal((await view(page)).span, whole.span);
+  const area = page.locator(graph).locator('.area'), box = await area.boundingBox();
+  await page.mouse.move(box.x + box.width / 4, box.y + 60);
+  const at = await page.evaluate(x => String(weft.session.axis.timeAt(x)), box.width / 4);
+  await page.keyboard.down('Control');
+  for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -240);
+  await page.keyboard.up('Control');
+  await page.waitForTimeout(100);
+  const zoomed = await view(page);
+  assert.ok(zoomed.span < whole.span / 5);
+  const stays = await page.evaluate(x => String(weft.session.axis.timeAt(x)), box.width / 4);
+  assert.ok(Math.abs(Number(BigInt(stays) - BigInt(at))) < zoomed.span / 100, 'the time under the mouse stays');
+  await page.keyboard.press('Home');
+  await page.mouse.move(box.x + 200, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 400, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  const selected = await view(page);
+  assert.ok(Number(BigInt(selected.cursor) - BigInt(selected.anchor)) > 0);
+  assert.match(await page.locator('.delta').innerText(), /Δ .* s/);
+  await page.keyboard.press('f');
+  assert.equal((await view(page)).begin, selected.anchor);
+  await page.keyboard.press('Backspace');
+  assert.equal((await view(page)).span, whole.span);
+  await page.close();
+});
+
+test('a pan draws in the same frame; finer data follow; what is left behind is cancelled', async () => {
+  const { page } = await open(world);
+  const result = await page.evaluate(async () => {
+    const g = weft.panels.find(p => p.part && !p.path), { axis } = weft.session, before = g.surface.canvas.toDataURL();
+    axis.zoom(0.3, 300);
+    await new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)));
+    return { changed: g.surface.canvas.toDataURL() !== before, requests: g.data.requests };
+  });
+  assert.ok(result.changed);
+  await settled(page);
+  const fine = await page.evaluate(() => { const g = weft.panels.find(p => p.part && !p.path); return [...g.data.rows.values()].filter(r => r.nsPerPx <= weft.session.axis.nsPerPx * 1.05 || r.complete).length; });
+  assert.ok(fine > 5);
+  // A burst of movements: far fewer requests than movements.
+  const before = world.mock.log.filter(l => /states$/.test(l.path)).length;
+  await page.evaluate(async () => { for (let i = 0; i < 60; i++) { weft.session.axis.pan(15); await new Promise(requestAnimationFrame); } });
+  await settled(page);
+  const asked = world.mock.log.filter(l => /states$/.test(l.path)).length - before;
+  assert.ok(asked < 60, `${asked} requests for 60 movements of two graphs`);
+  await page.close();
+});
+
+test('only rows on screen are asked for', async () => {
+  const { page } = await open(world);
+  const most = Math.max(...world.mock.log.filter(l => /ThreadStatus.*states$/.test(l.path)).map(l => l.body.parameters.requested_items.length));
+  assert.ok(most <= 64, `${most} rows in one request`);
+  const all = new Set(world.mock.log.filter(l => /ThreadStatus.*states$/.test(l.path)).flatMap(l => l.body.parameters.requested_items));
+  assert.ok(all.size < 120, `${all.size} of 600 rows were ever asked for`);
+  await page.close();
+});
+
+test('critical path: right click, arrows between machines, progressive, totals, n and p, glow', async () => {
+  const { page, trouble } = await open(world);
+  await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 2000000000n, a.min + 2090000000n); });
+  await page.locator(graph).locator('.tree-row').filter({ hasText: 'tier' }).first().click({ button: 'right' });
+  await page.getByRole('menuitem', { name: 'Critical path: selection' }).click();
+  await page.waitForFunction(() => weft.path?.pane.segments.some(s => /asking/.test(s.label)), null, { timeout: 5000 });
+  await page.waitForFunction(() => weft.path?.pane.segments.length >= 14 && weft.path.view.data.arrows.length === 4, null, { timeout: 10000 });
+  await settled(page);
+  const created = world.mock.log.find(l => l.method === 'POST' && /CriticalPathDataProvider$/.test(l.path)).body;
+  assert.deepEqual(created.parameters, { thread: 204, host: 'client', begin: BEGIN + 2000000000n, end: BEGIN + 2090000000n });
+  assert.equal(created.sourceTypeId, 'weft.critical-path');
+  const pink = await pixels(page, '.panel[data-output*="CriticalPath"] .area canvas:nth-child(2)', [180, 92, 196]);
+  assert.equal(await page.evaluate(() => weft.panels[0].path), true);
+  await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 1999000000n, a.min + 2092000000n); });
+  await settled(page);
+  const near = await pixels(page, '.panel[data-output*="CriticalPath"] .area canvas:nth-child(2)', [180, 92, 196]);
+  assert.ok(near.near > 40 || pink.near > 40, 'arrows in the network colour');
+  const first = await page.locator('.path-pane tbody tr').first().innerText();
+  assert.match(first.replace(/\s+/g, ' '), /45\.2 % 40\.00 ms db 1002 postgres running 2/);
+  await page.locator('.path-pane tbody tr').first().click();
+  const one = await view(page);
+  assert.equal(one.anchor, String(BEGIN + 2025000000n));
+  await page.keyboard.press('n');
+  assert.equal((await view(page)).anchor, String(BEGIN + 2070000000n));
+  await page.keyboard.press('p');
+  assert.equal((await view(page)).anchor, String(BEGIN + 2025000000n));
+  assert.equal(await page.evaluate(() => weft.session.glow.size), 3);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+test('search: rows by name and machine, states by expression, n finds the next', async () => {
+  const { page } = await open(world);
+  await page.keyboard.press('/');
+  await page.keyboard.type('tid:204 host:web');
+  await page.waitForFunction(() => weft.panels.find(p => p.part).model.rows.length === 2);
+  assert.match(await page.locator(graph).locator('.panel-status').innerText(), /1 found/);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => weft.panels.find(p => p.part).model.rows.length > 500);
+  await page.keyboard.press('/');
+  await page.keyboard.type('nothinghasthisname');
+  await page.getByText('No row of Thread Status matches').waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await page.keyboard.type('state:openat');
+  await settled(page);
+  const sent = world.mock.log.filter(l => /states$/.test(l.path)).at(-1).body.parameters.filter_query_parameters;
+  assert.deepEqual(sent, { strategy: 'DEEP', filter_expressions_map: { 1: ['openat'] } });
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => weft.session.axis.cursor !== null);
+  const label = await page.evaluate(() => { const g = weft.graph(), hit = g.current(); return hit && hit.row.label[hit.index]; });
+  await settled(page);
+  assert.ok(label === 'openat' || label === null || label === undefined);
+  await page.close();
+});
+
+test('events: follow the cursor, move it, search', async () => {
+  const { page } = await open(world);
+  await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 10_000_000_000n); });
+  await page.waitForFunction(() => weft.events.picked === 1_000_000);
+  await page.locator('.vt-row.picked').waitFor();
+  assert.match(await page.locator('.vt-row.picked').innerText(), /22:13:30/);
+  await page.locator('.vt-scroll').focus();
+  await page.keyboard.press('ArrowDown');
+  assert.equal((await view(page)).cursor, String(BEGIN + 10_000_010_000n));
+  await page.locator('.vt-filter').nth(3).fill('net_dev');
+  await page.locator('.vt-filter').nth(3).press('Enter');
+  await page.waitForFunction(() => weft.events.picked > 1_000_001);
+  await settled(page);
+  assert.match(await page.locator('.vt-row.picked').innerText(), /net_dev_queue/);
+  await page.locator('.vt-scroll').focus();
+  await page.keyboard.press('End');
+  await page.waitForFunction(() => weft.events.picked === 1_999_999);
+  await page.locator('.vt-row.picked').waitFor();
+  await page.close();
+});
+
+test('bookmark, link restored in a new page', async () => {
+  const { page } = await open(world);
+  await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 3000000000n, a.min + 3400000000n); a.select(a.min + 3100000000n, a.min + 3200000000n); weft.session.setTimeMode('utc'); });
+  await page.locator(graph).locator('.tree').focus();
+  await page.keyboard.press('b');
+  await page.locator('.bookmarks tbody tr').waitFor();
+  assert.equal(world.mock.log.filter(l => /bookmarks$/.test(l.path) && l.method === 'POST').at(-1).body.parameters.start, BEGIN + 3100000000n);
+  await page.evaluate(() => weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' }, begin: weft.session.axis.min + 2000000000n, end: weft.session.axis.min + 2090000000n }));
+  await page.waitForFunction(() => weft.path?.pane.segments.length >= 14, null, { timeout: 10000 });
+  await page.waitForTimeout(1200);
+  const hash = new URL(page.url()).hash, there = await view(page);
+  await page.close();
+  const again = await open(world, { hash });
+  await again.page.waitForFunction(() => weft.path?.pane.segments.length >= 14, null, { timeout: 10000 });
+  assert.deepEqual(await view(again.page), there);
+  assert.equal(await again.page.evaluate(() => weft.session.timeMode), 'utc');
+  await again.page.close();
+});
+
+test('views: every kind opens; empty ones say why', async () => {
+  const { page, trouble } = await open(world, { width: 1920, height: 1080 });
+  await page.evaluate(() => { for (const p of [...weft.panels]) p.close(); for (const o of weft.session.outputs) weft.add(o, 150); });
+  await settled(page);
+  await page.locator('.stack').evaluate(e => { e.scrollTop = e.scrollHeight; });
+  await settled(page);
+  assert.equal(await page.locator('.panel-overlay.failed').count(), 0);
+  await page.getByText('Disk I/O View has no series in this trace').waitFor({ state: 'attached' });
+  assert.ok(await page.locator('.plot canvas').count() >= 4);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+test('pictures and tables of what is seen', async () => {
+  const { page } = await open(world);
+  await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2000000000n, a.min + 2030000000n); });
+  await settled(page);
+  const take = async label => {
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: label }).click()]);
+    const chunks = [];
+    for await (const c of await file.createReadStream()) chunks.push(c);
+    return Buffer.concat(chunks);
+  };
+  const svg = (await take('Picture, SVG')).toString();
+  assert.match(svg, /^<svg /);
+  assert.ok(svg.split('<rect').length > 100);
+  assert.match(svg, />tier {2}204</);
+  assert.equal((await take('Picture, PNG')).subarray(1, 4).toString(), 'PNG');
+  const csv = (await take('Table, CSV')).toString();
+  assert.match(csv, /^tier,204 204,Usermode,,17\d{17},17\d{17},/m);
+  await page.close();
+});
+
+test('keyboard only: focus is seen, menu of a row, path', async () => {
+  const { page } = await open(world);
+  for (let i = 0; i < 30 && !(await page.evaluate(() => document.activeElement?.classList.contains('tree'))); i++) await page.keyboard.press('Tab');
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(outline, 'solid');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Shift+F10');
+  await page.getByRole('menuitem', { name: 'Critical path: whole life' }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('.menu').count(), 0);
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('.help').count(), 0);
+  await page.close();
+});

@@ -1,0 +1,78 @@
+// Parts without a page: exact JSON, times, search, shares of a pixel.
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+
+const web = new URL('../../web/', import.meta.url);
+const { buildSync } = createRequire(new URL('package.json', web))('esbuild');
+const load = async name => import('data:text/javascript;base64,' + Buffer.from(buildSync({ entryPoints: [new URL(`src/${name}.ts`, web).pathname], bundle: true, format: 'esm', write: false }).outputFiles[0].contents).toString('base64'));
+
+test('JSON: integers beyond 2^53 are exact, everything else as the engine reads it', async () => {
+  const { parseJson, writeJson } = await load('json');
+  assert.deepEqual(parseJson('{"start":1700000000123456789,"id":7,"y":[1.5e3,-0.25,9007199254740991,9007199254740993],"s":"a \\"1700000000123456789\\" \\u00e9"}'),
+    { start: 1700000000123456789n, id: 7, y: [1500, -0.25, 9007199254740991, 9007199254740993n], s: 'a "1700000000123456789" é' });
+  const samples = ['[]', '{}', ' [ 1 , 2 ] ', '{"a":{"b":[null,true,false,"x"]}}', '"\\\\"', '[-0.0,1e-7,0]', '{"__proto__":1}', '[1234567890123456,"12345678901234567890"]', '"tab\\tquote\\""'];
+  for (const s of samples) assert.deepEqual(parseJson(s.replace(/^/, '')), JSON.parse(s), s);
+  const pad = '1234567890123456789';
+  for (const bad of ['[1,]', '{"a":1,}', '[01]', '{a:1}', '["x]', '[1 2]', 'nul', '[1]x', '[1', '{"a"}', '[--1]', '[1.]', '"a\nb"', '[+1]', ''])
+    assert.throws(() => parseJson(`${bad}`.length ? `[${pad},${bad}]` : ''), SyntaxError, bad);
+  assert.equal(writeJson({ a: 1700000000123456789n, b: [1n, 'x"', null], c: undefined }), '{"a":1700000000123456789,"b":[1,"x\\"",null]}');
+});
+
+test('times and durations, and back', async () => {
+  const { formatTime, formatDuration, parseTime, parseDuration, ticks } = await load('time');
+  const t = 1700000000123456789n, origin = 1700000000000000000n;
+  assert.equal(formatTime(t, 'utc', origin).replace(/\u2009/g, ' '), '22:13:20.123 456 789');
+  assert.equal(formatTime(t, 'relative', origin, 6).replace(/\u2009/g, ' '), '+0.123 456 s');
+  assert.equal(formatDuration(88_494_107n), '88.49 ms');
+  assert.equal(formatDuration(999), '999 ns');
+  assert.equal(formatDuration(125e9), '2 min 05 s');
+  assert.equal(parseTime('22:13:20.123456789', 'utc', origin), t);
+  assert.equal(parseTime('2023-11-14 22:13:20.123456789', 'utc', origin), t);
+  assert.equal(parseTime(formatTime(t, 'utc', origin), 'utc', origin), t);
+  assert.equal(parseTime('+1.5ms', 'local', origin), origin + 1_500_000n);
+  assert.equal(parseTime('1700000000123456789', 'utc', origin), t);
+  assert.equal(parseTime('yesterday', 'utc', origin), null);
+  assert.equal(parseDuration('2.5 s'), 2_500_000_000n);
+  for (const span of [50n, 12_345n, 7_000_000n, 3_000_000_000n, 86_400_000_000_000n * 40n]) {
+    const k = ticks(origin, origin + span, 0.1, 'utc', origin);
+    assert.ok(k.times.length >= 1 && k.times.length <= 11, `${span}: ${k.times.length}`);
+    for (const x of k.times) assert.equal(x % k.step, 0n);
+  }
+});
+
+test('search: rows and states apart', async () => {
+  const { parseSearch, filterParameters } = await load('query');
+  const entry = { labels: ['tier', '204'], metadata: { TID: [204] }, hostId: 'web' };
+  assert.equal(parseSearch('tier host:we').rows(entry, 'web tier 204'), true);
+  assert.equal(parseSearch('tid:20').rows(entry, 'web tier 204'), false);
+  assert.equal(parseSearch('').rows, null);
+  assert.deepEqual(parseSearch('nginx state:openat duration>10ms').states, ['openat && duration>10ms']);
+  assert.equal(filterParameters(parseSearch('nginx'), false), null);
+  assert.deepEqual(filterParameters(parseSearch('state:read'), true), { strategy: 'DEEP', filter_expressions_map: { 4: ['read'] } });
+});
+
+test('link: written and read again', async () => {
+  const { readLink, writeLink } = await load('link');
+  const s = { experiment: 'u-1', view: [1700000000000000001n, 1700000000000000009n], selection: [1n, 2n], outputs: ['a:b c', 'd'], search: 'x & y', exclude: true, mode: 'utc',
+    picked: { host: 'h/1', tid: 3, name: 'n m' }, path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n }, tab: 'path' };
+  assert.deepEqual(readLink(writeLink(s)), s);
+  assert.equal(readLink('#nothing'), null);
+});
+
+test('tree: fold, filter with ancestors, sort, rings are broken', async () => {
+  const { TreeModel, compareLabels } = await load('tree');
+  const m = new TreeModel(), e = (id, parentId, ...labels) => ({ id, parentId, labels, hasData: true, metadata: {} });
+  m.set({ headers: [{ name: 'Name' }, { name: 'TID' }], autoExpandLevel: -1, entries: [e(1, -1, 'web'), e(2, 1, 'b', '10'), e(3, 1, 'a', '9'), e(4, 3, 'c', '2'), e(5, 6, 'x'), e(6, 5, 'y')] });
+  assert.deepEqual(m.rows.map(n => n.entry.id).slice(0, 4), [1, 2, 3, 4]);
+  assert.equal(m.rows.length, 6);
+  m.sort(1);
+  assert.deepEqual(m.rows.map(n => n.entry.id).filter(i => i < 5), [1, 3, 4, 2]);
+  m.filter(x => x.labels[0] === 'c');
+  assert.deepEqual(m.rows.map(n => n.entry.id), [1, 3, 4]);
+  assert.equal(m.found, 1);
+  m.filter(null);
+  m.fold(m.nodes.get(3), true);
+  assert.equal(m.seenRow(4), m.rowOf.get(3));
+  assert.ok(compareLabels('9 ms', '10 ms') < 0 && compareLabels('900 µs', '1 ms') < 0);
+});
