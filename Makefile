@@ -1,11 +1,11 @@
 # A short front to Meson. `make` builds build/weft.
 BUILD ?= build
-NINJA ?= ninja
+QUIET ?=
 
 all: $(BUILD)/build.ninja
-	$(NINJA) -C $(BUILD)
+	ninja $(QUIET) -C $(BUILD)
 program: $(BUILD)/build.ninja
-	$(NINJA) -C $(BUILD) weft
+	ninja $(QUIET) -C $(BUILD) weft
 $(BUILD)/build.ninja:
 	meson setup $(BUILD)
 test: all

@@ -19,7 +19,7 @@ run() {
 
 step 'Build'
 tools/install-deps build
-make program NINJA='ninja --quiet'
+make program QUIET=--quiet
 
 if [ ! -d "$traces" ]; then
     step 'Unpack the recorded cluster'

@@ -75,6 +75,20 @@ static size_t collect(const struct experiment *x, const struct choice *c, struct
     return v.n;
 }
 
+static int known_host(const struct index_host *hosts, size_t n, const char *wanted, struct err *e)
+{
+    struct text names = {.fd = -1};
+    for (size_t i = 0; wanted && i < n; i++) {
+        if (!strcmp(hosts[i].name, wanted))
+            wanted = NULL;
+        else
+            text_printf(&names, "%s%s", names.n ? ", " : "", hosts[i].name);
+    }
+    int rc = wanted ? err_set(e, ERR_ARG, "--host %s: no such host; there are %s", wanted, text_cstr(&names)) : 0;
+    text_fini(&names);
+    return rc;
+}
+
 static void duration_cell(struct cli_table *t, int format, int64_t ns)
 {
     if (format != CLI_TABLE) {
@@ -155,7 +169,8 @@ static int run(int argc, char **argv)
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < n_hosts; i++)
         first = hosts[i].begin < first ? hosts[i].begin : first;
-    if ((begin && time_parse(begin, first, &c.begin, &e)) || (end && time_parse(end, first, &c.end, &e))) {
+    if (known_host(hosts, n_hosts, c.host, &e) || (begin && time_parse(begin, first, &c.begin, &e)) ||
+        (end && time_parse(end, first, &c.end, &e))) {
         experiment_close(x);
         return cli_fail(&e);
     }

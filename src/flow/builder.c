@@ -216,8 +216,8 @@ static bool is_kernel_thread(const struct kernel_thread *t)
     return t->tid == 2 || t->ppid == 2 || t->idle_cpu >= 0;
 }
 
-/* Owner at a time: the user who sent last before it; else the first one after. */
-static int32_t owner_at(const struct flow_builder *b, uint32_t connection, int64_t ts)
+/* A user of the connection: who came to use it last before that time; else the first one after. */
+static int32_t user_at(const struct flow_builder *b, uint32_t connection, int64_t ts)
 {
     int32_t before = -1, after = -1;
     int64_t before_ts = INT64_MIN, after_ts = INT64_MAX;
@@ -423,16 +423,30 @@ static void decide_wakes(struct flow_builder *b)
     }
 }
 
+/* Whoever sent last in that direction before a packet; before the first send, whoever sends first. Directions are kept apart: on a loopback connection
+ * both ends are threads of this host. */
 static void decide_owners(struct flow_builder *b)
 {
+    int32_t *sender = mem_alloc(sizeof *sender * (b->flows.n + 1));
+    for (size_t f = 0; f < b->flows.n; f++)
+        sender[f] = KERNEL_NO_ROW;
+    for (size_t i = b->packets.n; i-- > 0;)
+        if (b->packets.v[i].p.is_send && b->packets.v[i].p.origin == FLOW_BY_THREAD)
+            sender[b->packets.v[i].p.flow] = b->packets.v[i].p.row;
     for (size_t i = 0; i < b->packets.n; i++) {
         struct flow_disk_packet *p = &b->packets.v[i].p;
-        if (p->origin == FLOW_BY_THREAD || p->origin == FLOW_BY_RECEIVE)
+        uint32_t own = p->is_send ? p->flow : b->flows.v[p->flow].reverse; /* the direction in which the packet's user sends */
+        if (p->is_send && p->origin == FLOW_BY_THREAD) {
+            sender[p->flow] = p->row;
             continue;
-        p->row = owner_at(b, b->flows.v[p->flow].connection, p->ts);
+        }
+        if (p->origin == FLOW_BY_RECEIVE)
+            continue;
+        p->row = own == NO_FLOW || sender[own] == KERNEL_NO_ROW ? user_at(b, b->flows.v[p->flow].connection, p->ts) : sender[own];
         if (p->is_send && p->row >= 0)
             p->origin = FLOW_BY_THREAD;
     }
+    free(sender);
 }
 
 /* Where each packet goes in the store: by flow, sends first, in time order. */

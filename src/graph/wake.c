@@ -74,7 +74,11 @@ static struct graph_ending softirq_ending(struct graph_builder *b, const struct 
     case KERNEL_SOFTIRQ_BLOCK:
     case KERNEL_SOFTIRQ_IRQ_POLL: return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL};
     case KERNEL_SOFTIRQ_NET_TX:
-    case KERNEL_SOFTIRQ_NET_RX: return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
+    case KERNEL_SOFTIRQ_NET_RX:
+        /* Where packets are recorded and none came in this run, it was the softirq's own work, not a message. */
+        if (kernel_tracker_has(b->tracker, KERNEL_PACKET_RECEIVE))
+            return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq net")};
+        return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
     case KERNEL_SOFTIRQ_SCHED: return (struct graph_ending){.state = GRAPH_INTERRUPTED, .cause = GRAPH_CAUSE_TERMINAL};
     case KERNEL_SOFTIRQ_HI:
     case KERNEL_SOFTIRQ_TASKLET:

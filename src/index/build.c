@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "index/experiment.h"
 
-enum { MANIFEST_VERSION = 1, BUILDER_VERSION = 2, BATCH = 512 };
+enum { MANIFEST_VERSION = 1, BUILDER_VERSION = 3, BATCH = 512 };
 
 struct manifest {
     uint64_t events, lost_events;

@@ -277,7 +277,7 @@ static void explain(struct walk *w, const struct path_interval *iv)
     if (c.kind == PATH_CAUSE_PENDING)
         c.reason = PATH_PENDING;
     if (!leads_on(&c) || path_row_equal(c.from, w->row)) {
-        keep(w, iv, c.kind == PATH_CAUSE_NONE || c.kind == PATH_CAUSE_PENDING, &c);
+        keep(w, iv, c.kind != PATH_CAUSE_TERMINAL && c.kind != PATH_CAUSE_WAKEUP, &c);
         return;
     }
     w->frames[w->depth] = (struct frame){

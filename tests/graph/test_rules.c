@@ -101,7 +101,7 @@ static void contexts(void **state)
     expect(g, 3, 0, "21 running 22 block-device(sda)<terminal 42 preempted 60");
     expect(g, 4, 0, "22 running 23 blocked(irq 4 ttyS0)<terminal 45 preempted 60");
     expect(g, 5, 0, "23 running 24 ipi(reschedule)<terminal 48 preempted 60");
-    expect(g, 6, 0, "24 running 25 network 51 preempted 60");
+    expect(g, 6, 0, "24 running 25 blocked(softirq net)<terminal 51 preempted 60");
     expect(g, 7, 0, "25 running 26 interrupted<terminal 54 preempted 60");
     expect(g, 8, 0, "26 running 27 block-device<terminal 57 preempted 60");
     expect(g, 9, 0, "27 running 28 blocked 59 preempted 60");
