@@ -39,7 +39,7 @@ static void thread_life(void **state)
         "none:100-120 ready:120-150 openat:150-155 user:155-160 interrupted:160-175 user:175-180 ready:180-200 user:200-210 "
         "none:210-310");
     check_row(STATE_THREAD, C, "unknown:100-310");
-    check_row(STATE_THREAD, 0, "ready:100-210 idle:210-250 ready:250-300 idle:300-310");
+    check_row(STATE_THREAD, 0, "unknown:100-210 idle:210-250 ready:250-300 idle:300-310");
     check_row(STATE_CPU, 0,
         "user:100-110 openat:110-130 user:130-140 read:140-150 openat:150-155 user:155-160 timer:160-170 NET_RX:170-175 user:175-180 "
         "read:180-190 user:190-200 user:200-210 idle:210-250 user:250-300 idle:300-310");
@@ -77,9 +77,8 @@ static void revealed_by_first_switch(void **state)
     w.first = 80;
     world_end(&w);
     check_row(STATE_THREAD, A, "unknown:80-90 read:90-100 user:100-110 interrupted:110-120 user:120-130 openat:130-150 blocked:150-180");
-    check_row(STATE_THREAD, B, "unknown:80-150 read:150-170 user:170-180 blocked:180-180");
-    check_row(STATE_CPU, 0,
-        "unknown:80-90 read:90-100 user:100-110 9:110-120 user:120-130 openat:130-150 read:150-170 user:170-180 idle:180-180");
+    check_row(STATE_THREAD, B, "unknown:80-150 read:150-170 user:170-180");
+    check_row(STATE_CPU, 0, "unknown:80-90 read:90-100 user:100-110 9:110-120 user:120-130 openat:130-150 read:150-170 user:170-180");
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_SYSCALL), 0); /* of none both ends were seen */
     world_close(&w);
 }
@@ -97,7 +96,7 @@ static void came_before_it_left(void **state)
     world_end(&w);
     check_row(STATE_THREAD, A, "user:100-200 blocked:200-250");
     check_row(STATE_CPU_THREAD, 0, "active@4:100-150 idle@0:150-250");
-    check_row(STATE_CPU_THREAD, 1, "active@5:100-150 active@4:150-200 idle@1:200-250 active@5:250-250");
+    check_row(STATE_CPU_THREAD, 1, "active@5:100-150 active@4:150-200 idle@1:200-250");
     world_close(&w);
 }
 
@@ -116,7 +115,7 @@ static void line_on_two_cpus(void **state)
     world_end(&w);
     check_row(STATE_SOFTIRQ_VECTOR, KERNEL_SOFTIRQ_RCU, "none:100-110 active@0:110-120 active@1:120-130 active@0:130-140 none:140-200");
     check_row(STATE_CPU_SOFTIRQ, 1 << 16 | KERNEL_SOFTIRQ_RCU, "none:100-120 active:120-130 none:130-200");
-    check_row(STATE_CPU, 0, "idle:100-110 RCU:110-140 idle:140-150 reschedule:150-151 idle:151-200 user:200-200");
+    check_row(STATE_CPU, 0, "idle:100-110 RCU:110-140 idle:140-150 reschedule:150-151 idle:151-200");
     check_row(STATE_CPU, 1, "unknown:100-120 RCU:120-130 unknown:130-200");
     struct state_row r;
     int64_t i = state_find_row(w.store, STATE_IRQ_LINE, STATE_IPI);
@@ -162,7 +161,7 @@ static void losses(void **state)
         "unknown:100-150 user:150-160 read:160-200 unknown:200-240 user:240-260 blocked:260-300 unknown:300-400 blocked:400-420 "
         "ready:420-440");
     check_row(STATE_THREAD, B, "user:100-150 blocked:150-200 unknown:200-240 blocked:240-270 ready:270-280 user:280-300 unknown:300-440");
-    check_row(STATE_THREAD, C, "user:100-210 openat:210-250 user:250-410 blocked:410-430 ready:430-440 user:440-440");
+    check_row(STATE_THREAD, C, "user:100-210 openat:210-250 user:250-410 blocked:410-430 ready:430-440");
     check_row(STATE_CPU_THREAD, 0,
         "active@5:100-150 active@4:150-200 unknown:200-240 active@4:240-260 idle@0:260-280 active@5:280-300 unknown:300-440");
     struct state_loss l;
@@ -195,7 +194,7 @@ static void all_cpus_lose(void **state)
     world_end(&w);
     check_row(STATE_THREAD, A, "user:100-120 interrupted:120-150 unknown:150-200");
     check_row(STATE_THREAD, B, "unknown:100-110 user:110-150 unknown:150-200");
-    check_row(STATE_THREAD, C, "unknown:100-180 user:180-200 blocked:200-200");
+    check_row(STATE_THREAD, C, "unknown:100-180 user:180-200");
     check_row(STATE_CPU_IRQ, 7, "none:100-120 active:120-150 unknown:150-180 none:180-200");
     check_row(STATE_IRQ_LINE, 7, "none:100-120 active@0:120-150 unknown:150-180 none:180-200");
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_IRQ), 0);

@@ -99,6 +99,8 @@ void world_switch(struct kernel_tracker *w, int64_t ts, int cpu, int32_t prev, i
 void world_wake(struct kernel_tracker *w, int64_t ts, int cpu, int32_t row)
 {
     struct kernel_record r = record(w, ts, cpu, KERNEL_WAKE);
+    if (w->frames[cpu])
+        r.ctx = KERNEL_CTX_IRQ;
     r.u.wake.row = row;
     world_add(w, r);
 }
@@ -126,6 +128,7 @@ void world_irq(struct kernel_tracker *w, int64_t ts, int cpu, int kind, uint16_t
                                                                         : KERNEL_CTX_IPI;
     r.ctx_number = number;
     r.ctx_frame = serial;
+    w->frames[cpu] += kind == KERNEL_IRQ_ENTRY || kind == KERNEL_SOFTIRQ_ENTRY || kind == KERNEL_IPI_ENTRY ? 1 : -1;
     world_add(w, r);
 }
 

@@ -24,6 +24,7 @@ struct kernel_tracker {
     struct state_builder *builder;
     struct state_store *store;
     int32_t on[WORLD_CPUS];      /* row, -1 unknown: what records say of the CPU */
+    int frames[WORLD_CPUS];      /* interrupts and softirqs open on each CPU */
     int64_t first, last;
     char path[64];
 };

@@ -24,7 +24,12 @@ export async function open(world, { hash = '', width = 1280, height = 800, schem
 
 /** No request under way for a while. */
 export async function settled(page) {
-  await page.waitForFunction(() => { const c = window.weft.session.client, now = performance.now(); if (c.pending) window.calmSince = 0; else window.calmSince ||= now; return window.calmSince && now - window.calmSince > 250; }, null, { polling: 50, timeout: 20000 });
+  await page.evaluate(() => { window.calmSince = 0; });
+  await page.waitForFunction(() => {
+    const now = performance.now();
+    if (window.weft.session.client.pending) window.calmSince = 0; else window.calmSince ||= now;
+    return window.calmSince && now - window.calmSince > 350;
+  }, null, { polling: 50, timeout: 20000 });
 }
 
 /** Ink of a canvas: how many pixels are not transparent, and how many near the colour. */

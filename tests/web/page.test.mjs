@@ -5,7 +5,7 @@ import { BEGIN } from './mock/world.mjs';
 import { open, pixels, settled, start } from './browser.mjs';
 
 let world;
-before(async () => { world = await start({ threads: 600 }); });
+before(async () => { world = await start({ threads: 600, pathPolls: 8 }); });
 after(() => world.stop());
 
 const view = page => page.evaluate(() => { const a = weft.session.axis; return { begin: String(a.begin), end: String(a.end), span: Number(a.end - a.begin), anchor: a.anchor === null ? null : String(a.anchor), cursor: a.cursor === null ? null : String(a.cursor) }; });
@@ -220,7 +220,7 @@ test('pictures and tables of what is seen', async () => {
   assert.match(svg, />tier {2}204</);
   assert.equal((await take('Picture, PNG')).subarray(1, 4).toString(), 'PNG');
   const csv = (await take('Table, CSV')).toString();
-  assert.match(csv, /^tier,204 204,Usermode,,17\d{17},17\d{17},/m);
+  assert.ok(/^tier,204 204,Usermode,,17\d{17},17\d{17},/m.test(csv), csv.slice(0, 300));
   await page.close();
 });
 

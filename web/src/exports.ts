@@ -113,7 +113,7 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
         const { entry } = v.model.rows[i], row = v.data.rows.get(entry.id);
         for (let k = row ? firstAfter(row, axis.offset) : 0; row && k < row.n && row.start[k] < axis.rel(axis.end); k++) {
           const look = v.looks.all[row.style[k]], a = axis.abs(row.start[k]), b = axis.abs(row.end[k]);
-          if (!look.blank) out.push([entry.labels[0] ?? '', entry.labels.slice(1).join(' '), look.name, row.label[k] ?? '', String(a), String(b), formatDuration(b - a)].map(cell).join());
+          if (!look.blank) out.push([entry.labels[0] ?? '', entry.labels.slice(1).join(' ').trim(), look.name, row.label[k] ?? '', String(a), String(b), formatDuration(b - a)].map(cell).join());
         }
       }
     } else {
