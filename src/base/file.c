@@ -263,11 +263,8 @@ static int write_through(const char *path, const void *data, size_t n, struct er
     return code;
 }
 
-int file_write(const char *path, const void *data, size_t n, struct err *e)
+static int write_replacing(const char *path, const void *data, size_t n, struct err *e)
 {
-    struct stat st;
-    if (!stat(path, &st) && !S_ISREG(st.st_mode))
-        return write_through(path, data, n, e);
     struct replace r;
     int code = replace_begin(&r, path, e);
     if (code)
@@ -278,4 +275,15 @@ int file_write(const char *path, const void *data, size_t n, struct err *e)
         return code;
     }
     return replace_commit(&r, e);
+}
+
+int file_write(const char *path, const void *data, size_t n, struct err *e)
+{
+    struct stat st;
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return write_through(path, data, n, e);
+    char *behind = realpath(path, NULL); /* a link stays a link: what it names is replaced */
+    int code = write_replacing(behind ? behind : path, data, n, e);
+    free(behind);
+    return code;
 }

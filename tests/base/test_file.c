@@ -235,6 +235,27 @@ static void a_failed_write_leaves_the_old_file(void **state)
 }
 
 #define HERE(f) cmocka_unit_test_setup_teardown(f, make_place, remove_place)
+static void links_stay_links(void **state)
+{
+    char dir[] = "/tmp/weft-link-XXXXXX", file[64], link[64];
+    struct stat st;
+    struct err e = {0};
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof file, "%s/file", dir);
+    snprintf(link, sizeof link, "%s/link", dir);
+    assert_int_equal(file_write(file, "old", 3, &e), ERR_OK);
+    assert_int_equal(symlink("file", link), 0);
+    assert_int_equal(file_write(link, "longer", 6, &e), ERR_OK);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(st.st_size, 6);
+    unlink(link);
+    unlink(file);
+    rmdir(dir);
+}
+
 /* "--svg /dev/full" must not put a file in the place of the device. */
 static void devices_stay_devices(void **state)
 {
@@ -264,6 +285,7 @@ int main(void)
         HERE(writing_replaces),
         HERE(a_failed_write_leaves_the_old_file),
         cmocka_unit_test(devices_stay_devices),
+        cmocka_unit_test(links_stay_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
