@@ -12,10 +12,12 @@ test('the server dies: a bar says so, what was loaded stays, and it goes on when
   await page.evaluate(() => weft.session.axis.zoom(0.2, 300));
   await page.locator('.notice').filter({ hasText: 'does not answer' }).waitFor();
   assert.ok(await page.evaluate(() => weft.panels[0].model.rows.length) > 20, 'rows stay');
+  await page.getByRole('button', { name: 'Ask the server now' }).click();
+  await page.waitForTimeout(300);
+  assert.ok(await page.locator('.notice').isVisible(), 'still away');
   const next = createMock({ threads: 60 });
   await next.listen(port);
-  await page.getByRole('button', { name: 'Ask the server now' }).click();
-  await page.locator('.notice').waitFor({ state: 'hidden', timeout: 10000 });
+  await page.locator('.notice').waitFor({ state: 'hidden', timeout: 15000 });
   await settled(page);
   assert.ok(next.log.some(l => /states$/.test(l.path)), 'data are asked for again');
   await world.browser.close();

@@ -48,6 +48,7 @@ test('search: rows and states apart', async () => {
   assert.equal(parseSearch('tid:20').rows(entry, 'web tier 204'), false);
   assert.equal(parseSearch('').rows, null);
   assert.deepEqual(parseSearch('nginx state:openat duration>10ms').states, ['openat && duration>10ms']);
+  assert.equal(parseSearch('tid:1').ofThreads, true);
   assert.equal(filterParameters(parseSearch('nginx'), false), null);
   assert.deepEqual(filterParameters(parseSearch('state:read'), true), { strategy: 'DEEP', filter_expressions_map: { 4: ['read'] } });
 });

@@ -35,6 +35,7 @@ export class App implements PanelHost {
   private readonly bookmarks: Bookmarks;
   events: VirtualTable | null = null;
   path: { spec: PathSpec; view: GraphView; pane: PathPane } | null = null;
+  private markerSets: { id: string; name: string }[] = [];
   private picker: Picker | null = null;
   private opening = new AbortController();
   private readonly measure = perFrame(() => this.layout());
@@ -140,6 +141,8 @@ export class App implements PanelHost {
       this.openFirst(link);
       void this.overview.load();
       void this.bookmarks.load();
+      session.markerSet = null;
+      client.markerSets(x.UUID).then(sets => { this.markerSets = sets; }, () => { this.markerSets = []; });
       this.openEvents();
       if (link) this.restore(link);
       this.writeLink();
@@ -221,7 +224,7 @@ export class App implements PanelHost {
   private viewsMenu(): MenuItem[] {
     const items: MenuItem[] = [], titles: Record<string, string> = { TIME_GRAPH: 'States over time', GANTT_CHART: 'Charts', TREE_TIME_XY: 'Curves over time', TREE_GENERIC_XY: 'Distributions', DATA_TREE: 'Figures', TABLE: 'Tables' };
     for (const [type, label] of Object.entries(titles)) {
-      const list = this.session.outputs.filter(o => o.type === type && !o.capabilities?.canCreate && o.id !== this.events?.output.id);
+      const list = this.session.outputs.filter(o => o.type === type && !o.capabilities?.canCreate && o.id !== this.events?.output.id && !specOf(o));
       if (!list.length) continue;
       items.push({ label, heading: true });
       for (const o of list) {
@@ -229,6 +232,11 @@ export class App implements PanelHost {
         items.push({ label: o.name, checked: !!open, run: () => { if (open) open.close(); else this.add(o)?.root.scrollIntoView({ block: 'nearest', behavior: reducedMotion() ? 'auto' : 'smooth' }); } });
       }
     }
+    const paths = this.session.outputs.filter(o => specOf(o));
+    if (paths.length) items.push({ label: 'Critical paths', heading: true }, ...paths.map(o => ({ label: o.name, checked: this.path?.view.output.id === o.id, run: () => { if (this.path?.view.output.id === o.id) this.path.view.close(); else this.add(o); } })));
+    if (this.markerSets.length) items.push({ label: 'Markers', heading: true }, ...this.markerSets.map(m => ({
+      label: m.name, checked: this.session.markerSet === m.id, run: () => { this.session.markerSet = this.session.markerSet === m.id ? null : m.id; this.session.markersChanged.emit(); },
+    })));
     return items.length ? items : [{ label: 'no views', disabled: true }];
   }
   private legend(): void { legend(this.drawer.page('legend'), this.panels.filter((p): p is GraphView => p instanceof GraphView)); }

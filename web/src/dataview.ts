@@ -37,7 +37,7 @@ export class DataTreeView extends Panel {
     this.whole = button('whole trace', 'Of the whole trace, or of the selection', () => { this.ofSelection = !this.ofSelection; this.whole.textContent = this.ofSelection ? 'selection' : 'whole trace'; void this.load(); });
     this.tools.append(this.whole, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
-      session.searchChanged.on(() => this.model.filter(session.search.rows)), session.axis.selected.on(() => { if (this.ofSelection) void this.load(); }));
+      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)), session.axis.selected.on(() => { if (this.ofSelection) void this.load(); }));
     void this.load();
   }
   private run = 0;

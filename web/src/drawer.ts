@@ -122,6 +122,7 @@ export function legend(page: HTMLElement, views: GraphView[]): void {
     return h('section', {}, h('h3', {}, v.output.name), looks.length ? h('ul', {}, ...looks.map(l => {
       const swatch = h('span', { class: `swatch big ${l.pattern} ${l.blank ? 'blank' : ''}` });
       swatch.style.backgroundColor = l.css;
+      if (!l.blank) swatch.style.opacity = String(Math.max(0.12, l.opacity));
       return h('li', {}, swatch, l.name);
     })) : h('p', { class: 'dim' }, 'no states yet'));
   })));

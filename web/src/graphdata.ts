@@ -40,6 +40,13 @@ export class GraphData {
     this.arrowsFor = this.marksFor = null;
     this.ask();
   }
+  setCategories(categories: string[]): void {
+    this.categories = categories;
+    this.marks = [];
+    this.marksFor = null;
+    this.ask();
+    this.arrived();
+  }
   clear(): void { this.rows.clear(); this.arrows = []; this.marks = []; this.forget(); }
   stop(): void {
     this.running?.stop.abort();
@@ -137,7 +144,7 @@ export class GraphData {
     this.marksFor = { from, to, key };
     try {
       const range = { start: axis.abs(from), end: axis.abs(to), nbTimes: Math.max(2, Math.ceil((to - from) / w.nsPerPx) + 1) };
-      const answer = await session.client.annotations(session.uuid, this.id, range, w.items, this.categories);
+      const answer = await session.client.annotations(session.uuid, this.id, range, w.items, this.categories, session.markerSet);
       this.marks = (answer.model ?? []).map((x: Annotation): FlatMark => {
         const start = axis.rel(x.time);
         return { start, end: start + Number(x.duration), entry: x.entryId, label: x.label ?? '', style: this.looks.index(x.style ?? { parentKey: 'lost' }), wide: x.duration > 0n };

@@ -75,13 +75,19 @@ function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
       y = HEAD + r * rh - top;
       hh = rh;
     }
-    const look = g.looks.all[m.style], l = Math.max(0, a), w = Math.max(1, Math.min(width, b) - l);
+    // On a path they are what could not be explained: hatched, with words.
+    const unexplained = g.path && m.entry >= 0, given = g.looks.all[m.style], look = unexplained ? { ...given, pattern: 'hatch' as const } : given;
+    const l = Math.max(0, a), w = Math.max(1, Math.min(width, b) - l);
     ctx.globalAlpha = m.wide ? 0.3 : 0.9;
     ctx.fillStyle = look.css;
     ctx.fillRect(l, y, w, hh);
     if (look.pattern && w > 3) { ctx.globalAlpha = 0.7; ctx.fillStyle = g.painter.pattern(ctx, look); ctx.fillRect(l, y, w, hh); }
     ctx.globalAlpha = 1;
-    if (m.label && m.entry < 0 && l > free) {
+    if (unexplained && m.label) {
+      ctx.fillStyle = session.theme.text;
+      ctx.textBaseline = 'middle';
+      ctx.fillText(m.label, ctx.measureText(m.label).width + 8 < w ? l + 4 : l + w + 4, y + hh / 2);
+    } else if (m.label && m.entry < 0 && l > free) {
       const tw = ctx.measureText(m.label).width;
       if (!m.wide || w > tw + 6) {
         ctx.fillStyle = session.theme.lost;

@@ -76,7 +76,7 @@ export class GraphView extends Panel {
     this.undo.push(
       axis.moved.on(() => { this.redraw(); this.data.ask(); }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
       session.themeChanged.on(this.redraw), session.timeModeChanged.on(this.redraw), session.glowChanged.on(this.redraw),
-      session.relayout.on(() => this.resize()), session.searchChanged.on(() => this.filter()), session.pickedChanged.on(() => this.followPick()),
+      session.relayout.on(() => this.resize()), session.searchChanged.on(() => this.filter()), session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
       this.model.changed.on(() => this.resize()));
     void this.load();
   }
@@ -88,7 +88,7 @@ export class GraphView extends Panel {
     this.say('loading', 'Asking for the rows…');
     try {
       client.styles(uuid, output.id, this.signal).then(a => { if (a.model) { this.looks.setServer(a.model); this.redraw(); } }, () => { /* our own colours */ });
-      client.annotationCategories(uuid, output.id, this.signal).then(c => { this.data.categories = c; this.data.ask(); }, () => { /* none */ });
+      this.findMarks();
       await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal), a => {
         if (a.model?.entries.length) {
           this.say('');
@@ -103,6 +103,10 @@ export class GraphView extends Panel {
       this.data.hasArrows = true;
       this.data.forget();
     } catch (e) { this.failed(e, () => void this.load()); }
+  }
+  private findMarks(): void {
+    const { session } = this;
+    session.client.annotationCategories(session.uuid, this.output.id, session.markerSet, this.signal).then(c => { this.data.setCategories(c); }, () => { /* none */ });
   }
   protected emptyWords(message: string): string {
     return message && !/^(completed|analysis completed|done)\b/i.test(message) ? message : `${this.output.name} has no rows in this trace. `
@@ -127,7 +131,7 @@ export class GraphView extends Panel {
   }
   private rowsWords(): string {
     const n = this.model.rows.length, { found } = this.model;
-    return this.session.search.rows ? `${found} found` : n ? `${n} rows` : '';
+    return this.session.search.rows && found ? `${found} found` : n ? `${n} rows` : '';
   }
   private trouble(e: unknown): void {
     if (!this.model.nodes.size) this.failed(e, () => this.data.ask());
@@ -139,10 +143,10 @@ export class GraphView extends Panel {
 
   private filter(): void {
     const { search } = this.session;
-    this.model.filter(this.path ? null : search.rows);
+    this.model.filter(this.path ? null : search.rows, search.ofThreads);
     if (this.model.nodes.size) this.status(this.rowsWords());
     this.data.forget();
-    if (this.loaded && search.rows && !this.model.found) this.say('empty', `No row of ${this.output.name} matches “${search.text.trim()}”.`);
+    if (this.loaded && search.rows && !this.model.rows.length) this.say('empty', `No row of ${this.output.name} matches “${search.text.trim()}”.`);
     else if (this.loaded) this.say('');
   }
   offerRemoval(remove: () => void): void { this.tools.append(button('⌫', 'Remove it from the server', remove, { class: 'plain' })); }
@@ -200,8 +204,13 @@ export class GraphView extends Panel {
     this.tree.draw(top, height - HEAD);
     this.drawLines();
   }
+  private linesDrawn = '';
   private drawLines(): void {
-    const { session } = this, { width } = session.axis, height = this.main.clientHeight;
+    const { session } = this, { width, begin, end, anchor, cursor, hover } = session.axis, height = this.main.clientHeight;
+    // Scrolling rows leaves them as they are.
+    const key = `${begin} ${end} ${anchor} ${cursor} ${hover} ${width} ${height} ${session.theme.select}`;
+    if (key === this.linesDrawn) return;
+    this.linesDrawn = key;
     drawSelection(this.under.start(width, height), session, width, HEAD, height);
     drawCursors(this.lines.start(width, height), session, width, HEAD, height, true);
   }
@@ -338,37 +347,47 @@ export class GraphView extends Panel {
     if (hit) void this.details(hit, t);
     return true;
   }
-  /** To the next state in the picked row (else any row seen) that the search found, or that is of the kind under the cursor. */
+  /** To the next state that the search found in any of its rows, or, in the picked row, that is of the kind under the cursor. */
   async stepKind(direction: 1 | -1): Promise<boolean> {
-    const { session } = this, { axis } = session;
-    const searched = session.search.states.length > 0, here = this.current();
-    const node = here?.node ?? (this.tree.picked !== null ? this.model.nodes.get(this.tree.picked) : undefined) ?? this.model.rows.find(n => n.entry.hasData);
-    if (!node || (!searched && !here)) return false;
-    const look = here ? here.row.style[here.index] : -1;
-    const now = axis.cursor === null ? axis.offset : axis.rel(axis.cursor), most = axis.rel(axis.max);
-    const fits = (row: RowStates, i: number): boolean => searched ? !(row.tags[i] & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank : row.style[i] === look;
+    const { session } = this, { axis } = session, searched = session.search.states.length > 0, here = this.current();
+    const nodes = searched ? this.searchRows() : here ? [here.node] : [];
+    if (!nodes.length) return false;
+    const look = here ? here.row.style[here.index] : -1, now = axis.cursor === null ? axis.offset : axis.rel(axis.cursor), most = axis.rel(axis.max);
+    const fits = (row: RowStates, i: number): boolean => (direction > 0 ? row.start[i] > now : row.start[i] < now)
+      && (searched ? !(row.tags[i] & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank : row.style[i] === look);
+    // Wider and wider: near ones are found at once, far ones without asking for everything.
     for (let width = axis.rel(axis.end) - axis.offset, from = now; ; width *= 4) {
       const a = direction > 0 ? from : Math.max(0, from - width), b = direction > 0 ? Math.min(most, from + width) : from;
-      let row: RowStates;
+      let best: Hit | null = null;
       try {
-        const answer = await session.client.states(session.uuid, this.output.id, { start: axis.abs(a), end: axis.abs(b), nbTimes: 20000 }, [node.entry.id],
+        const answer = await session.client.states(session.uuid, this.output.id, { start: axis.abs(a), end: axis.abs(b), nbTimes: Math.max(500, Math.floor(20000 / nodes.length)) }, nodes.map(n => n.entry.id),
           filterParameters(session.search, session.exclude), this.signal);
-        row = packRow(answer.model?.[0]?.states ?? [], axis.min, this.looks, a, b, 0);
+        for (const r of answer.model ?? []) {
+          const node = nodes.find(n => n.entry.id === r.entryId), row = packRow(r.states, axis.min, this.looks, a, b, 0);
+          for (let k = 0; node && k < row.n; k++) {
+            if (!fits(row, k) || (best && (direction > 0 ? row.start[k] >= best.row.start[best.index] : row.start[k] <= best.row.start[best.index]))) continue;
+            best = { node, row, index: k };
+          }
+        }
       } catch (e) { if (!isAbort(e)) this.status(`cannot look further: ${(e as Error).message}`); return false; }
-      const order = [...Array(row.n).keys()];
-      if (direction < 0) order.reverse();
-      const i = order.find(k => (direction > 0 ? row.start[k] > now : row.end[k] <= now && row.start[k] < now) && fits(row, k));
-      if (i !== undefined) {
-        this.tree.picked = node.entry.id;
-        axis.select(axis.abs(row.start[i]));
-        axis.reveal(axis.abs(row.start[i]), axis.abs(row.end[i]));
-        void this.details({ node, row, index: i }, axis.abs(row.start[i]));
-        this.redraw();
-        return true;
-      }
+      if (best) { this.goTo(best); return true; }
       if ((direction > 0 && b >= most) || (direction < 0 && a <= 0)) return false;
       from = direction > 0 ? b : a;
     }
+  }
+  /** Rows that a search of states looks through: those that it found by name, else the picked one and those on screen. */
+  private searchRows(): Node[] {
+    const { rows } = this.model, [first, last] = this.visible();
+    return (this.session.search.rows ? rows.filter(n => n.match) : rows.slice(first, last)).filter(n => n.entry.hasData).slice(0, 64);
+  }
+  private goTo(hit: Hit): void {
+    const { axis } = this.session, begin = axis.abs(hit.row.start[hit.index]);
+    this.tree.picked = hit.node.entry.id;
+    axis.select(begin);
+    axis.reveal(begin, axis.abs(hit.row.end[hit.index]));
+    this.showRow(this.model.rowOf.get(hit.node.entry.id) ?? 0);
+    void this.details(hit, begin);
+    this.redraw();
   }
   /** Next row that the search found. */
   stepRow(direction: 1 | -1): boolean {
@@ -384,6 +403,6 @@ export class GraphView extends Panel {
 
 /** The server's lines after ours, without saying the same twice. */
 function merge(ours: [string, string][], more: [string, string][]): [string, string][] {
-  const have = new Set(ours.map(l => l[0].toLowerCase()));
+  const have = new Set(['start', ...ours.map(l => l[0].toLowerCase())]);
   return [...ours, ...more.filter(l => !have.has(l[0].toLowerCase()))];
 }

@@ -189,6 +189,7 @@ export class PathPane {
     if ((s.end - s.begin) / axis.nsPerPx < 5) { const mid = (s.begin + s.end) / 2, half = Math.max(100, (s.end - s.begin) * 5); axis.show(axis.abs(mid - half), axis.abs(mid + half)); }
     axis.reveal(axis.abs(s.begin), axis.abs(s.end));
     this.view.tree.picked = s.entry;
+    if (s.tid !== null) this.session.pick({ host: s.host, tid: s.tid, name: s.name });
     const row = this.view.model.rowOf.get(s.entry);
     if (row !== undefined) this.view.showRow(row);
     this.view.redraw();

@@ -26,6 +26,9 @@ export class Session {
   exclude = false;
   picked: Picked | null = null;
   stepper: Stepper | null = null;
+  /** Markers that somebody defined on the server, or null. */
+  markerSet: string | null = null;
+  readonly markersChanged = new Emitter();
   /** Intervals of the critical path by "host\u0001tid". */
   glow = new Map<string, Interval[]>();
   readonly themeChanged = new Emitter();

@@ -106,10 +106,10 @@ export class TopBar {
         this.clockLines = ['This server does not tell how far the machines’ clocks are apart.'];
         this.badge('clock error unknown', Infinity);
       }
-      const machines = outputs.find(o => o.type === 'TABLE' && /^machines$/i.test(o.name));
+      const machines = outputs.find(o => o.type === 'TIME_GRAPH' && /^machines$/i.test(o.name));
       if (machines) {
-        const lines = await client.lines(uuid, machines.id, { requested_table_index: 0, requested_table_count: 500 });
-        const gone = (lines.model?.lines ?? []).filter(l => l.cells.some(c => /^(away|offline|down|missing)/i.test(c.content))).map(l => l.cells[0]?.content ?? '');
+        const tree = await client.tree(uuid, 'timeGraph', machines.id, null);
+        const gone = (tree.model?.entries ?? []).filter(e => e.labels.slice(1).some(l => /^(away|offline|down|missing)/i.test(l))).map(e => e.labels[0]);
         this.away.hidden = !gone.length;
         setText(this.away, `away: ${gone.slice(0, 3).join(', ')}${gone.length > 3 ? ` and ${gone.length - 3} more` : ''}`);
       }

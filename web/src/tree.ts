@@ -58,7 +58,12 @@ export class TreeModel {
   }
   foldAll(folded: boolean): void { for (const r of this.roots) for (const n of folded ? r.children : [r]) this.foldQuiet(n, folded); this.update(); }
 
-  filter(test: RowTest | null): void { this.test = test; this.update(); }
+  /** `ofThreads`: the test asks for thread ids; a tree without them is left as it is. */
+  filter(test: RowTest | null, ofThreads = false): void {
+    if (ofThreads && !this.headers.some(x => x.name === 'TID') && ![...this.nodes.values()].some(n => n.entry.metadata.TID)) test = null;
+    this.setTest(test);
+  }
+  private setTest(test: RowTest | null): void { this.test = test; this.update(); }
   sort(column: number): void {
     if (this.sortBy !== column) { this.sortBy = column; this.descending = false; } else if (!this.descending) this.descending = true; else this.sortBy = -1;
     this.update();
@@ -97,7 +102,7 @@ export class TreeModel {
   }
   /** Row of the entry, or of the folded ancestor that stands for it; -1 when the filter hides it. */
   seenRow(id: number): number {
-    for (let n = this.nodes.get(id) ?? null; n; n = n.parent) { const r = this.rowOf.get(n.entry.id); if (r !== undefined) return r; }
+    for (let n = this.nodes.get(id) ?? null; n && !n.hidden; n = n.parent) { const r = this.rowOf.get(n.entry.id); if (r !== undefined) return r; }
     return -1;
   }
   /** Unfolds whatever hides the entry. */

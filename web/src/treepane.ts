@@ -114,12 +114,16 @@ export class TreePane {
       pool.push(row);
       this.body.append(row);
     }
-    pool.forEach((row, k) => {
-      if (k >= count) { row.hidden = true; return; }
+    // A row keeps its element while it is on screen: scrolling changes few texts.
+    const size = pool.length, used = new Set<number>();
+    for (let i = first; i < last; i++) {
+      const row = pool[i % size];
+      used.add(i % size);
       row.hidden = false;
-      this.fill(row, first + k, columns);
-      row.style.transform = `translateY(${(first + k) * rowHeight - top}px)`;
-    });
+      this.fill(row, i, columns);
+      row.style.transform = `translateY(${i * rowHeight - top}px)`;
+    }
+    pool.forEach((row, k) => { if (!used.has(k)) row.hidden = true; });
   }
   private nodeOf(row: HTMLElement): Node { return this.model.rows[Number(row.dataset.row)]; }
 

@@ -174,12 +174,13 @@ export class TspClient {
   styles(x: string, id: string, signal?: AbortSignal): Promise<Answer<Record<string, Style>>> {
     return this.ask(`${this.output(x, id)}/style`, {}, m => m.styles ?? {}, signal);
   }
-  async annotationCategories(x: string, id: string, signal?: AbortSignal): Promise<string[]> {
-    const a = await this.request('GET', `${this.output(x, id)}/annotations`, undefined, signal);
+  async markerSets(x: string): Promise<{ id: string; name: string }[]> { return list((await this.request('GET', `/experiments/${x}/outputs/markerSets`))?.model); }
+  async annotationCategories(x: string, id: string, markerSet: string | null, signal?: AbortSignal): Promise<string[]> {
+    const a = await this.request('GET', `${this.output(x, id)}/annotations${markerSet ? `?markerSetId=${encodeURIComponent(markerSet)}` : ''}`, undefined, signal);
     return list(a?.model?.annotationCategories);
   }
-  annotations(x: string, id: string, range: Range, items: number[], categories: string[], signal?: AbortSignal): Promise<Answer<Annotation[]>> {
-    return this.ask(`${this.output(x, id)}/annotations`, { requested_timerange: range, requested_items: items, requested_marker_categories: categories },
+  annotations(x: string, id: string, range: Range, items: number[], categories: string[], markerSet: string | null, signal?: AbortSignal): Promise<Answer<Annotation[]>> {
+    return this.ask(`${this.output(x, id)}/annotations`, { requested_timerange: range, requested_items: items, requested_marker_categories: categories, ...(markerSet ? { requested_marker_set: markerSet } : {}) },
       m => Object.values(m.annotations ?? {}).flatMap(list).map((a: any) => ({ ...a, time: time(a.time), duration: time(a.duration), entryId: Number(a.entryId ?? -1) })), signal);
   }
   async bookmarks(x: string): Promise<Bookmark[]> { return list(await this.request('GET', `/experiments/${x}/bookmarks`)).map(bookmarkOf); }

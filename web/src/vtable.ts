@@ -4,7 +4,7 @@ import { perFrame, settle } from './emitter';
 import { menuBelow } from './menu';
 import { failureWords } from './panel';
 import type { Session } from './session';
-import { parseTime } from './time';
+import { formatDuration, parseTime } from './time';
 import { labelNumber } from './tree';
 import { isAbort, type Column, type Line, type Lines, type Output, type Time } from './tsp';
 
@@ -74,14 +74,33 @@ export class VirtualTable {
       this.timeColumn = this.columns.findIndex(c => /^(timestamp|time|begin|start( time)?)$/i.test(c.name) || (c.type === 'TIMESTAMP' && !/ns$/i.test(c.name)));
       if (this.exactColumn >= 0 && this.columns.length > 1) this.hidden.add(this.exactColumn);
       this.columns.forEach((c, i) => { if (/^(packet header|packet context|stream context|event context|callsite|channel|prio)$/i.test(c.name)) this.hidden.add(i); });
-      this.widths = this.columns.map(c => /timestamp|time|begin|start|end/i.test(c.name) ? 148 : /content/i.test(c.name) ? 640 : /event type|type|path|label/i.test(c.name) ? 170 : Math.max(64, c.name.length * 8 + 16));
-      // The contents take what the others leave.
-      const wide = this.columns.findIndex(c => /content/i.test(c.name)), rest = this.shown().reduce((sum, i) => sum + (i === wide ? 0 : this.widths[i]), 0);
-      if (wide >= 0) this.widths[wide] = Math.max(300, this.root.clientWidth - rest - 20);
+      const first = await client.lines(uuid, this.output.id, { requested_table_index: 0, requested_table_count: CHUNK });
+      this.fit(first.model?.lines ?? []);
       this.drawHead();
-      this.take(await client.lines(uuid, this.output.id, { requested_table_index: 0, requested_table_count: CHUNK }), 0);
+      this.take(first, 0);
       if (this.follows && this.session.axis.cursor !== null) this.follow();
     } catch (e) { this.trouble(e); }
+  }
+  /** Columns as wide as the first lines' texts, between bounds; the contents take what the others leave. */
+  private fit(lines: Line[]): void {
+    this.widths = this.columns.map((c, i) => {
+      if (this.isTime(i, lines[0])) return 150;
+      const letters = Math.max(c.name.length, ...lines.map(l => (l.cells[i]?.content ?? '').length));
+      return Math.round(Math.max(52, Math.min(260, letters * 7 + 16)));
+    });
+    const wide = this.columns.findIndex(c => /^contents?$/i.test(c.name)), rest = this.shown().reduce((sum, i) => sum + (i === wide ? 0 : this.widths[i]), 0);
+    if (wide >= 0) this.widths[wide] = Math.max(300, this.root.clientWidth - rest - 20);
+  }
+  private isTime(column: number, line: Line | undefined): boolean {
+    return column === this.timeColumn || (this.columns[column].type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(line?.cells[column]?.content ?? '0000000000000000'));
+  }
+  /** A cell as people read it: times in the page's format, durations with units. */
+  private cellText(line: Line, column: number): string {
+    const text = line.cells[column]?.content ?? '', { type } = this.columns[column];
+    if (column === this.timeColumn) { const t = this.timeOf(line); if (t !== null) return this.session.time(t); }
+    if (type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(text)) return this.session.time(BigInt(text));
+    if (type === 'DURATION' && /^-?\d+$/.test(text)) return formatDuration(BigInt(text));
+    return text;
   }
   private trouble(e: unknown): void {
     if (isAbort(e)) return;
@@ -188,6 +207,7 @@ export class VirtualTable {
     const exact = this.exactColumn >= 0 ? line.cells[this.exactColumn]?.content : undefined;
     if (exact && /^-?\d+$/.test(exact)) return BigInt(exact);
     const text = this.timeColumn >= 0 ? line.cells[this.timeColumn]?.content : undefined;
+    if (text && /^\d{16,}$/.test(text)) return BigInt(text);
     return text ? parseTime(text, 'utc', this.session.axis.min) : null;
   }
   draw(): void {
@@ -214,8 +234,7 @@ export class VirtualTable {
       while (row.childElementCount > shown.length) row.lastElementChild!.remove();
       shown.forEach((c, j) => {
         const cell = (row.children[j] as HTMLElement | undefined) ?? row.appendChild(h('div', { class: 'vt-cell', role: 'cell' }));
-        let text = line?.cells[c]?.content ?? (line ? '' : j === 0 ? '…' : '');
-        if (line && c === this.timeColumn) { const t = this.timeOf(line); if (t !== null) text = this.session.time(t); }
+        const text = line ? this.cellText(line, c) : j === 0 ? '…' : '';
         setText(cell, text);
         cell.title = text.length > 20 ? text : '';
         cell.style.width = `${this.widths[c]}px`;

@@ -14,6 +14,9 @@ import { isAbort, poll, type Output, type Series } from './tsp';
 
 export const GUTTER = 58; // px of the y axis, taken from the tree's side so that the plots begin where the graphs do
 
+/** Steps of an axis of bytes. */
+const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
 export interface Curve { id: number; name: string; colour: string; kind: string; unit: string; type: string; y: (number | null)[] }
 
 export class XyView extends Panel {
@@ -68,7 +71,7 @@ export class XyView extends Panel {
     const { axis } = session;
     this.undo.push(axis.moved.on(() => { this.redraw(); this.ask(); }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
       session.themeChanged.on(() => { this.shape = ''; this.redraw(); }), session.timeModeChanged.on(this.redraw), session.relayout.on(() => this.resize()),
-      session.searchChanged.on(() => this.model.filter(session.search.rows)), this.model.changed.on(() => this.resize()));
+      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)), this.model.changed.on(() => this.resize()));
     void this.load();
   }
 
@@ -189,7 +192,7 @@ export class XyView extends Panel {
       width: width + GUTTER, height, padding: [6, 0, 4, 0], legend: { show: false }, cursor: { show: false }, select: { show: false } as uPlot.Select,
       scales: { x: { time: false, range: () => [axis.offset, axis.rel(axis.end)] }, y: { range: (_u, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.06 : 1] } },
       axes: [{ show: false }, {
-        size: GUTTER, font: SMALL, stroke: theme.dim, gap: 3, space: 26, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 },
+        size: GUTTER, ...(one?.type === 'BINARY_NUMBER' || /^B(\/s)?$/.test(one?.unit ?? '') ? { incrs: POWERS } : {}), font: SMALL, stroke: theme.dim, gap: 3, space: 26, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 },
         values: (_u, v) => v.map(y => formatValue(y, one?.unit, one?.type)),
       }],
       series: [{}, ...this.curves.map((c): uPlot.Series => ({

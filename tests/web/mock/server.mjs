@@ -133,6 +133,7 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2 } = {}) 
       return bookmarks;
     }
     if (parts.length === 3) return [...outputs, ...[...derived.values()].map(d => d.output)];
+    if (parts[3] === 'markerSets') return done([{ id: 'releases', name: 'Releases' }]);
     if (parts[4] === 'configTypes') return parts[3] === CRIT ? [{ id: 'weft.critical-path', name: 'Critical path of a thread', schema: {} }] : [];
     if (parts.length === 4 && method === 'POST' && parts[3] === CRIT) {
       if (!Number.isInteger(body.parameters?.thread)) throw fail(400, 'Missing parameter: thread');
