@@ -8,6 +8,8 @@ import { gzipSync } from 'node:zlib';
 const here = dirname(fileURLToPath(import.meta.url));
 const limit = 150_000;
 
+// The bundle holds uPlot; its licence asks for the notice.
+const notice = `/*! uPlot\n${readFileSync(join(here, 'node_modules/uplot/LICENSE'), 'utf8').trim()}\n*/`;
 const result = await build({
   absWorkingDir: here,
   entryPoints: { app: 'src/main.ts' },
@@ -17,6 +19,7 @@ const result = await build({
   target: ['chrome110', 'firefox110', 'safari16'],
   charset: 'utf8',
   legalComments: 'eof',
+  footer: { js: notice, css: '/*! contains styles of uPlot, MIT licence: see app.js */' },
   outdir: 'dist',
   write: false,
 });

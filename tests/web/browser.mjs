@@ -1,23 +1,33 @@
-// What the browser tests share: Chromium without a network, a page on a mock server, its errors.
+// What the browser tests share: Chromium that talks to nobody by itself, a page on a server, its errors.
 import { createRequire } from 'node:module';
 import { createMock } from './mock/server.mjs';
 
 const { chromium } = createRequire(new URL('../../web/package.json', import.meta.url))('playwright-core');
+const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
+export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: QUIET });
+
+/** The mock server and a browser. */
 export async function start(options = {}) {
-  const mock = createMock(options), url = await mock.listen();
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
+  const mock = createMock(options), url = await mock.listen(), browser = await browse();
   return { mock, url, browser, stop: async () => { await browser.close(); await mock.close(); } };
 }
 
-/** A page with the experiment open and its first rows drawn. `trouble` collects what must stay empty. */
-export async function open(world, { hash = '', width = 1280, height = 800, scheme = 'light' } = {}) {
+/** A page of `world` ({url, browser}). `trouble` collects what must stay empty: errors, and requests that leave the server. */
+export async function visit(world, { hash = '', width = 1280, height = 800, scheme = 'light' } = {}) {
   const page = await world.browser.newPage({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC' }), trouble = [];
+  page.setDefaultTimeout(30000);
   page.on('pageerror', e => trouble.push(String(e.stack)));
   page.on('console', m => { if (m.type() === 'error' && !/net::ERR|Failed to load resource/.test(m.text())) trouble.push(m.text()); });
   page.on('request', r => { if (!/^(blob|data):/.test(r.url()) && new URL(r.url()).origin !== new URL(world.url).origin) trouble.push(`request to ${r.url()}`); });
   await page.goto(`${world.url}/${hash}`);
-  await page.waitForFunction(() => window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3), null, { timeout: 20000 });
+  return { page, trouble };
+}
+
+/** The same with the experiment open and its first rows drawn. */
+export async function open(world, options = {}) {
+  const { page, trouble } = await visit(world, options);
+  await page.waitForFunction(() => window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3), null, { timeout: 60000 });
   await settled(page);
   return { page, trouble };
 }
@@ -29,7 +39,7 @@ export async function settled(page) {
     const now = performance.now();
     if (window.weft.session.client.pending) window.calmSince = 0; else window.calmSince ||= now;
     return window.calmSince && now - window.calmSince > 350;
-  }, null, { polling: 50, timeout: 20000 });
+  }, null, { polling: 50, timeout: 60000 });
 }
 
 /** Ink of a canvas: how many pixels are not transparent, and how many near the colour. */
@@ -41,3 +51,17 @@ export function pixels(page, selector, [r, g, b]) {
     return { inked, near };
   }, [selector, [r, g, b]]);
 }
+
+/** What the page's menu ⋯ saves. */
+export async function save(page, label) {
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: label }).click()]), chunks = [];
+  for await (const c of await file.createReadStream()) chunks.push(c);
+  return Buffer.concat(chunks);
+}
+
+/** The view's interval and cursors, as strings of ns. */
+export const view = page => page.evaluate(() => {
+  const a = weft.session.axis, text = t => t === null ? null : String(t);
+  return { begin: String(a.begin), end: String(a.end), span: Number(a.end - a.begin), anchor: text(a.anchor), cursor: text(a.cursor) };
+});

@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BEGIN } from './mock/world.mjs';
-import { open, pixels, settled, start } from './browser.mjs';
+import { open, pixels, save, settled, start, view } from './browser.mjs';
 
 let world;
 before(async () => { world = await start({ threads: 600, pathPolls: 8 }); });
 after(() => world.stop());
 
-const view = page => page.evaluate(() => { const a = weft.session.axis; return { begin: String(a.begin), end: String(a.end), span: Number(a.end - a.begin), anchor: a.anchor === null ? null : String(a.anchor), cursor: a.cursor === null ? null : String(a.cursor) }; });
 const graph = '.panel[data-output$="ThreadStatusDataProvider"]';
 
 test('opens the only experiment: rows, states, curves, events, overview', async () => {
@@ -162,16 +161,14 @@ test('events: follow the cursor, move it, search', async () => {
   const { page } = await open(world);
   await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 10_000_000_000n); });
   await page.waitForFunction(() => weft.events.picked === 1_000_000);
-  await page.locator('.vt-row.picked').waitFor();
-  assert.match(await page.locator('.vt-row.picked').innerText(), /22:13:30/);
+  await page.locator('.vt-row.picked').filter({ hasText: '22:13:30' }).waitFor();
   await page.locator('.vt-scroll').focus();
   await page.keyboard.press('ArrowDown');
   assert.equal((await view(page)).cursor, String(BEGIN + 10_000_010_000n));
   await page.locator('.vt-filter').nth(3).fill('net_dev');
   await page.locator('.vt-filter').nth(3).press('Enter');
   await page.waitForFunction(() => weft.events.picked > 1_000_001);
-  await settled(page);
-  assert.match(await page.locator('.vt-row.picked').innerText(), /net_dev_queue/);
+  await page.locator('.vt-row.picked').filter({ hasText: 'net_dev_queue' }).waitFor();
   await page.locator('.vt-scroll').focus();
   await page.keyboard.press('End');
   await page.waitForFunction(() => weft.events.picked === 1_999_999);
@@ -211,23 +208,51 @@ test('views: every kind opens; empty ones say why', async () => {
   await page.close();
 });
 
+test('lost events: an edge below the ruler, the rows keep their colours', async () => {
+  const { page } = await open(world);
+  const seen = await page.locator(`${graph} .area canvas:nth-child(2)`).evaluate(c => {
+    const { axis } = weft.session, ctx = c.getContext('2d'), length = Number(axis.max - axis.min), at = (t, y) => [...ctx.getImageData(Math.round(t * length / axis.nsPerPx), y, 1, 1).data];
+    return { edge: at(0.715, 21), before: at(0.6, 21), row: at(0.715, 30), rowBefore: at(0.6, 30) };
+  });
+  const red = p => p[3] > 100 && p[0] > 150 && p[1] < 110;
+  assert.ok(red(seen.edge) && !red(seen.before), JSON.stringify(seen));
+  assert.ok(seen.row[3] < 60, `a breath: ${JSON.stringify(seen)}`);
+  await page.close();
+});
+
+test('flame graph: an axis of its own from 0, keys zoom it where the focus is, of the selection on demand', async () => {
+  const { page, trouble } = await open(world);
+  await page.evaluate(() => { for (const p of [...weft.panels]) p.close(); weft.add(weft.session.outputs.find(o => o.type === 'GANTT_CHART')); });
+  await settled(page);
+  const axis = () => page.evaluate(() => { const a = weft.panels[0].axis; return [a.min, a.max, a.begin, a.end].map(Number); }), whole = await view(page);
+  assert.deepEqual(await axis(), [0, 8e9, 0, 8e9]);
+  const labels = page.locator('.panel .tree-row:not([hidden])');
+  assert.equal(await labels.count(), 3);
+  await page.locator('.panel .tree').focus();
+  await page.keyboard.press('w');
+  assert.ok((await axis())[3] - (await axis())[2] < 6e9, 'its axis is nearer');
+  assert.deepEqual(await view(page), whole, 'that of the experiment stays');
+  await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 1000n, a.min + 5000n); });
+  await page.getByRole('button', { name: 'Of the whole trace, or of the selection' }).click();
+  await page.waitForFunction(() => Number(weft.panels[0].axis.max) === 4e9);
+  await settled(page);
+  assert.deepEqual(world.mock.log.filter(l => /flamegraph.*states$/.test(l.path)).at(-1).body.parameters.selection_range, [BEGIN + 1000n, BEGIN + 5000n]);
+  const csv = (await save(page, 'Table, CSV')).toString();
+  assert.match(csv, /^1,,main,main,0,3000000000,3\.000 s$/m);
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
 test('pictures and tables of what is seen', async () => {
   const { page } = await open(world);
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2000000000n, a.min + 2030000000n); });
   await settled(page);
-  const take = async label => {
-    await page.getByRole('button', { name: 'More', exact: true }).click();
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: label }).click()]);
-    const chunks = [];
-    for await (const c of await file.createReadStream()) chunks.push(c);
-    return Buffer.concat(chunks);
-  };
-  const svg = (await take('Picture, SVG')).toString();
+  const svg = (await save(page, 'Picture, SVG')).toString();
   assert.match(svg, /^<svg /);
   assert.ok(svg.split('<rect').length > 100);
   assert.match(svg, />tier {2}204</);
-  assert.equal((await take('Picture, PNG')).subarray(1, 4).toString(), 'PNG');
-  const csv = (await take('Table, CSV')).toString();
+  assert.equal((await save(page, 'Picture, PNG')).subarray(1, 4).toString(), 'PNG');
+  const csv = (await save(page, 'Table, CSV')).toString();
   assert.ok(/^tier,204 204,Usermode,,17\d{17},17\d{17},/m.test(csv), csv.slice(0, 300));
   await page.close();
 });
@@ -244,6 +269,16 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Escape');
   assert.equal(await page.locator('.menu').count(), 0);
+  const before = await view(page), width = () => page.locator(`${graph} .area`).evaluate(e => e.offsetWidth), wide = await width();
+  await page.locator('.overview').focus();
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowRight');
+  const moved = await view(page);
+  assert.ok(moved.span < before.span && BigInt(moved.begin) > BigInt(before.begin), 'the strip zooms and pans by keys');
+  await page.locator(`${graph} .splitter`).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForTimeout(100);
+  assert.equal(await width(), wide - 16);
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');

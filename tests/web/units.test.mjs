@@ -1,5 +1,6 @@
 // Parts without a page: exact JSON, times, search, shares of a pixel.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 
@@ -20,13 +21,19 @@ test('JSON: integers beyond 2^53 are exact, everything else as the engine reads 
 });
 
 test('times and durations, and back', async () => {
-  const { formatTime, formatDuration, parseTime, parseDuration, ticks } = await load('time');
+  const { formatSpan, formatTickTime, formatTime, formatDuration, parseTime, parseDuration, ticks } = await load('time');
   const t = 1700000000123456789n, origin = 1700000000000000000n;
   assert.equal(formatTime(t, 'utc', origin).replace(/\u2009/g, ' '), '22:13:20.123 456 789');
   assert.equal(formatTime(t, 'relative', origin, 6).replace(/\u2009/g, ' '), '+0.123 456 s');
   assert.equal(formatDuration(88_494_107n), '88.49 ms');
   assert.equal(formatDuration(999), '999 ns');
   assert.equal(formatDuration(125e9), '2 min 05 s');
+  assert.equal(formatDuration(BigInt(404753.5 * 3600) * 1000000000n).replace(/\u2009/g, ' '), '16 864 d 18 h');
+  const day = 86_400_000_000_000n;
+  assert.equal(formatTickTime(t, 'utc', origin, { step: day }), '2023-11-14');
+  assert.equal(formatTickTime(origin + 3n * day, 'relative', origin, { step: day }), '+3 d');
+  assert.equal(formatTickTime(t, 'utc', origin, { step: 10n, digits: 0 }), '22:13:20');
+  assert.equal(formatSpan(t, t + day, 'utc', origin, 3), '2023-11-14 22:13:20 – 2023-11-15 22:13:20');
   assert.equal(parseTime('22:13:20.123456789', 'utc', origin), t);
   assert.equal(parseTime('2023-11-14 22:13:20.123456789', 'utc', origin), t);
   assert.equal(parseTime(formatTime(t, 'utc', origin), 'utc', origin), t);
@@ -59,6 +66,28 @@ test('link: written and read again', async () => {
     picked: { host: 'h/1', tid: 3, name: 'n m' }, path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n }, tab: 'path' };
   assert.deepEqual(readLink(writeLink(s)), s);
   assert.equal(readLink('#nothing'), null);
+});
+
+test('contrast: words can be read on every ground of both themes', () => {
+  const css = readFileSync(new URL('src/app.css', web), 'utf8'), [light, dark] = [/:root \{([^}]*)\}/, /data-theme="dark"\] \{([^}]*)\}/].map(r => Object.fromEntries([...r.exec(css)[1].matchAll(/--([\w-]+): (#[0-9a-f]{6})/g)].map(m => [m[1], m[2]])));
+  const luminance = c => { const [r, g, b] = [1, 3, 5].map(i => { const s = parseInt(c.slice(i, i + 2), 16) / 255; return s <= 0.03928 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const contrast = (a, b) => { const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
+  for (const [name, t] of [['light', light], ['dark', { ...light, ...dark }]])
+    for (const [ink, grounds] of [['text', ['back', 'raised', 'hover', 'picked']], ['dim', ['back', 'raised', 'hover', 'picked']], ['accent', ['back', 'raised']], ['bad', ['back', 'bad-back']], ['good', ['good-back']], ['middling', ['middling-back', 'raised']]])
+      for (const g of grounds) assert.ok(contrast(t[ink], t[g]) >= 4.5, `${name}: ${ink} on ${g}: ${contrast(t[ink], t[g]).toFixed(2)}`);
+});
+
+test('views share the height: all of it, none below its least nor beyond its most while another wants some', async () => {
+  const { share } = await load('layout');
+  for (let round = 0; round < 300; round++) {
+    const wants = Array.from({ length: 1 + Math.floor(Math.random() * 6) }, () => { const least = 60 + Math.floor(Math.random() * 100); return { weight: 0.5 + Math.random() * 40, least, most: Math.random() < 0.4 ? Infinity : least + Math.floor(Math.random() * 200) }; });
+    const room = Math.floor(Math.random() * 1500), got = share(room, wants), least = wants.reduce((s, w) => s + w.least, 0), most = wants.reduce((s, w) => s + w.most, 0), sum = got.reduce((a, b) => a + b, 0);
+    const told = JSON.stringify({ room, wants, got });
+    got.forEach((h, i) => assert.ok(h >= wants[i].least, told));
+    assert.equal(sum, Math.max(room, least), told);
+    if (room <= most) got.forEach((h, i) => assert.ok(h <= wants[i].most + wants.length, told));
+  }
+  assert.deepEqual(share(600, [{ weight: 2, least: 100, most: Infinity }, { weight: 1, least: 100, most: Infinity }]), [367, 233]);
 });
 
 test('tree: fold, filter with ancestors, sort, rings are broken', async () => {

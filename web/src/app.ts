@@ -7,6 +7,7 @@ import { perFrame, settle } from './emitter';
 import { save } from './exports';
 import { GraphView } from './graphview';
 import { showHelp } from './help';
+import { share } from './layout';
 import { bindKeys } from './keys';
 import { readLink, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
@@ -21,7 +22,7 @@ import { VirtualTable } from './vtable';
 import { XyView } from './xyview';
 
 /** Shown at first, where the server has them. */
-const FIRST: [RegExp, number, number][] = [[/ThreadStatusDataProvider/, 0.56, 160], [/ResourcesStatusDataProvider/, 0.24, 92], [/cpuusage/i, 0.2, 84]]; // share of the height, px at least
+const FIRST = [/ThreadStatusDataProvider/, /ResourcesStatusDataProvider/, /cpuusage/i];
 
 export class App implements PanelHost {
   readonly session: Session;
@@ -59,7 +60,7 @@ export class App implements PanelHost {
     document.documentElement.style.setProperty('--bar', `${this.bar}px`);
     session.compact = kept('compact') === '1';
     this.drawer.setHeight(Math.min(240, innerHeight * 0.24));
-    setTreeWidth(Number(kept('tree')) || Math.min(340, Math.max(240, innerWidth * 0.2)));
+    setTreeWidth(Number(kept('tree')) || Math.min(340, Math.max(270, innerWidth * 0.2)));
     session.setTheme((kept('theme') ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark');
     const mode = kept('time');
     if (mode === 'utc' || mode === 'relative') session.timeMode = mode;
@@ -103,6 +104,7 @@ export class App implements PanelHost {
     this.picker = new Picker(this.session, x => { this.closePicker(); void this.open(x); }, back ? () => this.closePicker() : null);
     this.frame.classList.add('picking');
     document.body.append(this.picker.root);
+    this.picker.root.focus();
   }
   private closePicker(): void {
     this.picker?.root.remove();
@@ -168,9 +170,8 @@ export class App implements PanelHost {
     const { outputs } = this.session;
     if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
     if (this.panels.length) return;
-    const room = this.stack.clientHeight - FIRST.length * 29;
-    for (const [test, share, least] of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o, Math.max(least, Math.floor(room * share))); }
-    if (!this.panels.length) for (const o of outputs.filter(x => x.type === 'TIME_GRAPH').slice(0, 2)) this.add(o);
+    for (const test of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o); }
+    for (const type of ['TIME_GRAPH', 'TREE_TIME_XY']) if (!this.panels.length) for (const o of outputs.filter(x => x.type === type && !x.capabilities?.canCreate).slice(0, 2)) this.add(o);
     if (!this.panels.length) this.stack.append(h('div', { class: 'opening' }, 'This experiment has no view over time. The Views menu lists what there is.'));
   }
   private openEvents(): void {
@@ -179,33 +180,36 @@ export class App implements PanelHost {
     if (!output) { page.append(h('p', { class: 'words' }, 'This server offers no table of events.')); return; }
     this.events = new VirtualTable(this.session, output, true);
     page.append(this.events.root);
+    this.drawer.tool('events', this.events.bar);
   }
 
   // ---- views ------------------------------------------------------------------------------------------------------------------------
   private make(o: Output, height?: number): Panel | null {
     switch (o.type) {
-      case 'TIME_GRAPH': return new GraphView(this.session, o, this, height ?? 260);
-      case 'GANTT_CHART': return this.gantt(o, height ?? 260);
-      case 'TREE_TIME_XY': return new XyView(this.session, o, this, height ?? 140);
-      case 'DATA_TREE': return new DataTreeView(this.session, o, this, height ?? 200);
-      case 'TREE_GENERIC_XY': return new GenericXyView(this.session, o, this, height ?? 180);
-      case 'TABLE': return new TablePanel(this.session, o, this, height ?? 220);
+      case 'TIME_GRAPH': return new GraphView(this.session, o, this, height);
+      case 'GANTT_CHART': return this.gantt(o, height);
+      case 'TREE_TIME_XY': return new XyView(this.session, o, this, height);
+      case 'DATA_TREE': return new DataTreeView(this.session, o, this, height);
+      case 'TREE_GENERIC_XY': return new GenericXyView(this.session, o, this, height);
+      case 'TABLE': return new TablePanel(this.session, o, this, height);
       default: return null;
     }
   }
   /** Its x axis is not the experiment's time: a session apart, with an axis of its own. */
-  private gantt(o: Output, height: number): Panel {
+  private gantt(o: Output, height?: number): Panel {
     const apart = Object.create(this.session) as Session, axis = new Axis();
     axis.width = this.session.axis.width;
     Object.defineProperty(apart, 'axis', { value: axis });
     Object.defineProperty(apart, 'timeMode', { value: 'relative' });
     axis.setExtent(0n, 1_000_000_000n);
     const view = new GraphView(apart, o, this, height);
-    const stop = view.model.changed.on(() => {
+    view.model.changed.on(() => {
       let end = 0n;
       for (const n of view.model.nodes.values()) if (n.entry.end !== undefined && n.entry.end > end) end = n.entry.end;
-      if (end > 0n) { stop(); axis.setExtent(0n, end); axis.whole(); }
+      // Its extent is what there is now: the selection's, or the whole trace's.
+      if (end > 0n && end !== axis.max) { axis.setExtent(0n, end); axis.whole(); }
     });
+    view.offerSelection(this.session.axis);
     return view;
   }
   add(o: Output, height?: number): Panel | null {
@@ -216,7 +220,7 @@ export class App implements PanelHost {
     this.panels.push(p);
     this.stack.querySelector('.opening')?.remove();
     this.stack.append(p.root);
-    p.resize();
+    this.resized();
     if (p instanceof GraphView) p.model.changed.on(settle(() => this.legend(), 300, 1000));
     this.relink();
     return p;
@@ -244,6 +248,7 @@ export class App implements PanelHost {
   // PanelHost
   closed(panel: Panel): void {
     this.panels = this.panels.filter(p => p !== panel);
+    this.resized();
     if (this.path?.view === panel) {
       const { pane } = this.path;
       this.path = null;
@@ -256,7 +261,7 @@ export class App implements PanelHost {
   resized(): void { this.measure?.(); }
   columnsMoved(): void { keep('tree', String(treeWidthNow())); this.layout(); }
 
-  private rows(): void { document.documentElement.style.setProperty('--row', `${this.session.rowHeight}px`); }
+  private rows(): void { document.documentElement.style.setProperty('--row', `${this.session.rowHeight}px`); this.frame.classList.toggle('compact', this.session.compact); }
 
   private layout(): void {
     const width = Math.max(120, this.stack.clientWidth - treeWidthNow() - 6 - this.bar);
@@ -267,7 +272,15 @@ export class App implements PanelHost {
       for (const p of this.panels) if (p instanceof GraphView && p.axis !== axis) { p.axis.width = width; p.axis.moved.emit(); }
       axis.moved.emit();
     }
+    this.shareHeight();
     for (const p of this.panels) p.resize();
+  }
+  private shareHeight(): void {
+    const sharing = this.panels.filter(p => !p.fixed && !p.folded);
+    let room = this.stack.clientHeight;
+    for (const p of this.panels) room -= p.root.offsetHeight - (sharing.includes(p) ? p.height : 0);
+    const heights = share(room, sharing.map(p => p.want()));
+    sharing.forEach((p, i) => p.place(heights[i]));
   }
 
   // ---- critical path ----------------------------------------------------------------------------------------------------------------
@@ -290,12 +303,12 @@ export class App implements PanelHost {
   private showPath(output: Output, spec: PathSpec, placed = false): void {
     const { session } = this;
     this.path?.view.close();
-    const view = new GraphView(session, output, this, Math.min(220, Math.max(130, Math.floor(this.stack.clientHeight * 0.36))), true);
+    const view = new GraphView(session, output, this, undefined, true);
     this.panels.unshift(view);
     this.stack.querySelector('.opening')?.remove();
     this.stack.prepend(view.root);
     this.stack.scrollTop = 0;
-    view.resize();
+    this.resized();
     const pane = new PathPane(session, view, spec, placed);
     this.drawer.select('path');
     this.drawer.page('path').replaceChildren(pane.root);
@@ -303,6 +316,9 @@ export class App implements PanelHost {
     if (output.capabilities?.canDelete) view.offerRemoval(() => void this.forgetPath(output));
     if (!session.outputs.some(o => o.id === output.id)) session.outputs.push(output);
     view.model.changed.on(settle(() => this.legend(), 300, 1000));
+    // Its thread is seen in the other views, at the heights that they have now.
+    if (spec.thread.tid >= 0 && !placed) session.pick(spec.thread);
+    setTimeout(() => { for (const p of this.panels) if (p instanceof GraphView && !p.path) p.reveal(); }, 400);
     this.relink();
   }
   /** The server keeps derived outputs for everybody until somebody removes them. */
@@ -393,12 +409,12 @@ export class App implements PanelHost {
 /** A table among the views. */
 class TablePanel extends Panel {
   private readonly table: VirtualTable;
-  constructor(session: Session, output: Output, host: PanelHost, height: number) {
+  constructor(session: Session, output: Output, host: PanelHost, height?: number) {
     super(session, output, host, height);
     this.table = new VirtualTable(session, output, false);
     this.main.append(this.table.root);
     const columns = button('▤', 'Columns', () => this.table.chooseColumns(columns), { class: 'plain' });
-    this.tools.append(columns);
+    this.tools.append(this.table.bar, columns);
   }
   retry(): void { this.table.retry(); }
   override resize(): void { /* it watches its size itself */ }

@@ -1,7 +1,7 @@
 // What all drawing areas share: a canvas at device resolution, the ruler, the cursors.
 import type { Axis } from './axis';
 import type { Session } from './session';
-import { formatDuration, formatTime, ticks } from './time';
+import { formatDuration, formatTickTime, ticks } from './time';
 
 export const FONT = '11px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 export const SMALL = '10px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
@@ -38,7 +38,7 @@ export interface Tick { x: number; text: string }
 export function axisTicks(session: Session, width: number): Tick[] {
   const { axis } = session;
   const t = ticks(axis.begin, axis.end, 110 / Math.max(110, width), session.timeMode, axis.min);
-  return t.times.map(time => ({ x: axis.px(time), text: formatTime(time, session.timeMode, axis.min, t.digits) }));
+  return t.times.map(time => ({ x: axis.px(time), text: formatTickTime(time, session.timeMode, axis.min, t) }));
 }
 
 /** Ruler of `height` px with lines down to `depth`. */
@@ -58,7 +58,7 @@ export function drawRuler(ctx: CanvasRenderingContext2D, session: Session, width
     ctx.fillRect(x, height - 5, 1, 5);
     ctx.fillStyle = theme.faint;
     ctx.fillRect(x, height, 1, depth - height);
-    if (x < free - 2) continue;
+    if (x < free - 2 || x + 5 + ctx.measureText(t.text).width > width) continue;
     ctx.fillStyle = theme.dim;
     ctx.fillText(t.text, x + 4, height / 2);
     free = x + 10 + ctx.measureText(t.text).width;

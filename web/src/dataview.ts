@@ -6,7 +6,7 @@ import { perFrame } from './emitter';
 import { HEAD, Panel, shareOf, type PanelHost } from './panel';
 import type { Session } from './session';
 import { SERIES } from './style';
-import { formatDuration, formatValue } from './time';
+import { formatDuration, formatTick } from './time';
 import { TreeModel } from './tree';
 import { TreePane } from './treepane';
 import { poll, type Output, type Range, type Series } from './tsp';
@@ -22,10 +22,10 @@ export class DataTreeView extends Panel {
   private readonly whole: HTMLButtonElement;
   readonly redraw = perFrame(() => this.draw());
 
-  constructor(session: Session, output: Output, host: PanelHost, height: number) {
+  constructor(session: Session, output: Output, host: PanelHost, height?: number) {
     super(session, output, host, height);
     this.tree = new TreePane(this.model, {
-      label: output.name,
+      label: output.name, text: (node, column) => this.rangeText(node.entry.labels[column]),
       onPick: (_n, row) => { this.showRow(row); this.redraw(); },
       onOpen: node => this.jump(node.entry.labels),
     });
@@ -35,9 +35,10 @@ export class DataTreeView extends Panel {
     this.main.append(this.scroller);
     this.scroller.addEventListener('scroll', this.redraw, { passive: true });
     this.whole = button('whole trace', 'Of the whole trace, or of the selection', () => { this.ofSelection = !this.ofSelection; this.whole.textContent = this.ofSelection ? 'selection' : 'whole trace'; void this.load(); });
+    this.whole.classList.add('small');
     this.tools.append(this.whole, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
-      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)), session.axis.selected.on(() => { if (this.ofSelection) void this.load(); }));
+      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)), session.axis.selected.on(() => { if (this.ofSelection) void this.load(); }), session.timeModeChanged.on(this.redraw));
     void this.load();
   }
   private run = 0;
@@ -62,6 +63,11 @@ export class DataTreeView extends Panel {
     } catch (e) { this.failed(e, () => void this.load()); }
   }
   retry(): void { void this.load(); }
+  /** "[begin,end]" as people read it. */
+  private rangeText(label: string | undefined): string | undefined {
+    const m = /^\[(\d{16,}),\s*(\d{16,})\]$/.exec(label ?? '');
+    return m ? `${this.session.time(BigInt(m[1]), 6)}  +${formatDuration(BigInt(m[2]) - BigInt(m[1]))}` : undefined;
+  }
   /** A cell with a time range opens it. */
   private jump(labels: string[]): void {
     for (const l of labels) {
@@ -89,8 +95,9 @@ export class GenericXyView extends Panel {
   private readonly box = h('div', { class: 'plot generic' });
   private plot: uPlot | null = null;
   private series: Series[] = [];
+  private of = '';
   readonly redraw = perFrame(() => this.draw());
-  constructor(session: Session, output: Output, host: PanelHost, height: number) {
+  constructor(session: Session, output: Output, host: PanelHost, height?: number) {
     super(session, output, host, height);
     this.main.append(this.box);
     this.undo.push(session.themeChanged.on(() => this.make()), session.relayout.on(this.redraw), session.axis.selected.on(() => void this.load()));
@@ -102,6 +109,7 @@ export class GenericXyView extends Panel {
     if (!this.plot) this.say('loading', 'Asking for the series…');
     try {
       const [start, end] = axis.selection ?? [axis.min, axis.max], range = { start, end };
+      this.of = axis.selection ? 'of the selection' : 'of the whole trace';
       const tree = await client.tree(uuid, 'genericXY', output.id, range, this.signal);
       const items = (tree.model?.entries ?? []).filter(e => e.hasData).map(e => e.id);
       await poll(() => client.xy(uuid, 'genericXY', output.id, { ...range, nbTimes: 128 }, items, this.signal), a => {
@@ -111,7 +119,6 @@ export class GenericXyView extends Panel {
         this.working(a.status === 'RUNNING', a.statusMessage, shareOf(a.statusMessage));
         this.make();
       }, this.signal);
-      this.status(axis.selection ? 'of the selection' : 'of the whole trace');
     } catch (e) { this.failed(e, () => void this.load()); }
   }
   retry(): void { void this.load(); }
@@ -123,13 +130,16 @@ export class GenericXyView extends Panel {
     const rel = (t: unknown): number => Number(t);
     const x = first.xRanges ? first.xRanges.map(r => rel(r.start)) : first.xCategories ? first.xCategories.map((_, i) => i) : (first.xValues ?? []).map(rel);
     const unit = first.xValuesDescription?.unit ?? '', type = first.xValuesDescription?.dataType ?? '';
+    // Counts of many sizes: one tall bar would hide the rest.
+    const all = this.series.flatMap(s => s.yValues.map(Number)), most = all.reduce((m, v) => Math.max(m, v), 0), log = most >= 100 && !first.yValuesDescription?.unit && all.every(v => v >= 0);
+    this.status(`${this.of}${log ? ' · logarithmic' : ''}`);
     const axis = { font: SMALL, stroke: theme.dim, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 } };
     this.plot = new uPlot({
-      width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false } },
-      axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? '' : unit === 'ns' || type === 'DURATION' ? formatDuration(t) : formatValue(t, unit, type)) },
-        { ...axis, size: 58, values: (_u, v) => v.map(t => formatValue(t, first.yValuesDescription?.unit, first.yValuesDescription?.dataType)) }],
+      width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false }, ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
+      axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? '' : unit === 'ns' || type === 'DURATION' ? formatTick(t, 'ns') : formatTick(t, unit, type)) },
+        { ...axis, size: 58, values: (_u, v) => v.map(t => t === null ? '' : formatTick(t, first.yValuesDescription?.unit, first.yValuesDescription?.dataType)) }],
       series: [{}, ...this.series.map((s, i): uPlot.Series => ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88', paths: uPlot.paths.bars!({ size: [0.9, 60] }), points: { show: false } }))],
-    }, [x, ...this.series.map(s => s.yValues.map(Number))] as uPlot.AlignedData, this.box);
+    }, [x, ...this.series.map(s => s.yValues.map(v => log && !Number(v) ? null : Number(v)))] as uPlot.AlignedData, this.box);
   }
   resize(): void { this.redraw?.(); }
   draw(): void { if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4 }); }

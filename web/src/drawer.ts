@@ -13,6 +13,7 @@ export class Drawer {
   readonly root: HTMLElement;
   private readonly tabs = new Map<TabName, { tab: HTMLButtonElement; page: HTMLElement }>();
   private readonly bar = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Drawer' });
+  private readonly tools = h('span', { class: 'tab-tools' });
   readonly delta = h('span', { class: 'delta', role: 'status' });
   height = 240;
   open = true;
@@ -31,7 +32,7 @@ export class Drawer {
       this.bar.append(tab);
       this.root.append(page);
     }
-    this.bar.append(this.delta);
+    this.bar.append(this.delta, this.tools);
     this.bar.addEventListener('keydown', e => {
       if (e.key !== 'ArrowRight' && e.key !== 'ArrowLeft') return;
       e.preventDefault(); e.stopPropagation();
@@ -42,6 +43,8 @@ export class Drawer {
     this.select('events');
     this.setHeight(this.height);
   }
+  /** Stands at the right of the bar while its page is open. */
+  tool(name: TabName, element: HTMLElement): void { element.dataset.of = name; this.tools.append(element); this.show(); }
   page(name: TabName): HTMLElement { return this.tabs.get(name)!.page; }
   select(name: TabName): void {
     this.now = name;
@@ -56,6 +59,7 @@ export class Drawer {
       tab.tabIndex = name === this.now ? 0 : -1;
       page.hidden = !on;
     }
+    for (const t of this.tools.children) (t as HTMLElement).hidden = (t as HTMLElement).dataset.of !== this.now || !this.open;
     this.root.classList.toggle('shut', !this.open);
     this.resized();
   }
@@ -118,7 +122,12 @@ export class Bookmarks {
 export function legend(page: HTMLElement, views: GraphView[]): void {
   page.replaceChildren(h('div', { class: 'legend' }, ...views.map(v => {
     const seen = new Set<string>();
-    const looks = [...v.looks.keys.map(k => v.looks.ofKey(k)), ...v.looks.all.slice(1)].filter(l => l.key && !seen.has(l.name) && seen.add(l.name));
+    // "Thread 1", "Thread 2", …: colours that only tell apart.
+    const numbered = (name: string): string => /^(.*\D) ?\d+$/.exec(name)?.[1].trim() ?? '';
+    const all = [...v.looks.keys.map(k => v.looks.ofKey(k)), ...v.looks.all.slice(1)].filter(l => l.key && !seen.has(l.name) && seen.add(l.name));
+    const families = new Map<string, number>();
+    for (const l of all) families.set(numbered(l.name), (families.get(numbered(l.name)) ?? 0) + 1);
+    const looks = all.filter(l => !numbered(l.name) || families.get(numbered(l.name))! < 4);
     return h('section', {}, h('h3', {}, v.output.name), looks.length ? h('ul', {}, ...looks.map(l => {
       const swatch = h('span', { class: `swatch big ${l.pattern} ${l.blank ? 'blank' : ''}` });
       swatch.style.backgroundColor = l.css;

@@ -9,7 +9,7 @@ import type { Session } from './session';
 import type { TreeModel } from './tree';
 import { formatDuration } from './time';
 import type { VirtualTable } from './vtable';
-import { GUTTER, XyView } from './xyview';
+import { XyView } from './xyview';
 
 const TITLE = 22;
 const escape = (s: string): string => s.replace(/[&<>"]/g, c => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!);
@@ -27,6 +27,7 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
   let y = TITLE;
   const text = (x: number, yy: number, s: string, fill: string, more = ''): void => { out.push(`<text x="${num(x)}" y="${num(yy)}" fill="${fill}"${more}>${escape(s)}</text>`); };
   views.forEach((v, k) => {
+    const own = v.session, { axis } = own; // amounts of time have an axis of their own
     const height = v.main.clientHeight, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, height);
     text(8, y + 14, v.output.name, theme.text, ' font-weight="600"');
     y += TITLE;
@@ -34,7 +35,7 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
     out.push(`<g clip-path="url(#n${k})">`);
     for (let i = first; i < last; i++) text(8 + v.model.rows[i].depth * 12, HEAD + (i + 0.7) * rh - top, v.model.rows[i].entry.labels.slice(0, 2).join('  '), theme.text);
     out.push(`</g><g transform="translate(${left} 0)" clip-path="url(#c${k})">`);
-    for (const t of axisTicks(session, axis.width)) { out.push(`<path d="M${num(t.x)} ${HEAD - 5}V${height}" stroke="${theme.faint}"/>`); text(t.x + 4, 13, t.text, theme.dim); }
+    for (const t of axisTicks(own, axis.width)) { out.push(`<path d="M${num(t.x)} ${HEAD - 5}V${height}" stroke="${theme.faint}"/>`); text(t.x + 4, 13, t.text, theme.dim); }
     if (v instanceof GraphView) {
       v.draw(); // fills the painter
       const labels = v.part.painter.into({
@@ -50,7 +51,7 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
         if (w + 6 <= l.room) text(l.x + 4, l.y + 4, l.text, l.ink);
         else if (w + 8 <= l.beside) text(l.x + l.room + 4, l.y + 4, l.text, theme.text);
       }
-      if (v.part.arrows) for (const a of arrowLines(session, v.part, axis.width, top, first, last)) out.push(`<path d="M${num(a.x1)} ${num(a.y1)}L${num(a.x2)} ${num(a.y2)}" stroke="${a.css}" stroke-width="1.4" marker-end="url(#head)"/>`);
+      if (v.part.arrows) for (const a of arrowLines(own, v.part, axis.width, top, first, last)) out.push(`<path d="M${num(a.x1)} ${num(a.y1)}L${num(a.x2)} ${num(a.y2)}" stroke="${a.css}" stroke-width="1.4" marker-end="url(#head)"/>`);
     } else if (v.plot) {
       const u = v.plot;
       for (const c of v.curves) {
@@ -89,13 +90,13 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
     const h = v.main.clientHeight, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, h);
     ctx.save();
     ctx.beginPath();
-    ctx.rect(0, y + HEAD, left - 8 - (v instanceof XyView ? GUTTER : 0), h - HEAD);
+    ctx.rect(0, y + HEAD, left - 8, h - HEAD);
     ctx.clip();
     ctx.font = rh > 14 ? FONT : SMALL;
     for (let i = first; i < last; i++) ctx.fillText(v.model.rows[i].entry.labels.slice(0, 2).join('  '), 8 + v.model.rows[i].depth * 12, y + HEAD + (i + 0.7) * rh - top);
     ctx.restore();
     ctx.drawImage(v instanceof GraphView ? v.surface.canvas : v.back.canvas, left, y, axis.width, h);
-    if (v instanceof XyView && v.plot) ctx.drawImage(v.plot.ctx.canvas, left - GUTTER, y + HEAD, axis.width + GUTTER, h - HEAD);
+    if (v instanceof XyView && v.plot) ctx.drawImage(v.plot.ctx.canvas, left, y + HEAD, axis.width, h - HEAD);
     y += h + 8;
   }
   return new Promise(done => canvas.toBlob(done));
@@ -103,8 +104,9 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
 
 const cell = (s: string): string => /[",\n]/.test(s) ? `"${s.replace(/"/g, '""')}"` : s;
 export function toCsv(session: Session, panels: Panel[], table: VirtualTable | null): string {
-  const { axis } = session, out: string[] = [];
+  const out: string[] = [];
   for (const v of drawn(panels)) {
+    const { axis } = v.session;
     out.push(`# ${v.output.name}`);
     if (v instanceof GraphView) {
       out.push('row,label,state,text,begin_ns,end_ns,duration');

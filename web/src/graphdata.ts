@@ -28,7 +28,7 @@ export class GraphData {
   private again = 0;
   requests = 0;
   constructor(private readonly session: Session, private readonly id: string, private readonly looks: Looks, private readonly wanted: () => Wanted | null,
-    private readonly arrived: () => void, private readonly trouble: (e: unknown) => void, private readonly told: (status: string, message: string) => void) {}
+    private readonly arrived: () => void, private readonly trouble: (e: unknown) => void, private readonly told: (status: string, message: string) => void, private readonly extra: () => object = () => ({})) {}
 
   readonly ask = settle(() => { void this.fetch(); }, 35, 110);
 
@@ -81,7 +81,7 @@ export class GraphData {
     const range = { start: axis.abs(from), end: axis.abs(to), nbTimes: Math.min(65536, Math.max(2, Math.ceil((to - from) / w.nsPerPx) + 1)) };
     try {
       this.requests++;
-      const answer = await session.client.states(session.uuid, this.id, range, [...mine.items], filterParameters(session.search, session.exclude), stop.signal);
+      const answer = await session.client.states(session.uuid, this.id, range, [...mine.items], filterParameters(session.search, session.exclude), stop.signal, this.extra());
       if (this.running !== mine) return;
       this.running = null;
       this.take(answer, mine);

@@ -1,15 +1,17 @@
 // A time graph view: tree to the left, states to the right, both virtual; mouse, keys, tooltip, stepping.
 import type { Axis } from './axis';
 import { drawCursors, drawRuler, drawSelection, Surface, timeMouse } from './canvas';
-import { announce, button, drag, h } from './dom';
-import { perFrame } from './emitter';
+import { announce, button, h } from './dom';
+import { perFrame, settle } from './emitter';
 import { GraphData, type Wanted } from './graphdata';
-import { paintRows, type GraphPart } from './graphdraw';
+import { arrowLines, BUSY, distance, paintRows, type ArrowLine, type GraphPart } from './graphdraw';
 import { openMenu, type MenuItem } from './menu';
 import { firstAfter, packRow, RowPainter, stateAt, TAG_DIM, TAG_EXCLUDE, type RowStates } from './paint';
-import { HEAD, Panel, setTreeWidth, shareOf, treeWidthNow, type PanelHost } from './panel';
+import type { Want } from './layout';
+import { HEAD, Panel, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
 import { tidOf, type Detail, type Session } from './session';
+import { pathName } from './pathdata';
 import { Looks } from './style';
 import { formatDuration, formatExact } from './time';
 import { hideTip, showTip } from './tip';
@@ -21,7 +23,7 @@ export interface Hit { node: Node; row: RowStates; index: number }
 
 export class GraphView extends Panel {
   readonly model = new TreeModel();
-  readonly looks = new Looks();
+  readonly looks: Looks;
   readonly data: GraphData;
   readonly tree: TreePane;
   readonly surface: Surface;
@@ -40,25 +42,21 @@ export class GraphView extends Panel {
   readonly redraw = perFrame(() => this.draw());
   private readonly recursor = perFrame(() => this.drawLines());
 
-  constructor(session: Session, output: Output, host: PanelHost, height: number, readonly path = false) {
+  constructor(session: Session, output: Output, host: PanelHost, height: number | undefined, readonly path = false) {
     super(session, output, host, height);
-    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => this.redraw(), e => this.trouble(e), (s, m) => this.told(s, m));
+    this.looks = new Looks(path);
+    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => this.redraw(), e => this.trouble(e), (s, m) => this.told(s, m), () => this.extra());
     this.surface = new Surface(`${output.name}: states of the rows over time`);
     this.tree = new TreePane(this.model, {
       label: output.name,
       onPick: (node, row) => this.picked(node, row),
       onOpen: node => { if (node.children.length) this.model.fold(node, !this.model.isFolded(node)); },
       onMenu: (node, x, y) => this.menu(node, x, y),
+      text: path ? (node, column) => column || node.depth === 0 ? undefined : pathName(node.entry.labels[0] ?? '') : undefined,
     });
     this.part = { model: this.model, data: this.data, looks: this.looks, painter: new RowPainter(this.looks, path ? () => session.theme.text : null), picked: null, arrows: true, path };
-    const splitter = h('div', { class: 'splitter', role: 'separator', 'aria-orientation': 'vertical', 'aria-label': 'Width of names' });
-    splitter.addEventListener('pointerdown', e => {
-      e.preventDefault();
-      const before = treeWidthNow();
-      drag(e, dx => { setTreeWidth(before + dx); this.host.columnsMoved(); });
-    });
     this.area.append(this.under.canvas, this.surface.canvas, this.lines.canvas);
-    this.stage = h('div', { class: 'stage' }, this.tree.root, splitter, this.area);
+    this.stage = h('div', { class: 'stage' }, this.tree.root, treeSplitter(host), this.area);
     this.tall = h('div', { class: 'tall' }, this.stage);
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
     this.main.append(this.scroller);
@@ -77,7 +75,7 @@ export class GraphView extends Panel {
       axis.moved.on(() => { this.redraw(); this.data.ask(); }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
       session.themeChanged.on(this.redraw), session.timeModeChanged.on(this.redraw), session.glowChanged.on(this.redraw),
       session.relayout.on(() => this.resize()), session.searchChanged.on(() => this.filter()), session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
-      this.model.changed.on(() => this.resize()));
+      this.model.changed.on(() => { this.resize(); this.host.resized(); }));
     void this.load();
   }
 
@@ -89,7 +87,7 @@ export class GraphView extends Panel {
     try {
       client.styles(uuid, output.id, this.signal).then(a => { if (a.model) { this.looks.setServer(a.model); this.redraw(); } }, () => { /* our own colours */ });
       this.findMarks();
-      await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal), a => {
+      await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal, this.extra()), a => {
         if (a.model?.entries.length) {
           this.say('');
           this.model.set(a.model);
@@ -104,6 +102,20 @@ export class GraphView extends Panel {
       this.data.forget();
     } catch (e) { this.failed(e, () => void this.load()); }
   }
+  /** What an analysis over amounts of time wants besides: the part of the experiment that it is about. */
+  private selection: (() => [Time, Time] | null) | null = null;
+  private extra(): object { const s = this.selection?.(); return s ? { selection_range: s } : {}; }
+  /** A button that chooses between the whole trace and the selection of `axis`. */
+  offerSelection(axis: Axis): void {
+    const choose = button('whole trace', 'Of the whole trace, or of the selection', () => {
+      this.selection = this.selection ? null : () => axis.selection;
+      choose.textContent = this.selection ? 'selection' : 'whole trace';
+      void this.load();
+    }, { class: 'small' });
+    this.tools.prepend(choose);
+    const again = settle(() => { if (this.selection) void this.load(); }, 200, 1000);
+    this.undo.push(axis.selected.on(again));
+  }
   private findMarks(): void {
     const { session } = this;
     session.client.annotationCategories(session.uuid, this.output.id, session.markerSet, this.signal).then(c => { this.data.setCategories(c); }, () => { /* none */ });
@@ -115,8 +127,8 @@ export class GraphView extends Panel {
   private firstTree(): void {
     this.loaded = true;
     const names = this.model.headers.map(x => x.name);
-    this.tree.fitColumns(40, 110);
     if (names.length > 2) this.tree.hideColumns(names.flatMap((n, i) => /^(PTID|PID|Host)$/.test(n) ? [i] : []));
+    this.tree.fitColumns(36, 110, treeWidthNow());
     this.filter();
     this.followPick();
   }
@@ -157,15 +169,24 @@ export class GraphView extends Panel {
   }
 
   // ---- geometry ---------------------------------------------------------------------------------------------------------------------
+  override want(): Want {
+    const rh = this.session.rowHeight, all = HEAD + this.model.nodes.size * rh + 10;
+    if (this.path) { const most = Math.max(HEAD + 3 * rh, Math.min(all, innerHeight * 0.42)); return { weight: 40, least: most, most }; }
+    const main = /^thread/i.test(this.output.name);
+    return { weight: main ? 5 : 2.5, least: HEAD + Math.min(main ? 6 : 4, Math.max(3, this.model.nodes.size)) * rh, most: this.loaded ? all : Infinity };
+  }
   resize(): void {
     if (!this.model || this.folded) return;
     this.tree.rowHeight = this.session.rowHeight;
-    const view = this.main.clientHeight;
+    const view = this.main.clientHeight, row = this.tree.pickedRow, y = (row + 1) * this.session.rowHeight - this.scroller.scrollTop + HEAD, cut = row >= 0 && y <= this.seen && y > view;
+    this.seen = view;
     this.stage.style.height = `${view}px`;
     this.tall.style.height = `${Math.max(view, HEAD + this.model.rows.length * this.session.rowHeight + 12)}px`;
+    if (cut) this.reveal(); // what somebody picked stays on screen
     this.redraw();
     this.data.ask();
   }
+  private seen = 0;
   private visible(): [number, number] {
     const rh = this.session.rowHeight, top = this.scroller.scrollTop;
     return [Math.max(0, Math.floor(top / rh)), Math.min(this.model.rows.length, Math.ceil((top + this.main.clientHeight - HEAD) / rh))];
@@ -233,7 +254,7 @@ export class GraphView extends Panel {
   showRow(row: number): void {
     const rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, top = this.scroller.scrollTop;
     if (row * rh < top) this.scroller.scrollTop = row * rh;
-    else if ((row + 1) * rh > top + view) this.scroller.scrollTop = (row + 1) * rh - view + 4;
+    else if ((row + 2) * rh > top + view) this.scroller.scrollTop = (row + 2) * rh - view;
   }
   /** Another view picked a thread: the same one is picked here. */
   private followPick(): void {
@@ -250,6 +271,13 @@ export class GraphView extends Panel {
       return;
     }
   }
+  /** The picked row comes on screen, with what is around it. */
+  reveal(): void {
+    const row = this.tree.pickedRow, rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, y = row * rh - this.scroller.scrollTop;
+    if (row < 0 || (y >= 0 && y + 2 * rh <= view)) return;
+    this.scroller.scrollTop = row * rh - view / 2;
+    this.redraw();
+  }
   private clicked(x: number, y: number): void {
     const row = this.rowAt(y);
     if (row >= 0 && row < this.model.rows.length) this.tree.pick(row);
@@ -259,9 +287,13 @@ export class GraphView extends Panel {
   /** The state under the cursor in the picked row. */
   current(): Hit | null {
     const { axis } = this.session, node = this.tree.picked === null ? undefined : this.model.nodes.get(this.tree.picked);
-    const row = node && this.data.rows.get(node.entry.id);
-    if (!node || !row || axis.cursor === null) return null;
-    const index = stateAt(row, axis.rel(axis.cursor));
+    if (!node || axis.cursor === null) return null;
+    // What a search went to may be too short to be among the sampled states.
+    const { last } = this, now = axis.rel(axis.cursor);
+    if (last && last.node.entry.id === node.entry.id && last.row.start[last.index] <= now && now < last.row.end[last.index]) return last;
+    const row = this.data.rows.get(node.entry.id);
+    if (!row) return null;
+    const index = stateAt(row, now);
     return index < 0 ? null : { node, row, index };
   }
   async details(hit: Hit, at: Time): Promise<void> {
@@ -283,7 +315,7 @@ export class GraphView extends Panel {
     try {
       const begin = axis.abs(row.start[index]);
       const a = await session.client.tooltip(session.uuid, this.output.id, at, hit.node.entry.id,
-        { elementType: 'state', time: begin, duration: axis.abs(row.end[index]) - begin, entryId: hit.node.entry.id }, signal);
+        { elementType: 'state', time: begin, duration: axis.abs(row.end[index]) - begin, entryId: hit.node.entry.id }, signal, this.extra());
       return Object.entries(a.model ?? {}).map(([k, v]) => [k, String(v)]);
     } catch { return []; }
   }
@@ -293,14 +325,35 @@ export class GraphView extends Panel {
     this.tipStop?.abort();
     if (e.buttons) { hideTip(); return; }
     const hit = this.hit(e.offsetX, e.offsetY), { clientX: x, clientY: y } = e;
-    if (!hit || (!this.looks.all[hit.row.style[hit.index]].key && !hit.row.label[hit.index])) { hideTip(); return; }
+    if (!hit || (!this.looks.all[hit.row.style[hit.index]].key && !hit.row.label[hit.index])) {
+      const near = this.arrowAt(e.offsetX, e.offsetY);
+      if (near) this.tipTimer = window.setTimeout(() => this.arrowTip(near, x, y), 120); else hideTip();
+      return;
+    }
     const at = this.session.axis.timeAt(e.offsetX);
     this.tipTimer = window.setTimeout(() => {
       const lines = this.lineup(hit), title = hit.node.entry.labels.slice(0, 2).filter(Boolean).join(' · ');
       showTip(title, lines, this.looks.all[hit.row.style[hit.index]].css, x, y);
       const stop = this.tipStop = new AbortController();
-      void this.serverTip(hit, at, stop.signal).then(more => { if (!stop.signal.aborted && more.length) showTip(title, merge(lines, more), this.looks.all[hit.row.style[hit.index]].css, x, y); });
+      void this.serverTip(hit, at, stop.signal).then(more => { const news = more.filter(l => !hit.node.entry.labels.includes(l[1])); if (!stop.signal.aborted && news.length) showTip(title, merge(lines, news), this.looks.all[hit.row.style[hit.index]].css, x, y); });
     }, 180);
+  }
+
+  /** The arrow below the mouse. */
+  private arrowAt(x: number, y: number): ArrowLine | null {
+    if (!this.part.arrows || this.data.arrows.length > BUSY) return null;
+    const [first, last] = this.visible();
+    let best: ArrowLine | null = null, least = 5;
+    for (const l of arrowLines(this.session, this.part, this.axis.width, this.scroller.scrollTop, first, last)) { const d = distance(l, x, y); if (d < least) { least = d; best = l; } }
+    return best;
+  }
+  private arrowTip({ arrow, css }: ArrowLine, x: number, y: number): void {
+    const { session, axis } = this, name = (id: number): string => {
+      const n = this.model.nodes.get(id);
+      return n ? `${this.path ? pathName(n.entry.labels[0] ?? '') : n.entry.labels.slice(0, 2).join(' ')}${this.model.roots.length > 1 ? ` on ${this.hostOf(n)}` : ''}` : '';
+    };
+    const begin = axis.abs(arrow.start), end = axis.abs(arrow.end);
+    showTip(this.looks.all[arrow.style].name, [['From', name(arrow.source)], ['To', name(arrow.target)], ['Begin', session.time(begin)], ['End', session.time(end)], ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]], css, x, y);
   }
 
   // ---- menus ------------------------------------------------------------------------------------------------------------------------
@@ -355,24 +408,34 @@ export class GraphView extends Panel {
     const look = here ? here.row.style[here.index] : -1, now = axis.cursor === null ? axis.offset : axis.rel(axis.cursor), most = axis.rel(axis.max);
     const fits = (row: RowStates, i: number): boolean => (direction > 0 ? row.start[i] > now : row.start[i] < now)
       && (searched ? !(row.tags[i] & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank : row.style[i] === look);
-    // Wider and wider: near ones are found at once, far ones without asking for everything.
-    for (let width = axis.rel(axis.end) - axis.offset, from = now; ; width *= 4) {
-      const a = direction > 0 ? from : Math.max(0, from - width), b = direction > 0 ? Math.min(most, from + width) : from;
+    const nearest = async (a: number, b: number): Promise<Hit | null> => {
       let best: Hit | null = null;
-      try {
-        const answer = await session.client.states(session.uuid, this.output.id, { start: axis.abs(a), end: axis.abs(b), nbTimes: Math.max(500, Math.floor(20000 / nodes.length)) }, nodes.map(n => n.entry.id),
-          filterParameters(session.search, session.exclude), this.signal);
-        for (const r of answer.model ?? []) {
-          const node = nodes.find(n => n.entry.id === r.entryId), row = packRow(r.states, axis.min, this.looks, a, b, 0);
-          for (let k = 0; node && k < row.n; k++) {
-            if (!fits(row, k) || (best && (direction > 0 ? row.start[k] >= best.row.start[best.index] : row.start[k] <= best.row.start[best.index]))) continue;
-            best = { node, row, index: k };
-          }
+      const answer = await session.client.states(session.uuid, this.output.id, { start: axis.abs(a), end: axis.abs(b), nbTimes: Math.max(500, Math.floor(20000 / nodes.length)) },
+        nodes.map(n => n.entry.id), filterParameters(session.search, session.exclude), this.signal);
+      for (const r of answer.model ?? []) {
+        const node = nodes.find(n => n.entry.id === r.entryId), row = packRow(r.states, axis.min, this.looks, a, b, 0);
+        for (let k = 0; node && k < row.n; k++) if (fits(row, k) && (!best || direction * (row.start[k] - best.row.start[best.index]) < 0)) best = { node, row, index: k };
+      }
+      return best;
+    };
+    try {
+      // Wider and wider: near ones are found at once, far ones without asking for everything.
+      for (let width = axis.rel(axis.end) - axis.offset, from = now; ; width *= 4) {
+        const a = direction > 0 ? from : Math.max(0, from - width), b = direction > 0 ? Math.min(most, from + width) : from;
+        let best = await nearest(a, b);
+        // Sampling may have passed by nearer ones: between here and there, until there is none.
+        for (let i = 0; best && i < 12; i++) {
+          const at: number = best.row.start[best.index], nearer = await nearest(Math.min(now, at), Math.max(now, at));
+          if (!nearer || direction * (nearer.row.start[nearer.index] - at) >= 0) break;
+          best = nearer;
         }
-      } catch (e) { if (!isAbort(e)) this.status(`cannot look further: ${(e as Error).message}`); return false; }
-      if (best) { this.goTo(best); return true; }
-      if ((direction > 0 && b >= most) || (direction < 0 && a <= 0)) return false;
-      from = direction > 0 ? b : a;
+        if (best) { this.goTo(best); return true; }
+        if ((direction > 0 && b >= most) || (direction < 0 && a <= 0)) return false;
+        from = direction > 0 ? b : a;
+      }
+    } catch (e) {
+      if (!isAbort(e)) this.status(`cannot look further: ${(e as Error).message}`);
+      return false;
     }
   }
   /** Rows that a search of states looks through: those that it found by name, else the picked one and those on screen. */
@@ -380,7 +443,9 @@ export class GraphView extends Panel {
     const { rows } = this.model, [first, last] = this.visible();
     return (this.session.search.rows ? rows.filter(n => n.match) : rows.slice(first, last)).filter(n => n.entry.hasData).slice(0, 64);
   }
+  private last: Hit | null = null;
   private goTo(hit: Hit): void {
+    this.last = hit;
     const { axis } = this.session, begin = axis.abs(hit.row.start[hit.index]);
     this.tree.picked = hit.node.entry.id;
     axis.select(begin);

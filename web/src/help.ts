@@ -12,7 +12,7 @@ const MOUSE: [string, string][] = [
   ['wheel', 'scroll rows'], ['ctrl+wheel', 'zoom at the mouse'], ['shift+wheel', 'pan'], ['double click', 'select the state'],
 ];
 const SEARCH: [string, string][] = [
-  ['words', 'rows whose name, TID or machine holds them'], ['tid:204  host:web', 'rows by thread id, by machine'], ['state:openat', 'states with that label'], ['duration>10ms', 'states by expression; also &&, ||'],
+  ['words', 'rows whose name, TID or machine holds them'], ['tid:204  host:web', 'rows by thread id, by machine'], ['state:openat', 'states with that label'], ['duration>10ms', 'states by expression; also &&, ||'], ['in tables', 'a regular expression per column: Enter goes to the next, “only matches” leaves the others out'],
 ];
 
 export function showHelp(): void {

@@ -16,9 +16,9 @@ export function bindKeys(session: Session, to: KeyTargets): void {
     const target = e.target as HTMLElement;
     if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || e.ctrlKey || e.metaKey || e.altKey) return;
     if (!session.experiment || document.querySelector('.picker')) return;
-    const { axis } = session;
+    const graph = to.graph(), axis = graph?.root.contains(document.activeElement) ? graph.axis : session.axis;
     const at = (): number => { const c = axis.hover ?? axis.cursor; return c !== null && c >= axis.begin && c <= axis.end ? axis.px(c) : axis.width / 2; };
-    const graph = to.graph(), control = target.tagName === 'BUTTON' || target.tagName === 'TR';
+    const control = target.tagName === 'BUTTON' || target.tagName === 'TR';
     switch (e.key) {
       case 'w': axis.zoom(1 / 1.5, at(), true); break;
       case 's': axis.zoom(1.5, at(), true); break;

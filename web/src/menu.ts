@@ -51,6 +51,7 @@ export function openMenu(items: MenuItem[], x: number, y: number): void {
       buttons.slice(i + 1).concat(buttons).find(b => b.textContent!.trim().toLowerCase().startsWith(e.key.toLowerCase()))?.focus();
     }
   });
+  menu.classList.toggle('long', items.length > 22);
   openPopup(menu, x, y);
   menu.querySelector<HTMLButtonElement>('button:not(:disabled)')?.focus({ preventScroll: true });
 }

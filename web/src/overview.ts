@@ -3,7 +3,7 @@ import { Surface, SMALL } from './canvas';
 import { drag, h } from './dom';
 import { perFrame } from './emitter';
 import type { Session } from './session';
-import { formatDuration, formatTime, ticks } from './time';
+import { formatDuration, formatTickTime, ticks } from './time';
 import { isAbort, poll, sleep, type Time } from './tsp';
 
 const HEIGHT = 44;
@@ -33,6 +33,13 @@ export class Overview {
     this.root.addEventListener('pointerdown', e => this.press(e));
     this.root.addEventListener('pointermove', e => { this.root.style.cursor = { move: 'grab', begin: 'ew-resize', end: 'ew-resize', zoom: 'crosshair' }[this.grabs(e.offsetX)]; });
     this.root.addEventListener('dblclick', () => axis.whole());
+    this.root.addEventListener('keydown', e => {
+      const pan = { ArrowLeft: -0.1, ArrowRight: 0.1, PageUp: -1, PageDown: 1 }[e.key], zoom = { ArrowUp: 1 / 1.5, ArrowDown: 1.5 }[e.key];
+      if (pan === undefined && zoom === undefined) return;
+      e.preventDefault();
+      e.stopPropagation();
+      if (pan !== undefined) axis.pan(axis.width * pan); else axis.zoom(zoom!, axis.width / 2);
+    });
     this.root.addEventListener('wheel', e => {
       e.preventDefault();
       const px = Number(this.timeAt(e.offsetX) - axis.begin) / axis.nsPerPx;
@@ -130,7 +137,7 @@ export class Overview {
       const px = Math.round(this.px(at));
       if (px > width - 60) continue;
       ctx.fillRect(px, floor, 1, 4);
-      ctx.fillText(formatTime(at, session.timeMode, axis.min, t.digits), px + 3, HEIGHT - 2);
+      ctx.fillText(formatTickTime(at, session.timeMode, axis.min, t), px + 3, HEIGHT - 2);
     }
     for (const m of this.marks) { ctx.fillStyle = m.colour; ctx.fillRect(Math.round(this.px(m.start)), 0, Math.max(2, this.px(m.end) - this.px(m.start)), 4); }
     const a = this.px(axis.begin), b = Math.max(a + 2, this.px(axis.end));
@@ -142,6 +149,7 @@ export class Overview {
     ctx.strokeStyle = theme.accent;
     ctx.strokeRect(Math.max(0.5, a + 0.5), 0.5, Math.min(width - 1, b) - Math.max(0, a) - 0.5, floor - 1);
     if (axis.cursor !== null) { ctx.fillStyle = theme.select; ctx.fillRect(Math.round(this.px(axis.cursor)), 0, 1, floor); }
+    this.root.setAttribute('aria-valuenow', String(Math.round(axis.offset / Number(axis.max - axis.min) * 100)));
     this.root.setAttribute('aria-valuetext', `${session.time(axis.begin, 6)} to ${session.time(axis.end, 6)}, ${formatDuration(axis.span)}`);
   }
 }

@@ -1,5 +1,6 @@
 // The frame of a view: title bar, fold, close, height, and the words for empty, loading, partial and failed.
 import { button, drag, h, setText } from './dom';
+import type { Want } from './layout';
 import type { Session } from './session';
 import { TspError, isAbort, type Output } from './tsp';
 
@@ -18,6 +19,22 @@ export interface PanelHost {
   columnsMoved(): void;
 }
 
+/** Between names and drawing: all views' names have one width. */
+export function treeSplitter(host: PanelHost): HTMLElement {
+  const splitter = h('div', { class: 'splitter', role: 'separator', 'aria-orientation': 'vertical', 'aria-label': 'Width of names', tabIndex: 0 }), move = (width: number): void => { setTreeWidth(width); host.columnsMoved(); };
+  splitter.addEventListener('pointerdown', e => {
+    e.preventDefault();
+    const before = treeWidth;
+    drag(e, dx => move(before + dx));
+  });
+  splitter.addEventListener('keydown', e => {
+    if (e.key !== 'ArrowLeft' && e.key !== 'ArrowRight') return;
+    e.preventDefault(); e.stopPropagation();
+    move(treeWidth + (e.key === 'ArrowRight' ? 16 : -16));
+  });
+  return splitter;
+}
+
 export abstract class Panel {
   readonly root: HTMLElement;
   readonly main = h('div', { class: 'panel-main' });
@@ -28,18 +45,22 @@ export abstract class Panel {
   private readonly twisty: HTMLButtonElement;
   private stopping = new AbortController();
   protected undo: (() => void)[] = [];
-  height: number;
+  height = 0;
+  /** Somebody chose the height: it is not shared. */
+  fixed: boolean;
   folded = false;
 
-  constructor(protected readonly session: Session, readonly output: Output, protected readonly host: PanelHost, height: number) {
-    this.height = height;
+  /** Without a height it gets its part of what is there. */
+  constructor(readonly session: Session, readonly output: Output, protected readonly host: PanelHost, height?: number) {
+    this.fixed = height !== undefined;
     this.twisty = button('▾', 'Fold this view', () => this.fold(!this.folded), { class: 'plain', 'aria-expanded': 'true' });
-    const grip = h('div', { class: 'grip-y', role: 'separator', 'aria-orientation': 'horizontal', 'aria-label': `Height of ${output.name}`, tabIndex: 0 });
+    const grip = h('div', { class: 'grip-y', role: 'separator', 'aria-orientation': 'horizontal', 'aria-label': `Height of ${output.name}`, tabIndex: 0, title: 'Drag: height · double click: share the height' });
     grip.addEventListener('pointerdown', e => {
       e.preventDefault();
       const before = this.height;
       drag(e, (_, dy) => this.setHeight(before + dy));
     });
+    grip.addEventListener('dblclick', () => { this.fixed = false; this.host.resized(); });
     grip.addEventListener('keydown', e => {
       if (e.key !== 'ArrowDown' && e.key !== 'ArrowUp') return;
       e.preventDefault(); e.stopPropagation();
@@ -50,18 +71,27 @@ export abstract class Panel {
         button('×', `Close ${output.name}`, () => this.close(), { class: 'plain' })),
       this.main, grip);
     this.main.append(this.overlay, this.progress);
-    this.setHeight(height);
+    this.place(height ?? 160);
   }
 
   /** Ends when the view is closed. */
   get signal(): AbortSignal { return this.stopping.signal; }
 
   setHeight(px: number): void {
-    this.height = Math.round(Math.max(60, Math.min(px, 2000)));
-    this.main.style.height = `${this.height}px`;
-    this.resize();
+    this.fixed = true;
+    this.place(px);
     this.host.resized();
   }
+  /** As setHeight, but the views go on sharing. */
+  place(px: number): void {
+    const height = Math.round(Math.max(60, Math.min(px, 2000)));
+    if (height === this.height) return;
+    this.height = height;
+    this.main.style.height = `${height}px`;
+    this.resize();
+  }
+  /** What it makes of its part of the height. */
+  want(): Want { return { weight: 2, least: 110, most: Infinity }; }
   fold(folded: boolean): void {
     this.folded = folded;
     this.main.hidden = folded;

@@ -1,13 +1,12 @@
 // The critical path: made on the server as a derived output, drawn by a GraphView; here its segments, totals and stepping.
 import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
-import { packRow } from './paint';
 import { failureWords } from './panel';
-import { glowKey, tidOf, type Interval, type Picked, type Session } from './session';
+import { PathReader, type Segment } from './pathdata';
+import { glowKey, type Interval, type Picked, type Session } from './session';
 import { formatDuration } from './time';
 import { isAbort, sleep, type Entry, type Output, type Time } from './tsp';
 
-export interface Segment { begin: number; end: number; entry: number; host: string; tid: number | null; name: string; kind: string; label: string; colour: string; hatched: boolean }
 interface Total { key: string; ns: number; host: string; tid: number | null; name: string; kind: string; labels: Set<string>; colour: string; hatched: boolean; segments: Segment[] }
 
 export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
@@ -42,6 +41,8 @@ export async function createPath(session: Session, spec: PathSpec): Promise<{ pa
 export class PathPane {
   readonly root = h('div', { class: 'path-pane' });
   segments: Segment[] = [];
+  /** The server has told all it will. */
+  done = false;
   private totals: Total[] = [];
   private chosen: Total | null = null;
   private at = -1;
@@ -64,45 +65,17 @@ export class PathPane {
     try {
       for (let wait = 250, first = true; ; wait = Math.min(2000, wait * 1.5)) {
         const tree = await client.tree(uuid, 'timeGraph', view.output.id, null, signal);
-        const entries = tree.model?.entries ?? [], headers = tree.model?.headers ?? [];
-        if (entries.length) {
-          const workers = entries.filter(e => e.hasData);
-          const range = { start: this.spec.begin ?? axis.min, end: this.spec.end ?? axis.max, nbTimes: Math.max(2, Math.min(65536, Math.floor(8e6 / Math.max(1, workers.length)))) };
-          const [states, arrows] = await Promise.all([client.states(uuid, view.output.id, range, workers.map(e => e.id), null, signal), client.arrows(uuid, view.output.id, range, signal)]);
-          const byId = new Map(entries.map(e => [e.id, e])), segments: Segment[] = [];
-          const hostOf = (id: number): string => { const e = byId.get(id); return e?.hostId ?? (e && e.parentId >= 0 ? byId.get(e.parentId)?.labels[0] ?? '' : ''); };
-          for (const row of states.model ?? []) {
-            const packed = packRow(row.states, axis.min, view.looks, 0, 0, 0), e = byId.get(row.entryId);
-            for (let i = 0; i < packed.n; i++) {
-              const look = view.looks.all[packed.style[i]];
-              if (look.blank || !e) continue;
-              segments.push({ begin: packed.start[i], end: packed.end[i], entry: row.entryId, host: hostOf(row.entryId), tid: tidOf(e, headers), name: nameOf(e.labels[0] ?? ''), kind: look.name,
-                label: packed.label[i] ?? '', colour: look.css, hatched: look.pattern === 'hatch' });
-            }
-          }
-          // Time between the rows that no row accounts for is spent in the network.
-          const taken = [...segments].sort((a, b) => a.begin - b.begin);
-          const covered = (t: number): boolean => {
-            let low = 0, high = taken.length;
-            while (low < high) { const mid = (low + high) >> 1; if (taken[mid].begin <= t) low = mid + 1; else high = mid; }
-            return low > 0 && t < taken[low - 1].end;
-          };
-          for (const a of arrows.model ?? []) {
-            const middle = (axis.rel(a.start) + axis.rel(a.end)) / 2;
-            if (a.end <= a.start || covered(middle)) continue;
-            const look = view.looks.all[view.looks.index(a.style ?? { parentKey: 'NETWORK' })], from = hostOf(a.sourceId), to = hostOf(a.targetId);
-            segments.push({ begin: axis.rel(a.start), end: axis.rel(a.end), entry: a.targetId, host: '–', tid: null, name: from === to ? '' : `${from} → ${to}`, kind: look.name || 'network', label: '', colour: look.css, hatched: false });
-          }
-          segments.sort((a, b) => a.begin - b.begin || a.end - b.end);
+        if (tree.model?.entries.length) {
+          const reader = new PathReader(session, view, tree.model, signal), { segments, running, message } = await reader.read(this.spec.begin, this.spec.end, tree.status !== 'RUNNING');
           this.segments = segments;
-          this.sum(new Map(workers.map(e => [e.id, e.metadata])));
+          this.sum(new Map(reader.workers.map(e => [e.id, e.metadata])));
           this.light();
-          this.render(tree.status === 'RUNNING' || states.status === 'RUNNING' ? tree.statusMessage || states.statusMessage || 'asking other machines…' : partial(tree.statusMessage));
+          this.render(tree.status === 'RUNNING' || running ? tree.statusMessage || message || 'asking other machines…' : partial(tree.statusMessage));
           if (first && segments.length) { first = false; if (this.spec.begin === undefined && !this.placed) { const a = segments[0].begin, b = segments[segments.length - 1].end, pad = (b - a) * 0.04; axis.show(axis.abs(a - pad), axis.abs(b + pad)); } }
           view.data.forget();
         } else if (tree.status !== 'RUNNING') this.words(partial(tree.statusMessage) || 'There is no path: the thread does not run in this interval.');
         if (tree.status === 'FAILED') this.words(tree.statusMessage || 'The path could not be computed.');
-        if (tree.status !== 'RUNNING') return;
+        if (tree.status !== 'RUNNING') { this.done = true; return; }
         await sleep(wait, signal);
       }
     } catch (e) {
@@ -202,5 +175,3 @@ export class PathPane {
 }
 
 const partial = (message: string): string => /^(completed|analysis completed|done|ok)?$/i.test(message.trim()) ? '' : message;
-/** "[name,tid]", as clients of Trace Compass know it, or the plain name. */
-function nameOf(label: string): string { return /^\[(.*),\s*-?\d+\]$/.exec(label)?.[1] ?? label; }

@@ -6,7 +6,7 @@ import { formatDuration } from './time';
 import { TspError, type Experiment, type Trace } from './tsp';
 
 export class Picker {
-  readonly root = h('main', { class: 'picker', 'aria-label': 'Open an experiment' });
+  readonly root = h('main', { class: 'picker', 'aria-label': 'Open an experiment', tabIndex: -1 });
   private readonly list = h('div', { class: 'picker-list' });
   private readonly message = h('p', { class: 'picker-message', role: 'status' });
   private readonly chosen = new Set<string>();
@@ -24,6 +24,7 @@ export class Picker {
     this.root.append(h('div', { class: 'picker-box' }, h('h1', {}, 'weft'), h('p', { class: 'dim' }, 'Where did the time go, and on which machine?'), this.message, this.list,
       h('h2', {}, 'Open traces by their path'), form, h('p', { class: 'dim small' }, 'Several paths, separated by spaces, become one experiment on one clock.'), drop,
       leave ? button('Back', 'Back to the experiment', leave) : ''));
+    if (leave) this.root.addEventListener('keydown', e => { if (e.key === 'Escape') leave(); });
     void this.refresh();
   }
   private say(text: string, bad = false): void { this.message.textContent = text; this.message.classList.toggle('bad', bad); }

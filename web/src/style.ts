@@ -20,8 +20,8 @@ const KNOWN: [RegExp, string, Pattern?][] = [
   [/raised/i, '#efe0a0'], [/soft_?irq/i, '#c9a227'], [/interrupt|\birq/i, '#e0c341'], [/ipi/i, '#7f86c9'], [/block|wait/i, '#b5524a'],
   [/unknown/i, '#5c6066', 'dots'], [/^link$|transition/i, '#8b93a1'],
 ];
-/** Series and entries without a colour. Apart in lightness as well as in hue. */
-export const SERIES = ['#3a6ea5', '#d98e04', '#2e9e5b', '#b45cc4', '#b5524a', '#5f8aa8', '#6a4fb3', '#9a8a1f', '#3fa7a3', '#d46a8c'];
+/** Series and entries without a colour. The first eight are far apart also for those who do not tell red from green (ΔE > 13, simulated). */
+export const SERIES = ['#2f6db3', '#e08a00', '#c8475a', '#74b3e8', '#8a6d1f', '#a8327d', '#d16ba5', '#9bbf3a', '#7b2d8e', '#1f9e89'];
 
 export function rgbOf(css: string): [number, number, number] | null {
   let m = /^#?([0-9a-f]{6})/i.exec(css.trim());
@@ -43,7 +43,11 @@ export function inkOn(r: number, g: number, b: number): string {
 }
 
 /** All styles of one view; states refer to them by index. 0 is the blank. */
+const WAITS = /block|timer|network|disk|user_?input|unknown/i;
+
 export class Looks {
+  /** `flat`: waiting is drawn lower than working, so that colour alone does not carry it. */
+  constructor(private readonly flat = false) {}
   readonly all: Look[] = [{ key: '', name: 'nothing', group: '', r: 0, g: 0, b: 0, css: 'transparent', height: 1, opacity: 0, pattern: '', ink: '#000', blank: true }];
   private readonly indices = new Map<string, number>();
   private server: Record<string, Style> = {};
@@ -87,7 +91,7 @@ export class Looks {
     const [r, g, b] = rgb ?? [0, 0, 0];
     return {
       key, name: niceName(String(values['style-name'] ?? key)), group: String(values['style-group'] ?? ''), r, g, b, css: blank ? 'transparent' : `rgb(${r},${g},${b})`,
-      height: Math.min(1, Math.max(0.1, Number(values['height'] ?? 1))), opacity: blank ? 0 : Math.min(1, Number(values['opacity'] ?? 1)),
+      height: Math.min(this.flat && WAITS.test(key) ? 0.75 : 1, Math.max(0.1, Number(values['height'] ?? 1))), opacity: blank ? 0 : Math.min(1, Number(values['opacity'] ?? 1)),
       pattern: known?.[2] ?? '', ink: inkOn(r, g, b), blank,
     };
   }

@@ -49,6 +49,7 @@ export function formatDuration(ns: Time | number): string {
   const v = Number(ns), a = Math.abs(v);
   if (a === 0) return '0';
   const sign = v < 0 ? '−' : '';
+  if (a >= 48 * 3600e9) { const hours = Math.round(a / 3600e9); return `${sign}${String(Math.floor(hours / 24)).replace(/\B(?=(\d{3})+$)/g, THIN)} d ${hours % 24} h`; }
   if (a >= 60e9) {
     const s = Math.round(a / 1e9), h = Math.floor(s / 3600), m = Math.floor(s / 60) % 60;
     return sign + (h ? `${h} h ${two(m)} min` : `${m} min ${two(s % 60)} s`);
@@ -72,6 +73,9 @@ export function formatValue(v: number, unit = '', type = ''): string {
   const digits = Number.isInteger(x) ? 0 : x >= 100 ? 0 : x >= 10 ? 1 : 2;
   return `${v < 0 ? '−' : ''}${x.toFixed(digits)}${unit || prefix[i] ? ' ' : ''}${prefix[i]}${unit}`.trim();
 }
+
+/** Round numbers as axes have them: "1.000 ms" is "1 ms". */
+export function formatTick(v: number, unit = '', type = ''): string { return formatValue(v, unit, type).replace(/(\.\d*?)0+(?= |$)/, '$1').replace(/\.(?= |$)/, ''); }
 
 const DURATIONS: Record<string, number> = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9, min: 60e9, m: 60e9, h: 3600e9 };
 /** "1.5 ms" as ns, or null. */
@@ -106,6 +110,18 @@ export function parseTime(text: string, mode: TimeMode, origin: Time): Time | nu
 }
 
 const CALENDAR = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400].map(s => BigInt(s) * SECOND);
+/** A time that is a tick: the day where days pass from one to the next. */
+export function formatTickTime(t: Time, mode: TimeMode, origin: Time, ticks: Ticks): string {
+  if (ticks.step < 86400n * SECOND) return formatTime(t, mode, origin, ticks.digits);
+  return mode === 'relative' ? `+${(t - origin) / (86400n * SECOND)} d` : formatDate(t, mode).split(' ')[0];
+}
+/** Both ends of an interval, with their days where these differ. */
+export function formatSpan(begin: Time, end: Time, mode: TimeMode, origin: Time, digits: number): string {
+  const days = [begin, end].map(t => mode === 'relative' ? '' : formatDate(t, mode).split(' ')[0]);
+  if (days[0] === days[1]) return `${formatTime(begin, mode, origin, digits)} – ${formatTime(end, mode, origin, digits)}`;
+  return `${days[0]} ${formatTime(begin, mode, origin, 0)} – ${days[1]} ${formatTime(end, mode, origin, 0)}`;
+}
+
 export interface Ticks { step: Time; digits: number; times: Time[] }
 /** Round times in [begin, end], at least `apart` of the range from one another (a fraction). */
 export function ticks(begin: Time, end: Time, apart: number, mode: TimeMode, origin: Time): Ticks {

@@ -3,11 +3,10 @@ import { h } from './dom';
 
 let box: HTMLElement | null = null;
 
-export function showTip(title: string, lines: [string, string][], colour: string, x: number, y: number): void {
+/** A third text of a line is the colour of its mark; `colour`: that of the title's, '' for none. */
+export function showTip(title: string, lines: [string, string, string?][], colour: string, x: number, y: number): void {
   if (!box) document.body.append(box = h('div', { class: 'tip', role: 'tooltip' }));
-  const swatch = h('span', { class: 'swatch' });
-  swatch.style.background = colour;
-  box.replaceChildren(h('div', { class: 'tip-title' }, swatch, title), table(lines));
+  box.replaceChildren(h('div', { class: 'tip-title' }, colour ? mark(colour) : '', title), table(lines));
   box.hidden = false;
   const b = box.getBoundingClientRect();
   box.style.left = `${x + 16 + b.width > innerWidth ? Math.max(4, x - b.width - 12) : x + 16}px`;
@@ -15,6 +14,11 @@ export function showTip(title: string, lines: [string, string][], colour: string
 }
 export function hideTip(): void { if (box) box.hidden = true; }
 
-export function table(lines: [string, string][]): HTMLElement {
-  return h('table', { class: 'pairs' }, h('tbody', {}, ...lines.map(([k, v]) => h('tr', {}, h('th', { scope: 'row' }, k), h('td', {}, v)))));
+function mark(colour: string): HTMLElement {
+  const swatch = h('span', { class: 'swatch' });
+  swatch.style.background = colour;
+  return swatch;
+}
+export function table(lines: [string, string, string?][]): HTMLElement {
+  return h('table', { class: 'pairs' }, h('tbody', {}, ...lines.map(([k, v, colour]) => h('tr', {}, h('th', { scope: 'row' }, colour ? mark(colour) : '', k), h('td', { class: colour ? 'number' : '' }, v)))));
 }

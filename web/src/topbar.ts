@@ -2,7 +2,7 @@
 import { button, h, setText, toggle } from './dom';
 import { menuBelow, type MenuItem } from './menu';
 import type { Session } from './session';
-import { formatDate, formatDuration, parseTime, type TimeMode } from './time';
+import { formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
 import { isAbort } from './tsp';
 
 export interface TopActions {
@@ -14,7 +14,7 @@ const MODES: [TimeMode, string][] = [['local', 'Local time'], ['utc', 'UTC'], ['
 export class TopBar {
   readonly root: HTMLElement;
   readonly search = h('input', { type: 'search', id: 'search', placeholder: 'Search rows and states  ( / )', title: 'name · tid:204 · host:web · state:openat · duration>10ms', 'aria-label': 'Search rows and states', spellcheck: false });
-  readonly goto = h('input', { type: 'text', class: 'span-input', 'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g', spellcheck: false });
+  readonly goto = h('input', { type: 'text', class: 'span-input', placeholder: 'Go to a time  ( g )', 'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g', spellcheck: false });
   private readonly span = h('span', { class: 'span', title: 'What is in view' });
   private readonly date = h('span', { class: 'dim date' });
   private readonly name: HTMLButtonElement;
@@ -75,10 +75,10 @@ export class TopBar {
   }
   private times(): void {
     const { session } = this, { axis } = session, digits = axis.nsPerPx > 1e6 ? 3 : axis.nsPerPx > 1e3 ? 6 : 9;
-    setText(this.mode, { local: 'local', utc: 'UTC', relative: '+0' }[session.timeMode]);
+    setText(this.mode, `${{ local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]} ▾`);
     if (!session.experiment) { setText(this.span, ''); setText(this.date, ''); return; }
-    if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? session.time(axis.begin, digits) : session.time(axis.cursor);
-    setText(this.span, `${session.time(axis.begin, digits)} – ${session.time(axis.end, digits)}  ·  ${formatDuration(axis.span)}`);
+    if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? '' : session.time(axis.cursor);
+    setText(this.span, `${formatSpan(axis.begin, axis.end, session.timeMode, axis.min, digits)}  ·  ${formatDuration(axis.span)}`);
     setText(this.date, formatDate(axis.begin, session.timeMode));
   }
   opened(): void {

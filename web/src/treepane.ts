@@ -14,12 +14,24 @@ export interface TreePaneOptions {
   onCheck?: (node: Node, on: boolean) => void;
   isChecked?: (node: Node) => boolean;
   /** Keys that the pane does not use go to the view. */
+  /** What a cell says instead of the entry's label. */
+  text?: (node: Node, column: number) => string | undefined;
   nameWidth?: number;
   numbersRight?: boolean;
 }
 
 const COLUMN = 54;
+const NAME = 104;   // px that names need
 const SAMPLE = 400; // entries that decide the width of columns
+
+const ruler = document.createElement('canvas').getContext('2d')!;
+function textWidth(text: string): number {
+  ruler.font = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
+  return ruler.measureText(text).width;
+}
+
+/** Numbers need the room more than what they are called. */
+const headText = (name: string): string => name === 'Percentage' ? '%' : name;
 
 export class TreePane {
   readonly head = h('div', { class: 'tree-head', role: 'row' });
@@ -43,18 +55,25 @@ export class TreePane {
   /** Width of column i; names take what the others leave. */
   private width(i: number): number { return this.widths[i] ?? COLUMN; }
 
-  private drawHead(): void {
-    const { model } = this;
-    const key = JSON.stringify([model.headers.map(x => x.name), [...this.hidden], this.widths, model.sortBy, model.descending]);
+  /** The machine whose rows are on screen while its own row is not. */
+  private hostAbove(first: number): string {
+    let n: Node | null = this.model.rows[first] ?? null;
+    if (!n?.parent || this.model.roots.length < 2) return '';
+    while (n.parent) n = n.parent;
+    return n.entry.labels[0] ?? '';
+  }
+  private drawHead(first: number): void {
+    const { model } = this, above = this.hostAbove(first);
+    const key = JSON.stringify([above, model.headers.map(x => x.name), [...this.hidden], this.widths, model.sortBy, model.descending]);
     if (key === this.headKey) return;
     this.headKey = key;
     this.head.replaceChildren(...this.columns().map(i => {
-      const name = model.headers[i].name || (i === 0 ? 'Name' : '');
+      const name = headText(model.headers[i].name) || (i === 0 ? 'Name' : '');
       const mark = model.sortBy === i ? (model.descending ? ' ▾' : ' ▴') : '';
       const cell = h('div', {
         class: i === 0 ? 'tree-name' : 'tree-cell', role: 'columnheader', 'aria-sort': model.sortBy === i ? (model.descending ? 'descending' : 'ascending') : 'none',
-        title: `${model.headers[i].tooltip || name} – click to sort, right click to choose columns`,
-      }, h('button', { type: 'button', tabIndex: -1, onclick: () => model.sort(i) }, name + mark));
+        title: `${model.headers[i].tooltip || model.headers[i].name || name} – click to sort, right click to choose columns`,
+      }, h('button', { type: 'button', tabIndex: -1, onclick: () => model.sort(i) }, name + mark, i === 0 && above && h('b', {}, ` ${above}`)));
       if (i > 0) {
         cell.style.width = `${this.width(i)}px`;
         const grip = h('span', { class: 'grip-x' });
@@ -77,27 +96,33 @@ export class TreePane {
         label: x.name || `Column ${k + 2}`, checked: !this.hidden.has(k + 1),
         run: () => { if (!this.hidden.delete(k + 1)) this.hidden.add(k + 1); this.headKey = ''; this.model.changed.emit(); },
       })),
+      { label: 'Sort', heading: true },
+      ...this.columns().map(i => ({ label: headText(this.model.headers[i].name) || 'Name', checked: this.model.sortBy === i, hint: this.model.sortBy === i ? (this.model.descending ? '▾' : '▴') : '', run: () => this.model.sort(i) })),
+      { label: 'Rows', heading: true },
       { label: 'Unfold all', run: () => this.model.foldAll(false) },
       { label: 'Fold all', run: () => this.model.foldAll(true) },
     ]);
   }
   hideColumns(columns: number[]): void { this.hidden = new Set(columns); }
   /** Columns as wide as their texts, between bounds. */
-  fitColumns(least = 40, most = 190): void {
-    const { model } = this, letters = model.headers.map(x => x.name.length + 1);
+  fitColumns(least = 40, most = 190, room = Infinity): void {
+    const { model } = this, texts = model.headers.map(x => textWidth(headText(x.name)) + 8);
     let seen = 0;
     for (const n of model.nodes.values()) {
-      n.entry.labels.forEach((l, i) => { if (i < letters.length && l.length > letters[i]) letters[i] = l.length; });
+      n.entry.labels.forEach((l, i) => { if (i > 0 && i < texts.length) texts[i] = Math.max(texts[i], textWidth(this.options.text?.(n, i) ?? l)); });
       if (++seen >= SAMPLE) break;
     }
-    this.widths = letters.map(n => Math.round(Math.max(least, Math.min(most, n * 7.4 + 14))));
+    this.widths = texts.map(n => Math.ceil(Math.max(least, Math.min(most, n + 12))));
+    // The last ones are left out where names would be cut.
+    let used = NAME;
+    for (const i of this.columns().slice(1)) { used += this.widths[i]; if (used > room) this.hidden.add(i); }
     this.headKey = '';
   }
 
   /** Draws the rows from `top` px that fit into `height`. */
   draw(top: number, height: number): void {
-    this.drawHead();
     const { model, pool, rowHeight } = this;
+    this.drawHead(Math.floor(top / rowHeight + 0.5));
     const first = Math.floor(top / rowHeight), last = Math.min(model.rows.length, Math.ceil((top + height) / rowHeight));
     const columns = this.columns(), count = Math.max(0, last - first);
     this.root.setAttribute('aria-rowcount', String(model.rows.length));
@@ -137,11 +162,12 @@ export class TreePane {
     const picked = this.picked === entry.id;
     row.setAttribute('aria-selected', String(picked));
     toggle(row, 'picked', picked);
-    toggle(row, 'group', !entry.hasData || (node.depth === 0 && folds));
+    toggle(row, 'group', node.depth < 2 && (!entry.hasData || (node.depth === 0 && folds)));
+    toggle(row, 'host', node.depth === 0 && folds);
     while (row.childElementCount > columns.length) row.lastElementChild!.remove();
     columns.forEach((c, k) => {
       let cell = row.children[k] as HTMLElement | undefined;
-      const text = entry.labels[c] ?? '';
+      const text = this.options.text?.(node, c) ?? entry.labels[c] ?? '';
       if (c === 0) {
         if (!cell || cell.className !== 'tree-name') {
           const fresh = h('div', { class: 'tree-name', role: 'gridcell' }, h('span', { class: 'twisty', 'aria-hidden': true }),

@@ -148,17 +148,17 @@ export class TspClient {
   tree(x: string, kind: TreeKind, id: string, range: Range | null, signal?: AbortSignal, extra: object = {}): Promise<Answer<Tree>> {
     return this.ask(this.at(x, kind, id, 'tree'), { ...(range ? { requested_timerange: range } : {}), ...extra }, treeOf, signal);
   }
-  states(x: string, id: string, range: Range, items: number[], filters: object | null, signal?: AbortSignal): Promise<Answer<Row[]>> {
+  states(x: string, id: string, range: Range, items: number[], filters: object | null, signal?: AbortSignal, extra: object = {}): Promise<Answer<Row[]>> {
     return this.ask(this.at(x, 'timeGraph', id, 'states'),
-      { requested_timerange: range, requested_items: items, ...(filters ? { filter_query_parameters: filters } : {}) },
+      { requested_timerange: range, requested_items: items, ...(filters ? { filter_query_parameters: filters } : {}), ...extra },
       m => list(m.rows).map((r: any): Row => ({ entryId: Number(r.entryId), states: list(r.states) })), signal);
   }
   arrows(x: string, id: string, range: Range, signal?: AbortSignal): Promise<Answer<Arrow[]>> {
     return this.ask(this.at(x, 'timeGraph', id, 'arrows'), { requested_timerange: range },
       m => list(m).map((a: any): Arrow => ({ start: time(a.start), end: time(a.end), sourceId: Number(a.sourceId), targetId: Number(a.targetId), style: a.style })), signal);
   }
-  tooltip(x: string, id: string, at: Time, item: number, element: object, signal?: AbortSignal): Promise<Answer<Record<string, string>>> {
-    return this.ask(this.at(x, 'timeGraph', id, 'tooltip'), { requested_times: [at], requested_items: [item], requested_element: element }, m => m, signal);
+  tooltip(x: string, id: string, at: Time, item: number, element: object, signal?: AbortSignal, extra: object = {}): Promise<Answer<Record<string, string>>> {
+    return this.ask(this.at(x, 'timeGraph', id, 'tooltip'), { requested_times: [at], requested_items: [item], requested_element: element, ...extra }, m => m, signal);
   }
   xy(x: string, kind: 'XY' | 'genericXY', id: string, range: Range, items: number[], signal?: AbortSignal): Promise<Answer<{ title: string; series: Series[] }>> {
     const { start, end, nbTimes } = range;

@@ -6,11 +6,12 @@ import { failureWords } from './panel';
 import type { Session } from './session';
 import { formatDuration, parseTime } from './time';
 import { labelNumber } from './tree';
-import { isAbort, type Column, type Line, type Lines, type Output, type Time } from './tsp';
+import { isAbort, TspError, type Column, type Line, type Lines, type Output, type Time } from './tsp';
 
 const CHUNK = 100;
 const TALLEST = 6_000_000; // px that browsers scroll without trouble; longer tables are scrolled by shares
 const HIGHLIGHT = 8;
+const LONG = /^contents?$/i;
 
 export class VirtualTable {
   readonly root: HTMLElement;
@@ -24,7 +25,15 @@ export class VirtualTable {
   private readonly tall: HTMLElement;
   private readonly scroller: HTMLElement;
   private readonly words = h('p', { class: 'vt-words', role: 'status' });
-  private readonly count = h('span', { class: 'vt-count' });
+  /** How many lines, and whether only those that match: stands in the bar of whoever holds the table. */
+  readonly bar = h('span', { class: 'vt-bar' });
+  private readonly count = h('span', { class: 'vt-count', role: 'status' });
+  private readonly onlyButton = button('only matches', 'Only lines in which all expressions are found', () => this.setOnly(!this.only), { class: 'plain', 'aria-pressed': 'false', hidden: true });
+  /** An expression over events; what does not fit is left out. */
+  private readonly where = h('input', { type: 'search', class: 'vt-where', hidden: true, placeholder: 'events where …', spellcheck: false, 'aria-label': 'Only events for which this holds',
+    title: 'Only events for which this holds, as weft events --where: name == "sched_switch" && next_tid == 204, host == "web" && cpu == 1' });
+  private only = false;
+  private all = 0;            // lines without a filter, for the count
   private pool: HTMLElement[] = [];
   private widths: number[] = [];
   private hidden = new Set<number>();
@@ -44,7 +53,10 @@ export class VirtualTable {
   constructor(private readonly session: Session, readonly output: Output, private readonly follows: boolean) {
     this.tall = h('div', { class: 'vt-tall' }, this.body);
     this.scroller = h('div', { class: 'vt-scroll', tabIndex: 0, role: 'table', 'aria-label': output.name }, h('div', { class: 'vt-sticky' }, this.head, this.filters), this.tall);
-    this.root = h('div', { class: 'vt' }, this.scroller, this.words, this.count);
+    this.root = h('div', { class: 'vt' }, this.scroller, this.words);
+    this.bar.append(this.where, this.onlyButton, this.count);
+    this.where.addEventListener('input', this.retyped);
+    this.where.addEventListener('keydown', e => { e.stopPropagation(); if (e.key === 'Escape') { this.where.value = ''; this.afresh(); this.scroller.focus(); } });
     this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
     this.scroller.addEventListener('wheel', e => {
       if (!this.scaled || e.ctrlKey || e.deltaX) return;
@@ -57,7 +69,7 @@ export class VirtualTable {
     new ResizeObserver(() => { this.redraw(); this.ask(); }).observe(this.root);
     void this.load();
   }
-  dispose(): void { for (const f of this.undo) f(); for (const a of this.asked.values()) a.abort(); this.searchStop?.abort(); this.root.remove(); }
+  dispose(): void { for (const f of this.undo) f(); for (const a of this.asked.values()) a.abort(); this.searchStop?.abort(); this.root.remove(); this.bar.remove(); }
   private get rowHeight(): number { return 18; }
   private get scaled(): boolean { return this.size * this.rowHeight > TALLEST; }
   private get page(): number { return Math.max(1, Math.floor((this.scroller.clientHeight - this.headHeight) / this.rowHeight)); }
@@ -88,7 +100,7 @@ export class VirtualTable {
       const letters = Math.max(c.name.length, ...lines.map(l => (l.cells[i]?.content ?? '').length));
       return Math.round(Math.max(52, Math.min(260, letters * 7 + 16)));
     });
-    const wide = this.columns.findIndex(c => /^contents?$/i.test(c.name)), rest = this.shown().reduce((sum, i) => sum + (i === wide ? 0 : this.widths[i]), 0);
+    const wide = this.columns.findIndex(c => LONG.test(c.name)), rest = this.shown().reduce((sum, i) => sum + (i === wide ? 0 : this.widths[i]), 0);
     if (wide >= 0) this.widths[wide] = Math.max(300, this.root.clientWidth - rest - 20);
   }
   private isTime(column: number, line: Line | undefined): boolean {
@@ -104,6 +116,8 @@ export class VirtualTable {
   }
   private trouble(e: unknown): void {
     if (isAbort(e)) return;
+    // What cannot be understood is said where it was typed.
+    if (e instanceof TspError && e.status >= 400 && e.status < 500 && (this.expressions.size || this.where.value)) { setText(this.count, e.detail || e.title); this.count.classList.add('bad'); return; }
     if (this.size) { setText(this.count, 'the server does not answer'); return; }
     this.words.hidden = false;
     this.words.replaceChildren(failureWords(e), ' ', button('Try again', 'Ask the server again', () => void this.load()));
@@ -112,30 +126,74 @@ export class VirtualTable {
 
   private take(a: { model: Lines | null; status: string; statusMessage: string }, chunk: number): void {
     if (!a.model) { if (!this.known) setText(this.words, a.statusMessage || 'This table is empty.'); return; }
-    if (a.model.size !== this.size || !this.known) { this.size = a.model.size; this.known = true; this.layout(); }
+    const first = !this.known;
+    if (a.model.size !== this.size || first) { this.size = a.model.size; this.known = true; this.layout(); }
+    this.running = a.status === 'RUNNING';
+    if (!this.filtering) this.all = this.size;
     this.words.hidden = this.size > 0;
-    if (!this.size) setText(this.words, `${this.output.name} has no lines in this trace.`);
-    setText(this.count, this.size ? `${this.size.toLocaleString('en').replace(/,/g, '\u2009')} lines` : '');
+    if (!this.size) setText(this.words, !this.filtering ? `${this.output.name} has no lines in this trace.` : this.running ? 'Looking for lines that match…' : 'No line matches.');
+    this.counted();
     this.chunks.delete(chunk);
     this.chunks.set(chunk, a.model.lines);
     for (const k of this.chunks.keys()) { if (this.chunks.size <= 80) break; this.chunks.delete(k); }
     this.redraw();
-    if (a.status === 'RUNNING') setTimeout(() => { this.chunks.delete(chunk); this.ask(); }, 1500);
+    if (this.awaited >= 0 && this.line(this.awaited)) this.pick(this.awaited);
+    if (first && this.filtering && this.follows) this.follow();
+    if (this.running) { clearTimeout(this.again); this.again = window.setTimeout(() => { this.stale.add(chunk); this.ask(); }, 400); }
   }
+
+  private counted(): void {
+    const spaced = (n: number): string => n.toLocaleString('en').replace(/,/g, '\u2009'), what = this.follows ? 'event' : 'line';
+    this.count.classList.remove('bad');
+    setText(this.count, this.filtering ? `${spaced(this.size)}${this.all ? ` of ${spaced(this.all)}` : ''} ${what}s${this.running ? ' so far…' : ''}` : this.size ? `${spaced(this.size)} ${what}${this.size === 1 ? '' : 's'}` : '');
+    this.onlyButton.hidden = !this.columns.length;
+    this.where.hidden = !this.follows;
+  }
+  private running = false;
+  private again = 0;
+  private readonly stale = new Set<number>(); // chunks that may have grown
+  private get filtering(): boolean { return (this.only && this.expressions.size > 0) || !!this.filter; }
+  private filter = '';
+  setOnly(on: boolean): void {
+    this.only = on;
+    this.onlyButton.setAttribute('aria-pressed', String(on));
+    if (this.expressions.size) this.afresh();
+  }
+  /** Other lines than before: nothing of what is there counts. */
+  private afresh(): void {
+    for (const a of this.asked.values()) a.abort();
+    this.asked.clear();
+    this.chunks.clear();
+    this.stale.clear();
+    clearTimeout(this.again);
+    this.running = false;
+    this.awaited = -1;
+    const filter = this.where.value.trim(), other = this.only || filter !== this.filter;
+    this.filter = filter;
+    if (other) { this.known = false; this.picked = -1; this.moveTo(0); }
+    this.ask();
+  }
+  private readonly retyped = settle(() => this.afresh(), 250, 1500);
 
   private fetch(): void {
     if (!this.columns.length || !this.root.offsetHeight) return;
     const first = Math.floor(this.top / CHUNK), last = Math.floor((this.top + this.page + 2) / CHUNK);
     for (const [k, stop] of this.asked) if (k < first - 1 || k > last + 1) { stop.abort(); this.asked.delete(k); }
     for (let k = first; k <= last; k++) {
-      if (k < 0 || k * CHUNK >= Math.max(1, this.size) || this.chunks.has(k) || this.asked.has(k)) continue;
+      if (k < 0 || k * CHUNK >= Math.max(1, this.size) || (this.chunks.has(k) && !this.stale.has(k)) || this.asked.has(k)) continue;
+      this.stale.delete(k);
       const stop = new AbortController();
       this.asked.set(k, stop);
       this.session.client.lines(this.session.uuid, this.output.id, { requested_table_index: k * CHUNK, requested_table_count: CHUNK, ...this.searching() }, stop.signal)
         .then(a => this.take(a, k), e => this.trouble(e)).finally(() => { if (this.asked.get(k) === stop) this.asked.delete(k); });
     }
   }
-  private searching(): object { return this.expressions.size ? { table_search_expressions: Object.fromEntries(this.expressions) } : {}; }
+  private searching(): object {
+    const where = this.filter ? { filter_query_parameters: { strategy: 'SAMPLED', filter_expressions_map: { 4: [this.filter] } } } : {};
+    if (!this.expressions.size) return where;
+    const expressions = Object.fromEntries(this.expressions);
+    return { ...where, [this.only ? 'table_filter_expressions' : 'table_search_expressions']: expressions };
+  }
 
   // ---- scrolling --------------------------------------------------------------------------------------------------------------------
   private layout(): void {
@@ -166,7 +224,11 @@ export class VirtualTable {
   private show(line: number): void { if (line < this.top || line >= this.top + this.page - 1) this.moveTo(line - Math.floor(this.page / 3)); else this.redraw(); }
 
   // ---- drawing ----------------------------------------------------------------------------------------------------------------------
-  private shown(): number[] { return this.columns.map((_, i) => i).filter(i => !this.hidden.has(i)); }
+  /** Columns that are seen, the one with the long texts last. */
+  private shown(): number[] {
+    const seen = this.columns.map((_, i) => i).filter(i => !this.hidden.has(i)), long = seen.filter(i => LONG.test(this.columns[i].name));
+    return [...seen.filter(i => !long.includes(i)), ...long];
+  }
   private drawHead(): void {
     const shown = this.shown();
     this.head.replaceChildren(...shown.map(i => {
@@ -181,17 +243,16 @@ export class VirtualTable {
       return cell;
     }));
     this.filters.replaceChildren(...shown.map(i => {
-      const input = h('input', { type: 'search', class: 'vt-filter', placeholder: '/regex/', 'aria-label': `Search in ${this.columns[i].name}`, value: this.expressions.get(this.columns[i].id) ?? '', spellcheck: false });
+      const input = h('input', { type: 'search', class: 'vt-filter', placeholder: this.widths[i] < 60 ? '.*' : 'regex', title: `Regular expression on ${this.columns[i].name}; Enter: next line, shift+Enter: the one before`, 'aria-label': `Search in ${this.columns[i].name}`, value: this.expressions.get(this.columns[i].id) ?? '', spellcheck: false });
       input.style.width = `${this.widths[i] - 6}px`;
       input.addEventListener('keydown', e => {
         e.stopPropagation();
         if (e.key === 'Enter') void this.find(e.shiftKey ? -1 : 1);
-        if (e.key === 'Escape') { input.value = ''; this.expressions.delete(this.columns[i].id); this.chunks.clear(); this.ask(); this.scroller.focus(); }
+        if (e.key === 'Escape') { input.value = ''; this.expressions.delete(this.columns[i].id); this.afresh(); this.scroller.focus(); }
       });
       input.addEventListener('input', () => {
         if (input.value) this.expressions.set(this.columns[i].id, input.value); else this.expressions.delete(this.columns[i].id);
-        this.chunks.clear();
-        this.ask();
+        this.retyped();
       });
       return input;
     }));
@@ -244,11 +305,13 @@ export class VirtualTable {
   }
 
   // ---- picking, following, searching -------------------------------------------------------------------------------------------------
+  private awaited = -1;       // picked before it was there
   pick(i: number): void {
     if (i < 0 || i >= this.size) return;
     this.picked = i;
     this.show(i);
     const line = this.line(i);
+    this.awaited = line ? -1 : i;
     if (!line) return;
     const t = this.timeOf(line);
     if (t !== null) {
@@ -264,14 +327,16 @@ export class VirtualTable {
     const { cursor } = this.session.axis;
     if (cursor === null || !this.known || !this.root.offsetHeight) return;
     try {
-      const a = await this.session.client.lines(this.session.uuid, this.output.id, { requested_times: [cursor], requested_table_count: 1 });
-      if (!a.model || this.session.axis.cursor !== cursor) return;
+      const a = await this.session.client.lines(this.session.uuid, this.output.id, { requested_times: [cursor], requested_table_count: 1, ...(this.filtering ? this.searching() : {}) });
+      if (!a.model || this.session.axis.cursor !== cursor || (this.filtering && !a.model.lines.length)) return;
       this.picked = a.model.lowIndex;
+      this.awaited = -1;
       this.moveTo(a.model.lowIndex - Math.floor(this.page / 3));
     } catch (e) { this.trouble(e); }
   }
   async find(direction: 1 | -1): Promise<boolean> {
     if (!this.expressions.size) return false;
+    if (this.only) { this.pick(this.picked < 0 ? 0 : this.picked + direction); return true; }
     this.searchStop?.abort();
     const stop = this.searchStop = new AbortController();
     setText(this.count, 'searching…');
@@ -280,7 +345,7 @@ export class VirtualTable {
       const a = await this.session.client.lines(this.session.uuid, this.output.id, {
         requested_table_index: Math.max(0, Math.min(this.size - 1, from)), requested_table_count: 1, ...this.searching(), table_search_direction: direction > 0 ? 'NEXT' : 'PREVIOUS',
       }, stop.signal);
-      setText(this.count, `${this.size.toLocaleString('en').replace(/,/g, '\u2009')} lines`);
+      this.counted();
       const found = a.model?.lines[0];
       if (!found) { setText(this.count, 'no match'); announce('no match'); return false; }
       const i = found.index ?? a.model!.lowIndex;

@@ -1,19 +1,20 @@
 // Curves over the shared time axis (uPlot), with a tree of check boxes that chooses them.
 import uPlot from 'uplot';
-import { drawCursors, drawRuler, drawSelection, SMALL, Surface, timeMouse } from './canvas';
-import { drag, h } from './dom';
+import { drawCursors, drawRuler, drawSelection, Surface, timeMouse } from './canvas';
+import { h } from './dom';
 import { perFrame, settle } from './emitter';
-import { HEAD, Panel, setTreeWidth, shareOf, treeWidthNow, type PanelHost } from './panel';
+import type { Want } from './layout';
+import { HEAD, Panel, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import type { Session } from './session';
-import { rgbOf, SERIES } from './style';
-import { formatValue } from './time';
+import { rgbOf, SERIES, type Theme } from './style';
+import { formatTick, formatValue } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
 import { isAbort, poll, type Output, type Series } from './tsp';
 
-export const GUTTER = 58; // px of the y axis, taken from the tree's side so that the plots begin where the graphs do
-
+/** Steps of an axis of counts. */
+const WHOLE = Array.from({ length: 40 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 /** Steps of an axis of bytes. */
 const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
@@ -44,7 +45,7 @@ export class XyView extends Panel {
   private readonly recursor = perFrame(() => this.drawLines());
   private readonly ask = settle(() => void this.fetch(), 50, 140);
 
-  constructor(session: Session, output: Output, host: PanelHost, height: number) {
+  constructor(session: Session, output: Output, host: PanelHost, height?: number) {
     super(session, output, host, height);
     this.tree = new TreePane(this.model, {
       label: output.name, checkbox: true,
@@ -53,14 +54,8 @@ export class XyView extends Panel {
       isChecked: node => this.isChecked(node),
       swatch: node => this.checked.has(node.entry.id) ? this.colour(node.entry.id) : null,
     });
-    const splitter = h('div', { class: 'splitter', 'aria-hidden': 'true' });
-    splitter.addEventListener('pointerdown', e => {
-      e.preventDefault();
-      const before = treeWidthNow();
-      drag(e, dx => { setTreeWidth(before + dx); this.host.columnsMoved(); });
-    });
     this.area.append(this.under.canvas, this.back.canvas, this.plotBox, this.lines.canvas);
-    this.stage = h('div', { class: 'stage xy' }, this.tree.root, splitter, this.area);
+    this.stage = h('div', { class: 'stage xy' }, this.tree.root, treeSplitter(host), this.area);
     this.tall = h('div', { class: 'tall' }, this.stage);
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
     this.main.append(this.scroller);
@@ -98,8 +93,8 @@ export class XyView extends Panel {
     if (!first.length) first = nodes.filter(n => /total|^cpu usage/i.test(n.entry.labels.join(' ')));
     if (!first.length) first = nodes.filter(n => !n.children.length);
     for (const n of first.slice(0, 6)) this.checked.add(n.entry.id);
-    this.tree.fitColumns(36, 84);
     this.tree.hideColumns(this.model.headers.flatMap((x, i) => i > 0 && /^(time|pid|ptid)$/i.test(x.name) ? [i] : []));
+    this.tree.fitColumns(36, 84, treeWidthNow());
   }
   private isChecked(node: Node): boolean { return node.entry.hasData ? this.checked.has(node.entry.id) : node.children.length > 0 && node.children.every(c => this.isChecked(c)); }
   private check(node: Node, on: boolean): void {
@@ -163,6 +158,7 @@ export class XyView extends Panel {
     this.redraw();
   }
 
+  override want(): Want { return { weight: 1.8, least: 76, most: Infinity }; }
   resize(): void {
     if (!this.model || this.folded) return;
     this.tree.rowHeight = this.session.rowHeight;
@@ -182,19 +178,22 @@ export class XyView extends Panel {
     const { theme } = this.session, one = this.curves[0];
     const shape = JSON.stringify([this.curves.map(c => [c.id, c.kind, c.colour]), one?.unit, theme.dark]);
     if (this.plot && shape === this.shape) {
-      if (this.plot.width !== width + GUTTER || this.plot.height !== height) this.plot.setSize({ width: width + GUTTER, height });
+      if (this.plot.width !== width || this.plot.height !== height) this.plot.setSize({ width, height });
       return;
     }
     this.shape = shape;
     this.plot?.destroy();
     const { axis } = this.session;
+    let splits: number[] = [];
     this.plot = new uPlot({
-      width: width + GUTTER, height, padding: [6, 0, 4, 0], legend: { show: false }, cursor: { show: false }, select: { show: false } as uPlot.Select,
+      width, height, padding: [8, 0, 3, 0], legend: { show: false }, cursor: { show: false }, select: { show: false } as uPlot.Select,
       scales: { x: { time: false, range: () => [axis.offset, axis.rel(axis.end)] }, y: { range: (_u, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.06 : 1] } },
       axes: [{ show: false }, {
-        size: GUTTER, ...(one?.type === 'BINARY_NUMBER' || /^B(\/s)?$/.test(one?.unit ?? '') ? { incrs: POWERS } : {}), font: SMALL, stroke: theme.dim, gap: 3, space: 26, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 },
-        values: (_u, v) => v.map(y => formatValue(y, one?.unit, one?.type)),
+        // The words stand in the plot, so that it begins where the graphs do.
+        size: 0, ...(one?.type === 'BINARY_NUMBER' || /^B(\/s)?$/.test(one?.unit ?? '') ? { incrs: POWERS } : !one?.unit && this.curves.every(c => c.y.every(v => v === null || Number.isInteger(v))) ? { incrs: WHOLE } : {}), space: (_u, _i, _low, _high, dim) => Math.max(32, dim / 7), grid: { stroke: theme.line, width: 1, dash: [2, 3] }, ticks: { show: false },
+        values: (_u, v) => { splits = v; return v.map(() => ''); },
       }],
+      hooks: { draw: [u => yLabels(u, splits, y => formatTick(y, one?.unit, one?.type), theme)] },
       series: [{}, ...this.curves.map((c): uPlot.Series => ({
         label: c.name, stroke: c.colour, width: c.kind === 'scatter' ? 0 : 1.2, spanGaps: true, fill: c.kind === 'area' ? withAlpha(c.colour, 0.35) : c.kind === 'bar' ? c.colour : undefined,
         paths: c.kind === 'scatter' ? () => null : c.kind === 'bar' ? uPlot.paths.bars!({ size: [1, 12] }) : undefined,
@@ -220,14 +219,46 @@ export class XyView extends Panel {
     drawCursors(this.lines.start(width, height), session, width, HEAD, height);
   }
 
+  /** As the tree calls it, below its machine. */
+  private nameOf(c: Curve): string {
+    const parts: string[] = [];
+    for (let n: Node | null = this.model.nodes.get(c.id) ?? null; n; n = n.parent) parts.unshift(n.entry.labels[0] ?? '');
+    return parts.join(' · ') || c.name;
+  }
   private hover(e: PointerEvent): void {
     if (!this.curves.length || e.buttons) { hideTip(); return; }
     const { axis } = this.session, t = axis.offset + e.offsetX * axis.nsPerPx;
     let i = this.x.findIndex(x => x >= t);
     if (i < 0) i = this.x.length - 1;
-    const lines = this.curves.filter(c => c.y[i] !== null && c.y[i] !== undefined).slice(0, 14).map((c): [string, string] => [c.name.split(':').pop() || c.name, formatValue(c.y[i]!, c.unit, c.type)]);
-    if (lines.length) showTip(this.session.time(axis.abs(this.x[i])), lines, this.curves[0].colour, e.clientX, e.clientY);
+    if (i < 0) return;
+    // Largest first.
+    const known = this.curves.filter(c => c.y[i] !== null && c.y[i] !== undefined).sort((a, b) => b.y[i]! - a.y[i]!).slice(0, 14);
+    const lines = known.map((c): [string, string, string] => [this.nameOf(c), formatValue(c.y[i]!, c.unit, c.type), c.colour]);
+    if (lines.length) showTip(this.session.time(axis.abs(this.x[i]), axis.nsPerPx > 1e3 ? 6 : 9), lines, '', e.clientX, e.clientY); else hideTip();
   }
+}
+
+/** Values of the lines, over the curves at the left. */
+function yLabels(u: uPlot, values: number[], text: (y: number) => string, theme: Theme): void {
+  const { ctx } = u, k = devicePixelRatio || 1;
+  ctx.save();
+  ctx.font = `${10 * k}px system-ui, "Segoe UI", "DejaVu Sans", sans-serif`;
+  ctx.textBaseline = 'middle';
+  ctx.textAlign = 'left';
+  let free = Infinity;
+  for (const v of values) {
+    const y = u.valToPos(v, 'y', true), words = text(v), w = ctx.measureText(words).width;
+    const at = Math.max(6 * k, Math.min(y, ctx.canvas.height - 7 * k));
+    if (Math.abs(free - at) < 11 * k || (v === 0 && values.length > 1)) continue;
+    free = at;
+    ctx.globalAlpha = 0.8;
+    ctx.fillStyle = theme.back;
+    ctx.fillRect(2 * k, at - 6 * k, w + 6 * k, 12 * k);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = theme.dim;
+    ctx.fillText(words, 5 * k, at);
+  }
+  ctx.restore();
 }
 
 function withAlpha(css: string, a: number): string { const c = rgbOf(css); return c ? `rgba(${c.join()},${a})` : css; }

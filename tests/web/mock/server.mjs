@@ -18,12 +18,14 @@ const USAGE = `${P}analysis.os.linux.core.cpuusage.CpuUsageDataProvider`, HISTOG
 const EVENTS = `${P}internal.provisional.tmf.core.model.events.TmfEventTableDataProvider`, CRIT = `${P}analysis.graph.core.dataprovider.CriticalPathDataProvider`;
 const STATS = `${P}analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider:System Call`, DISK = `${P}analysis.os.linux.core.inputoutput.DisksIODataProvider`;
 const SCATTER = `${P}internal.analysis.timing.core.segmentstore.scatter.dataprovider:System Call`, DENSITY = `${P}internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider:System Call`;
+const FLAME = 'mock.flamegraph';
 const outputs = [
   { id: THREADS, name: 'Thread Status', description: 'States of threads', type: 'TIME_GRAPH' }, { id: CPUS, name: 'Resources Status', description: 'States of CPUs', type: 'TIME_GRAPH' },
   { id: USAGE, name: 'CPU Usage', description: 'CPU usage', type: 'TREE_TIME_XY' }, { id: HISTOGRAM, name: 'Histogram', description: 'Events', type: 'TREE_TIME_XY' }, { id: DISK, name: 'Disk I/O View', description: 'Disks', type: 'TREE_TIME_XY' },
   { id: SCATTER, name: 'System Call - Latency vs Time', description: '', type: 'TREE_TIME_XY' }, { id: DENSITY, name: 'System Call - Latency Density', description: '', type: 'TREE_GENERIC_XY' },
   { id: EVENTS, name: 'Events Table', description: 'Events', type: 'TABLE' }, { id: STATS, name: 'System Call - Latency Statistics', description: '', type: 'DATA_TREE' },
   { id: 'weft.clocks', name: 'Clock Synchronisation', description: '', type: 'TABLE' },
+  { id: FLAME, name: 'Flame Graph', description: 'What time was spent in', type: 'GANTT_CHART' },
   { id: CRIT, name: 'Critical Path', description: '', type: 'NONE', capabilities: { canCreate: true } },
 ];
 const style = (color, height = 1) => ({ values: { 'background-color': color, height } });
@@ -66,6 +68,13 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2 } = {}) 
         ...(full || k ? [] : [{ start: abs(d.begin + 0.9e6), end: abs(d.begin + 85e6), label: 'asking web…', style: { parentKey: 'ASKING' } }])].sort((a, b) => a.start < b.start ? -1 : 1) })) }, message, status);
       if (what === 'arrows') return done(full ? found.arrows.map(a => ({ start: abs(a.begin), end: abs(a.end), sourceId: workerId(a.from), targetId: workerId(a.to), style: { parentKey: 'NETWORK' } })) : []);
       return done({});
+    }
+    if (id === FLAME) {
+      // Amounts of time from 0: twice as much in the whole trace as in a selection.
+      const k = p.selection_range ? 1n : 2n, s = 1_000_000_000n, rows = [[1, [[0n, 3n * s * k, 'main'], [3n * s * k, 4n * s * k, 'idle']]], [2, [[0n, s * k, 'read']]]];
+      if (what === 'tree') return done({ headers: [{ name: 'Name', tooltip: '' }], entries: [{ id: 0, parentId: -1, labels: ['server'], start: 0n, end: 4n * s * k, hasData: false }, ...rows.map(([id_]) => ({ id: id_, parentId: 0, labels: [String(id_)], start: 0n, end: 4n * s * k }))] });
+      if (what === 'states') return done({ rows: rows.map(([entryId, states]) => ({ entryId, states: states.map(([start, end, label]) => ({ start, end, label, style: { parentKey: label } })) })) });
+      return done(what === 'arrows' ? [] : { Calls: '7' });
     }
     const list = id === CPUS ? world.cpuEntries : world.entries;
     if (what === 'tree') return done({ headers: (id === CPUS ? ['Name'] : ['Thread', 'TID', 'PID', 'PTID']).map(name => ({ name, tooltip: '' })), entries: list.map(({ tid, ...e }) => e) });

@@ -1,0 +1,75 @@
+// The program under test: the bundled example, `weft serve` on it, and what the other verbs say, which is what the page must show.
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const BIN = process.env.WEFT_BIN ?? join(root, 'build/weft');
+const program = readFileSync(BIN);
+/** Sanitizers make the program slower. */
+export const SLOWER = program.includes('__asan_init') ? 5 : program.includes('__tsan_init') ? 15 : 1;
+
+// What a test that failed left behind would keep its process alive.
+const running = new Set();
+after(async () => {
+  for (const p of running) p.kill('SIGTERM');
+  for (let i = 0; i < 100 && running.size; i++) await new Promise(done => { setTimeout(done, 100); });
+  for (const p of running) p.kill('SIGKILL');
+});
+
+const scratch = [];
+process.on('exit', () => { for (const d of scratch) rmSync(d, { recursive: true, force: true }); });
+export function directory() {
+  const d = mkdtempSync(join(tmpdir(), 'weft-web-'));
+  scratch.push(d);
+  return d;
+}
+/** The bundled example, unpacked: a directory with the directories client, web, db and the truth about them. */
+export function example() {
+  const d = directory();
+  execFileSync('tar', ['-xJf', join(root, 'examples/three-tier.tar.xz'), '-C', d]);
+  return join(d, 'three-tier');
+}
+/** The made trace of a program of user space (tests/state/ust_world.c). */
+export function userSpace() {
+  const d = join(directory(), 'program');
+  execFileSync(process.env.UST_WRITE ?? join(root, 'build/tests/state/ust_write'), ['sample', d, 'small']);
+  return d;
+}
+export const truth = (traces, name) => JSON.parse(readFileSync(join(traces, name), 'utf8'));
+
+/** Times are beyond 2^53: integers of that size become bigint. */
+const exact = text => JSON.parse(text.replace(/([:[,]\s*)(-?\d{16,})(?=\s*[,\]}])/g, '$1"$2n"'), (_, v) => typeof v === 'string' && /^-?\d{16,}n$/.test(v) ? BigInt(v.slice(0, -1)) : v);
+const run = args => execFileSync(BIN, args, { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, NO_COLOR: '1' } });
+/** The answer of a verb that prints one object. */
+export const weft = (...args) => exact(run([...args, '--format', 'json']));
+/** The lines of `weft events`; `events`: by the reference host's clock. */
+export const lines = (traces, ...args) => run(['events', '--format', 'json', ...args, traces]).trim().split('\n').filter(Boolean).map(exact);
+export const events = (traces, ...args) => lines(traces, '--sync', ...args);
+
+/** A server on a free port, or on `port` again. */
+export async function serve(args, port = 0) {
+  const process_ = spawn(BIN, ['serve', '--listen', `127.0.0.1:${port}`, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let errors = '';
+  running.add(process_);
+  process_.stderr.on('data', d => { errors += d; });
+  const url = await new Promise((done, failed) => {
+    let out = '';
+    process_.stdout.on('data', d => { out += d; const m = /listening on (\S+)/.exec(out); if (m) done(m[1]); });
+    process_.on('exit', code => failed(new Error(`weft serve ended (${code}): ${errors}`)));
+  });
+  const ended = new Promise(done => process_.on('exit', (code, signal) => { running.delete(process_); done(signal ?? code); }));
+  const end = async signal => { process_.kill(signal); return ended; };
+  return {
+    url, errors: () => errors,
+    ask: async (path, body) => exact(await (await fetch(`${url}/tsp/api${path}`, body ? { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : {})).text()),
+    kill: () => end('SIGKILL'),
+    stop: async () => {
+      const status = await end('SIGTERM');
+      if (status !== 0 || /Sanitizer|runtime error/.test(errors)) throw new Error(`weft serve ended (${status}): ${errors}`);
+    },
+  };
+}
