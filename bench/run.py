@@ -6,6 +6,9 @@ weft against babeltrace2 in the same run, does not. Files are read once before e
 
 Opening many traces is measured with 8 of them for babeltrace2 and scaled up.
 
+The long trace is made by bench/make_trace (100 M events, 2.5 GB, and its stores, in --tmp; --made N for another length, 0 for none); beside it stands
+a short one of the same making, which shows what grows with the length.
+
 Traces: $WEFT_DATA/traces-large/big-20s.tar.zst (2.84 M events, 2 streams), unpacked to a temporary directory, or --big DIR.
 """
 import argparse
@@ -20,6 +23,8 @@ import sys
 import tempfile
 import time
 import uuid
+
+import serve
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 DATA = os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data")
@@ -55,8 +60,8 @@ class Bench:
         self.rows = []
         self.babeltrace = None if options.alone else shutil.which("babeltrace2")
 
-    def row(self, what, goal, floor, measured, unit, against=None, less_is_better=False):
-        """measured, against (babeltrace2's figure), goal and floor: numbers in `unit`, or None."""
+    def row(self, what, goal, floor, measured, unit, against=None, less_is_better=False, peer="babeltrace2"):
+        """measured, against (the peer's figure), goal and floor: numbers in `unit`, or None."""
         ratio = None
         if measured and against:
             ratio = against / measured if less_is_better else measured / against
@@ -64,8 +69,9 @@ class Bench:
         if measured is not None and floor is not None:
             held = "yes" if (measured <= floor if less_is_better else measured >= floor) else "**no**"
         show = lambda v: "" if v is None else f"{v:,.3g} {unit}".replace(",", " ") if v < 1000 else f"{v:,.0f} {unit}".replace(",", " ")
-        self.rows.append((what, show(goal), show(floor), show(measured), show(against), "" if ratio is None else f"{ratio:.1f}×", held))
-        print(f"{what}: {show(measured)}" + (f" (babeltrace2: {show(against)})" if against else ""), file=sys.stderr)
+        self.rows.append((what, show(goal), show(floor), show(measured), f"{peer}: {show(against)}" if against else "",
+                          "" if ratio is None else f"{ratio:.3g}×" if ratio < 1000 else f"{ratio:.0f}×", held))
+        print(f"{what}: {show(measured)}" + (f" ({peer}: {show(against)})" if against else ""), file=sys.stderr)
 
     def program(self, name, *args, repeat=None):
         """JSON objects that a bench program prints; the fastest run per name of measurement. None when it is not built."""
@@ -141,17 +147,21 @@ class Bench:
         self.row("`events` text output", other and 10 * events / other / 1e6, other and 6 * events / other / 1e6, events / mine / 1e6, "M events/s",
                  other and events / other / 1e6)
 
-    def index(self, trace, events):
+    def index(self, trace, events, name="big-20s", repeat=None):
         seconds = None
-        for i in range(self.options.repeat):
-            store = os.path.join(self.dir, f"store-{i}")
+        for i in range(repeat or self.options.repeat):
+            store = os.path.join(self.dir, f"store-{i}-{events}")
             s, _ = run([self.weft, "index", trace, "--store", store])
             seconds = min(seconds or s, s)
-        self.row("`index` (graph, flows, states)", 15, 8, events / seconds / 1e6, "M events/s")
+        self.row(f"`index` (graph, flows, states), {name}", 15, 8, events / seconds / 1e6, "M events/s")
         return store
 
     def paths(self, trace, store, name):
         found = self.program("path", store, trace)
+        if "open indexed" in found:
+            self.row(f"open when indexed, {name}", 0.3, None, found["open indexed"]["seconds"], "s", less_is_better=True)
+        if "path first" in found:
+            self.row(f"critical path in process, {name}: the first one, beyond 1 µs per segment", 1, 20, found["path first"]["worst_beyond_1us_per_segment_ms"], "ms", less_is_better=True)
         whole, short = found.get("path whole life"), found.get("path thousandth of life")
         if whole:
             self.row(f"critical path in process, {name}: worst of {whole['walks']} threads, beyond 1 µs per segment", 1, 20,
@@ -159,6 +169,47 @@ class Bench:
             self.row(f"critical path in process, {name}: per segment", 1, 5, whole["us_per_segment"], "µs", less_is_better=True)
         if short:
             self.row(f"critical path in process, {name}: short windows, mean", None, None, short["mean_ms"], "ms", less_is_better=True)
+
+    def json(self):
+        found = self.program("json")
+        for key, what in (("json states", "JSON of a states answer (30 rows of 1000), into memory"), ("json xy", "JSON of an XY answer (30 series of 1000)")):
+            if key in found:
+                self.row(what, 1, None, found[key]["gb_per_second"], "GB/s", found[key]["memcpy_gb_per_second"], peer="memcpy")
+
+    def queries(self, trace, store, name):
+        """Sampled queries before any JSON is written."""
+        found = self.program("states", "--queries", store, trace, repeat=1)
+        for key, what in (("threads full range", "full range"), ("threads tenth", "a tenth"), ("threads thousandth", "a thousandth")):
+            q = found.get("states " + key)
+            if q:
+                self.row(f"time-graph query, {name}: {q['rows']} rows × {q['times']} pixels, {what}", 5, 20, q["ms"], "ms", less_is_better=True)
+
+    def event_lines(self, trace, store, name):
+        """Lines of the events table at any place."""
+        found = self.program("table", store, trace)
+        if "table first" in found:
+            self.row(f"line of the events table, {name}: the first after opening", 5, None, found["table first"]["ms"], "ms", less_is_better=True)
+            self.row(f"line of the events table, {name}: median of 400 places", 1, 5, found["table line"]["median_ms"], "ms", less_is_better=True)
+
+    def make(self, events):
+        trace = os.path.join(self.dir, f"made-{events}")
+        _, out = run([os.path.join(self.build, "bench", "make_trace"), trace, str(events)])
+        return trace, json.loads(out)["events"]
+
+    def made(self, wanted, requests=False):
+        """A generated trace; removed when it has been measured."""
+        trace, events = self.make(wanted)
+        name = f"made, {events / 1e6:.3g} M events"
+        run_to_null(["find", trace, "-type", "f", "-exec", "cat", "{}", "+"])
+        store = self.index(trace, events, name, 1)
+        self.queries(trace, store, name)
+        self.event_lines(trace, store, name)
+        self.paths(trace, store, name)
+        if requests:
+            serve.measure(self, trace, store)
+        serve.viewer(self, trace, store, name)
+        shutil.rmtree(trace)
+        shutil.rmtree(store)
 
     def open(self, trace):
         n = self.options.traces
@@ -186,11 +237,17 @@ class Bench:
         self.decode(big, events)
         self.text(big, events)
         store = self.index(big, events)
+        self.queries(big, store, "big-20s")
+        self.event_lines(big, store, "big-20s")
         self.paths(big, store, "big-20s")
+        if self.options.made:
+            self.made(self.options.made // 30, requests=True)
+            self.made(self.options.made)
+        self.json()
         self.open(big)
 
     def table(self):
-        head = ("what", "goal", "floor", "weft", "babeltrace2", "ratio", "floor held")
+        head = ("what", "goal", "floor", "weft", "peer, same run", "ratio", "floor held")
         lines = ["| " + " | ".join(r) + " |" for r in [head, ("---",) * len(head)] + self.rows]
         version = subprocess.run([self.babeltrace, "--version"], capture_output=True, text=True).stdout.split("\n")[0] if self.babeltrace else ""
         note = f"{cpu_model()}, Linux {platform.release()}, one core, page cache warm. {version}"
@@ -246,6 +303,7 @@ def main():
     p.add_argument("--big", help="the unpacked big-20s (or another single trace, with --events)")
     p.add_argument("--events", type=int, help="events in --big")
     p.add_argument("--traces", type=int, default=256, help="distinct hosts to open at once")
+    p.add_argument("--made", type=int, default=100_000_000, help="events of the generated trace (0: none)")
     p.add_argument("--repeat", type=int, default=3)
     p.add_argument("--alone", action="store_true", help="do not run babeltrace2")
     p.add_argument("--tmp", help="where to put traces and stores")

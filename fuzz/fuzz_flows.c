@@ -43,7 +43,16 @@ static void read_all(struct flow_store *s)
         }
         for (size_t i = 0; i < flow_sends(s, f); i++)
             flow_send(s, f, i, &p);
+        flow_connection(s, f);
     }
+    for (int32_t row = -1; row < 128; row++) {
+        size_t receives, n = flow_messages(s, row, &receives);
+        bool is_send;
+        for (size_t i = 0; i < n; i++)
+            flow_message(s, row, i, &p, &is_send);
+    }
+    for (size_t i = 0; i < flow_replies(s); i++)
+        flow_reply(s, i, &p);
     for (size_t i = 0; i < flow_wakes(s); i++) {
         struct flow_wake w;
         flow_wake(s, i, &w);
@@ -58,7 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *name;
         size_t item;
     } sections[] = {{"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
-        {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)}, {"keys", 4}};
+        {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)}, {"keys", 4},
+        {"rows", sizeof(struct flow_disk_row)}, {"messages", 4}, {"replies", 4}};
     _Alignas(8) static uint8_t copy[1 << 16];
     char path[64];
     struct err e = {0};

@@ -14,23 +14,46 @@ struct arena_block {
     _Alignas(16) unsigned char data[];
 };
 
-enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
+enum { FIRST_BLOCK = 4096, SMALL_BLOCK = 1 << 20 };
+
+/* Blocks beyond SMALL_BLOCK are mapped: zeroed by the system, in huge pages. */
+static struct arena_block *block_new(size_t step)
+{
+    size_t size = sizeof(struct arena_block) + step;
+    struct arena_block *b = step <= SMALL_BLOCK ? mem_zalloc(size) : mem_map(size);
+    b->size = step;
+    return b;
+}
+
+static void block_free(struct arena_block *b)
+{
+    if (b->size <= SMALL_BLOCK)
+        free(b);
+    else
+        mem_unmap(b, sizeof *b + b->size);
+}
+
+/* A block for at least `size` more: blocks double, then are 2 MiB each. */
+static size_t next_step(const struct arena *a, size_t size)
+{
+    size_t step = a->head ? a->head->size * 2 : FIRST_BLOCK;
+    if (step < size)
+        step = size;
+    if (step <= SMALL_BLOCK)
+        return step;
+    size_t whole = sizeof(struct arena_block) + size + MEM_HUGE_PAGE - 1;
+    return whole - whole % MEM_HUGE_PAGE - sizeof(struct arena_block);
+}
 
 void *arena_alloc(struct arena *a, size_t size)
 {
     size = (size + 15) & ~(size_t)15;
     if (!a->head || a->head->size - a->used_bytes < size) {
-        size_t step = a->head ? a->head->size * 2 : FIRST_BLOCK;
-        if (step > LARGEST_STEP)
-            step = LARGEST_STEP;
-        if (step < size)
-            step = size;
-        struct arena_block *b = mem_zalloc(sizeof *b + step);
+        struct arena_block *b = block_new(next_step(a, size));
         b->next = a->head;
-        b->size = step;
         a->head = b;
         a->used_bytes = 0;
-        a->total_bytes += sizeof *b + step;
+        a->total_bytes += sizeof *b + b->size;
     }
     void *p = a->head->data + a->used_bytes;
     a->used_bytes += size;
@@ -67,7 +90,7 @@ void arena_fini(struct arena *a)
 {
     for (struct arena_block *b = a->head, *next; b; b = next) {
         next = b->next;
-        free(b);
+        block_free(b);
     }
     *a = (struct arena){0};
 }

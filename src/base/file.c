@@ -14,8 +14,6 @@
 #include "base/mem.h"
 #include "base/replace.h"
 
-enum { SPARE_BYTES = 64 };
-
 /* One per mapping, reused, never freed: the signal handler walks the list without a lock. begin == 0 means unused. */
 struct file_guard {
     uintptr_t begin, end;
@@ -137,7 +135,7 @@ int file_map_open(const char *path, struct file_map *out, struct err *e)
         return fd;
     int code = ERR_OK;
     size_t size = (size_t)st.st_size;
-    size_t total = (size + SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1);
+    size_t total = (size + FILE_SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1);
     /* Zero pages first, the file over them: the spare bytes exist also when the file ends at the end of a page. */
     void *p = mmap(NULL, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
@@ -162,6 +160,19 @@ void file_map_close(struct file_map *m)
         munmap((void *)m->data, m->mapped_bytes);
     }
     *m = (struct file_map){0};
+}
+
+int file_stamp(const char *path, struct file_stamp *out, struct err *e)
+{
+    struct stat st;
+    *out = (struct file_stamp){0};
+    if (stat(path, &st) != 0)
+        return err_sys(e, "%s: cannot look at", path);
+    *out = (struct file_stamp){.inode = st.st_ino,
+        .size_bytes = (uint64_t)st.st_size,
+        .modified_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
+        .changed_ns = st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec};
+    return ERR_OK;
 }
 
 int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e)

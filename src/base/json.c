@@ -6,21 +6,9 @@
 
 enum { DEEPEST = 60 };
 
-/* Comma before every value but the first of its container; a value after a key takes none. */
-static inline void before_value(struct json *j)
-{
-    uint64_t bit = (uint64_t)1 << j->depth;
-    if (j->key_pending)
-        j->key_pending = false;
-    else if (j->comma & bit)
-        text_putc(j->out, ',');
-    else
-        j->comma |= bit;
-}
-
 static void enter(struct json *j, char bracket)
 {
-    before_value(j);
+    json_before_value(j);
     text_putc(j->out, bracket);
     assert(j->depth < DEEPEST);
     j->depth++;
@@ -98,21 +86,43 @@ static inline bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
+/* Are all eight bytes plain? A byte that is not leaves its top bit set in one of the four words; borrows begin only at such bytes. */
+static inline bool all_plain(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
+    uint64_t quote = word ^ ones * '"', slash = word ^ ones * '\\';
+    return !((word | (word - ones * 0x20) | (quote - ones) | (slash - ones)) & tops);
+}
+
+/* Copies s up to the first byte that is not plain, into room that is there; returns the bytes copied. */
+static inline size_t copy_plain(char *to, const char *s, size_t n)
+{
+    size_t i = 0;
+    for (uint64_t word; i + 8 <= n; i += 8) {
+        memcpy(&word, s + i, 8);
+        if (!all_plain(word))
+            break;
+        memcpy(to + i, &word, 8);
+    }
+    for (; i < n && is_plain((unsigned char)s[i]); i++)
+        to[i] = s[i];
+    return i;
+}
+
 static void write_quoted(struct text *t, const char *s, size_t n)
 {
-    const unsigned char *u = (const unsigned char *)s;
     text_room(t, n + 2);
     text_putc(t, '"');
     for (size_t i = 0; i < n;) {
-        size_t begin = i;
-        while (i < n && is_plain(u[i]))
-            i++;
-        text_put(t, s + begin, i - begin);
+        size_t plain = copy_plain(text_room(t, n - i), s + i, n - i);
+        t->n += plain;
+        i += plain;
         if (i == n)
             break;
-        size_t length = u[i] < 0x80 ? 1 : utf8_sequence(u + i, n - i);
-        if (u[i] < 0x80)
-            write_escape(t, u[i]);
+        unsigned char c = (unsigned char)s[i];
+        size_t length = c < 0x80 ? 1 : utf8_sequence((const unsigned char *)s + i, n - i);
+        if (c < 0x80)
+            write_escape(t, c);
         else if (length)
             text_put(t, s + i, length);
         else
@@ -125,7 +135,7 @@ static void write_quoted(struct text *t, const char *s, size_t n)
 void json_key(struct json *j, const char *key)
 {
     assert(!j->key_pending);
-    before_value(j);
+    json_before_value(j);
     write_quoted(j->out, key, strlen(key));
     text_putc(j->out, ':');
     j->key_pending = true;
@@ -133,7 +143,7 @@ void json_key(struct json *j, const char *key)
 
 void json_string_n(struct json *j, const char *s, size_t n)
 {
-    before_value(j);
+    json_before_value(j);
     write_quoted(j->out, s, n);
 }
 
@@ -148,14 +158,14 @@ void json_write_string(struct json *j, const char *s)
 void json_i64(struct json *j, int64_t v)
 {
     text_room(j->out, 24);
-    before_value(j);
+    json_before_value(j);
     text_i64(j->out, v);
 }
 
 void json_u64(struct json *j, uint64_t v)
 {
     text_room(j->out, 24);
-    before_value(j);
+    json_before_value(j);
     text_u64(j->out, v);
 }
 
@@ -166,7 +176,7 @@ void json_double(struct json *j, double v)
         json_write_null(j);
         return;
     }
-    before_value(j);
+    json_before_value(j);
     if (v == 0 && !signbit(v)) {
         text_putc(j->out, '0');
         return;
@@ -183,19 +193,19 @@ void json_double(struct json *j, double v)
 
 void json_bool(struct json *j, bool v)
 {
-    before_value(j);
+    json_before_value(j);
     text_puts(j->out, v ? "true" : "false");
 }
 
 void json_write_null(struct json *j)
 {
-    before_value(j);
+    json_before_value(j);
     text_put(j->out, "null", 4);
 }
 
 void json_raw(struct json *j, const char *s, size_t n)
 {
-    before_value(j);
+    json_before_value(j);
     text_put(j->out, s, n);
 }
 

@@ -17,6 +17,8 @@ void json_end_object(struct json *);
 void json_begin_array(struct json *);
 void json_end_array(struct json *);
 void json_key(struct json *, const char *key);
+/* A key that is known when the program is compiled and needs no escapes: JSON_KEY(j, "start"). Faster where many are written. */
+#define JSON_KEY(j, key) json_known_key((j), "\"" key "\":", sizeof "\"" key "\":" - 1)
 void json_write_string(struct json *, const char *s);      /* NULL writes null */
 void json_string_n(struct json *, const char *s, size_t n);
 void json_i64(struct json *, int64_t);
@@ -31,6 +33,24 @@ void json_kv_i64(struct json *, const char *key, int64_t);
 void json_kv_u64(struct json *, const char *key, uint64_t);
 void json_kv_double(struct json *, const char *key, double);
 void json_kv_bool(struct json *, const char *key, bool);
+
+/* Comma before every value but the first of its container; a value after a key takes none. */
+static inline void json_before_value(struct json *j)
+{
+    uint64_t bit = (uint64_t)1 << j->depth;
+    if (j->key_pending)
+        j->key_pending = false;
+    else if (j->comma & bit)
+        text_putc(j->out, ',');
+    else
+        j->comma |= bit;
+}
+static inline void json_known_key(struct json *j, const char *quoted, size_t n)
+{
+    json_before_value(j);
+    text_put(j->out, quoted, n);
+    j->key_pending = true;
+}
 
 /* Shorter names where jansson.h, which has functions of the same names, is not included. */
 #ifndef JANSSON_H

@@ -9,6 +9,11 @@ void *mem_alloc(size_t size_bytes);
 void *mem_zalloc(size_t size_bytes);
 void *mem_resize(void *p, size_t size_bytes);
 char *mem_strdup(const char *s);
+/* Zeroed memory for large blocks that live long: whole multiples of 2 MiB, in huge pages where the system has them, so that one fault brings what else
+ * 512 would. mem_unmap, with the same size, frees it. */
+enum { MEM_HUGE_PAGE = 2 << 20 };
+void *mem_map(size_t size_bytes);
+void mem_unmap(void *p, size_t size_bytes);
 
 /* A growable array: struct { T *v; size_t n, cap; }. Zero-initialise; free(v.v) ends it. */
 #define VEC(T)         \

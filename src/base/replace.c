@@ -21,7 +21,7 @@ int replace_begin(struct replace *r, const char *path, struct err *e)
     snprintf(r->temporary, room, "%s.tmp.%ld.%u", path, (long)getpid(), atomic_fetch_add(&serial, 1));
     r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (r->fd < 0) {
-        int code = err_sys(e, "%s: cannot create", r->temporary);
+        int code = err_sys(e, "%s: cannot create a file there", r->path);
         free(r->temporary);
         return code;
     }
@@ -38,7 +38,7 @@ int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
         if (done <= 0) {
             if (done == 0)
                 errno = ENOSPC;
-            return err_sys(e, "%s: cannot write", r->temporary);
+            return err_sys(e, "%s: cannot write", r->path);
         }
         p += done;
         n -= (size_t)done;
@@ -72,18 +72,18 @@ int replace_commit(struct replace *r, struct err *e)
 {
     int code;
     if (fsync(r->fd) != 0 && errno != EINVAL) {
-        code = err_sys(e, "%s: cannot sync", r->temporary);
+        code = err_sys(e, "%s: cannot sync", r->path);
         goto fail;
     }
     /* Network file systems report a full disk as late as here. */
     int closed = close(r->fd);
     r->fd = -1;
     if (closed != 0) {
-        code = err_sys(e, "%s: cannot close", r->temporary);
+        code = err_sys(e, "%s: cannot close", r->path);
         goto fail;
     }
     if (rename(r->temporary, r->path) != 0) {
-        code = err_sys(e, "%s: cannot rename to %s", r->temporary, r->path);
+        code = err_sys(e, "%s: cannot rename the new file to it", r->path);
         goto fail;
     }
     free(r->temporary);

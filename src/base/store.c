@@ -58,13 +58,17 @@ static uint64_t header_checksum(const void *header_and_table, uint64_t end)
 
 /* ---- writing ---- */
 
+struct planned {
+    struct entry entry;
+    const void *items;
+    const void *const *chunks; /* or these, of chunk_bytes each */
+    size_t chunk_bytes;
+};
+
 struct store_writer {
     struct header header;
     size_t n, cap;
-    struct planned {
-        struct entry entry;
-        const void *items;
-    } * v;
+    struct planned *v;
 };
 
 struct store_writer *store_create(const char *kind, uint32_t version, uint64_t key)
@@ -80,29 +84,52 @@ struct store_writer *store_create(const char *kind, uint32_t version, uint64_t k
     return w;
 }
 
-void store_add(struct store_writer *w, const char *name, const void *items, size_t item_bytes, size_t count)
+static void add(struct store_writer *w, const char *name, struct planned p, size_t item_bytes, uint64_t count)
 {
     size_t n = strlen(name);
     assert(n > 0 && n < NAME_BYTES && w->n < MOST_SECTIONS);
     assert(item_bytes > 0 && item_bytes <= UINT32_MAX && count <= SIZE_MAX / 2 / item_bytes);
     for (size_t i = 0; i < w->n; i++)
         assert(strcmp(w->v[i].entry.name, name) != 0);
-    struct planned p = {.items = items};
     memcpy(p.entry.name, name, n);
     p.entry.item_bytes = (uint32_t)item_bytes;
     p.entry.count = count;
     vec_push(w, p);
 }
 
+void store_add(struct store_writer *w, const char *name, const void *items, size_t item_bytes, size_t count)
+{
+    add(w, name, (struct planned){.items = items}, item_bytes, count);
+}
+
+void store_add_chunks(struct store_writer *w, const char *name, const void *const *chunks, size_t chunk_bytes, uint64_t bytes)
+{
+    add(w, name, (struct planned){.chunks = chunks, .chunk_bytes = chunk_bytes}, 1, bytes);
+}
+
+/* The part of a section's data that begins at byte `at`, and its size. */
+static const void *part(const struct planned *p, uint64_t at, uint64_t *bytes)
+{
+    *bytes = p->entry.count * p->entry.item_bytes - at;
+    if (!p->chunks)
+        return (const uint8_t *)p->items + at;
+    if (*bytes > p->chunk_bytes)
+        *bytes = p->chunk_bytes;
+    return p->chunks[at / p->chunk_bytes];
+}
+
 static const uint8_t zeros[ALIGN];
 
-static uint64_t padded_checksum(const void *items, uint64_t bytes)
+static uint64_t padded_checksum(const struct planned *p, uint64_t bytes)
 {
-    if (bytes % ALIGN == 0)
-        return XXH3_64bits(bytes ? items : zeros, bytes);
+    if (!bytes)
+        return XXH3_64bits(zeros, 0);
     XXH3_state_t *state = XXH3_createState();
     XXH3_64bits_reset(state);
-    XXH3_64bits_update(state, items, bytes);
+    for (uint64_t at = 0, n; at < bytes; at += n) {
+        const void *items = part(p, at, &n);
+        XXH3_64bits_update(state, items, n);
+    }
     XXH3_64bits_update(state, zeros, aligned(bytes) - bytes);
     uint64_t sum = XXH3_64bits_digest(state);
     XXH3_freeState(state);
@@ -118,7 +145,7 @@ static uint8_t *plan(struct store_writer *w)
         struct entry *entry = &w->v[i].entry;
         uint64_t bytes = entry->count * entry->item_bytes;
         entry->offset = at;
-        entry->checksum = padded_checksum(w->v[i].items, bytes);
+        entry->checksum = padded_checksum(&w->v[i], bytes);
         memcpy(front + sizeof w->header + i * sizeof *entry, entry, sizeof *entry);
         at += aligned(bytes);
     }
@@ -135,7 +162,10 @@ static int write_all(struct store_writer *w, const uint8_t *front, struct replac
     int code = replace_write(r, front, table_end(w->n), e);
     for (size_t i = 0; i < w->n && code == ERR_OK; i++) {
         uint64_t bytes = w->v[i].entry.count * w->v[i].entry.item_bytes;
-        code = replace_write(r, w->v[i].items, bytes, e);
+        for (uint64_t at = 0, n; at < bytes && code == ERR_OK; at += n) {
+            const void *items = part(&w->v[i], at, &n);
+            code = replace_write(r, items, n, e);
+        }
         if (code == ERR_OK)
             code = replace_write(r, zeros, aligned(bytes) - bytes, e);
     }
@@ -229,7 +259,8 @@ static int check_identity(const struct header *h, const char *kind, uint32_t ver
     return ERR_OK;
 }
 
-static int open_checked(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
+static int open_checked(
+    const char *path, const char *kind, uint32_t version, const uint64_t *key, bool sections, struct store **out, struct err *e)
 {
     *out = NULL;
     struct store *s = mem_zalloc(sizeof *s);
@@ -239,7 +270,7 @@ static int open_checked(const char *path, const char *kind, uint32_t version, co
         return code;
     }
     (void)((code = check_header(&s->map, &s->header, e)) || (code = check_identity(&s->header, kind, version, key, e)) ||
-        (code = check_table(&s->map, &s->header, e)) || (code = check_sections(&s->map, &s->header, e)));
+        (code = check_table(&s->map, &s->header, e)) || (sections && (code = check_sections(&s->map, &s->header, e))));
     if (code) {
         store_close(s);
         err_wrap(e, "%s", path);
@@ -252,7 +283,12 @@ static int open_checked(const char *path, const char *kind, uint32_t version, co
 
 int store_open(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
 {
-    return open_checked(path, kind, version, key, out, e);
+    return open_checked(path, kind, version, key, true, out, e);
+}
+
+int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
+{
+    return open_checked(path, kind, version, key, false, out, e);
 }
 
 void store_close(struct store *s)
@@ -286,7 +322,21 @@ uint64_t store_key(const struct store *s)
 int store_check(const char *path, struct err *e)
 {
     struct store *s;
-    int code = open_checked(path, NULL, 0, NULL, &s, e);
+    int code = open_checked(path, NULL, 0, NULL, true, &s, e);
     store_close(s);
     return code;
+}
+
+int store_check_key(const char *path, uint64_t key, struct err *e)
+{
+    struct file_map map;
+    struct header h;
+    int code = file_map_open(path, &map, e);
+    if (code)
+        return code;
+    code = check_header(&map, &h, e);
+    if (!code && h.key != key)
+        code = err_set(e, ERR_STALE, "made from other data than those beside it");
+    file_map_close(&map);
+    return code ? (err_wrap(e, "%s", path), code) : ERR_OK;
 }

@@ -1,6 +1,7 @@
 /* The container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents, sections of fixed-width
- * little-endian arrays aligned to 64 bytes, checksum. Written to a temporary name, fsynced, renamed. Validated on open (sizes, order, checksum)
- * before any pointer into it is handed out; a stale or damaged file is an error, never trusted. Sections a reader does not know are skipped. */
+ * little-endian arrays aligned to 64 bytes, checksums. Written to a temporary name, fsynced, renamed. Validated on open (sizes, order, checksums)
+ * before any pointer into it is handed out; a stale or damaged file is an error, never trusted. Sections a reader does not know are skipped.
+ * FILE_SPARE_BYTES zero bytes can be read behind the last section (base/file.h). */
 #ifndef WEFT_BASE_STORE_H
 #define WEFT_BASE_STORE_H
 
@@ -15,12 +16,17 @@ struct store_writer;
 struct store_writer *store_create(const char *kind, uint32_t version, uint64_t key);
 /* Adds a section: `count` items of `item_bytes`. The data are borrowed until store_commit. Names: 15 characters at most, unique. */
 void store_add(struct store_writer *, const char *name, const void *items, size_t item_bytes, size_t count);
+/* A section of bytes that lie in chunks of chunk_bytes each, the last one perhaps shorter. */
+void store_add_chunks(struct store_writer *, const char *name, const void *const *chunks, size_t chunk_bytes, uint64_t bytes);
 /* Writes path.tmp.PID, fsync, rename over path, fsync of the directory. On failure nothing is left behind. Frees the writer in any case. */
 int store_commit(struct store_writer *, const char *path, struct err *e);
 
 struct store;
 /* ERR_NOTFOUND: no such file; ERR_FORMAT: damaged (message says where); ERR_STALE: other version, or key differs from *key (key may be NULL). */
 int store_open(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e);
+/* The same, but the sections are not read, so that it takes no longer the larger they are; store_check compares their checksums. For readers that are
+ * safe whatever the sections hold. */
+int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e);
 void store_close(struct store *);
 /* The items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 when absent.
  * A section whose item size differs from item_bytes counts as damaged: returns NULL and sets *count = 0. */
@@ -28,5 +34,7 @@ const void *store_section(const struct store *, const char *name, size_t item_by
 uint64_t store_key(const struct store *);
 /* Reads any store file and checks all of it; for `verify`. */
 int store_check(const char *path, struct err *e);
+/* ERR_STALE when the file was made from something else than `key` says. Reads the header only. */
+int store_check_key(const char *path, uint64_t key, struct err *e);
 
 #endif

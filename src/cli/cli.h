@@ -20,6 +20,7 @@ struct cli_option {
     const char *value;       /* "TIME" in the help; NULL for flags */
     const char *help;
     void *into;              /* bool *, const char **, struct cli_list *, int64_t *, double * */
+    int64_t least, most;     /* CLI_INT: values taken; most 0: as large as 64 bits hold */
 };
 struct cli_verb {
     const char *name, *arguments, *summary; /* "events", "TRACE…", "merged events in time order" */

@@ -50,7 +50,7 @@ static void write_overview(struct text *t)
         text_printf(t, "  %-10s  %s\n", verbs[i]->name, verbs[i]->summary);
     text_puts(t,
         "\nweft help VERB shows the options of a verb; weft --version the version.\n\n"
-        "Example:\n  weft critpath --thread client:204 traces/three-tier\n");
+        "Example:\n  weft critpath --thread client:204 examples/three-tier\n");
 }
 
 static int overview(int fd, int code)

@@ -1,7 +1,9 @@
 /* Options by table: parsing and the help text. */
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "cli/settings.h"
@@ -182,6 +184,30 @@ static int bad_value(struct parse *p, const struct cli_option *o, const char *va
     return err_set(&p->e, ERR_ARG, "%s: --%s \"%s\": %s is expected", p->verb->name, o->name, value, expected);
 }
 
+static int out_of_range(struct parse *p, const struct cli_option *o, const char *value)
+{
+    char expected[96];
+    if (o->most)
+        snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)o->least, (long long)o->most);
+    else
+        snprintf(expected, sizeof expected, "a whole number, %lld or more", (long long)o->least);
+    return bad_value(p, o, value, expected);
+}
+
+/* Decimal, or hexadecimal with 0x. strtoll alone would skip blanks and take a leading 0 for octal. */
+static int store_int(struct parse *p, const struct cli_option *o, const char *value)
+{
+    const char *digits = value + (*value == '-' || *value == '+');
+    bool hex = digits[0] == '0' && (digits[1] | 0x20) == 'x';
+    char *end;
+    errno = 0;
+    long long v = strtoll(value, &end, hex ? 16 : 10);
+    if (!isxdigit((unsigned char)digits[hex ? 2 : 0]) || *end || errno || v < o->least || (o->most && v > o->most))
+        return out_of_range(p, o, value);
+    *(int64_t *)o->into = v;
+    return ERR_OK;
+}
+
 static int store_value(struct parse *p, const struct cli_option *o, const char *value)
 {
     char *end;
@@ -194,13 +220,7 @@ static int store_value(struct parse *p, const struct cli_option *o, const char *
         vec_push(list, value);
         break;
     }
-    case CLI_INT: {
-        long long v = strtoll(value, &end, 0);
-        if (end == value || *end || errno)
-            return bad_value(p, o, value, "a whole number");
-        *(int64_t *)o->into = v;
-        break;
-    }
+    case CLI_INT: return store_int(p, o, value);
     case CLI_FLOAT: {
         double v = strtod(value, &end);
         if (end == value || *end || errno || v != v)

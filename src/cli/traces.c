@@ -34,6 +34,13 @@ int cli_open_traces(char **args, size_t n, struct index_options *o, struct exper
     return rc;
 }
 
+bool cli_means_thread(const struct graph_row *r, const char *thread)
+{
+    if (*thread && strspn(thread, "0123456789") == strlen(thread))
+        return strtoll(thread, NULL, 10) == r->tid;
+    return !strcmp(thread, r->name) || !strcmp(thread, r->first_name);
+}
+
 int cli_drift_prior(const char *s, struct clock_options *o, struct err *e)
 {
     if (!s)

@@ -11,6 +11,8 @@
 int cli_open_traces(char **args, size_t n, struct index_options *, struct experiment **, struct err *);
 /* --drift-prior: a number of ppm, or "none"; NULL leaves the default. */
 int cli_drift_prior(const char *s, struct clock_options *, struct err *);
+/* Is the row meant by TID or COMM? COMM: its first or last name. */
+bool cli_means_thread(const struct graph_row *, const char *thread);
 /* Tells the problems met so far as notes, at most a few lines. */
 void cli_note_problems(const struct experiment *);
 

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,21 +48,10 @@ struct candidates {
     size_t n, cap;
 };
 
-static bool is_number(const char *s)
-{
-    if (!*s)
-        return false;
-    for (; *s; s++)
-        if (!isdigit((unsigned char)*s))
-            return false;
-    return true;
-}
-
+/* Idle threads have no names of their own. */
 static bool is_meant(const struct graph_row *r, const char *thread)
 {
-    if (is_number(thread))
-        return strtol(thread, NULL, 10) == r->tid;
-    return r->idle_cpu < 0 && (!strcmp(thread, r->name) || !strcmp(thread, r->first_name));
+    return cli_means_thread(r, thread) && (r->idle_cpu < 0 || isdigit((unsigned char)*thread));
 }
 
 /* Lives of `thread` on one host (host < 0: on all) that overlap the interval. */
@@ -72,7 +62,7 @@ static void find_lives(const struct work *w, int64_t host, const char *thread, c
         for (size_t r = 0; (host < 0 || (size_t)host == h) && w->hosts[h].graph && r < graph_rows(w->hosts[h].graph); r++) {
             struct candidate c = {.row = {(int32_t)h, (int32_t)r}};
             graph_row(w->hosts[h].graph, (int32_t)r, &c.info);
-            if (!is_meant(&c.info, thread) || !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin > o->end || c.end < o->begin)
+            if (!is_meant(&c.info, thread) || !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin >= o->end || c.end <= o->begin)
                 continue;
             vec_push(found, c);
         }
@@ -115,6 +105,23 @@ static int refuse_several(const struct work *w, const char *thread, const struct
     return cli_finish(&t, CLI_USAGE);
 }
 
+/* No such thread, or not at that time. */
+static const struct err *say_not_found(const struct work *w, const char *thread, struct err *e)
+{
+    const struct path_options always = {.begin = INT64_MIN, .end = INT64_MAX};
+    struct candidates found = {0};
+    find_candidates(w, thread, &always, &found);
+    if (!found.n)
+        err_set(e, ERR_NOTFOUND, "--thread %s: no such thread; `weft threads` lists them", thread);
+    else if (found.n == 1)
+        err_set(e, ERR_NOTFOUND, "--thread %s: not seen in that interval, only from %" PRId64 " to %" PRId64 " ns", thread,
+            found.v[0].begin, found.v[0].end);
+    else
+        err_set(e, ERR_NOTFOUND, "--thread %s: none of the %zu threads it means was seen in that interval", thread, found.n);
+    vec_free(&found);
+    return e;
+}
+
 /* -1 to go on, else the exit code. */
 static int choose_thread(const struct work *w, const struct question *q, const struct path_options *o, struct path_row *row)
 {
@@ -123,9 +130,7 @@ static int choose_thread(const struct work *w, const struct question *q, const s
     int code = -1;
     find_candidates(w, q->thread, o, &found);
     if (found.n == 0) {
-        err_set(&e, ERR_NOTFOUND, "--thread %s: no such thread%s; `weft threads` lists them", q->thread,
-            q->begin || q->end ? " in that interval" : "");
-        code = cli_fail(&e);
+        code = cli_fail(say_not_found(w, q->thread, &e));
     } else if (found.n > 1) {
         code = refuse_several(w, q->thread, &found);
     } else {
@@ -184,6 +189,8 @@ static int parse_interval(const struct work *w, const struct question *q, struct
         rc = time_parse(q->end, start, &o->end, e);
     if (!rc && o->begin > o->end)
         rc = err_set(e, ERR_ARG, "--begin lies after --end");
+    if (!rc && o->begin == o->end)
+        rc = err_set(e, ERR_ARG, "--begin and --end are the same instant; a path covers the time between them: give a later --end");
     return rc;
 }
 
@@ -284,7 +291,7 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
         else
             text_i64(&duration, sums[i].duration);
         cli_table_cell(t, "%s", text_cstr(&duration));
-        cli_table_cell(t, "%.1f", 100.0 * (double)sums[i].duration / (double)(p->end - p->begin));
+        cli_table_cell(t, "%.1f", p->end > p->begin ? 100.0 * (double)sums[i].duration / (double)(p->end - p->begin) : 0.0);
         text_fini(&duration);
     }
     cli_table_write(t, format, out);
@@ -388,4 +395,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_critpath = {"critpath", "TRACE…", "critical path of a thread across machines: where its time went",
-    "weft critpath traces/three-tier --thread client:204 --begin +1s --end +1.1s --svg path.svg", run};
+    "weft critpath examples/three-tier --thread client:204 --begin +2.3s --end +2.4s --svg path.svg", run};

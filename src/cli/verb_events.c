@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/time.h"
-#include "cli/event_filter.h"
 #include "cli/traces.h"
 
 enum { BATCH = 1024, DRAIN_BYTES = 192 * 1024, MAX_LOSS_NOTES = 100 };
@@ -48,21 +47,6 @@ static int parse_format(const char *s, enum ctf_print_format *out, struct err *e
     return s ? err_set(e, ERR_ARG, "--format %s: give text, json or csv", s) : ERR_OK;
 }
 
-/* The host that a trace belongs to: its own entry, else the one with the name that its environment tells. */
-static int64_t host_of(const struct experiment *x, const struct ctf_trace *trace)
-{
-    const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts);
-    for (size_t i = 0; i < n; i++)
-        if (hosts[i].trace == trace)
-            return (int64_t)i;
-    const char *name = ctf_trace_env_string(trace, "hostname");
-    for (size_t i = 0; name && i < n; i++)
-        if (strcmp(hosts[i].name, name) == 0)
-            return (int64_t)i;
-    return -1;
-}
-
 static void take_sources(struct session *s)
 {
     const struct ctf_source *sources;
@@ -73,8 +57,7 @@ static void take_sources(struct session *s)
     s->hosts = mem_zalloc(sizeof *s->hosts * (s->n + 1));
     for (size_t i = 0; i < s->n; i++) {
         s->sources[i] = sources[i];
-        int64_t host = host_of(s->x, sources[i].trace);
-        s->hosts[i] = host >= 0 ? hosts[host].name : NULL;
+        s->hosts[i] = hosts[experiment_source_host(s->x, i)].name;
     }
 }
 
@@ -85,9 +68,8 @@ static int put_on_one_clock(struct session *s, struct err *e)
     struct clock_options options = clock_defaults();
     int r = experiment_sync(s->x, &options, &net, e);
     for (size_t i = 0; r == ERR_OK && i < s->n; i++) {
-        int64_t host = host_of(s->x, s->sources[i].trace);
-        const struct clock_map *map = host >= 0 ? clock_net_map(net, (size_t)host) : NULL;
-        if (!map || map->category == CLOCK_REFERENCE)
+        const struct clock_map *map = clock_net_map(net, (size_t)experiment_source_host(s->x, i));
+        if (map->category == CLOCK_REFERENCE)
             continue;
         if (!map->n) {
             cli_note("%s: no messages with the other hosts; its own clock is shown", s->hosts[i]);
@@ -99,24 +81,29 @@ static int put_on_one_clock(struct session *s, struct err *e)
     return r;
 }
 
-static int64_t first_time(const struct session *s)
+/* Of the first event: packets may have been opened long before. */
+static int first_time(const struct session *s, int64_t *first, struct err *e)
 {
-    int64_t first = INT64_MAX;
-    for (size_t i = 0; i < s->n; i++) {
-        int64_t begin, end;
-        if (!ctf_trace_span(s->sources[i].trace, &begin, &end))
-            continue;
-        if (s->sources[i].map)
-            s->sources[i].map(s->sources[i].map_arg, &begin, 1);
-        first = begin < first ? begin : first;
-    }
-    return first == INT64_MAX ? 0 : first;
+    struct ctf_merge *m;
+    struct ctf_event ev;
+    int r = ctf_merge_new(s->sources, s->n, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, e);
+    if (r != ERR_OK)
+        return r;
+    size_t n;
+    while ((n = ctf_merge_next(m, &ev, 1)) > 0 && ev.cls->item != CTF_EVENT)
+        ;
+    *first = n ? ev.ts : 0;
+    ctf_merge_free(m);
+    return ERR_OK;
 }
 
 static int parse_window(const struct request *q, struct session *s, struct err *e)
 {
-    int64_t first = first_time(s);
+    int64_t first = 0;
     s->window = (struct ctf_window){INT64_MIN, INT64_MAX};
+    int r = q->begin || q->end ? first_time(s, &first, e) : ERR_OK;
+    if (r != ERR_OK)
+        return r;
     if (q->begin && time_parse(q->begin, first, &s->window.begin, e))
         return err_wrap(e, "--begin");
     if (q->end && time_parse(q->end, first, &s->window.end, e))
@@ -140,9 +127,10 @@ static int open_filter(const struct request *q, struct session *s, struct err *e
         return ERR_OK;
     struct event_filter_options o = {q->names.v, q->names.n, q->cpu, q->tid, q->where, s->hosts};
     int r = event_filter_new(&o, s->sources, s->n, s->window, &s->filter, e);
-    if (r == ERR_OK)
-        event_filter_check(s->filter, note_unknown);
-    return r;
+    if (r != ERR_OK)
+        return q->where ? err_wrap(e, "--where") : r;
+    event_filter_check(s->filter, note_unknown);
+    return ERR_OK;
 }
 
 static int open_session(const struct request *q, char **args, size_t n, struct session *s, struct err *e)
@@ -166,8 +154,7 @@ static int open_session(const struct request *q, char **args, size_t n, struct s
         return r;
     s->print = ctf_print_new(s->sources, s->n, s->format);
     for (size_t i = 0; i < s->n; i++)
-        if (s->hosts[i])
-            ctf_print_host(s->print, i, s->hosts[i]);
+        ctf_print_host(s->print, i, s->hosts[i]);
     return ERR_OK;
 }
 
@@ -198,8 +185,7 @@ static void note_loss(struct session *s, const struct ctf_event *ev)
     const struct ctf_loss *loss = (const void *)ev->data;
     const char *host = s->hosts[ctf_merge_source(s->merge, ev->stream)];
     struct text t = {.fd = -1};
-    if (host)
-        text_printf(&t, "%s: ", host);
+    text_printf(&t, "%s: ", host);
     if (ev->cpu >= 0)
         text_printf(&t, "CPU %d: ", (int)ev->cpu);
     text_printf(&t, "%llu %s%s lost", (unsigned long long)loss->count, ev->cls->item == CTF_LOST_EVENTS ? "event" : "packet",
@@ -261,8 +247,8 @@ static int run(int argc, char **argv)
         {"begin", 'b', CLI_STRING, "TIME", "events from here (ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)", &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "events up to here, inclusive", &q.end},
         {"names", 0, CLI_LIST, "GLOB[,GLOB]", "events of these names; may be given several times", &q.names},
-        {"cpu", 0, CLI_INT, "N", "events of this CPU", &q.cpu},
-        {"tid", 't', CLI_INT, "TID", "events that happened in this thread", &q.tid},
+        {"cpu", 0, CLI_INT, "N", "events of this CPU", &q.cpu, .most = INT32_MAX},
+        {"tid", 't', CLI_INT, "TID", "events that happened in this thread", &q.tid, .most = INT32_MAX},
         {"where", 'w', CLI_STRING, "EXPR", "events for which this holds: next_tid == 204 && comm =~ \"^tier\"", &q.where},
         {"limit", 'n', CLI_INT, "N", "at most N events", &q.limit},
         {"sync", 0, CLI_FLAG, NULL, "times by the reference host's clock instead of each host's own", &q.sync},
@@ -291,4 +277,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_events = {
-    "events", "TRACE…", "merged events in time order", "weft events --names 'sched_*' --begin +1s --limit 20 traces/three-tier", run};
+    "events", "TRACE…", "merged events in time order", "weft events --names 'sched_*' --begin +1s --limit 20 examples/three-tier", run};

@@ -6,6 +6,70 @@
 #include "base/progress.h"
 #include "base/time.h"
 #include "cli/traces.h"
+#include "state/state.h"
+
+struct done {
+    uint64_t events; /* of what was built now */
+    bool any_built, any_failed;
+    size_t rows;
+};
+
+static void add_number(struct cli_table *t, uint64_t n)
+{
+    cli_table_cell(t, "%llu", (unsigned long long)n);
+}
+
+static void add_done(struct cli_table *t, struct done *done, bool built, uint64_t events, const char *dir)
+{
+    cli_table_cell(t, "%s", built ? "built" : "up to date");
+    cli_table_cell(t, "%s", dir);
+    done->events += built ? events : 0;
+    done->any_built |= built;
+    done->rows++;
+}
+
+static void add_kernel_traces(struct cli_table *t, const struct experiment *x, struct done *done)
+{
+    const struct index_host *hosts;
+    size_t n = experiment_hosts(x, &hosts);
+    for (size_t i = 0; i < n; i++) {
+        size_t packets = 0;
+        if (!hosts[i].graph)
+            continue;
+        for (size_t f = 0; f < flow_count(hosts[i].flows); f++)
+            packets += flow_sends(hosts[i].flows, f) + flow_receives(hosts[i].flows, f);
+        cli_table_cell(t, "%s", hosts[i].name);
+        cli_table_cell(t, "kernel");
+        add_number(t, hosts[i].events);
+        add_number(t, hosts[i].lost_events);
+        add_number(t, graph_rows(hosts[i].graph));
+        add_number(t, packets);
+        add_number(t, 0);
+        add_done(t, done, hosts[i].built, hosts[i].events, hosts[i].store_dir);
+    }
+}
+
+static void add_user_traces(struct cli_table *t, const struct experiment *x, struct done *done)
+{
+    const struct index_host *hosts;
+    const struct index_trace *traces;
+    size_t n = experiment_traces(x, &traces);
+    experiment_hosts(x, &hosts);
+    for (size_t i = 0; i < n; i++) {
+        done->any_failed |= !traces[i].is_kernel && !traces[i].stacks;
+        if (!traces[i].stacks)
+            continue;
+        const struct stack_totals *totals = stack_totals(traces[i].stacks);
+        cli_table_cell(t, "%s", hosts[traces[i].host].name);
+        cli_table_cell(t, "user");
+        add_number(t, totals->events);
+        add_number(t, totals->lost_events);
+        add_number(t, stack_threads(traces[i].stacks));
+        add_number(t, 0);
+        add_number(t, totals->calls);
+        add_done(t, done, traces[i].built, totals->events, traces[i].store_dir);
+    }
+}
 
 static int run(int argc, char **argv)
 {
@@ -15,7 +79,7 @@ static int run(int argc, char **argv)
     const struct cli_option options[] = {
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"force", 'f', CLI_FLAG, NULL, "build again what is already there", &force},
-        {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads},
+        {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads, .least = 1, .most = 1024},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };
@@ -28,42 +92,33 @@ static int run(int argc, char **argv)
         return cli_fail(&e);
     struct experiment *x;
     int64_t start = time_monotonic_ns();
-    struct index_options o = {.store = store, .stores = true, .force = force, .threads = threads > 0 ? (unsigned)threads : 0};
+    struct index_options o = {
+        .store = store, .stores = true, .user_space = true, .force = force, .threads = threads > 0 ? (unsigned)threads : 0};
     if (cli_open_traces(argv + 1, (size_t)n, &o, &x, &e))
         return cli_fail(&e);
     double seconds = (double)(time_monotonic_ns() - start) / 1e9;
 
-    const struct index_host *hosts;
-    size_t count = experiment_hosts(x, &hosts);
-    uint64_t events = 0;
-    bool any_built = false;
-    static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true},
-        {"threads", true, true}, {"packets", true, true}, {"done", false, false}, {"store", false, false}};
-    struct cli_table *table = cli_table_new(columns, 7);
-    for (size_t i = 0; i < count; i++) {
-        if (!hosts[i].graph)
-            continue;
-        size_t packets = 0;
-        for (size_t f = 0; f < flow_count(hosts[i].flows); f++)
-            packets += flow_sends(hosts[i].flows, f) + flow_receives(hosts[i].flows, f);
-        cli_table_cell(table, "%s", hosts[i].name);
-        cli_table_cell(table, "%llu", (unsigned long long)hosts[i].events);
-        cli_table_cell(table, "%llu", (unsigned long long)hosts[i].lost_events);
-        cli_table_cell(table, "%zu", graph_rows(hosts[i].graph));
-        cli_table_cell(table, "%zu", packets);
-        cli_table_cell(table, "%s", hosts[i].built ? "built" : "up to date");
-        cli_table_cell(table, "%s", hosts[i].store_dir);
-        events += hosts[i].built ? hosts[i].events : 0;
-        any_built |= hosts[i].built;
-    }
+    struct done done = {0};
+    static const struct cli_column columns[] = {{"host", false, false}, {"domain", false, false}, {"events", true, true},
+        {"lost", true, true}, {"threads", true, true}, {"packets", true, true}, {"calls", true, true}, {"done", false, false},
+        {"store", false, false}};
+    struct cli_table *table = cli_table_new(columns, 9);
+    add_kernel_traces(table, x, &done);
+    add_user_traces(table, x, &done);
     struct text out = TEXT_TO(1);
     cli_table_write(table, format, &out);
     cli_table_free(table);
-    if (any_built)
-        cli_note("%llu events indexed in %.2f s (%.1f M events/s)", (unsigned long long)events, seconds, (double)events / seconds / 1e6);
+    if (done.any_built)
+        cli_note("%llu events indexed in %.2f s (%.1f M events/s)", (unsigned long long)done.events, seconds,
+            (double)done.events / seconds / 1e6);
     experiment_close(x);
+    if (!done.rows || done.any_failed) {
+        err_set(&e, ERR_UNSUPPORTED, "%s could be indexed; the notes above say why", done.rows ? "not all traces" : "nothing");
+        cli_finish(&out, CLI_OK);
+        return cli_fail(&e);
+    }
     return cli_finish(&out, CLI_OK);
 }
 
 const struct cli_verb verb_index = {
-    "index", "TRACE…", "builds the stores that the analyses read (only what changed)", "weft index traces/three-tier", run};
+    "index", "TRACE…", "builds the stores that the analyses read (only what changed)", "weft index examples/three-tier", run};

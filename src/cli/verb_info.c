@@ -16,6 +16,7 @@
 struct stream_facts {
     struct ctf_stream_info info;
     uint64_t events;
+    bool timed; /* info.begin and .end are the times of its first and last event */
 };
 
 struct trace_facts {
@@ -68,29 +69,23 @@ static char *tracer_of(const struct ctf_trace *t)
     return out.v;
 }
 
-static const char *host_name(const struct experiment *x, const struct ctf_trace *t)
+static void gather(const struct experiment *x, size_t source, struct trace_facts *f)
 {
+    const struct ctf_source *sources;
     const struct index_host *hosts;
-    size_t n = experiment_hosts(x, &hosts);
-    for (size_t i = 0; i < n; i++)
-        if (hosts[i].trace == t)
-            return hosts[i].name;
-    return ctf_trace_env_string(t, "hostname");
-}
-
-static void gather(const struct experiment *x, const struct ctf_trace *t, struct trace_facts *f)
-{
+    experiment_sources(x, &sources);
+    experiment_hosts(x, &hosts);
+    const struct ctf_trace *t = sources[source].trace;
     const struct ctf_clock *clocks;
     const struct ctf_problem *problems;
     f->trace = t;
-    f->host = host_name(x, t);
+    f->host = hosts[experiment_source_host(x, source)].name;
     f->domain = ctf_trace_env_string(t, "domain");
     f->kernel = ctf_trace_env_string(t, "kernel_release");
     if (!f->kernel)
         f->kernel = ctf_trace_env_string(t, "release");
     f->tracer = tracer_of(t);
     f->clock = ctf_trace_clocks(t, &clocks) ? clocks : NULL;
-    f->has_span = ctf_trace_span(t, &f->begin, &f->end);
     f->n_streams = ctf_trace_streams(t);
     f->streams = mem_zalloc(sizeof *f->streams * (f->n_streams + 1));
     for (size_t i = 0; i < f->n_streams; i++) {
@@ -115,6 +110,19 @@ struct counting {
     pthread_mutex_t lock;
 };
 
+/* Packets may be opened long before their first event; what a trace tells begins with its first event. */
+static void add_times(struct trace_facts *f, struct stream_facts *s, uint64_t events, int64_t first, int64_t last)
+{
+    if (!events || (!s->info.begin && !s->info.end)) /* no clock */
+        return;
+    s->timed = true;
+    s->info.begin = first;
+    s->info.end = last;
+    f->begin = !f->has_span || first < f->begin ? first : f->begin;
+    f->end = !f->has_span || last > f->end ? last : f->end;
+    f->has_span = true;
+}
+
 static void count_stream(void *arg, size_t i)
 {
     struct counting *c = arg;
@@ -132,12 +140,18 @@ static void count_stream(void *arg, size_t i)
     }
     struct ctf_event batch[1024];
     uint64_t events = 0;
+    int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t n; (n = ctf_merge_next(m, batch, 1024)) > 0;)
         for (size_t k = 0; k < n; k++)
-            events += batch[k].cls->item == CTF_EVENT;
+            if (batch[k].cls->item == CTF_EVENT) {
+                events++;
+                first = batch[k].ts < first ? batch[k].ts : first;
+                last = batch[k].ts > last ? batch[k].ts : last;
+            }
     const struct ctf_problem *problems;
     size_t n = ctf_merge_problems(m, &problems);
     pthread_mutex_lock(&c->lock);
+    add_times(f, &f->streams[stream], events, first, last);
     f->streams[stream].events = events;
     f->events += events;
     add_problems(f, problems, n);
@@ -422,8 +436,8 @@ static void json_streams(struct json *j, const struct trace_facts *f)
         json_kv_u64(j, "lost_events", s->lost_events);
         json_kv_u64(j, "lost_packets", s->lost_packets);
         json_kv_u64(j, "bytes", s->bytes);
-        kv_time(j, "begin", f->has_span, s->begin);
-        kv_time(j, "end", f->has_span, s->end);
+        kv_time(j, "begin", f->streams[i].timed, s->begin);
+        kv_time(j, "end", f->streams[i].timed, s->end);
         json_end_object(j);
     }
     json_end_array(j);
@@ -564,7 +578,7 @@ static int run(int argc, char **argv)
     size_t count = experiment_sources(x, &sources);
     struct trace_facts *facts = mem_zalloc(sizeof *facts * (count + 1));
     for (size_t i = 0; i < count; i++)
-        gather(x, sources[i].trace, &facts[i]);
+        gather(x, i, &facts[i]);
     count_all(facts, count);
     struct text out = TEXT_TO(STDOUT_FILENO);
     put_all(&out, facts, count, format, pages);
@@ -582,4 +596,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_info = {
-    "info", "TRACE…", "hosts, clocks, streams, events and losses of traces", "weft info traces/three-tier", run};
+    "info", "TRACE…", "hosts, clocks, streams, events and losses of traces", "weft info examples/three-tier", run};

@@ -53,6 +53,19 @@ static int parse_size(const char *s, uint64_t *out, struct err *e)
     return 0;
 }
 
+/* What somebody who starts it may not expect. */
+static void note_reach(const struct tsp_options *o, const char *address)
+{
+    const char *host = strstr(address, "://");
+    host = host ? host + 3 : address;
+    if (!o->traces[0] && !o->trace_root && !o->state_dir)
+        cli_note(
+            "no trace is given, so none can be opened: name TRACEs, or let clients open some below --trace-root DIR or upload them to --state DIR");
+    if (!o->http.token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
+        cli_note(
+            "%s can be reached from other machines, and everybody there can read the traces: see --token-file and --tls-cert", address);
+}
+
 /* Serves until a signal to stop. */
 static int serve(const struct tsp_options *o, const sigset_t *stop)
 {
@@ -63,6 +76,7 @@ static int serve(const struct tsp_options *o, const sigset_t *stop)
         return cli_fail(&e);
     printf("weft: listening on %s\n", tsp_server_address(server));
     fflush(stdout);
+    note_reach(o, tsp_server_address(server));
     sigwait(stop, &signal_number);
     if (!tsp_server_stop(server))
         _exit(CLI_OK); /* traces are still being indexed; what is written is written in one step */
@@ -123,4 +137,4 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_verb verb_serve = {
-    "serve", "[TRACE…]", "trace server (Trace Server Protocol) and web viewer", "weft serve traces/three-tier", run};
+    "serve", "[TRACE…]", "trace server (Trace Server Protocol) and web viewer", "weft serve examples/three-tier", run};

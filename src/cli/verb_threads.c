@@ -46,13 +46,7 @@ static bool wanted(const struct choice *c, const struct index_host *h, const str
 {
     if (c->host && strcmp(c->host, h->name))
         return false;
-    if (c->thread) {
-        char *end;
-        long tid = strtol(c->thread, &end, 10);
-        if (*end ? strcmp(c->thread, r->name) && strcmp(c->thread, r->first_name) : tid != r->tid)
-            return false;
-    }
-    return c->all || r->idle_cpu < 0;
+    return (!c->thread || cli_means_thread(r, c->thread)) && (c->all || r->idle_cpu < 0);
 }
 
 static size_t collect(const struct experiment *x, const struct choice *c, struct line **lines)
@@ -170,7 +164,7 @@ static int run(int argc, char **argv)
     for (size_t i = 0; i < n_hosts; i++)
         first = hosts[i].begin < first ? hosts[i].begin : first;
     if (known_host(hosts, n_hosts, c.host, &e) || (begin && time_parse(begin, first, &c.begin, &e)) ||
-        (end && time_parse(end, first, &c.end, &e))) {
+        (end && time_parse(end, first, &c.end, &e)) || (c.begin > c.end && err_set(&e, ERR_ARG, "--begin lies after --end"))) {
         experiment_close(x);
         return cli_fail(&e);
     }
@@ -183,10 +177,12 @@ static int run(int argc, char **argv)
     write_lines(lines, count < limit ? count : limit, format, &out);
     if (count > limit && format == CLI_TABLE)
         cli_note("%zu more threads; --limit %zu shows all, --thread NAME some", count - limit, count);
+    if (!count && c.thread)
+        cli_note("no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
     free(lines);
     experiment_close(x);
     return cli_finish(&out, CLI_OK);
 }
 
 const struct cli_verb verb_threads = {"threads", "TRACE…", "threads with their running and waiting time by cause",
-    "weft threads --host web --sort network traces/three-tier", run};
+    "weft threads --host web --sort network examples/three-tier", run};

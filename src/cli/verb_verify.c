@@ -1,20 +1,15 @@
 /* weft verify: checks store files and says what is damaged. */
 #include "cli/cli.h"
 
-#include "index/index.h"
+#include "cli/traces.h"
 
-struct rows {
-    struct cli_table *table;
-    size_t n;
-};
-
-static void on_file(void *arg, const char *file, const char *problem)
+static void on_file(void *arg, const struct index_finding *f)
 {
-    struct rows *r = arg;
-    cli_table_cell(r->table, "%s", file);
-    cli_table_cell(r->table, "%s", problem ? "damaged" : "sound");
-    cli_table_cell(r->table, "%s", problem ? problem : "");
-    r->n++;
+    struct cli_table *t = arg;
+    cli_table_cell(t, "%s", f->host);
+    cli_table_cell(t, "%s", f->code == 0 ? "sound" : f->code == ERR_STALE ? "stale" : f->code == ERR_NOTFOUND ? "absent" : "damaged");
+    cli_table_cell(t, "%s", f->file);
+    cli_table_cell(t, "%s", f->problem ? f->problem : "");
 }
 
 static int run(int argc, char **argv)
@@ -25,25 +20,27 @@ static int run(int argc, char **argv)
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };
+    static const struct cli_column columns[] = {
+        {"host", false, false}, {"state", false, false}, {"file", false, false}, {"problem", false, false}};
     int n, format;
     struct err e = {0};
+    struct experiment *x;
+    struct index_options o = {0};
     int code = cli_parse(&verb_verify, options, argc, argv, &n);
     if (code >= 0)
         return code;
-    if (n == 0)
-        err_set(&e, ERR_ARG, "verify: no trace given; try: weft verify --help");
-    if (e.code || cli_format_parse(format_name, &format, &e))
+    o.store = store;
+    if (cli_format_parse(format_name, &format, &e) || cli_open_traces(argv + 1, (size_t)n, &o, &x, &e))
         return cli_fail(&e);
-    static const struct cli_column columns[] = {{"file", false, false}, {"state", false, false}, {"problem", false, false}};
-    struct rows rows = {.table = cli_table_new(columns, 3)};
-    int rc = index_verify((const char *const *)argv + 1, (size_t)n, store, on_file, &rows, &e);
+    struct cli_table *t = cli_table_new(columns, 4);
+    int rc = index_verify(x, on_file, t, &e);
     struct text out = TEXT_TO(1);
-    if (rows.n)
-        cli_table_write(rows.table, format, &out);
-    cli_table_free(rows.table);
+    cli_table_write(t, format, &out);
+    cli_table_free(t);
+    experiment_close(x);
     code = cli_finish(&out, CLI_OK);
     return rc ? cli_fail(&e) : code;
 }
 
 const struct cli_verb verb_verify = {
-    "verify", "TRACE…", "checks the store files of traces and says what is damaged", "weft verify traces/three-tier", run};
+    "verify", "TRACE…", "checks the store files of traces and says what is damaged", "weft verify examples/three-tier", run};

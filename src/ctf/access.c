@@ -4,6 +4,11 @@
 
 #include "ctf/decode.h"
 
+const struct ctf_type *ctf_variant_tag(const struct ctf_type *t)
+{
+    return t->kind == CTF_VARIANT && t->tag ? t->tag->target : NULL;
+}
+
 /* ---- finding --------------------------------------------------------------------------------------------------------------- */
 
 static bool named(const struct ctf_field *f, const char *name, size_t n)

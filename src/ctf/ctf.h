@@ -47,6 +47,8 @@ struct ctf_type {
     int32_t clock;           /* integers mapped to a clock: its number among the trace's clocks by name (private), else -1 */
     uint32_t slot;           /* != 0: the value is remembered while decoding because a length or tag refers to it (private) */
 };
+/* The type of the very field that tells which option a variant holds: an enumeration whose labels name the options. NULL: not a variant. */
+const struct ctf_type *ctf_variant_tag(const struct ctf_type *);
 
 enum ctf_scope { CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT, CTF_PAYLOAD, CTF_SCOPES };
 
@@ -110,11 +112,16 @@ struct ctf_schemas;                  /* event declarations parsed once per disti
 struct ctf_schemas *ctf_schemas_new(void);
 void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
 
-/* A set of directories that make one trace. */
-struct ctf_group { char **dirs; size_t n; };
-/* Finds the traces below `path` (itself a trace, or a tree of them), sorted by path; directories of one session's rotation archives and
- * of overlapping snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
+/* A set of directories that make one trace, sorted by path. */
+struct ctf_group { char **dirs; size_t n, place; }; /* place: of the first directory found, of one with a name if there is any */
+/* Where to look: a trace, or a tree of them. Pieces below places with different names are not joined; NULL: joined with any. */
+struct ctf_place { const char *path, *name; size_t found, again; }; /* filled: directories with traces, and how many of them an earlier place has too */
+/* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping snapshots (same trace UUID,
+ * host and domain) come as one group. ERR_NOTFOUND when there is none. */
 int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e);
+/* The same below several places, whose order comes first. A directory that lies below several of them, or is reached by links, counts once.
+ * ERR_NOTFOUND when one of them has none. */
+int ctf_discover_all(struct ctf_place *places, size_t n_places, struct ctf_group **groups, size_t *n, struct err *e);
 void ctf_groups_free(struct ctf_group *groups, size_t n);
 
 /* Opens the directories of one group. Reads the metadata and finds the packets (LTTng index files when present and sane, else by scanning
@@ -164,9 +171,22 @@ size_t ctf_merge_problems(const struct ctf_merge *, const struct ctf_problem **o
 void ctf_merge_free(struct ctf_merge *);
 
 /* Item number n (from 0, in merge order; losses count too) of the sources: positions the merge so that the next one read is n. ERR_NOTFOUND when
- * there are fewer. The first call counts the events of each packet (one pass over the traces, kept with them); then O(packets) and the decoding of
- * at most a packet or two per stream. Merges with a window and streams whose times step back are read from the start instead. */
+ * there are fewer. The first call counts the traces (below); then O(streams · log packets) and the decoding of at most some 1000 items per stream. Merges with a window and streams whose times step back are read from the start instead. */
 int ctf_merge_seek(struct ctf_merge *, uint64_t n, struct err *e);
+
+/* What random access must know of a trace: by packet (streams as numbered, their packets in order), and marks inside packets. Found by reading the
+ * trace once: by a merge that reads it anyway (ctf_merge_count), else on first use. Given back from a store, a trace need not be read. */
+struct ctf_mark { uint64_t before, pos_bits, cycles; int64_t first; };  /* items of the packet before it; where to go on; time of the next item */
+struct ctf_packet_count { uint64_t items, cycles; int64_t first, last; uint32_t marks, disorder; };
+struct ctf_counts { struct ctf_packet_count *packets; size_t n_packets; struct ctf_mark *marks; size_t n_marks; };
+/* Arrays are the caller's to free. Reads the trace if nobody has. */
+void ctf_trace_counts(const struct ctf_trace *, struct ctf_counts *out);
+/* Counts that were found before in these very files. False: they are not of this trace; nothing is changed. */
+bool ctf_trace_set_counts(const struct ctf_trace *, const struct ctf_counts *);
+/* Items of all streams. Reads the trace if nobody has. */
+uint64_t ctf_trace_items(const struct ctf_trace *);
+/* Before anything is read from a merge without window and maps of whole traces: it counts while it reads; once it is at the end, they are counted. */
+void ctf_merge_count(struct ctf_merge *);
 
 /* ---- fields ---------------------------------------------------------------------------------------------------------------- */
 

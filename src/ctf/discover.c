@@ -11,16 +11,21 @@
 
 enum { DEPTH_MAX = 24, HEAD_BYTES = 1 << 16 };
 
-struct found {
-    char *dir, *key;
-}; /* key: what makes traces one; NULL: nothing does */
-struct place {
+/* What tells a directory from others, whatever the path. */
+struct inode {
     dev_t dev;
     ino_t ino;
 };
+struct found {
+    char *dir, *key; /* key: what makes traces one; NULL: nothing does */
+    struct inode inode;
+    size_t place;
+};
 struct finder {
+    struct ctf_place *places;
+    size_t place; /* where it looks now */
     VEC(struct found) list;
-    VEC(struct place) seen; /* a directory reached twice, through links, counts once */
+    VEC(struct inode) seen; /* directories of this place: one that is reached twice, through links, counts once */
 };
 
 /* ---- what a trace says of itself ------------------------------------------------------------------------------------------- */
@@ -135,24 +140,43 @@ static bool is_trace(const char *dir)
     return is;
 }
 
-static bool first_visit(struct finder *f, const struct stat *st)
+static bool same_inode(struct inode a, struct inode b)
+{
+    return a.dev == b.dev && a.ino == b.ino;
+}
+
+static bool first_visit(struct finder *f, struct inode here)
 {
     for (size_t i = 0; i < f->seen.n; i++)
-        if (f->seen.v[i].dev == st->st_dev && f->seen.v[i].ino == st->st_ino)
+        if (same_inode(f->seen.v[i], here))
             return false;
-    struct place here = {st->st_dev, st->st_ino};
     vec_push(&f->seen, here);
     return true;
+}
+
+static void add_trace(struct finder *f, const char *dir, struct inode inode)
+{
+    struct ctf_place *place = &f->places[f->place];
+    place->found++;
+    for (size_t i = 0; i < f->list.n; i++)
+        if (same_inode(f->list.v[i].inode, inode)) {
+            place->again++;
+            return;
+        }
+    struct found one = {mem_strdup(dir), identity(dir), inode, f->place};
+    vec_push(&f->list, one);
 }
 
 static void search(struct finder *f, const char *dir, int depth)
 {
     struct stat st;
-    if (depth > DEPTH_MAX || stat(dir, &st) || !S_ISDIR(st.st_mode) || !first_visit(f, &st))
+    if (depth > DEPTH_MAX || stat(dir, &st) || !S_ISDIR(st.st_mode))
+        return;
+    struct inode here = {st.st_dev, st.st_ino};
+    if (!first_visit(f, here))
         return;
     if (is_trace(dir)) {
-        struct found one = {mem_strdup(dir), identity(dir)};
-        vec_push(&f->list, one);
+        add_trace(f, dir, here);
         return;
     }
     struct dirent **names;
@@ -171,38 +195,53 @@ static void search(struct finder *f, const char *dir, int depth)
         free(names);
 }
 
-static int by_dir(const void *a, const void *b)
+static int by_place(const void *pa, const void *pb)
 {
-    return strcmp(((const struct found *)a)->dir, ((const struct found *)b)->dir);
+    const struct found *a = pa, *b = pb;
+    return a->place != b->place ? (a->place < b->place ? -1 : 1) : strcmp(a->dir, b->dir);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool are_one(const struct finder *f, const struct found *a, const struct found *b)
+{
+    const char *p = f->places[a->place].name, *q = f->places[b->place].name;
+    return a->key && b->key && !strcmp(a->key, b->key) && (!p || !q || !strcmp(p, q));
 }
 
 static void group(struct finder *f, struct ctf_group **groups, size_t *n)
 {
     VEC(struct ctf_group) out = {0};
     for (size_t i = 0; i < f->list.n; i++) {
-        if (!f->list.v[i].dir)
+        struct found *first = &f->list.v[i];
+        if (!first->dir)
             continue;
         VEC(char *) dirs = {0};
+        size_t place = first->place;
         for (size_t k = i; k < f->list.n; k++) {
             struct found *other = &f->list.v[k];
-            if (k != i && (!other->dir || !other->key || !f->list.v[i].key || strcmp(other->key, f->list.v[i].key)))
+            if (k != i && (!other->dir || !are_one(f, first, other)))
                 continue;
             vec_push(&dirs, other->dir);
             other->dir = NULL;
+            if (!f->places[place].name)
+                place = other->place;
         }
-        struct ctf_group g = {dirs.v, dirs.n};
+        qsort(dirs.v, dirs.n, sizeof *dirs.v, by_path); /* the same trace, whatever the order of the places */
+        struct ctf_group g = {dirs.v, dirs.n, place};
         vec_push(&out, g);
     }
     *groups = out.v;
     *n = out.n;
 }
 
-int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e)
+/* The directory that a path means. */
+static int look_below(struct finder *f, const char *path, struct err *e)
 {
-    struct finder f = {0};
     struct stat st;
-    *groups = NULL;
-    *n = 0;
     if (stat(path, &st))
         return err_sys(e, "%s", path);
     char *top = mem_strdup(path);
@@ -215,18 +254,42 @@ int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct 
     }
     for (len = strlen(top); len > 1 && top[len - 1] == '/'; len--)
         top[len - 1] = '\0';
-    search(&f, top, 0);
+    f->seen.n = 0;
+    search(f, top, 0);
     free(top);
-    if (f.list.n)
-        qsort(f.list.v, f.list.n, sizeof *f.list.v, by_dir);
-    group(&f, groups, n);
-    for (size_t i = 0; i < f.list.n; i++)
-        free(f.list.v[i].key);
-    vec_free(&f.list);
-    vec_free(&f.seen);
-    if (*n == 0)
+    if (!f->places[f->place].found)
         return err_set(e, ERR_NOTFOUND, "%s: no trace here: none of the directories below has a `metadata` file", path);
     return 0;
+}
+
+int ctf_discover_all(struct ctf_place *places, size_t n_places, struct ctf_group **groups, size_t *n, struct err *e)
+{
+    struct finder f = {.places = places};
+    int rc = 0;
+    *groups = NULL;
+    *n = 0;
+    for (; !rc && f.place < n_places; f.place++) {
+        places[f.place].found = places[f.place].again = 0;
+        rc = look_below(&f, places[f.place].path, e);
+    }
+    if (!rc) {
+        if (f.list.n)
+            qsort(f.list.v, f.list.n, sizeof *f.list.v, by_place);
+        group(&f, groups, n);
+    }
+    for (size_t i = 0; i < f.list.n; i++) {
+        free(f.list.v[i].dir);
+        free(f.list.v[i].key);
+    }
+    vec_free(&f.list);
+    vec_free(&f.seen);
+    return rc;
+}
+
+int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e)
+{
+    struct ctf_place place = {.path = path};
+    return ctf_discover_all(&place, 1, groups, n, e);
 }
 
 void ctf_groups_free(struct ctf_group *groups, size_t n)

@@ -1,58 +1,7 @@
 /* Events of many streams in one order: a tournament of losers over stream cursors, each of which decodes ahead in batches. */
 #include <stdlib.h>
 
-#include "ctf/trace.h"
-
-/* What the tournament compares: time (biased to unsigned); then rank of the stream, number of its packet, number of the cursor. */
-typedef unsigned __int128 merge_key;
-#define KEY_NONE (~(merge_key)0)
-enum { CURSOR_BITS = 20, PACKET_BITS = 24 };
-enum { CURSORS_MAX = (1 << CURSOR_BITS) - 1 };
-
-/* What the tournament needs of a cursor, small enough that hundreds fit the first cache. */
-struct head {
-    const struct ctf_event *at, *end; /* decoded and not yet given */
-    int64_t next_ts;                  /* of at[1], when there is one */
-    uint64_t tie;                     /* low half of the key */
-};
-
-struct cursor {
-    struct ctf_event *batch;
-    const struct ctf_trace *trace;
-    const struct ctf_source *source;
-    const struct ctf_stream *stream;
-    const struct ctf_packet *packet; /* being read; NULL before the first and after the last */
-    size_t next_packet;
-    const struct ctf_loss *losses; /* the stream's, corrected; NULL: as recorded */
-    uint64_t rank;
-    uint32_t lane, next_loss;
-    struct head *head;
-    struct ctf_decoder d;
-};
-
-struct start {
-    int64_t first;
-    uint64_t items, before;
-}; /* packets by their first item's time, for seeking */
-
-struct ctf_merge {
-    struct ctf_source *sources;
-    size_t n_sources;
-    uint32_t *first_stream; /* by source; one more at the end */
-    struct ctf_window window;
-    int only_stream;
-    struct cursor *cursors;
-    size_t n_cursors, leaves; /* leaves: a power of two */
-    struct head *heads;       /* by cursor */
-    merge_key *nodes;         /* [0] the winner, [1..leaves) losers */
-    struct ctf_event *events; /* all batches */
-    size_t batch;
-    VEC(struct ctf_loss *) corrected;
-    struct start *starts;
-    size_t n_starts;
-    struct ctf_problems problems;
-    bool started;
-};
+#include "ctf/merge.h"
 
 /* ---- cursors --------------------------------------------------------------------------------------------------------------- */
 
@@ -70,16 +19,11 @@ static void correct(const struct ctf_source *s, struct ctf_event *ev, size_t n)
     }
 }
 
-static int64_t corrected_time(const struct ctf_source *s, int64_t ts)
+int64_t ctf_merge_corrected(const struct ctf_source *s, int64_t ts)
 {
     if (s->map)
         s->map(s->map_arg, &ts, 1);
     return ts;
-}
-
-static bool limited(struct ctf_window w)
-{
-    return w.begin != INT64_MIN || w.end != INT64_MAX;
 }
 
 static size_t within(struct ctf_window w, struct ctf_event *ev, size_t n)
@@ -101,26 +45,29 @@ static size_t within(struct ctf_window w, struct ctf_event *ev, size_t n)
 
 static bool outside(const struct ctf_merge *m, const struct cursor *c, const struct ctf_packet *p)
 {
-    if (!limited(m->window) || !c->stream->timed)
+    if (!ctf_merge_limited(m->window) || !c->stream->timed)
         return false;
-    if (m->window.begin != INT64_MIN && !(p->flags & CTF_PACKET_OPEN_END) && corrected_time(c->source, p->end) < m->window.begin)
+    if (m->window.begin != INT64_MIN && !(p->flags & CTF_PACKET_OPEN_END) && ctf_merge_corrected(c->source, p->end) < m->window.begin)
         return true;
     /* Losses told by a packet begin before it. */
-    return m->window.end != INT64_MAX && !p->n_losses && corrected_time(c->source, p->begin) > m->window.end;
+    return m->window.end != INT64_MAX && !p->n_losses && ctf_merge_corrected(c->source, p->begin) > m->window.end;
 }
 
-/* Goes to the lane's next packet that the window may need. */
-static bool next_packet(const struct ctf_merge *m, struct cursor *c)
+bool ctf_merge_next_packet(const struct ctf_merge *m, struct cursor *c)
 {
     const struct ctf_stream *s = c->stream;
     for (; c->next_packet < s->packets.n; c->next_packet++) {
         const struct ctf_packet *p = &s->packets.v[c->next_packet];
         if (p->lane != c->lane || outside(m, c, p))
             continue;
+        if (c->count)
+            ctf_count_packet(c->count, (uint32_t)c->next_packet, c->d.cycles);
         c->next_packet++;
         c->packet = p;
         c->next_loss = 0;
         ctf_packet_open(c->trace, s, p, &c->d);
+        if (m->window.begin != INT64_MIN && atomic_load_explicit(&c->trace->counted, memory_order_acquire) && !s->disorder)
+            ctf_merge_to_mark(c, m->window.begin, &(uint64_t){0});
         return true;
     }
     c->packet = NULL;
@@ -147,19 +94,24 @@ static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out,
 {
     for (;;) {
         size_t n;
-        if (!c->packet && !next_packet(m, c))
+        if (!c->packet && !ctf_merge_next_packet(m, c))
             return 0;
+        uint64_t pos = c->d.pos, cycles = c->d.cycles;
+        size_t room = c->count ? ctf_count_room(c->count, max) : max;
         if (c->next_loss < c->packet->n_losses) {
-            n = give_losses(c, out, max);
-        } else if ((n = ctf_decode(&c->d, out, max)) == 0) {
+            n = give_losses(c, out, room);
+            pos = UINT64_MAX;
+        } else if ((n = ctf_decode(&c->d, out, room)) == 0) {
             if (c->d.stop)
                 ctf_packet_problem(c->trace, c->packet, &c->d, &m->problems);
             c->packet = NULL;
             continue;
         }
+        if (c->count)
+            ctf_count_items(c->count, out, n, pos, cycles);
         if (c->source->map)
             correct(c->source, out, n);
-        if (limited(m->window))
+        if (ctf_merge_limited(m->window))
             n = within(m->window, out, n);
         if (n)
             return n;
@@ -175,7 +127,7 @@ static uint32_t cursor_of(merge_key k)
     return (uint32_t)k & CURSORS_MAX;
 }
 
-static merge_key refill(struct ctf_merge *m, struct cursor *c)
+merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
 {
     struct head *h = c->head;
     size_t n = fill(m, c, c->batch, m->batch);
@@ -223,7 +175,9 @@ static void start(struct ctf_merge *m)
     merge_key *winners = mem_alloc(sizeof *winners * 2 * m->leaves);
     for (size_t i = 0; i < m->leaves; i++) {
         struct cursor *c = i < m->n_cursors ? &m->cursors[i] : NULL;
-        winners[m->leaves + i] = !c ? KEY_NONE : c->head->at < c->head->end ? key_of(c->head->at->ts, c->head->tie) : refill(m, c);
+        winners[m->leaves + i] = !c      ? KEY_NONE
+            : c->head->at < c->head->end ? key_of(c->head->at->ts, c->head->tie)
+                                         : ctf_merge_refill(m, c);
     }
     for (size_t i = m->leaves - 1; i > 0; i--) {
         merge_key a = winners[2 * i], b = winners[2 * i + 1];
@@ -269,7 +223,20 @@ static size_t take_alone(struct ctf_merge *m, struct cursor *c, struct ctf_event
     return n;
 }
 
-size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
+/* All has been read: the traces know what they hold. */
+static void end_count(struct ctf_merge *m)
+{
+    for (size_t i = 0; i < m->n_sources; i++) {
+        ctf_counts_take(m->sources[i].trace, m->counts[i]);
+        ctf_counts_drop(m->sources[i].trace, m->counts[i]);
+    }
+    for (size_t i = 0; i < m->n_cursors; i++)
+        m->cursors[i].count = NULL;
+    free(m->counts);
+    m->counts = NULL;
+}
+
+static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 {
     size_t n = 0;
     if (m->n_cursors == 1)
@@ -284,7 +251,7 @@ size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
         if (leaf == before) { /* it won twice: it may win for long */
             merge_key limit = runner_up(m, leaf);
             n += limit == KEY_NONE ? take_alone(m, &m->cursors[leaf], out + n, max - n) : take_run(h, limit, out + n, max - n);
-            winner = replay(m, leaf, h->at < h->end ? key_of(h->at->ts, h->tie) : refill(m, &m->cursors[leaf]));
+            winner = replay(m, leaf, h->at < h->end ? key_of(h->at->ts, h->tie) : ctf_merge_refill(m, &m->cursors[leaf]));
             before = UINT32_MAX;
             continue;
         }
@@ -295,9 +262,17 @@ size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
             h->next_ts = h->at[h->at + 1 < h->end].ts;
             winner = replay(m, leaf, key);
         } else {
-            winner = replay(m, leaf, refill(m, &m->cursors[leaf]));
+            winner = replay(m, leaf, ctf_merge_refill(m, &m->cursors[leaf]));
         }
     }
+    return n;
+}
+
+size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
+{
+    size_t n = next(m, out, max);
+    if (n == 0 && max && m->counts)
+        end_count(m);
     return n;
 }
 
@@ -414,6 +389,22 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
     return 0;
 }
 
+void ctf_merge_count(struct ctf_merge *m)
+{
+    bool whole = !ctf_merge_limited(m->window) && m->only_stream < 0 && !m->started && !m->counts;
+    for (size_t i = 0; i < m->n_sources; i++)
+        whole &= !m->sources[i].map;
+    if (!whole)
+        return;
+    m->counts = mem_alloc(sizeof *m->counts * (m->n_sources + 1));
+    for (size_t i = 0; i < m->n_sources; i++)
+        m->counts[i] = ctf_counts_new(m->sources[i].trace);
+    for (size_t i = 0; i < m->n_cursors; i++) {
+        struct cursor *c = &m->cursors[i];
+        c->count = &m->counts[c->source - m->sources][c->stream - c->trace->streams.v].lanes[c->lane];
+    }
+}
+
 uint32_t ctf_merge_source(const struct ctf_merge *m, uint32_t stream)
 {
     size_t lo = 0, hi = m->n_sources;
@@ -441,7 +432,9 @@ void ctf_merge_free(struct ctf_merge *m)
         free(m->corrected.v[i]);
     vec_free(&m->corrected);
     ctf_problems_fini(&m->problems);
-    free(m->starts);
+    for (size_t i = 0; m->counts && i < m->n_sources; i++)
+        ctf_counts_drop(m->sources[i].trace, m->counts[i]);
+    free(m->counts);
     free(m->events);
     free(m->nodes);
     free(m->heads);
@@ -449,126 +442,4 @@ void ctf_merge_free(struct ctf_merge *m)
     free(m->first_stream);
     free(m->sources);
     free(m);
-}
-
-/* ---- seeking --------------------------------------------------------------------------------------------------------------- */
-
-static void rewind_all(struct ctf_merge *m)
-{
-    for (size_t i = 0; i < m->n_cursors; i++) {
-        struct cursor *c = &m->cursors[i];
-        c->head->at = c->head->end = NULL;
-        c->packet = NULL;
-        c->next_packet = 0;
-        c->d.cycles = 0;
-    }
-    m->started = m->n_cursors == 0;
-}
-
-static int skip(struct ctf_merge *m, uint64_t n, struct err *e)
-{
-    struct ctf_event ev[256];
-    for (uint64_t left = n; left > 0;) {
-        size_t k = ctf_merge_next(m, ev, left < 256 ? (size_t)left : 256);
-        if (k == 0)
-            return err_set(e, ERR_NOTFOUND, "there are fewer events");
-        left -= k;
-    }
-    return 0;
-}
-
-static int by_first(const void *a, const void *b)
-{
-    const struct start *p = a, *q = b;
-    return p->first < q->first ? -1 : p->first > q->first;
-}
-
-/* All packets by the time of their first item, each with the number of items of those before it. */
-static void make_starts(struct ctf_merge *m)
-{
-    VEC(struct start) all = {0};
-    for (size_t i = 0; i < m->n_cursors; i++) {
-        const struct cursor *c = &m->cursors[i];
-        for (size_t k = 0; k < c->stream->packets.n; k++) {
-            const struct ctf_packet *p = &c->stream->packets.v[k];
-            if (p->lane != c->lane || !p->items)
-                continue;
-            struct start s = {corrected_time(c->source, p->first), p->items, 0};
-            vec_push(&all, s);
-        }
-    }
-    if (all.n)
-        qsort(all.v, all.n, sizeof *all.v, by_first);
-    for (size_t i = 1; i < all.n; i++)
-        all.v[i].before = all.v[i - 1].before + all.v[i - 1].items;
-    m->starts = all.v;
-    m->n_starts = all.n;
-}
-
-/* The latest time before which certainly at most n items lie: no packet that begins before it holds more. */
-static int64_t time_before(const struct ctf_merge *m, uint64_t n)
-{
-    int64_t best = INT64_MIN;
-    size_t lo = 0, hi = m->n_starts;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (m->starts[mid].before <= n) {
-            best = m->starts[mid].first;
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return best;
-}
-
-/* Puts the cursor on its first item at or after `begin`; returns how many lie before. */
-static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
-{
-    const struct ctf_stream *s = c->stream;
-    uint64_t before = 0;
-    while (c->next_packet < s->packets.n) {
-        const struct ctf_packet *p = &s->packets.v[c->next_packet];
-        if (p->lane == c->lane && p->items && corrected_time(c->source, p->last) >= begin)
-            break;
-        if (p->lane == c->lane)
-            before += p->items;
-        c->next_packet++;
-    }
-    if (c->next_packet == s->packets.n)
-        return before;
-    c->d.cycles = s->packets.v[c->next_packet].cycles;
-    for (struct head *h = c->head; refill(m, c) != KEY_NONE;) {
-        while (h->at < h->end && h->at->ts < begin)
-            h->at++;
-        before += (uint64_t)(h->at - c->batch);
-        if (h->at < h->end) {
-            h->next_ts = h->at[h->at + 1 < h->end].ts;
-            break;
-        }
-    }
-    return before;
-}
-
-int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
-{
-    bool ordered = !limited(m->window);
-    rewind_all(m);
-    for (size_t i = 0; i < m->n_cursors && ordered; i++) {
-        ctf_trace_count(m->cursors[i].trace);
-        ordered = !m->cursors[i].stream->disorder;
-    }
-    if (!ordered || n == 0)
-        return skip(m, n, e);
-    if (!m->starts)
-        make_starts(m);
-    int64_t begin = time_before(m, n);
-    uint64_t before = 0;
-    for (size_t i = 0; i < m->n_cursors; i++)
-        before += place(m, &m->cursors[i], begin);
-    if (before > n) { /* cannot be in order */
-        rewind_all(m);
-        return skip(m, n, e);
-    }
-    return skip(m, n - before, e);
 }

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
-#include "base/pool.h"
 #include "ctf/trace.h"
 
 /* ---- problems -------------------------------------------------------------------------------------------------------------- */
@@ -147,6 +146,7 @@ int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struc
     struct err first = {0};
     int rc = 0;
     pthread_mutex_init(&t->lock, NULL);
+    pthread_mutex_init(&t->counting, NULL);
     if (!schemas)
         t->own_schemas = schemas = ctf_schemas_new();
     t->schemas = schemas;
@@ -188,6 +188,7 @@ void ctf_trace_close(struct ctf_trace *t)
     for (size_t i = 0; i < t->streams.n; i++) {
         vec_free(&t->streams.v[i].packets);
         vec_free(&t->streams.v[i].losses);
+        free(t->streams.v[i].marks);
     }
     vec_free(&t->streams);
     for (size_t i = 0; i < t->files.n; i++)
@@ -200,6 +201,7 @@ void ctf_trace_close(struct ctf_trace *t)
         ctf_schemas_free(t->own_schemas);
     ctf_problems_fini(&t->problems);
     pthread_mutex_destroy(&t->lock);
+    pthread_mutex_destroy(&t->counting);
     arena_fini(&t->arena);
     free(t);
 }
@@ -335,77 +337,13 @@ void ctf_packet_problem(const struct ctf_trace *t, const struct ctf_packet *p, c
     }
 }
 
-/* ---- counts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------------------------------------- */
 
-static void count_packet(const struct ctf_trace *t, struct ctf_stream *s, struct ctf_packet *p, struct ctf_decoder *d, int64_t *lane_last)
-{
-    struct ctf_event ev[256];
-    size_t n;
-    p->items = p->n_losses;
-    p->first = INT64_MAX;
-    p->last = INT64_MIN;
-    for (uint32_t i = 0; i < p->n_losses; i++) {
-        int64_t ts = s->losses.v[p->loss + i].ts;
-        s->disorder |= ts < *lane_last;
-        *lane_last = ts;
-        p->first = ts < p->first ? ts : p->first;
-        p->last = ts > p->last ? ts : p->last;
-    }
-    p->cycles = d->cycles;
-    ctf_packet_open(t, s, p, d);
-    while ((n = ctf_decode(d, ev, 256)) > 0) {
-        for (size_t i = 0; i < n; i++) {
-            s->disorder |= ev[i].ts < *lane_last;
-            *lane_last = ev[i].ts;
-            p->first = ev[i].ts < p->first ? ev[i].ts : p->first;
-            p->last = ev[i].ts > p->last ? ev[i].ts : p->last;
-        }
-        p->items += n;
-    }
-}
-
-static void count_stream(void *arg, size_t i)
-{
-    const struct ctf_trace *t = arg;
-    struct ctf_stream *s = &t->streams.v[i];
-    int64_t lane_last[256];
-    struct ctf_decoder *d = mem_zalloc(sizeof *d);
-    for (size_t l = 0; l < 256; l++)
-        lane_last[l] = INT64_MIN;
-    for (size_t k = 0; k < s->packets.n; k++) {
-        struct ctf_packet *p = &s->packets.v[k];
-        count_packet(t, s, p, d, &lane_last[p->lane]);
-        if (!s->timed && s->plan->sc->clock >= 0) {
-            s->begin = p->first < s->begin ? p->first : s->begin;
-            s->end = p->last > s->end ? p->last : s->end;
-        }
-    }
-    free(d);
-}
-
-/* The only change to an open trace; readers of counted fields come through here first. */
-void ctf_trace_count(const struct ctf_trace *t)
-{
-    struct ctf_trace *w = (struct ctf_trace *)t;
-    if (atomic_load_explicit(&w->counted, memory_order_acquire))
-        return;
-    pthread_mutex_lock(&w->lock);
-    if (!atomic_load_explicit(&w->counted, memory_order_relaxed)) {
-        pool_run(t->streams.n, 0, count_stream, w);
-        atomic_store_explicit(&w->counted, true, memory_order_release);
-    }
-    pthread_mutex_unlock(&w->lock);
-}
-
-static bool untimed(const struct ctf_stream *s)
-{
-    return !s->timed && s->plan->sc->clock >= 0;
-}
 
 void ctf_trace_stream(const struct ctf_trace *t, size_t i, struct ctf_stream_info *out)
 {
     const struct ctf_stream *s = &t->streams.v[i];
-    if (untimed(s))
+    if (ctf_stream_untimed(s))
         ctf_trace_count(t);
     *out = (struct ctf_stream_info){.name = s->name,
         .class_id = s->plan->sc->id,
@@ -427,7 +365,7 @@ bool ctf_trace_span(const struct ctf_trace *t, int64_t *begin, int64_t *end)
     *end = INT64_MIN;
     for (size_t i = 0; i < t->streams.n; i++) {
         const struct ctf_stream *s = &t->streams.v[i];
-        if (untimed(s))
+        if (ctf_stream_untimed(s))
             ctf_trace_count(t);
         if (s->plan->sc->clock < 0 || s->begin > s->end)
             continue;

@@ -26,9 +26,11 @@ struct ctf_packet {
     uint64_t content_bits;   /* never beyond the file */
     int64_t begin, end;      /* ns */
     uint64_t seq, discarded; /* counters as recorded */
-    uint64_t items;          /* events and losses; known once the trace is counted */
-    int64_t first, last;     /* least and greatest time of its items; known once counted, INT64_MAX/MIN when it has none */
-    uint64_t cycles;         /* known once counted: the clock before its first event when the packet does not tell its begin */
+    /* Known once the trace is counted: */
+    uint64_t items, before;  /* events and losses; those of the packets before it in its lane */
+    int64_t first, last;     /* least and greatest time of its items; without any, the greatest of those before it in its lane */
+    uint64_t cycles;         /* the clock before its first event when the packet does not tell its begin */
+    uint32_t mark, marks;    /* its marks: the stream's marks from here */
     uint32_t file;
     uint32_t loss;           /* its losses: the stream's losses from here */
     uint8_t n_losses, flags, lane;
@@ -47,6 +49,7 @@ struct ctf_stream {
     uint32_t lanes;          /* packets that overlap in time lie in different lanes, so that each lane is in time order */
     VEC(struct ctf_packet) packets;
     VEC(struct ctf_loss_item) losses;
+    struct ctf_mark *marks;  /* known once counted; owned */
     uint64_t lost_events, lost_packets, bytes;
     int64_t begin, end;
 };
@@ -66,7 +69,8 @@ struct ctf_trace {
     struct ctf_problems problems;
     uint64_t fingerprint;
     struct arena arena;
-    pthread_mutex_t lock;    /* of the counting */
+    pthread_mutex_t lock;    /* of the counts */
+    pthread_mutex_t counting; /* whoever reads the trace for them holds it, `lock` only to make them known */
     atomic_bool counted;
 };
 
@@ -82,9 +86,11 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
 /* Opens the decoder on a packet; `d->cycles` goes on when the packet does not tell its begin. False when its head is damaged. */
 bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *, struct ctf_decoder *);
+/* Only its events tell when a stream begins and ends. */
+static inline bool ctf_stream_untimed(const struct ctf_stream *s) { return !s->timed && s->plan->sc->clock >= 0; }
 /* What stopped the decoder, for users; NULL when nothing did. */
 void ctf_packet_problem(const struct ctf_trace *, const struct ctf_packet *, const struct ctf_decoder *, struct ctf_problems *);
-/* Counts items per packet and finds times, once. */
+/* count.c: counts items per packet and finds times, once. */
 void ctf_trace_count(const struct ctf_trace *);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "flow/messages.h"
 #include "flow/store.h"
 #include "kernel/kernel.h"
 
@@ -13,7 +14,6 @@ enum { TCP = 6, FIN = 1, SYN = 2, NO_FLOW = UINT32_MAX, NO_PACKET = UINT32_MAX }
 struct user {
     int32_t row;
     uint32_t next; /* of the same connection; UINT32_MAX ends */
-    int64_t first_ts;
 };
 
 struct flow {
@@ -178,12 +178,12 @@ static bool is_user(const struct flow_builder *b, uint32_t connection, int32_t r
     return false;
 }
 
-static void add_user(struct flow_builder *b, uint32_t connection, int32_t row, int64_t ts)
+static void add_user(struct flow_builder *b, uint32_t connection, int32_t row)
 {
     const struct kernel_thread *t = thread_of(b, row);
     if (!t || t->idle_cpu >= 0 || is_user(b, connection, row))
         return;
-    vec_push(&b->users, ((struct user){row, b->flows.v[connection].users, ts}));
+    vec_push(&b->users, ((struct user){row, b->flows.v[connection].users}));
     b->flows.v[connection].users = (uint32_t)b->users.n - 1;
 }
 
@@ -214,24 +214,6 @@ static enum relation relate(const struct flow_builder *b, uint32_t connection, i
 static bool is_kernel_thread(const struct kernel_thread *t)
 {
     return t->tid == 2 || t->ppid == 2 || t->idle_cpu >= 0;
-}
-
-/* A user of the connection: who came to use it last before that time; else the first one after. */
-static int32_t user_at(const struct flow_builder *b, uint32_t connection, int64_t ts)
-{
-    int32_t before = -1, after = -1;
-    int64_t before_ts = INT64_MIN, after_ts = INT64_MAX;
-    for (uint32_t u = b->flows.v[connection].users; u != UINT32_MAX; u = b->users.v[u].next) {
-        const struct user *s = &b->users.v[u];
-        if (s->first_ts <= ts && s->first_ts >= before_ts) {
-            before = s->row;
-            before_ts = s->first_ts;
-        } else if (s->first_ts > ts && s->first_ts < after_ts) {
-            after = s->row;
-            after_ts = s->first_ts;
-        }
-    }
-    return before >= 0 ? before : after;
 }
 
 /* ---- records ------------------------------------------------------------------------------------------------------------------------ */
@@ -298,7 +280,7 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
         if (r->ctx == KERNEL_CTX_THREAD && r->row >= 0) {
             n.p.origin = FLOW_BY_THREAD;
             n.p.row = r->row;
-            add_user(b, flow->connection, r->row, r->ts);
+            add_user(b, flow->connection, r->row);
             while (b->latest.n <= (size_t)r->row)
                 vec_push(&b->latest, 0);
             b->latest.v[r->row] = flow->connection + 1;
@@ -364,7 +346,7 @@ static void add_wake(struct flow_builder *b, struct kernel_record *r)
         p->consumed = true;
         const struct kernel_thread *t = thread_of(b, w.row);
         if (t && !is_kernel_thread(t) && b->flows.v[connection].users == UINT32_MAX && p->p.bytes)
-            add_user(b, connection, w.row, r->ts);
+            add_user(b, connection, w.row);
     }
 }
 
@@ -423,30 +405,58 @@ static void decide_wakes(struct flow_builder *b)
     }
 }
 
-/* Whoever sent last in that direction before a packet; before the first send, whoever sends first. Directions are kept apart: on a loopback connection
- * both ends are threads of this host. */
+/* The row that each receive woke, or KERNEL_NO_ROW. */
+static int32_t *woken_rows(const struct flow_builder *b)
+{
+    int32_t *woken = mem_alloc(sizeof *woken * (b->packets.n + 1));
+    for (size_t i = 0; i < b->packets.n; i++)
+        woken[i] = KERNEL_NO_ROW;
+    for (size_t i = b->wakes.n; i-- > 0;) {
+        const struct wake *w = &b->wakes.v[i];
+        const struct kernel_thread *t = thread_of(b, w->row);
+        if (w->last != NO_PACKET && t && !is_kernel_thread(t))
+            woken[w->last] = w->row;
+    }
+    return woken;
+}
+
+/* The two ends of a flow on this host, as far as seen: who sent on it last, who was woken by it last. */
+struct ends {
+    int32_t sender, reader;
+};
+
+static void see(struct ends *ends, const struct flow_disk_packet *p, int32_t woken)
+{
+    if (p->is_send && p->origin == FLOW_BY_THREAD)
+        ends[p->flow].sender = p->row;
+    if (woken != KERNEL_NO_ROW)
+        ends[p->flow].reader = woken;
+}
+
+/* A socket belongs to whoever sent from it last; before the first send, to whoever sends first. From a socket that only reads nobody sends: there it is
+ * the thread that its packets woke. Directions are kept apart: on a loopback connection both ends are threads of this host. */
 static void decide_owners(struct flow_builder *b)
 {
-    int32_t *sender = mem_alloc(sizeof *sender * (b->flows.n + 1));
+    int32_t *woken = woken_rows(b);
+    struct ends *ends = mem_alloc(sizeof *ends * (b->flows.n + 1));
     for (size_t f = 0; f < b->flows.n; f++)
-        sender[f] = KERNEL_NO_ROW;
+        ends[f] = (struct ends){KERNEL_NO_ROW, KERNEL_NO_ROW};
     for (size_t i = b->packets.n; i-- > 0;)
-        if (b->packets.v[i].p.is_send && b->packets.v[i].p.origin == FLOW_BY_THREAD)
-            sender[b->packets.v[i].p.flow] = b->packets.v[i].p.row;
+        see(ends, &b->packets.v[i].p, woken[i]);
     for (size_t i = 0; i < b->packets.n; i++) {
         struct flow_disk_packet *p = &b->packets.v[i].p;
-        uint32_t own = p->is_send ? p->flow : b->flows.v[p->flow].reverse; /* the direction in which the packet's user sends */
-        if (p->is_send && p->origin == FLOW_BY_THREAD) {
-            sender[p->flow] = p->row;
+        see(ends, p, woken[i]);
+        if (p->origin == FLOW_BY_RECEIVE || (p->is_send && p->origin == FLOW_BY_THREAD))
             continue;
-        }
-        if (p->origin == FLOW_BY_RECEIVE)
-            continue;
-        p->row = own == NO_FLOW || sender[own] == KERNEL_NO_ROW ? user_at(b, b->flows.v[p->flow].connection, p->ts) : sender[own];
+        uint32_t reverse = b->flows.v[p->flow].reverse, out = p->is_send ? p->flow : reverse, in = p->is_send ? reverse : p->flow;
+        p->row = out == NO_FLOW ? KERNEL_NO_ROW : ends[out].sender;
+        if (p->row == KERNEL_NO_ROW && in != NO_FLOW)
+            p->row = ends[in].reader;
         if (p->is_send && p->row >= 0)
             p->origin = FLOW_BY_THREAD;
     }
-    free(sender);
+    free(woken);
+    free(ends);
 }
 
 /* Where each packet goes in the store: by flow, sends first, in time order. */
@@ -456,7 +466,8 @@ static void place_packets(const struct flow_builder *b, struct flow_disk_flow *f
     uint32_t *at = mem_alloc(sizeof *at * 2 * (b->flows.n + 1));
     for (size_t f = 0; f < b->flows.n; f++) {
         const struct flow *flow = &b->flows.v[f];
-        flows[f] = (struct flow_disk_flow){.key = flow->key, .first = next, .sends = flow->sends, .receives = flow->receives};
+        flows[f] = (struct flow_disk_flow){
+            .key = flow->key, .first = next, .sends = flow->sends, .receives = flow->receives, .connection = flow->connection};
         at[2 * f] = next;
         at[2 * f + 1] = next + flow->sends;
         next += flow->sends + flow->receives;
@@ -506,6 +517,8 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
         wakes[i] = (struct flow_disk_wake){w->ts, w->row, w->last == NO_PACKET ? NO_PACKET : b->packets.v[w->last].p.number};
     }
     uint32_t *table = hash_keys(b, &n_table);
+    struct flow_message_order messages;
+    flow_message_order_init(&messages, packets, n, numbers, n_numbers);
 
     struct store_writer *s = store_create("flows", FLOW_VERSION, fingerprint);
     store_add(s, "flows", flows, sizeof *flows, b->flows.n);
@@ -514,11 +527,15 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     store_add(s, "numbers", numbers, sizeof *numbers, n_numbers);
     store_add(s, "addresses", b->addresses.v, sizeof *b->addresses.v, b->addresses.n);
     store_add(s, "keys", table, sizeof *table, n_table);
+    store_add(s, "rows", messages.rows, sizeof *messages.rows, messages.n_rows);
+    store_add(s, "messages", messages.order, sizeof *messages.order, messages.n);
+    store_add(s, "replies", messages.replies.v, sizeof *messages.replies.v, messages.replies.n);
     int rc = store_commit(s, path, e);
     free(flows);
     free(packets);
     free(wakes);
     free(numbers);
     free(table);
+    flow_message_order_fini(&messages);
     return rc;
 }

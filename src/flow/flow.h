@@ -51,6 +51,15 @@ void flow_receive(const struct flow_store *, size_t flow, size_t i, struct flow_
 /* The packet with that kernel_packet.number; false when there is none. */
 bool flow_by_number(const struct flow_store *, uint32_t number, struct flow_packet *out, bool *is_send);
 
+/* The lesser number of the two directions of the flow's connection; its own when the other was not seen. */
+uint32_t flow_connection(const struct flow_store *, size_t flow);
+/* Messages of a row: packets with payload that it sent itself or that came for it, in time order. *receives: how many of them came. */
+size_t flow_messages(const struct flow_store *, int32_t row, size_t *receives);
+void flow_message(const struct flow_store *, int32_t row, size_t i, struct flow_packet *out, bool *is_send);
+/* Sends by softirq work (FLOW_BY_RECEIVE) that are no older than the receive they follow, by time sent, then number of the receive. */
+size_t flow_replies(const struct flow_store *);
+void flow_reply(const struct flow_store *, size_t i, struct flow_packet *out);
+
 /* A thread woken by the network: the receive that did it. */
 struct flow_wake { int32_t row; int64_t ts; uint32_t receive; /* number of the receive; UINT32_MAX: not known */ };
 size_t flow_wakes(const struct flow_store *);

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "flow/messages.h"
 
 uint64_t flow_key_hash(const struct flow_key *k)
 {
@@ -22,10 +23,52 @@ bool flow_is_anonymous(const struct flow_key *k)
             (k->family == 6 && !memcmp(k->saddr, loopback, sizeof loopback)));
 }
 
-static bool names_receive(const struct flow_store *s, uint32_t number)
+/* One bit per packet number: is it a receive's? Looking the packet up instead would go to a random place of the largest table each time. */
+static bool is_marked(const uint64_t *receives, const struct flow_store *s, uint32_t number)
 {
-    return number == UINT32_MAX ||
-        (number < s->n_by_number && s->by_number[number] != UINT32_MAX && !s->packets[s->by_number[number]].is_send);
+    return number == UINT32_MAX || (number < s->n_by_number && receives[number / 64] >> number % 64 & 1);
+}
+
+enum { AHEAD = 16 };
+
+/* The packets of a flow; marks the numbers of its receives. */
+static const char *flow_defect(const struct flow_store *s, size_t f, uint64_t *receives)
+{
+    uint64_t high = 0;
+    for (uint32_t i = 0; i < s->flows[f].sends + s->flows[f].receives; i++) {
+        size_t at = s->flows[f].first + i;
+        const struct flow_disk_packet *p = &s->packets[at];
+        bool send = i < s->flows[f].sends;
+        if (at + AHEAD < s->n_packets) /* numbers of one flow lie apart: what is waited for otherwise */
+            __builtin_prefetch(&s->by_number[p[AHEAD].number < s->n_by_number ? p[AHEAD].number : 0]);
+        if (p->flow != f || p->is_send != send || p->origin > FLOW_BY_UNKNOWN)
+            return "a packet contradicts its flow";
+        if (send && p->high < high)
+            return "sequence numbers out of order";
+        high = p->high;
+        if (p->number >= s->n_by_number || s->by_number[p->number] != at)
+            return "packet numbers out of order";
+        receives[p->number / 64] |= (uint64_t)!send << p->number % 64;
+    }
+    return NULL;
+}
+
+static const char *references_defect(const struct flow_store *s, uint64_t *receives)
+{
+    const char *what;
+    for (size_t f = 0; f < s->n_flows; f++)
+        if ((what = flow_defect(s, f, receives)))
+            return what;
+    for (size_t i = 0; i < s->n_by_number; i++)
+        if (s->by_number[i] != UINT32_MAX && s->by_number[i] >= s->n_packets)
+            return "a packet number lies outside the table";
+    for (size_t i = 0; i < s->n_wakes; i++)
+        if (!is_marked(receives, s, s->wakes[i].receive))
+            return "a wake by something that is no receive";
+    for (size_t i = 0; i < s->n_packets; i++)
+        if (!is_marked(receives, s, s->packets[i].receive))
+            return "a send that follows something that is no receive";
+    return NULL;
 }
 
 /* Every index in the file is checked here, so that no reader needs to. */
@@ -36,33 +79,17 @@ static const char *defect(const struct flow_store *s)
         const struct flow_disk_flow *flow = &s->flows[f];
         if (flow->first != next || flow->sends > s->n_packets - next || flow->receives > s->n_packets - next - flow->sends)
             return "a flow's packets lie outside the table";
+        if (flow->connection > f)
+            return "a flow names a connection that comes after it";
         next += (size_t)flow->sends + flow->receives;
     }
     if (next != s->n_packets)
         return "packets that belong to no flow";
-    for (size_t f = 0; f < s->n_flows; f++) {
-        uint64_t high = 0;
-        for (uint32_t i = 0; i < s->flows[f].sends + s->flows[f].receives; i++) {
-            const struct flow_disk_packet *p = &s->packets[s->flows[f].first + i];
-            bool send = i < s->flows[f].sends;
-            if (p->flow != f || p->is_send != send || p->origin > FLOW_BY_UNKNOWN)
-                return "a packet contradicts its flow";
-            if (send && p->high < high)
-                return "sequence numbers out of order";
-            high = p->high;
-            if (p->number >= s->n_by_number || s->by_number[p->number] != s->flows[f].first + i)
-                return "packet numbers out of order";
-        }
-    }
-    for (size_t i = 0; i < s->n_by_number; i++)
-        if (s->by_number[i] != UINT32_MAX && s->by_number[i] >= s->n_packets)
-            return "a packet number lies outside the table";
-    for (size_t i = 0; i < s->n_wakes; i++)
-        if (!names_receive(s, s->wakes[i].receive))
-            return "a wake by something that is no receive";
-    for (size_t i = 0; i < s->n_packets; i++)
-        if (!names_receive(s, s->packets[i].receive))
-            return "a send that follows something that is no receive";
+    uint64_t *receives = mem_zalloc((s->n_by_number / 64 + 1) * sizeof *receives);
+    const char *what = references_defect(s, receives);
+    free(receives);
+    if (what || (what = flow_message_order_defect(s)))
+        return what;
     if (s->table_size & (s->table_size - 1) || s->table_size <= s->n_flows)
         return "bad size of the key table";
     size_t filled = 0;
@@ -91,6 +118,9 @@ int flow_open(const char *path, struct flow_store **out, struct err *e)
     s->addresses = store_section(s->file, "addresses", sizeof *s->addresses, &s->n_addresses);
     s->by_number = store_section(s->file, "numbers", sizeof *s->by_number, &s->n_by_number);
     s->table = store_section(s->file, "keys", sizeof *s->table, &s->table_size);
+    s->rows = store_section(s->file, "rows", sizeof *s->rows, &s->n_rows);
+    s->messages = store_section(s->file, "messages", sizeof *s->messages, &s->n_messages);
+    s->replies = store_section(s->file, "replies", sizeof *s->replies, &s->n_replies);
     const char *what = defect(s);
     if (what) {
         rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
@@ -133,6 +163,11 @@ int64_t flow_lookup(const struct flow_store *s, const struct flow_key *k)
         if (!memcmp(&s->flows[s->table[i] - 1].key, k, sizeof *k))
             return s->table[i] - 1;
     return -1;
+}
+
+uint32_t flow_connection(const struct flow_store *s, size_t flow)
+{
+    return s->flows[flow].connection;
 }
 
 void flow_unpack(const struct flow_disk_packet *p, struct flow_packet *out)

@@ -7,13 +7,13 @@
 #include "base/store.h"
 #include "flow/flow.h"
 
-enum { FLOW_VERSION = 1 };
+enum { FLOW_VERSION = 2 };
 
 struct flow_disk_flow {
     struct flow_key key;         /* 38 bytes */
     uint16_t reserved;
     uint32_t first, sends, receives; /* packets[first .. first + sends) are sends, then come the receives; each in time order */
-    uint32_t reserved2;
+    uint32_t connection;         /* the lesser number of the two directions; its own when the other was not seen */
 };
 struct flow_disk_packet {
     int64_t ts;
@@ -31,9 +31,13 @@ struct flow_disk_wake {
     int32_t row;
     uint32_t receive;
 };
+struct flow_disk_row {
+    uint32_t first, sends, receives; /* messages[first .. first + sends + receives) in time order */
+};
 _Static_assert(sizeof(struct flow_disk_flow) == 56, "fixed width");
 _Static_assert(sizeof(struct flow_disk_packet) == 64, "fixed width");
 _Static_assert(sizeof(struct flow_disk_wake) == 16, "fixed width");
+_Static_assert(sizeof(struct flow_disk_row) == 12, "fixed width");
 
 /* Datagrams matched in order between one receiving flow and one sender, made on first use (flow/match.c). */
 struct flow_datagrams {
@@ -51,7 +55,9 @@ struct flow_store {
     const struct flow_address *addresses;
     const uint32_t *by_number;   /* packet number -> packet */
     const uint32_t *table;       /* open-addressing hash of flow keys -> flow + 1; size a power of two */
-    size_t n_flows, n_packets, n_wakes, n_addresses, n_by_number, table_size;
+    const struct flow_disk_row *rows;
+    const uint32_t *messages, *replies; /* packets */
+    size_t n_flows, n_packets, n_wakes, n_addresses, n_by_number, table_size, n_rows, n_messages, n_replies;
     pthread_mutex_t lock;        /* guards what is made on first use below */
     struct flow_datagrams *datagrams;
     uint32_t *by_bytes;          /* NAT fall-back: hash of (sequence, ack, length) of sends -> packet + 1 */

@@ -206,7 +206,6 @@ static void on_loss(struct graph_builder *b, const struct kernel_record *rec)
         lose_current(b, cpu, begin);
         b->cpus.v[cpu].lost = true;
         b->cpus.v[cpu].heard = !rec->u.lost.count || rec->cpu == UINT32_MAX;
-        b->cpus.v[cpu].block_frame = 0;
     }
 }
 

@@ -62,6 +62,8 @@ struct graph_interval {
 struct graph;
 /* Opens a store written by graph_builder_write. Validates everything before any offset in it is used. */
 int graph_open(const char *path, struct graph **out, struct err *e);
+/* The same for a file that this process has just written and that nobody else can have touched since: it is not looked through. */
+int graph_open_written(const char *path, struct graph **out, struct err *e);
 void graph_close(struct graph *);
 
 size_t graph_rows(const struct graph *);

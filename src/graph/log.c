@@ -71,24 +71,3 @@ void graph_log_amend(struct graph_log *log, const struct graph_entry *x)
     if (x->detail)
         b->detail[b->n_details++] = x->detail;
 }
-
-bool graph_log_next(struct graph_log_cursor *c, struct graph_entry *out)
-{
-    if (c->block && c->i == c->block->n)
-        *c = (struct graph_log_cursor){.block = c->block->next};
-    const struct graph_log_block *b = c->block;
-    if (!b)
-        return false;
-    uint8_t kind = b->kind[c->i];
-    *out = (struct graph_entry){.begin = (int64_t)((uint64_t)b->base + b->begin[c->i]),
-        .state = (uint8_t)graph_kind_state(kind),
-        .cause = (uint8_t)graph_kind_cause(kind)};
-    if (graph_cause_has_arg(out->cause))
-        out->arg = b->arg[c->arg++];
-    if (kind & GRAPH_KIND_DETAIL)
-        out->detail = b->detail[c->detail++];
-    if (out->state == GRAPH_RUNNING)
-        out->cpu = b->cpu[c->cpu++];
-    c->i++;
-    return true;
-}

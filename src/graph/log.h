@@ -37,11 +37,5 @@ bool graph_cause_has_arg(unsigned cause);
 void graph_log_push(struct arena *, struct graph_log *, const struct graph_entry *);
 /* Replaces state, cause, argument and detail of the last entry; it must not be a running one. */
 void graph_log_amend(struct graph_log *, const struct graph_entry *);
-/* Entries in order: start with *block = log->head, *i = 0 and zeroed counts. */
-struct graph_log_cursor {
-    const struct graph_log_block *block;
-    uint16_t i, arg, detail, cpu;
-};
-bool graph_log_next(struct graph_log_cursor *, struct graph_entry *out);
 
 #endif

@@ -5,62 +5,80 @@
 #include "graph/builder.h"
 #include "graph/layout.h"
 
-/* The columns of one set of series while they are written. */
+/* The columns of one set of series while they are written; all but the blocks have room for what the logs hold. */
 struct columns {
     VEC(struct graph_disk_block) blocks;
-    VEC(uint32_t) begins;
-    VEC(uint8_t) kinds;
-    VEC(uint32_t) wakers, packets, cpus;
-    VEC(uint16_t) details;
+    uint32_t *begins, *wakers, *packets, *cpus;
+    uint16_t *details;
+    uint8_t *kinds;
+    size_t n, n_wakers, n_packets, n_details, n_cpus;
 };
 
-static void free_columns(struct columns *c)
+/* How many entries logs have, and how many of those have what. */
+struct room {
+    size_t entries, args, details, cpus;
+};
+
+static void measure(struct room *r, const struct graph_log *log)
 {
-    vec_free(&c->blocks);
-    vec_free(&c->begins);
-    vec_free(&c->kinds);
-    vec_free(&c->wakers);
-    vec_free(&c->packets);
-    vec_free(&c->cpus);
-    vec_free(&c->details);
+    r->entries += log->n;
+    for (const struct graph_log_block *b = log->head; b; b = b->next) {
+        r->args += b->n_args;
+        r->details += b->n_details;
+        r->cpus += b->n_cpus;
+    }
 }
 
-static void new_block(struct columns *c, int64_t base)
+static void make_room(struct columns *c, struct arena *a, const struct room *r)
+{
+    c->begins = arena_new(a, uint32_t, r->entries);
+    c->kinds = arena_new(a, uint8_t, r->entries);
+    c->wakers = arena_new(a, uint32_t, r->args);
+    c->packets = arena_new(a, uint32_t, r->args);
+    c->details = arena_new(a, uint16_t, r->details);
+    c->cpus = arena_new(a, uint32_t, r->cpus);
+}
+
+static struct graph_disk_block *new_block(struct columns *c, int64_t base)
 {
     struct graph_disk_block b = {.base = base,
-        .first = (uint32_t)c->begins.n,
-        .waker0 = (uint32_t)c->wakers.n,
-        .packet0 = (uint32_t)c->packets.n,
-        .detail0 = (uint32_t)c->details.n,
-        .cpu0 = (uint32_t)c->cpus.n};
+        .first = (uint32_t)c->n,
+        .waker0 = (uint32_t)c->n_wakers,
+        .packet0 = (uint32_t)c->n_packets,
+        .detail0 = (uint32_t)c->n_details,
+        .cpu0 = (uint32_t)c->n_cpus};
     vec_push(&c->blocks, b);
+    return &c->blocks.v[c->blocks.n - 1];
 }
 
 /* Appends a log; entries that begin at `end` or later are dropped. Returns the number of entries. */
 static size_t put_series(struct columns *c, const struct graph_log *log, int64_t end)
 {
-    struct graph_log_cursor cursor = {.block = log->head};
-    struct graph_entry x;
-    size_t n = 0;
+    size_t before = c->n;
     struct graph_disk_block *last = NULL;
-    while (graph_log_next(&cursor, &x) && x.begin < end) {
-        if (!last || c->begins.n - last->first == GRAPH_BLOCK || (uint64_t)x.begin - (uint64_t)last->base > UINT32_MAX) {
-            new_block(c, x.begin);
-            last = &c->blocks.v[c->blocks.n - 1];
+    for (const struct graph_log_block *b = log->head; b; b = b->next) {
+        const uint32_t *arg = b->arg;
+        const uint16_t *detail = b->detail, *cpu = b->cpu;
+        for (size_t i = 0; i < b->n; i++) {
+            int64_t begin = (int64_t)((uint64_t)b->base + b->begin[i]);
+            if (begin >= end)
+                return c->n - before;
+            if (!last || c->n - last->first == GRAPH_BLOCK || (uint64_t)begin - (uint64_t)last->base > UINT32_MAX)
+                last = new_block(c, begin);
+            uint8_t kind = b->kind[i];
+            c->begins[c->n] = (uint32_t)((uint64_t)begin - (uint64_t)last->base);
+            c->kinds[c->n++] = kind;
+            if (graph_kind_cause(kind) == GRAPH_CAUSE_WAKEUP)
+                c->wakers[c->n_wakers++] = *arg++;
+            else if (graph_kind_cause(kind) == GRAPH_CAUSE_PACKET)
+                c->packets[c->n_packets++] = *arg++;
+            if (kind & GRAPH_KIND_DETAIL)
+                c->details[c->n_details++] = *detail++;
+            if (graph_kind_state(kind) == GRAPH_RUNNING)
+                c->cpus[c->n_cpus++] = *cpu++;
         }
-        vec_push(&c->begins, (uint32_t)((uint64_t)x.begin - (uint64_t)last->base));
-        vec_push(&c->kinds, graph_kind(x.state, x.cause, x.detail != 0));
-        if (x.cause == GRAPH_CAUSE_WAKEUP)
-            vec_push(&c->wakers, x.arg);
-        if (x.cause == GRAPH_CAUSE_PACKET)
-            vec_push(&c->packets, x.arg);
-        if (x.detail)
-            vec_push(&c->details, x.detail);
-        if (x.state == GRAPH_RUNNING)
-            vec_push(&c->cpus, x.cpu);
-        n++;
     }
-    return n;
+    return c->n - before;
 }
 
 /* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is written. */
@@ -146,7 +164,7 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
             .flags = (k->born ? GRAPH_DISK_BORN : 0u) | (k->died ? GRAPH_DISK_DIED : 0u),
             .begin = k->begin,
             .end = k->begin,
-            .first = (uint32_t)c->begins.n,
+            .first = (uint32_t)c->n,
             .first_block = (uint32_t)c->blocks.n};
         if (r && r->now != GRAPH_NOW_UNSEEN) {
             d->begin = r->log.n ? r->log.head->base : r->since; /* the tracker may have learnt of an earlier one too late */
@@ -162,7 +180,7 @@ static void put_cpus(
 {
     for (size_t i = 0; i < b->cpus.n; i++) {
         struct graph_disk_cpu *d = &cpus[i];
-        *d = (struct graph_disk_cpu){.idle_row = -1, .first = (uint32_t)c->begins.n, .first_block = (uint32_t)c->blocks.n};
+        *d = (struct graph_disk_cpu){.idle_row = -1, .first = (uint32_t)c->n, .first_block = (uint32_t)c->blocks.n};
         d->n = (uint32_t)put_series(c, &b->cpus.v[i].occupants, end);
         d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
     }
@@ -186,15 +204,15 @@ static void add_columns(
 {
     bool narrow = n_rows <= GRAPH_NARROW_ROWS;
     store_add(w, "blocks", rows->blocks.v, sizeof *rows->blocks.v, rows->blocks.n);
-    store_add(w, "begins", rows->begins.v, sizeof *rows->begins.v, rows->begins.n);
-    store_add(w, "kinds", rows->kinds.v, 1, rows->kinds.n);
-    add_numbers(w, a, "wakers32", "wakers16", 4, 2, rows->wakers.v, rows->wakers.n, narrow);
-    store_add(w, "packets", rows->packets.v, sizeof *rows->packets.v, rows->packets.n);
-    store_add(w, "details", rows->details.v, sizeof *rows->details.v, rows->details.n);
-    add_numbers(w, a, "where16", "where8", 2, 1, rows->cpus.v, rows->cpus.n, n_cpus <= 256);
+    store_add(w, "begins", rows->begins, sizeof *rows->begins, rows->n);
+    store_add(w, "kinds", rows->kinds, 1, rows->n);
+    add_numbers(w, a, "wakers32", "wakers16", 4, 2, rows->wakers, rows->n_wakers, narrow);
+    store_add(w, "packets", rows->packets, sizeof *rows->packets, rows->n_packets);
+    store_add(w, "details", rows->details, sizeof *rows->details, rows->n_details);
+    add_numbers(w, a, "where16", "where8", 2, 1, rows->cpus, rows->n_cpus, n_cpus <= 256);
     store_add(w, "cpu-blocks", cpus->blocks.v, sizeof *cpus->blocks.v, cpus->blocks.n);
-    store_add(w, "cpu-begins", cpus->begins.v, sizeof *cpus->begins.v, cpus->begins.n);
-    add_numbers(w, a, "occupants32", "occupants16", 4, 2, cpus->wakers.v, cpus->wakers.n, narrow);
+    store_add(w, "cpu-begins", cpus->begins, sizeof *cpus->begins, cpus->n);
+    add_numbers(w, a, "occupants32", "occupants16", 4, 2, cpus->wakers, cpus->n_wakers, narrow);
 }
 
 static int write_store(struct graph_builder *b, struct columns *rows, struct columns *cpus, struct arena *a, int64_t end, const char *path,
@@ -218,7 +236,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
     for (size_t i = 0; i < b->details.n; i++)
         detail_names[i] = strings_intern(&names, b->details.v[i], strlen(b->details.v[i]));
     int rc = ERR_OK;
-    if (rows->begins.n > UINT32_MAX || cpus->begins.n > UINT32_MAX) {
+    if (rows->n > UINT32_MAX || cpus->n > UINT32_MAX) {
         rc = err_set(e, ERR_LIMIT, "%s: more than 2^32 states in one graph; index the recording in pieces (rotation)", path);
     } else if (head.begin < -GRAPH_MOST_TIME || head.end > GRAPH_MOST_TIME) {
         rc = err_set(e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", path);
@@ -244,10 +262,17 @@ int graph_builder_write(struct graph_builder *b, int64_t end, const char *path, 
         end = b->now;
     graph_builder_close(b, end);
     struct columns rows = {0}, cpus = {0};
+    struct room of_rows = {0}, of_cpus = {0};
     struct arena a = {0};
+    for (size_t i = 0; i < b->rows.n; i++)
+        measure(&of_rows, &b->rows.v[i].log);
+    for (size_t i = 0; i < b->cpus.n; i++)
+        measure(&of_cpus, &b->cpus.v[i].occupants);
+    make_room(&rows, &a, &of_rows);
+    make_room(&cpus, &a, &of_cpus);
     int rc = write_store(b, &rows, &cpus, &a, end, path, fingerprint, e);
-    free_columns(&rows);
-    free_columns(&cpus);
+    vec_free(&rows.blocks);
+    vec_free(&cpus.blocks);
     arena_fini(&a);
     return rc;
 }

@@ -1,23 +1,80 @@
 #include "http/gzip.h"
 
+#include <pthread.h>
 #include <zlib.h>
 
-/* Level 1: answers are numbers in sequence, which shrink ten times even so; time matters more. */
-enum { LEVEL = 1, GZIP_WINDOW = 15 + 16 };
+/* Level 1: answers are numbers in sequence, which shrink seven times even so; time matters more. */
+enum { LEVEL = 1, GZIP_WINDOW = 15 + 16, MEMORY = 8 };
 
-bool gzip_pack(const void *data, size_t n, struct text *out)
+struct gzip_packers {
+    pthread_mutex_t lock;
+    size_t most;
+    VEC(z_stream *) at_rest;
+};
+
+struct gzip_packers *gzip_packers_new(size_t most)
 {
-    z_stream z = {0};
-    if (n > UINT32_MAX || deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+    struct gzip_packers *p = mem_zalloc(sizeof *p);
+    p->most = most;
+    pthread_mutex_init(&p->lock, NULL);
+    return p;
+}
+
+static void free_stream(z_stream *z)
+{
+    deflateEnd(z);
+    free(z);
+}
+
+void gzip_packers_free(struct gzip_packers *p)
+{
+    for (size_t i = 0; i < p->at_rest.n; i++)
+        free_stream(p->at_rest.v[i]);
+    vec_free(&p->at_rest);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* One at rest, or a new one; NULL without memory. */
+static z_stream *take(struct gzip_packers *p)
+{
+    pthread_mutex_lock(&p->lock);
+    z_stream *z = p->at_rest.n ? p->at_rest.v[--p->at_rest.n] : NULL;
+    pthread_mutex_unlock(&p->lock);
+    if (z)
+        return z;
+    z = mem_zalloc(sizeof *z);
+    if (deflateInit2(z, LEVEL, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY) == Z_OK)
+        return z;
+    free(z);
+    return NULL;
+}
+
+static void give_back(struct gzip_packers *p, z_stream *z)
+{
+    bool keep = deflateReset(z) == Z_OK;
+    pthread_mutex_lock(&p->lock);
+    keep = keep && p->at_rest.n < p->most;
+    if (keep)
+        vec_push(&p->at_rest, z);
+    pthread_mutex_unlock(&p->lock);
+    if (!keep)
+        free_stream(z);
+}
+
+bool gzip_pack(struct gzip_packers *p, const void *data, size_t n, struct text *out)
+{
+    z_stream *z = n > UINT32_MAX ? NULL : take(p);
+    if (!z)
         return false;
-    size_t bound = deflateBound(&z, n);
-    z.next_in = (Bytef *)data;
-    z.avail_in = (uInt)n;
-    z.next_out = (Bytef *)text_room(out, bound);
-    z.avail_out = (uInt)bound;
-    int rc = deflate(&z, Z_FINISH);
-    out->n += z.total_out;
-    deflateEnd(&z);
+    size_t bound = deflateBound(z, n);
+    z->next_in = (Bytef *)data;
+    z->avail_in = (uInt)n;
+    z->next_out = (Bytef *)text_room(out, bound);
+    z->avail_out = (uInt)bound;
+    int rc = deflate(z, Z_FINISH);
+    out->n += z->total_out;
+    give_back(p, z);
     if (rc == Z_STREAM_END && out->n < n)
         return true;
     text_fini(out);

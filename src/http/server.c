@@ -19,8 +19,16 @@
 #include "base/pool.h"
 #include "base/time.h"
 #include "http/gzip.h"
+#include "http/peers.h"
 
-enum { SMALLEST_GZIP = 512, SMALL_ANSWER = 64 << 10, PATIENCE_BYTES = 256 << 20, MAX_HEADERS = 8, STACK_BYTES = 2 << 20 };
+enum {
+    SMALLEST_GZIP = 512,
+    SMALL_ANSWER = 64 << 10,
+    PATIENCE_BYTES = 256 << 20,
+    MAX_HEADERS = 8,
+    STACK_BYTES = 2 << 20,
+    BODY_STEP = 256 << 10
+};
 
 struct http_server {
     struct MHD_Daemon *daemon;
@@ -28,6 +36,8 @@ struct http_server {
     http_handler *handler;
     void *arg;
     char *cert, *key;
+    struct gzip_packers *packers;
+    struct peers *peers;
     char address[300];
     atomic_bool stopping;
     pthread_mutex_t lock; /* guards running */
@@ -40,6 +50,7 @@ struct http_server {
 struct http_connection {
     struct http_server *server;
     struct MHD_Connection *mhd;
+    struct peer *peer; /* NULL in a connection whose socket is not told */
     struct http_request request;
     struct arena arena;
     struct text body;
@@ -48,7 +59,8 @@ struct http_connection {
     int refused; /* status decided before the body is read; 0: none */
     bool replied;
     int64_t deadline_ns;    /* monotonic; 0: the handler does not run yet */
-    uint64_t waiting_bytes; /* of its answer */
+    uint64_t answer_bytes;  /* that the client has to read */
+    uint64_t waiting_bytes; /* of its answer, in memory of its own */
     enum MHD_Result result;
     struct {
         const char *name, *value;
@@ -73,6 +85,12 @@ static const char *allowed_origin(const struct http_connection *c)
     return NULL;
 }
 
+static void await_client(struct http_connection *c, uint64_t bytes)
+{
+    if (c->peer)
+        peer_awaits(c->server->peers, c->peer, bytes);
+}
+
 static void send_response(struct http_connection *c, int status, const char *type, struct MHD_Response *r)
 {
     const char *origin = allowed_origin(c);
@@ -89,6 +107,7 @@ static void send_response(struct http_connection *c, int status, const char *typ
         MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
     c->result = MHD_queue_response(c->mhd, (unsigned)status, r);
     c->replied = true;
+    await_client(c, c->answer_bytes);
     MHD_destroy_response(r);
 }
 
@@ -111,7 +130,7 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
 {
     struct http_connection *c = q->connection;
     struct text packed = {.fd = -1};
-    bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && gzip_pack(body->v, body->n, &packed);
+    bool gzip = body->n >= SMALLEST_GZIP && accepts_gzip(c) && gzip_pack(c->server->packers, body->v, body->n, &packed);
     if (gzip) {
         text_fini(body);
         *body = packed;
@@ -129,6 +148,7 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
         send_response(c, 503, "application/json", MHD_create_response_from_buffer(sizeof why - 1, (void *)why, MHD_RESPMEM_PERSISTENT));
         return;
     }
+    c->answer_bytes = body->n;
     struct MHD_Response *r = MHD_create_response_from_buffer(
         body->n, body->v ? body->v : "", body->v ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     *body = (struct text){.fd = -1};
@@ -155,6 +175,7 @@ void http_reply_static(struct http_request *q, const char *type, const void *dat
         http_header(q, "Content-Encoding", "gzip");
         http_header(q, "Vary", "Accept-Encoding");
     }
+    c->answer_bytes = n;
     send_response(c, 200, type, MHD_create_response_from_buffer(n, (void *)data, MHD_RESPMEM_PERSISTENT));
 }
 
@@ -243,8 +264,10 @@ static void begin_upload(struct http_connection *c)
 static struct http_connection *begin_request(struct http_server *s, struct MHD_Connection *mhd, const char *url, const char *method)
 {
     struct http_connection *c = mem_zalloc(sizeof *c);
+    const union MHD_ConnectionInfo *peer = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     c->server = s;
     c->mhd = mhd;
+    c->peer = peer ? peer->socket_context : NULL;
     c->file = -1;
     c->body.fd = -1;
     c->request = (struct http_request){
@@ -252,11 +275,13 @@ static struct http_connection *begin_request(struct http_server *s, struct MHD_C
     const char *length = header(c, "Content-Length");
     bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) && (!strcmp(method, "POST") || !strcmp(method, "PUT"));
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
+    uint64_t claimed = length ? strtoull(length, NULL, 10) : BODY_STEP;
+    await_client(c, claimed < BODY_STEP ? claimed : BODY_STEP);
     if (!host_fits(c))
         c->refused = 421;
     else if (!authorised(c))
         c->refused = 401;
-    else if (length && strtoull(length, NULL, 10) > limit)
+    else if (length && claimed > limit)
         c->refused = 413;
     else if (upload)
         begin_upload(c);
@@ -269,6 +294,8 @@ static bool take_body(struct http_connection *c, const char *data, size_t n)
     const struct http_options *o = &c->server->o;
     uint64_t limit = c->file >= 0 ? o->max_upload_bytes : o->max_body_bytes;
     c->received += n;
+    if (c->received / BODY_STEP != (c->received - n) / BODY_STEP)
+        await_client(c, BODY_STEP);
     if (c->refused)
         return c->received < limit + PATIENCE_BYTES;
     if (c->received > limit) {
@@ -324,6 +351,8 @@ static enum MHD_Result answer(struct http_connection *c)
         send_response(c, 204, NULL, MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT));
         return c->result;
     }
+    if (c->peer)
+        peer_rests(s->peers, c->peer);
     if (!take_place(s))
         return refuse(c, 503, "The server stops"), c->result;
     q->body_bytes = c->body.n;
@@ -365,6 +394,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
     struct http_connection *c = *state;
     if (!c)
         return;
+    await_client(c, 0);
     if (c->file >= 0) {
         close(c->file);
         unlink(c->request.body_file);
@@ -374,6 +404,27 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
     arena_fini(&c->arena);
     free(c);
     *state = NULL;
+}
+
+/* A NUL would end the text that handlers see where the client's goes on. */
+static size_t unescape(void *arg, struct MHD_Connection *mhd, char *s)
+{
+    size_t n = MHD_http_unescape(s);
+    for (size_t i = 0; i < n; i++)
+        s[i] = s[i] ? s[i] : '\1';
+    return n;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *mhd, void **peer, enum MHD_ConnectionNotificationCode code)
+{
+    struct http_server *s = arg;
+    const union MHD_ConnectionInfo *fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED && fd)
+        *peer = peers_add(s->peers, fd->connect_fd);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED && *peer) {
+        peers_remove(s->peers, *peer);
+        *peer = NULL;
+    }
 }
 
 /* ---- start and stop ------------------------------------------------------------------------------------------------------------- */
@@ -429,7 +480,8 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
         flags |= MHD_USE_TLS;
     s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         s->o.max_connections, MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
     return s->daemon ? 0
                      : err_set(e, ERR_IO, "cannot start the HTTP server on %s%s", s->address,
                            s->cert ? " (are certificate and key a pair in PEM form?)" : "");
@@ -439,6 +491,8 @@ static void free_server(struct http_server *s)
 {
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->free_place);
+    peers_free(s->peers);
+    gzip_packers_free(s->packers);
     free(s->cert);
     free(s->key);
     free(s);
@@ -456,8 +510,11 @@ int http_server_start(const struct http_options *o, http_handler *handler, void 
     s->o.max_connections = o->max_connections ? o->max_connections : 2048;
     s->o.max_handlers = o->max_handlers ? o->max_handlers : pool_cpus() * 4 > 24 ? pool_cpus() * 4 : 24;
     s->o.timeout_s = o->timeout_s ? o->timeout_s : 60;
+    s->o.slowest_bytes_per_s = o->slowest_bytes_per_s ? o->slowest_bytes_per_s : 16384;
     s->o.max_handler_s = o->max_handler_s ? o->max_handler_s : 120;
     s->o.max_waiting_bytes = o->max_waiting_bytes ? o->max_waiting_bytes : 1 << 30;
+    s->packers = gzip_packers_new(s->o.max_handlers);
+    s->peers = peers_new(s->o.timeout_s, s->o.slowest_bytes_per_s);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->free_place, NULL);
     if (!o->tls_cert != !o->tls_key)

@@ -1,7 +1,10 @@
 /* The one pass over a host's events that feeds all stores, and the manifest that says they belong to it.
  *
  * Who builds holds the lock of the store directory (flock: it goes with its process); who waited for it looks again before building. Order of writing: the manifest goes first (removed), then graph and flows are replaced, then the manifest is written. A process killed at any
- * moment leaves either a valid set or no manifest; without a manifest of the right key the stores are built again. */
+ * moment leaves either a valid set or no manifest; without a manifest of the right key the stores are built again.
+ *
+ * The manifest seals the states: their stamp, so that a store that nobody touched since is opened without reading it. With any other stamp its checksums
+ * are compared first, once: whoever finds them right seals it anew. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +20,7 @@
 #include "base/text.h"
 #include "index/experiment.h"
 
-enum { MANIFEST_VERSION = 1, BUILDER_VERSION = 3, BATCH = 512 };
+enum { MANIFEST_VERSION = 2, BUILDER_VERSION = 10, BATCH = 512 };
 
 struct manifest {
     uint64_t events, lost_events;
@@ -67,7 +70,7 @@ struct pass {
 };
 
 struct files {
-    const char *manifest, *graph, *flows, *states;
+    const char *manifest, *graph, *flows, *states, *packets;
 };
 
 static void on_record(void *arg, struct kernel_record *r)
@@ -78,7 +81,7 @@ static void on_record(void *arg, struct kernel_record *r)
     state_builder_add(p->states, r);
 }
 
-static uint64_t stream_bytes(const struct ctf_trace *t)
+uint64_t index_stream_bytes(const struct ctf_trace *t)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < ctf_trace_streams(t); i++) {
@@ -91,15 +94,16 @@ static uint64_t stream_bytes(const struct ctf_trace *t)
 
 /* Runs all events through the tracker. The share done is judged by time, told as bytes. */
 static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct state_builder *states, struct manifest *m,
-    struct text *problems, struct progress *progress, struct err *e)
+    struct text *problems, const struct index_options *o, struct err *e)
 {
     struct ctf_source source = {.trace = h->trace};
     struct ctf_merge *merge;
     int rc = ctf_merge_new(&source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, e);
     if (rc)
         return rc;
+    ctf_merge_count(merge);
     struct ctf_event *batch = mem_alloc(sizeof *batch * BATCH);
-    uint64_t bytes = stream_bytes(h->trace), told = 0;
+    uint64_t bytes = index_stream_bytes(h->trace), told = 0;
     double span = (double)h->end - (double)h->begin;
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
         int64_t times[BATCH];
@@ -115,15 +119,17 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
             }
         }
         m->events += events;
+        if (o->tell && events)
+            o->tell(o->tell_arg, h->trace, events, m->begin, m->end);
         state_builder_events(states, times, events);
         double share = span > 0 ? ((double)batch[n - 1].ts - (double)h->begin) / span : 1;
         uint64_t now = share < 0 ? 0 : share > 1 ? bytes : (uint64_t)(share * (double)bytes);
         if (now > told + (bytes >> 8)) {
-            progress_add(progress, now - told);
+            progress_add(o->progress, now - told);
             told = now;
         }
     }
-    progress_add(progress, bytes - told);
+    progress_add(o->progress, bytes - told);
     kernel_tracker_finish(tracker);
     const struct ctf_problem *found;
     size_t n = ctf_merge_problems(merge, &found);
@@ -135,21 +141,28 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
 }
 
 /* What was bad in the input is kept too: an answer from stores is as partial as the one that made them. */
-static int write_manifest(const char *path, uint64_t key, const struct manifest *m, const struct text *problems, struct err *e)
+static int write_manifest(
+    const struct files *to, uint64_t key, const struct manifest *m, const char *problems, size_t n_problems, struct err *e)
 {
+    struct file_stamp seal;
+    int rc = file_stamp(to->states, &seal, e);
+    if (rc)
+        return rc;
     struct store_writer *s = store_create("manifest", MANIFEST_VERSION, key);
     store_add(s, "totals", m, sizeof *m, 1);
-    store_add(s, "problems", problems->v, 1, problems->n);
-    return store_commit(s, path, e);
+    store_add(s, "seal", &seal, sizeof seal, 1);
+    store_add(s, "problems", problems, 1, n_problems);
+    return store_commit(s, to->manifest, e);
 }
 
 /* The stores are packed, written and synced side by side: none needs another. */
 struct writing {
+    const struct ctf_trace *trace;
     struct pass *pass;
     const struct files *to;
     const struct manifest *totals;
     uint64_t key;
-    struct err errors[3];
+    struct err errors[4];
 };
 
 static void write_one(void *arg, size_t i)
@@ -159,26 +172,28 @@ static void write_one(void *arg, size_t i)
         state_builder_write(w->pass->states, w->totals->begin, w->totals->end, w->to->states, w->key, &w->errors[i]);
     else if (i == 1)
         graph_builder_write(w->pass->graph, w->totals->end, w->to->graph, w->key, &w->errors[i]);
-    else
+    else if (i == 2)
         flow_builder_write(w->pass->flows, w->to->flows, w->key, &w->errors[i]);
+    else
+        index_counts_write(w->trace, w->to->packets, w->key, &w->errors[i]);
 }
 
-static int write_stores(
-    struct pass *p, const struct files *to, const struct manifest *m, uint64_t key, const struct text *problems, struct err *e)
+static int write_stores(const struct ctf_trace *t, struct pass *p, const struct files *to, const struct manifest *m, uint64_t key,
+    const struct text *problems, struct err *e)
 {
-    struct writing w = {p, to, m, key, {{0}}};
+    struct writing w = {t, p, to, m, key, {{0}}};
     if (unlink(to->manifest) && errno != ENOENT)
         return err_sys(e, "%s", to->manifest);
-    pool_run(3, 0, write_one, &w);
-    for (int i = 0; i < 3; i++)
+    pool_run(4, 4, write_one, &w); /* on one CPU too: while one waits for the disk, the others pack */
+    for (int i = 0; i < 4; i++)
         if (w.errors[i].code) {
             *e = w.errors[i];
             return e->code;
         }
-    return write_manifest(to->manifest, key, m, problems, e);
+    return write_manifest(to, key, m, problems->v, problems->n, e);
 }
 
-static int build(struct index_host *h, const struct files *to, struct progress *progress, struct err *e)
+static int build(struct index_host *h, const struct files *to, const struct index_options *o, struct err *e)
 {
     struct kernel_binding *binding;
     int rc = kernel_bind(h->trace, &binding, e);
@@ -191,10 +206,10 @@ static int build(struct index_host *h, const struct files *to, struct progress *
     p.states = state_builder_new(tracker);
     struct manifest m = {.begin = INT64_MAX, .end = INT64_MIN};
     struct text problems = {.fd = -1};
-    if (!(rc = run_pass(h, tracker, p.states, &m, &problems, progress, e))) {
+    if (!(rc = run_pass(h, tracker, p.states, &m, &problems, o, e))) {
         if (m.begin > m.end)
             m.begin = m.end = h->begin;
-        rc = write_stores(&p, to, &m, index_key(h->trace), &problems, e);
+        rc = write_stores(h->trace, &p, to, &m, index_key(h->trace), &problems, e);
     }
     text_fini(&problems);
     state_builder_free(p.states);
@@ -208,7 +223,7 @@ static int build(struct index_host *h, const struct files *to, struct progress *
 
 /* ---- opening --------------------------------------------------------------------------------------------------------------------- */
 
-static void tell_problems(struct experiment *x, const struct index_host *h, const char *lines, size_t n)
+void index_tell_problems(struct experiment *x, const char *host, const char *lines, size_t n)
 {
     for (size_t i = 0; i < n;) {
         const char *end = memchr(lines + i, '\n', n - i);
@@ -216,48 +231,100 @@ static void tell_problems(struct experiment *x, const struct index_host *h, cons
         struct arena line = {0};
         char *text = arena_strndup(&line, lines + i, length), *rest;
         uint64_t count = strtoull(text, &rest, 10);
-        experiment_problem(x, h->name, *rest == ' ' ? rest + 1 : rest, count);
+        experiment_problem(x, host, *rest == ' ' ? rest + 1 : rest, count);
         arena_fini(&line);
         i += length + 1;
     }
 }
 
-static int open_stores(struct experiment *x, struct index_host *h, const struct files *from, struct err *e)
+/* ERR_STALE when the states were touched since they were sealed: that is found out by whoever holds the lock. */
+static int check_seal(const struct files *from, uint64_t key, const struct store *manifest, bool locked, struct err *e)
+{
+    size_t n_totals, n_seals, n_problems;
+    const struct manifest *m = store_section(manifest, "totals", sizeof *m, &n_totals);
+    const struct file_stamp *seal = store_section(manifest, "seal", sizeof *seal, &n_seals);
+    const char *problems = store_section(manifest, "problems", 1, &n_problems);
+    struct file_stamp now;
+    struct err unimportant = {0};
+    if (n_totals != 1 || n_seals != 1)
+        return err_set(e, ERR_FORMAT, "%s: no totals", from->manifest);
+    int rc = file_stamp(from->states, &now, e);
+    if (rc || !memcmp(seal, &now, sizeof now))
+        return rc;
+    if (!locked)
+        return err_set(e, ERR_STALE, "%s: not as it was written", from->states);
+    if (!(rc = store_check(from->states, e)))
+        write_manifest(from, key, m, problems, n_problems, &unimportant); /* where it cannot be written, it is found out each time */
+    return rc;
+}
+
+/* Checking a store reads it; those of a long trace are checked side by side. */
+enum { MANY_EVENTS = 2000000 };
+struct opening {
+    const struct ctf_trace *trace;
+    const struct files *from;
+    uint64_t key;
+    bool written;
+    struct graph *graph;
+    struct flow_store *flows;
+    struct state_store *states;
+    struct err errors[4];
+};
+
+static void open_one(void *arg, size_t i)
+{
+    struct opening *o = arg;
+    struct err *e = &o->errors[i];
+    const char *const files[] = {o->from->graph, o->from->flows, o->from->states, o->from->packets};
+    int rc = i == 0 ? (o->written ? graph_open_written : graph_open)(files[i], &o->graph, e)
+        : i == 1    ? flow_open(files[i], &o->flows, e)
+        : i == 2    ? state_open(files[i], &o->states, e)
+                    : index_counts_open(o->trace, files[i], o->key, e);
+    if (!rc && i < 3)
+        store_check_key(files[i], o->key, e);
+}
+
+static int open_all(struct index_host *h, const struct files *from, uint64_t key, bool written, uint64_t events, struct err *e)
+{
+    struct opening o = {.trace = h->trace, .from = from, .key = key, .written = written};
+    pool_run(4, events < MANY_EVENTS ? 1 : 0, open_one, &o);
+    for (int i = 0; i < 4; i++)
+        if (o.errors[i].code) {
+            *e = o.errors[i];
+            graph_close(o.graph);
+            flow_close(o.flows);
+            state_close(o.states);
+            return e->code;
+        }
+    h->graph = o.graph;
+    h->flows = o.flows;
+    h->states = o.states;
+    return 0;
+}
+
+/* written: by this process, which holds the lock since. */
+static int open_stores(struct experiment *x, struct index_host *h, const struct files *from, bool locked, bool written, struct err *e)
 {
     uint64_t key = index_key(h->trace);
     struct store *s;
-    struct graph *g = NULL;
-    struct flow_store *f = NULL;
-    struct state_store *v = NULL;
     int rc = store_open(from->manifest, "manifest", MANIFEST_VERSION, &key, &s, e);
     if (rc)
         return rc;
     size_t n;
     const struct manifest *m = store_section(s, "totals", sizeof *m, &n);
-    if (n != 1)
-        rc = err_set(e, ERR_FORMAT, "%s: no totals", from->manifest);
-    else if (!(rc = graph_open(from->graph, &g, e)) && !(rc = flow_open(from->flows, &f, e)))
-        rc = state_open(from->states, &v, e);
-    if (!rc) {
+    if (!(rc = check_seal(from, key, s, locked, e)) && !(rc = open_all(h, from, key, written, m->events, e))) {
         h->events = m->events;
         h->lost_events = m->lost_events;
         h->begin = m->begin;
         h->end = m->end;
-        h->graph = g;
-        h->flows = f;
-        h->states = v;
         const char *lines = store_section(s, "problems", 1, &n);
-        tell_problems(x, h, lines, n);
-    } else {
-        graph_close(g);
-        flow_close(f);
+        index_tell_problems(x, h->name, lines, n);
     }
     store_close(s);
     return rc;
 }
 
-/* Waits until nobody else builds in the directory. Returns a descriptor to close, or a negative error. */
-static int lock_dir(const char *dir, struct err *e)
+int index_lock_dir(const char *dir, struct err *e)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -271,36 +338,38 @@ static int lock_dir(const char *dir, struct err *e)
     return fd;
 }
 
-static int build_locked(struct experiment *x, struct index_host *h, const char *dir, const struct files *files, bool force,
-    struct progress *progress, struct err *e)
+static int build_locked(
+    struct experiment *x, struct index_host *h, const char *dir, const struct files *files, const struct index_options *o, struct err *e)
 {
     struct err found = {0};
-    int fd = lock_dir(dir, e);
+    int fd = index_lock_dir(dir, e);
     if (fd < 0)
         return fd;
-    int rc = force ? ERR_STALE : open_stores(x, h, files, &found);
-    if (rc && !(rc = build(h, files, progress, e)))
-        rc = open_stores(x, h, files, e);
+    int rc = o->force ? ERR_STALE : open_stores(x, h, files, true, false, &found);
+    if (rc && !(rc = build(h, files, o, e)))
+        rc = open_stores(x, h, files, true, true, e);
     close(fd);
     return rc;
 }
 
-int index_host_stores(struct experiment *x, struct index_host *h, bool force, struct progress *progress, struct err *e)
+int index_host_stores(struct experiment *x, struct index_host *h, const struct index_options *o, struct err *e)
 {
     struct arena names = {0};
     const char *dir = index_store_dir(&names, ctf_trace_path(h->trace), x->store, true, e);
     int rc = dir ? 0 : e->code;
     if (dir) {
         struct files files = {arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/graph", dir),
-            arena_printf(&names, "%s/flows", dir), arena_printf(&names, "%s/states", dir)};
+            arena_printf(&names, "%s/flows", dir), arena_printf(&names, "%s/states", dir), arena_printf(&names, "%s/packets", dir)};
         struct err found = {0};
-        rc = force ? ERR_STALE : open_stores(x, h, &files, &found);
+        rc = o->force ? ERR_STALE : open_stores(x, h, &files, false, false, &found);
         if (rc) {
-            rc = build_locked(x, h, dir, &files, force, progress, e);
+            rc = build_locked(x, h, dir, &files, o, e);
             if (rc)
                 err_wrap(e, "%s: cannot index", h->name);
         } else {
-            progress_add(progress, stream_bytes(h->trace));
+            progress_add(o->progress, index_stream_bytes(h->trace));
+            if (o->tell)
+                o->tell(o->tell_arg, h->trace, h->events, h->begin, h->end);
         }
         pthread_mutex_lock(&x->lock);
         h->store_dir = arena_strdup(&x->arena, dir);

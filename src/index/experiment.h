@@ -19,11 +19,19 @@ struct experiment {
     struct ctf_schemas *schemas;
     VEC(struct index_host) hosts;
     VEC(struct ctf_source) sources;
+    VEC(struct index_trace) traces; /* by source */
     VEC(struct ctf_problem) problems;
     struct clock_net *clocks;
     const char *store;           /* --store, or NULL */
     pthread_mutex_t lock;        /* guards arena and problems while hosts are indexed side by side */
 };
+
+/* Opens the traces that the arguments name: hosts, sources, problems. After a failure the experiment has none. */
+int experiment_open_traces(struct experiment *, const char *const *args, size_t n, struct err *e);
+/* "NAME=PATH" names the hosts below PATH (NULL: no name); a path may itself contain '=', then it must contain a '/' before it. */
+const char *index_split_name(struct arena *, const char *arg, const char **path);
+/* The arguments as places to look below. */
+struct ctf_place *index_places(struct arena *, const char *const *args, size_t n);
 
 /* Adds a line to the problems: "HOST: text". Thread-safe. */
 void experiment_problem(struct experiment *, const char *host, const char *text, uint64_t count);
@@ -33,7 +41,18 @@ void experiment_problem(struct experiment *, const char *host, const char *text,
 const char *index_store_dir(struct arena *, const char *trace_path, const char *store, bool create, struct err *e);
 /* The key that stores of this trace must carry: the files' fingerprint and the version of the builders. */
 uint64_t index_key(const struct ctf_trace *);
+/* Bytes of all its streams: what a pass reads. */
+uint64_t index_stream_bytes(const struct ctf_trace *);
+/* Waits until nobody else builds in the directory. Returns a descriptor to close, or a negative error. */
+int index_lock_dir(const char *dir, struct err *);
+/* The packets store of a trace (counts.c): written of what the pass counted; given back to the trace. */
+int index_counts_write(const struct ctf_trace *, const char *path, uint64_t key, struct err *);
+int index_counts_open(const struct ctf_trace *, const char *path, uint64_t key, struct err *);
+/* Tells lines of "COUNT TEXT", as a manifest keeps them, among the problems. */
+void index_tell_problems(struct experiment *, const char *host, const char *lines, size_t n);
 /* Opens the stores of a host, building them first when they are missing, stale or damaged (or force). */
-int index_host_stores(struct experiment *, struct index_host *, bool force, struct progress *, struct err *e);
+int index_host_stores(struct experiment *, struct index_host *, const struct index_options *, struct err *e);
+/* The same for a user-space trace. */
+int index_user_stores(struct experiment *, struct index_trace *, const struct index_options *, struct err *e);
 
 #endif

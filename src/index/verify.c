@@ -2,80 +2,106 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/store.h"
 #include "index/experiment.h"
 
 struct verifying {
-    void (*report)(void *, const char *, const char *);
+    void (*report)(void *, const struct index_finding *);
     void *arg;
-    bool damaged;
+    struct arena names;
+    const char *host;
+    uint64_t key;
+    bool damaged, found;
 };
 
-/* Checksum and table of contents for all; graph, flows and states also in what their numbers point to. */
-static void verify_file(struct verifying *v, const char *path, const char *name)
+static void tell(struct verifying *v, const char *file, int code, const char *problem)
 {
+    size_t n = strlen(file);
+    if (!strncmp(problem, file, n) && !strncmp(problem + n, ": ", 2))
+        problem += n + 2;
+    v->damaged |= code && code != ERR_STALE && code != ERR_NOTFOUND;
+    v->report(v->arg, &(struct index_finding){v->host, file, code, code ? problem : NULL});
+}
+
+/* What the numbers of a sound file point to. */
+static int check_contents(const char *path, const char *name, struct err *e)
+{
+    int rc = 0;
+    if (!strcmp(name, "graph")) {
+        struct graph *g;
+        if (!(rc = graph_open(path, &g, e)))
+            graph_close(g);
+    } else if (!strcmp(name, "flows")) {
+        struct flow_store *f;
+        if (!(rc = flow_open(path, &f, e)))
+            flow_close(f);
+    } else if (!strcmp(name, "states")) {
+        rc = state_check(path, e);
+    } else if (!strcmp(name, "stacks")) {
+        struct stack_store *s;
+        if (!(rc = stack_open(path, &s, e)))
+            stack_close(s);
+    }
+    return rc;
+}
+
+static void verify_file(struct verifying *v, const char *dir, const char *name)
+{
+    const char *path = arena_printf(&v->names, "%s/%s", dir, name);
     struct err e = {0};
     int rc = store_check(path, &e);
-    if (!rc && !strcmp(name, "graph")) {
-        struct graph *g;
-        if (!(rc = graph_open(path, &g, &e)))
-            graph_close(g);
-    } else if (!rc && !strcmp(name, "flows")) {
-        struct flow_store *f;
-        if (!(rc = flow_open(path, &f, &e)))
-            flow_close(f);
-    } else if (!rc && !strcmp(name, "states")) {
-        struct state_store *s;
-        if (!(rc = state_open(path, &s, &e)))
-            state_close(s);
-    }
-    v->damaged |= rc != 0;
-    v->report(v->arg, path, rc ? e.text : NULL);
+    if (!rc)
+        rc = check_contents(path, name, &e);
+    if (!rc && strncmp(name, "clocks-", 7) != 0) /* those are of a set of traces */
+        rc = store_check_key(path, v->key, &e);
+    tell(v, path, rc, rc == ERR_NOTFOUND ? "the last build did not come to its end" : e.text);
 }
 
-static bool is_store(const char *name)
+static int is_clocks(const struct dirent *d)
 {
-    return !strcmp(name, "manifest") || !strcmp(name, "graph") || !strcmp(name, "flows") || !strcmp(name, "states") ||
-        !strncmp(name, "clocks-", 7);
+    return !strncmp(d->d_name, "clocks-", 7) && !strstr(d->d_name, ".tmp");
 }
 
-static int verify_dir(struct verifying *v, struct arena *a, const char *dir, struct err *e)
+static void verify_dir(struct verifying *v, const char *dir, bool is_kernel)
 {
+    static const char *const of_kernel[] = {"manifest", "graph", "flows", "states", "packets", NULL},
+                             *const of_user[] = {"manifest", "stacks", "packets", NULL};
     struct dirent **entries;
-    int n = scandir(dir, &entries, NULL, alphasort);
-    if (n < 0)
-        return err_set(e, ERR_NOTFOUND, "%s: no stores here; build them with: weft index TRACE", dir);
+    int n = access(dir, F_OK) ? -1 : scandir(dir, &entries, is_clocks, alphasort);
+    if (n < 0) {
+        tell(v, dir, ERR_NOTFOUND, "not built yet");
+        return;
+    }
+    v->found = true;
+    for (const char *const *store = is_kernel ? of_kernel : of_user; *store; store++)
+        verify_file(v, dir, *store);
     for (int i = 0; i < n; i++) {
-        if (is_store(entries[i]->d_name))
-            verify_file(v, arena_printf(a, "%s/%s", dir, entries[i]->d_name), entries[i]->d_name);
+        verify_file(v, dir, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
-    return 0;
 }
 
-int index_verify(const char *const *args, size_t n, const char *store, void (*report)(void *arg, const char *file, const char *problem),
-    void *arg, struct err *e)
+int index_verify(struct experiment *x, void (*report)(void *arg, const struct index_finding *), void *arg, struct err *e)
 {
-    struct verifying v = {report, arg, false};
-    struct arena a = {0};
+    struct verifying v = {.report = report, .arg = arg};
     int rc = 0;
-    for (size_t i = 0; i < n && !rc; i++) {
-        const char *eq = strchr(args[i], '='), *slash = strchr(args[i], '/');
-        const char *path = eq && eq != args[i] && !(slash && slash < eq) ? eq + 1 : args[i];
-        struct ctf_group *groups;
-        size_t n_groups;
-        if ((rc = ctf_discover(path, &groups, &n_groups, e)))
-            break;
-        for (size_t g = 0; g < n_groups && !rc; g++) {
-            const char *dir = index_store_dir(&a, groups[g].dirs[0], store, false, e);
-            rc = dir ? verify_dir(&v, &a, dir, e) : e->code;
-        }
-        ctf_groups_free(groups, n_groups);
+    for (size_t i = 0; i < x->traces.n && !rc; i++) {
+        const struct index_trace *t = &x->traces.v[i];
+        const char *dir = index_store_dir(&v.names, ctf_trace_path(t->trace), x->store, false, e);
+        v.host = x->hosts.v[t->host].name;
+        v.key = index_key(t->trace);
+        if (dir)
+            verify_dir(&v, dir, t->is_kernel);
+        else
+            rc = e->code;
     }
-    arena_fini(&a);
+    arena_fini(&v.names);
     if (!rc && v.damaged)
         rc = err_set(e, ERR_FORMAT, "damaged store files; the next index builds them again");
+    else if (!rc && !v.found)
+        rc = err_set(e, ERR_NOTFOUND, "%s: no stores yet; build them with: weft index TRACE", ctf_trace_path(x->sources.v[0].trace));
     return rc;
 }

@@ -79,6 +79,12 @@ static const struct spec specs[] = {
     {"kvm_x86_exit", KERNEL_KVM_EXIT, {"vcpu_id", "exit_reason", "isa"}, {NULL}},
     {"kvm_entry", KERNEL_KVM_ENTRY, {"vcpu_id"}, {NULL}},
     {"kvm_exit", KERNEL_KVM_EXIT, {"vcpu_id", "exit_reason|exit_code", "isa"}, {NULL}},
+    {"kmem_mm_page_alloc", KERNEL_PAGE_ALLOC, {"order", "page|pfn"}, {NULL}},
+    {"kmem_mm_page_free", KERNEL_PAGE_FREE, {"order"}, {NULL}},
+    {"mm_page_alloc", KERNEL_PAGE_ALLOC, {"order", "page|pfn"}, {NULL}},
+    {"power_cpu_frequency", KERNEL_FREQUENCY, {"state|frequency", "cpu_id"}, {NULL}},
+    {"cpu_frequency", KERNEL_FREQUENCY, {"state|frequency", "cpu_id"}, {NULL}},
+    {"mm_page_free", KERNEL_PAGE_FREE, {"order"}, {NULL}},
     {"lttng_statedump_process_state", KERNEL_STATEDUMP_THREAD, {TID, "pid", "ppid", "status", "vtid", "ns_inum"}, {"name"}},
     {"lttng_statedump_process_pid_ns", KERNEL_STATEDUMP_NS, {TID, "vtid", "ns_level", "ns_inum"}, {NULL}},
     {"lttng_statedump_block_device", KERNEL_STATEDUMP_DISK, {"dev"}, {"diskname"}},
@@ -89,6 +95,7 @@ static const struct spec specs[] = {
 };
 static const struct spec syscall_entry = {"", KERNEL_SYSCALL_ENTRY, {NULL}, {NULL}};
 static const struct spec unknown_syscall_entry = {"", KERNEL_SYSCALL_ENTRY, {"id"}, {NULL}};
+static const struct spec futex_entry = {"", KERNEL_SYSCALL_ENTRY, {NULL, "uaddr", "op"}, {NULL}};
 static const struct spec syscall_exit = {"", KERNEL_SYSCALL_EXIT, {"ret"}, {NULL}};
 static const struct spec ipi_entry = {"", KERNEL_IPI_ENTRY, {"vector"}, {NULL}};
 static const struct spec ipi_exit = {"", KERNEL_IPI_EXIT, {"vector"}, {NULL}};
@@ -117,12 +124,17 @@ static const char *event_name(const char *name)
     return colon && colon[1] ? colon + 1 : name;
 }
 
+static const struct spec *named_entry(const char *call)
+{
+    return !strcmp(call, "unknown") ? &unknown_syscall_entry : !strcmp(call, "futex") ? &futex_entry : &syscall_entry;
+}
+
 /* System calls: *call is the call's name, or NULL when the event does not tell it. */
 static const struct spec *find_syscall(const char *full, const char *name, const char **call)
 {
     starts(name, "compat_", &name);
     if (starts(name, "syscall_entry_", call))
-        return !strcmp(*call, "unknown") ? &unknown_syscall_entry : &syscall_entry;
+        return named_entry(*call);
     if (starts(name, "syscall_exit_", call))
         return &syscall_exit;
     *call = NULL;
@@ -131,11 +143,11 @@ static const struct spec *find_syscall(const char *full, const char *name, const
     if (!strcmp(full, "raw_syscalls:sys_enter"))
         return &unknown_syscall_entry;
     if (starts(full, "syscalls:sys_enter_", call))
-        return &syscall_entry;
+        return named_entry(*call);
     if (starts(full, "syscalls:sys_exit_", call))
         return &syscall_exit;
     if (starts(name, "sys_", call))
-        return !strcmp(*call, "unknown") ? &unknown_syscall_entry : &syscall_entry;
+        return named_entry(*call);
     return NULL;
 }
 
@@ -176,7 +188,8 @@ static const struct spec *find_spec(struct arena *a, const char *full, const cha
 
 /* ---- fields -------------------------------------------------------------------------------------------------------------------- */
 
-int32_t kernel_fixed_offset(const struct ctf_event_class *c, const char *name, const struct ctf_type **type)
+/* Where a payload field lies when everything before it has a fixed size, in bytes; -1 when it does not. */
+static int32_t fixed_offset(const struct ctf_event_class *c, const char *name, const struct ctf_type **type)
 {
     const struct ctf_type *payload = c->scope[CTF_PAYLOAD];
     uint64_t bits = 0;
@@ -232,7 +245,7 @@ static void bind_text(struct kernel_text *t, const struct ctf_event_class *c, co
     t->offset = -1;
     if (!name || !ctf_access_find(c, CTF_PAYLOAD, name, &t->access))
         return;
-    int32_t offset = kernel_fixed_offset(c, name, &type);
+    int32_t offset = fixed_offset(c, name, &type);
     if (offset < 0 || !type)
         return;
     if (type->kind == CTF_STRING)
@@ -287,10 +300,12 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         p->kind = KERNEL_LOST;
         return;
     }
+    kernel_counters_bind(b, p, c);
     const char *detail;
     const struct spec *s = find_spec(&b->arena, c->name, &detail);
     if (!s)
         return;
+    p->futex = s == &futex_entry;
     for (p->n = KERNEL_FIELDS; p->n && !s->fields[p->n - 1]; p->n--)
         ;
     struct kernel_cold *cold = arena_alloc(&b->arena, sizeof *cold + p->n * sizeof *cold->access);
@@ -329,7 +344,7 @@ static void choose_events(struct kernel_binding *b)
             p->by_wakeup = true;
         }
         if (p->kind == KERNEL_NET_ENTRY && !b->has[KERNEL_NET_EXIT])
-            *p = (struct kernel_plan){.kind = KERNEL_OTHER};
+            *p = (struct kernel_plan){.kind = KERNEL_OTHER, .counters = p->counters};
     }
     if (!b->has[KERNEL_WAKE] && b->has[KERNEL_WAKEUP]) {
         b->has[KERNEL_WAKE] = true;

@@ -33,6 +33,15 @@ struct kernel_cold {
     struct ctf_access access[]; /* the fields again, for places that are not fixed */
 };
 
+/* Performance counters in a class's contexts. */
+struct kernel_counters {
+    size_t n;
+    struct kernel_counter {
+        int number; /* in the binding's counters */
+        struct ctf_access access;
+    } v[];
+};
+
 struct kernel_plan {
     uint8_t kind;             /* enum kernel_kind */
     uint8_t n;                /* fields */
@@ -41,9 +50,11 @@ struct kernel_plan {
     bool by_wakeup;           /* WAKE bound to sched_wakeup */
     bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */
     uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
+    bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 tell which and what for */
     bool timer;               /* IPI: the local timer's vector */
     struct kernel_field field[KERNEL_FIELDS];
     const struct kernel_cold *cold; /* NULL for OTHER and LOST */
+    const struct kernel_counters *counters; /* NULL: none */
 };
 
 struct kernel_binding {
@@ -52,6 +63,8 @@ struct kernel_binding {
     size_t n;
     bool old_states; /* kernel before 4.14: other numbers of task states */
     bool has[KERNEL_KINDS];
+    const char *counters[KERNEL_MOST_COUNTERS]; /* names */
+    size_t n_counters;
     struct arena arena;
 };
 
@@ -83,12 +96,13 @@ static inline void kernel_fields(const struct ctf_event *ev, const struct kernel
 const char *kernel_text(const struct ctf_event *, const struct kernel_plan *, int i, size_t *n);
 bool kernel_text_present(const struct kernel_plan *, int i);
 
+/* counters.c */
+void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const struct ctf_event_class *);
+void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *, int64_t values[KERNEL_MOST_COUNTERS]);
+
 /* packet.c. The plan for the network headers of a class; NULL when the class tells none. */
 const struct kernel_header_plan *kernel_header_bind(struct arena *, const struct ctf_event_class *);
 /* Fills everything of *out but number and device. `len` as the event tells it, without the link header; 0 unknown. */
 void kernel_header_read(const struct kernel_header_plan *, const struct ctf_event *, uint64_t len, struct kernel_packet *out);
-
-/* Where a payload field lies when everything before it has a fixed size, in bytes; -1 when it does not. */
-int32_t kernel_fixed_offset(const struct ctf_event_class *, const char *name, const struct ctf_type **type);
 
 #endif

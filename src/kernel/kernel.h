@@ -43,6 +43,10 @@ enum kernel_kind {
     KERNEL_WORK_END,
     KERNEL_KVM_ENTRY,
     KERNEL_KVM_EXIT,
+    KERNEL_PAGE_ALLOC,
+    KERNEL_PAGE_FREE,
+    KERNEL_FREQUENCY,
+    KERNEL_COUNTERS, /* what performance counters showed at the event before: in traces with such contexts behind every event's record */
     KERNEL_STATEDUMP_THREAD,
     KERNEL_STATEDUMP_NS,
     KERNEL_STATEDUMP_DISK,
@@ -93,7 +97,7 @@ enum kernel_dumped {
 /* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
 enum kernel_leave { KERNEL_LEAVE_RUNNABLE, KERNEL_LEAVE_BLOCKED, KERNEL_LEAVE_STOPPED, KERNEL_LEAVE_DEAD };
 
-enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0 };
+enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0, KERNEL_MOST_COUNTERS = 64, KERNEL_NO_PRIORITY = 1 << 20 };
 
 struct kernel_packet {
     uint64_t skb;
@@ -126,7 +130,8 @@ struct kernel_record {
             int32_t prev, next;
             uint8_t leave;
             int64_t prev_state, since;
-        } sw; /* since: prev surely had the CPU from then on; = ts when that is not known */
+            int32_t priority;
+        } sw; /* priority: next's, KERNEL_NO_PRIORITY when not told. since: prev surely had the CPU from then on; = ts when that is not known */
         struct {
             int32_t row, target_cpu;
             uint32_t packet_wake;
@@ -153,13 +158,24 @@ struct kernel_record {
             uint32_t name;
             int64_t ret;
             const struct ctf_event *event;
-        } syscall; /* name without syscall_entry_; event borrowed */
+            uint64_t lock;
+        } syscall; /* name without syscall_entry_; event borrowed; lock: address of the futex that the call waits for, 0 when it does not */
         struct {
             uint64_t work, function;
         } work;
         struct {
             uint32_t vcpu, reason, isa;
         } kvm; /* isa: 1 VMX, 2 SVM, 0 not told */
+        struct {
+            uint64_t order;
+        } page; /* 1 << order pages */
+        struct {
+            uint32_t of_cpu, khz;
+        } frequency;
+        struct {
+            uint64_t present; /* bit per counter */
+            const int64_t *values; /* by counter, of `cpu`; borrowed */
+        } counters;
         struct {
             int64_t begin, end;
             uint64_t count;
@@ -189,7 +205,8 @@ bool kernel_has(const struct kernel_binding *, int kind); /* does the trace have
  *   FORK parent_tid, child_tid, child_pid, child_ns_inum           EXEC tid, old_tid    EXIT, FREE tid    MIGRATE tid, orig_cpu, dest_cpu
  *   IRQ irq, ret     SOFTIRQ vec     HRTIMER hrtimer, function      IPI vector
  *   PACKET skbaddr, len (inet_sock: sk, seq, ack, flags)            BLOCK dev, sector, nr_sector, rwbs, error
- *   SYSCALL ret or the number of an unknown call                   WORK work, function  KVM vcpu, reason, isa
+ *   SYSCALL ret or the number of an unknown call                   WORK work, function  KVM vcpu, reason, isa      PAGE order, page or frame
+ *   FREQUENCY kHz, CPU
  *   STATEDUMP_THREAD tid, pid, ppid, status, vtid, ns_inum          STATEDUMP_NS tid, vtid, ns_level, ns_inum   STATEDUMP_DISK dev   STATEDUMP_IRQ irq */
 int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[6]);
 
@@ -217,6 +234,8 @@ size_t kernel_tracker_strings(const struct kernel_tracker *, const char *const *
 /* Names known from the state dump or from the events themselves; 0 when unknown. */
 uint32_t kernel_tracker_disk_name(const struct kernel_tracker *, uint32_t dev);
 uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);
+/* Names of the performance counters, by number. */
+size_t kernel_tracker_counters(const struct kernel_tracker *, const char *const **out);
 uint32_t kernel_tracker_intern(struct kernel_tracker *, const char *s, size_t n);
 bool kernel_tracker_has(const struct kernel_tracker *, int kind); /* kernel_has of its binding */
 void kernel_tracker_free(struct kernel_tracker *);

@@ -228,6 +228,7 @@ static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_e
     r->u.sw.leave = leave;
     r->u.sw.prev_state = v[1];
     r->u.sw.since = since;
+    r->u.sw.priority = p->present & 16 ? (int32_t)v[4] : KERNEL_NO_PRIORITY;
     if (leave == KERNEL_LEAVE_DEAD)
         kernel_row_die(t, prev);
     send(t);
@@ -276,6 +277,19 @@ static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const str
 
 /* ---- the rest ------------------------------------------------------------------------------------------------------------------ */
 
+/* Operations of futex(2) that wait, by the numbers of Linux: WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2. Flags are above. */
+static bool waits(int64_t op)
+{
+    switch (op & 0x7f) {
+    case 0:
+    case 6:
+    case 9:
+    case 11:
+    case 13: return true;
+    default: return false;
+    }
+}
+
 static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
@@ -292,12 +306,14 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
         if (life)
             life->syscall = name;
         r->u.syscall.ret = 0;
+        r->u.syscall.lock = p->futex && waits(v[2]) ? (uint64_t)v[1] : 0;
     } else {
         if (life && !name)
             name = life->syscall;
         if (life)
             life->syscall = 0;
         r->u.syscall.ret = v[0];
+        r->u.syscall.lock = 0;
     }
     r->u.syscall.name = name;
     r->u.syscall.event = ev;
@@ -360,6 +376,15 @@ static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct
         r->u.kvm.reason = (uint32_t)v[1];
         r->u.kvm.isa = (uint32_t)v[2];
         break;
+    case KERNEL_FREQUENCY:
+        r->u.frequency.khz = (uint32_t)v[0];
+        r->u.frequency.of_cpu = (uint32_t)v[1];
+        break;
+    case KERNEL_PAGE_ALLOC:
+        if (p->present & 2 && (v[1] == 0 || v[1] == -1)) /* there was none to be had */
+            return;
+        __attribute__((fallthrough));
+    case KERNEL_PAGE_FREE: r->u.page.order = (uint64_t)v[0]; break;
     default: r->u.work.work = (uint64_t)v[0]; r->u.work.function = (uint64_t)v[1];
     }
     send(t);
@@ -469,6 +494,9 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     case KERNEL_BLOCK_COMPLETE:
     case KERNEL_KVM_ENTRY:
     case KERNEL_KVM_EXIT:
+    case KERNEL_PAGE_ALLOC:
+    case KERNEL_PAGE_FREE:
+    case KERNEL_FREQUENCY:
     case KERNEL_WORK_QUEUE:
     case KERNEL_WORK_START:
     case KERNEL_WORK_END: on_work(t, c, ev, p); return;
@@ -480,6 +508,13 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     }
     if (tell)
         send(t);
+}
+
+static void on_counters(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+{
+    int64_t values[KERNEL_MOST_COUNTERS];
+    kernel_counters_read(p->counters, ev, start(t, c, KERNEL_COUNTERS), values);
+    send(t);
 }
 
 void kernel_tracker_feed(struct kernel_tracker *t, const struct ctf_event *events, size_t n)
@@ -510,6 +545,8 @@ void kernel_tracker_feed(struct kernel_tracker *t, const struct ctf_event *event
         }
         if (p->kind != KERNEL_OTHER)
             on_event(t, cpu, ev, p);
+        if (__builtin_expect(p->counters != NULL, 0))
+            on_counters(t, &t->cpus.v[cpu], ev, p);
         t->cpus.v[cpu].last_ts = t->now;
     }
 }

@@ -56,7 +56,7 @@ static bool comparable(const struct path_local_host *a, const struct path_local_
     return a == b || !a->map || !b->map || (a->map->n && b->map->n && a->map->island == b->map->island);
 }
 
-static const struct traffic *traffic_of(struct path_local *l, int32_t host)
+static struct traffic *traffic_of(struct path_local *l, int32_t host)
 {
     struct traffic *t = atomic_load_explicit(&l->traffic[host], memory_order_acquire);
     if (t)
@@ -121,15 +121,15 @@ static bool find_interval(const struct path_local_host *h, int32_t row, int64_t 
 static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, struct graph_interval *iv, struct path_interval *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
-    const struct traffic *traffic = traffic_of(l, row.host);
+    struct traffic *traffic = traffic_of(l, row.host);
     size_t i = traffic_poll_find(traffic, row.row, from_reference(h, ts) - 1);
     const struct traffic_poll *poll;
-    while ((poll = traffic_poll(traffic, i)) && poll->row == row.row && to_reference(h, poll->end) < ts)
+    while ((poll = traffic_poll(traffic, row.row, i)) && to_reference(h, poll->end) < ts)
         i++;
-    const struct traffic_poll *before = i ? traffic_poll(traffic, i - 1) : NULL;
-    if (before && before->row == row.row && before->end > iv->begin)
+    const struct traffic_poll *before = i ? traffic_poll(traffic, row.row, i - 1) : NULL;
+    if (before && before->end > iv->begin)
         iv->begin = before->end;
-    if (!poll || poll->row != row.row || poll->begin >= iv->end)
+    if (!poll || poll->begin >= iv->end)
         return;
     if (ts <= to_reference(h, poll->begin)) {
         iv->end = poll->begin;
@@ -153,9 +153,10 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
         return false;
     for (int64_t t = from_reference(h, ts), d = -2; d <= 2; d++) {
         int64_t number = to_reference(h, t + d) == ts ? traffic_reply_at(traffic, t + d) : -1;
-        if (number < 0)
+        struct traffic_reply reply;
+        if (number < 0 || !traffic_reply(traffic, (size_t)number, &reply))
             continue;
-        int64_t begin = to_reference(h, traffic_reply(traffic, (size_t)number)->received);
+        int64_t begin = to_reference(h, reply.received);
         *out = (struct path_interval){.begin = begin < ts ? begin : ts - 1,
             .end = ts,
             .state = GRAPH_RUNNING,
@@ -367,9 +368,9 @@ static void cause(void *arg, struct path_row row, const struct path_interval *iv
     if (!h)
         return;
     if (row.row < 0) {
-        const struct traffic_reply *reply = traffic_reply(traffic_of(l, row.host), (size_t)iv->id);
-        if (origin && row.row == ROW_UNKNOWN_CPU && reply)
-            cause_of_receive(l, row.host, reply->receive, out);
+        struct traffic_reply reply;
+        if (origin && row.row == ROW_UNKNOWN_CPU && traffic_reply(traffic_of(l, row.host), (size_t)iv->id, &reply))
+            cause_of_receive(l, row.host, reply.receive, out);
     } else if ((size_t)row.row >= graph_rows(h->graph)) {
         return;
     } else if (origin) {
@@ -378,7 +379,7 @@ static void cause(void *arg, struct path_row row, const struct path_interval *iv
         graph_row_origin(h->graph, row.row, &c);
         cause_in_graph(l, row, &c, r.begin, r.begin, out);
     } else if (iv->id & POLL_BIT) {
-        const struct traffic_poll *poll = traffic_poll(traffic_of(l, row.host), (size_t)(iv->id & ~POLL_BIT));
+        const struct traffic_poll *poll = traffic_poll(traffic_of(l, row.host), row.row, (size_t)(iv->id & ~POLL_BIT));
         if (poll)
             cause_of_receive(l, row.host, poll->receive, out);
     } else if (iv->state == GRAPH_BLOCKED || iv->state == GRAPH_NETWORK || iv->state == GRAPH_UNKNOWN) {
@@ -435,13 +436,13 @@ size_t path_local_unslept(const struct path_local *l, struct path_row row, int64
     *seen = 0;
     if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
         return 0;
-    const struct traffic *t = traffic_of((struct path_local *)l, row.host);
+    struct traffic *t = traffic_of((struct path_local *)l, row.host);
     begin = from_reference(h, begin);
     end = from_reference(h, end);
     const struct traffic_poll *p;
-    for (size_t i = traffic_poll_find(t, row.row, begin); (p = traffic_poll(t, i)) && p->row == row.row && p->end <= end; i++)
+    for (size_t i = traffic_poll_find(t, row.row, begin); (p = traffic_poll(t, row.row, i)) && p->end <= end; i++)
         ++*seen;
-    return traffic_unslept(t, h->graph, row.row, begin, end);
+    return traffic_unslept(t, row.row, begin, end);
 }
 
 void path_local_free(struct path_local *l)

@@ -92,7 +92,7 @@ struct path {
 };
 
 struct path_options { int64_t begin, end; bool no_early_return; /* for comparison with other tools */ };
-/* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there). Cost: O(segments + waits looked at). */
+/* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there, ERR_ARG when begin > end; an empty interval has an empty path). Cost: O(segments + waits looked at). */
 int path_walk(const struct path_source *, struct path_row row, const struct path_options *, struct path **out, struct err *e);
 void path_free(struct path *);
 /* The cover invariant, checked; returns false and says where it breaks. path_walk asserts it. */

@@ -1,7 +1,7 @@
 #include "path/traffic.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "flow/flow.h"
@@ -12,81 +12,23 @@ enum {
     FEWEST_MESSAGES = 8        /* a habit shows */
 };
 
-/* A message with payload that a row sent or got. `connection`: the lesser number of its two flows. */
-struct act {
-    int32_t row;
-    bool received;
-    uint32_t connection, number;
-    int64_t ts;
+struct row_polls {
+    VEC(struct traffic_poll) polls; /* by time */
 };
 
 struct traffic {
-    VEC(struct act) acts;              /* by row, then time */
-    VEC(struct traffic_poll) polls;    /* by row, then time */
-    VEC(struct traffic_reply) replies; /* by time sent */
+    const struct graph *graph;
+    const struct flow_store *flows;
+    size_t n;
+    _Atomic(struct row_polls *) *rows; /* NULL: not asked for yet; &no_polls: it has none */
 };
 
-static int by_row_and_time(const void *pa, const void *pb)
-{
-    const struct act *a = pa, *b = pb;
-    if (a->row != b->row)
-        return a->row < b->row ? -1 : 1;
-    if (a->ts != b->ts)
-        return a->ts < b->ts ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
-static int by_time_sent(const void *pa, const void *pb)
-{
-    const struct traffic_reply *a = pa, *b = pb;
-    if (a->sent != b->sent)
-        return a->sent < b->sent ? -1 : 1;
-    return (a->receive > b->receive) - (a->receive < b->receive);
-}
+static struct row_polls no_polls;
 
 static bool is_awake(int state)
 {
     return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN ||
         state == GRAPH_HYPERVISOR;
-}
-
-static uint32_t connection_of(const struct flow_store *s, uint32_t flow)
-{
-    struct flow_key k, back = {0};
-    flow_key(s, flow, &k);
-    back.family = k.family;
-    back.protocol = k.protocol;
-    back.sport = k.dport;
-    back.dport = k.sport;
-    memcpy(back.saddr, k.daddr, sizeof back.saddr);
-    memcpy(back.daddr, k.saddr, sizeof back.daddr);
-    int64_t other = flow_lookup(s, &back);
-    return other >= 0 && other < flow ? (uint32_t)other : flow;
-}
-
-static void collect(struct traffic *t, const struct flow_store *s)
-{
-    for (size_t f = 0; f < flow_count(s); f++) {
-        uint32_t connection = connection_of(s, (uint32_t)f);
-        struct flow_packet p, received;
-        for (size_t i = 0; i < flow_sends(s, f); i++) {
-            flow_send(s, f, i, &p);
-            if (p.origin == FLOW_BY_RECEIVE && flow_by_number(s, p.receive, &received, NULL) && received.ts <= p.ts)
-                vec_push(&t->replies, ((struct traffic_reply){.sent = p.ts, .received = received.ts, .receive = p.receive}));
-            else if (p.origin == FLOW_BY_THREAD && p.row >= 0 && p.bytes)
-                vec_push(&t->acts, ((struct act){.row = p.row, .connection = connection, .number = p.number, .ts = p.ts}));
-        }
-        for (size_t i = 0; i < flow_receives(s, f); i++) {
-            flow_receive(s, f, i, &p);
-            if (p.row >= 0 && p.bytes)
-                vec_push(
-                    &t->acts, ((struct act){.row = p.row, .received = true, .connection = connection, .number = p.number, .ts = p.ts}));
-        }
-    }
-    if (t->acts.n)
-        qsort(t->acts.v, t->acts.n, sizeof *t->acts.v, by_row_and_time);
-    if (t->replies.n)
-        qsort(t->replies.v, t->replies.n, sizeof *t->replies.v, by_time_sent);
 }
 
 /* Did the row neither sleep nor end in [begin, end]? */
@@ -107,43 +49,70 @@ static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int6
     }
 }
 
-/* A thread that polls gets (nearly) all its messages awake; one that blocks gets some awake, when it was busy with something else. */
-static bool has_habit(const struct traffic *t, const struct graph *g, size_t first, size_t end)
+/* A thread that polls gets (nearly) all its messages awake; one that blocks gets some awake, when it was busy with something else. Of a thread that
+ * blocks a part of its messages is enough to see it. */
+static bool has_habit(const struct traffic *t, int32_t row)
 {
-    size_t messages = 0, awake = 0;
-    for (size_t i = first; i < end; i++) {
-        const struct act *a = &t->acts.v[i];
-        messages += a->received;
-        awake += a->received && stayed_awake(g, a->row, a->ts, a->ts);
+    struct flow_packet p;
+    bool is_send;
+    size_t messages, asleep = 0, n = flow_messages(t->flows, row, &messages);
+    if (messages < FEWEST_MESSAGES)
+        return false;
+    for (size_t i = 0; i < n && asleep * 8 <= messages; i++) {
+        flow_message(t->flows, row, i, &p, &is_send);
+        asleep += !is_send && !stayed_awake(t->graph, row, p.ts, p.ts);
     }
-    return messages >= FEWEST_MESSAGES && awake * 8 >= messages * 7;
+    return asleep * 8 <= messages;
 }
 
 /* What a polling thread last did with the network before an answer came was to ask, on the same connection: in between it waited. (On any connection
  * would find more, but takes computing for polling where several peers answer at their own time: on the recorded MPI job 39 instead of 7 % of the
  * computing time of the rank that all others report to.) */
-static void find_polls(struct traffic *t, const struct graph *g, size_t first, size_t end)
+static struct row_polls *find_polls(const struct traffic *t, int32_t row)
 {
-    for (size_t i = first + 1; i < end; i++) {
-        const struct act *ask = &t->acts.v[i - 1], *answer = &t->acts.v[i];
-        if (!ask->received && answer->received && ask->connection == answer->connection && answer->ts - ask->ts >= SHORTEST_POLL_NS &&
-            stayed_awake(g, ask->row, ask->ts, answer->ts))
-            vec_push(&t->polls, ((struct traffic_poll){.row = ask->row, .receive = answer->number, .begin = ask->ts, .end = answer->ts}));
+    struct row_polls *out = mem_zalloc(sizeof *out);
+    struct flow_packet ask = {0}, p;
+    size_t receives, n = flow_messages(t->flows, row, &receives);
+    bool asked = false, is_send;
+    for (size_t i = 0; i < n; i++, ask = p, asked = is_send) {
+        flow_message(t->flows, row, i, &p, &is_send);
+        if (asked && !is_send && p.ts - ask.ts >= SHORTEST_POLL_NS &&
+            flow_connection(t->flows, ask.flow) == flow_connection(t->flows, p.flow) && stayed_awake(t->graph, row, ask.ts, p.ts))
+            vec_push(&out->polls, ((struct traffic_poll){.receive = p.number, .begin = ask.ts, .end = p.ts}));
     }
+    return out;
+}
+
+static void free_polls(struct row_polls *p)
+{
+    if (!p || p == &no_polls)
+        return;
+    vec_free(&p->polls);
+    free(p);
+}
+
+/* Two threads that ask at the same time may both look, for the same answer; one of the two is kept. */
+static const struct row_polls *polls_of(struct traffic *t, int32_t row)
+{
+    if (row < 0 || (size_t)row >= t->n)
+        return &no_polls;
+    struct row_polls *p = atomic_load_explicit(&t->rows[row], memory_order_acquire), *before = NULL;
+    if (p)
+        return p;
+    p = has_habit(t, row) ? find_polls(t, row) : &no_polls;
+    if (atomic_compare_exchange_strong(&t->rows[row], &before, p))
+        return p;
+    free_polls(p);
+    return before;
 }
 
 struct traffic *traffic_new(const struct graph *g, const struct flow_store *s)
 {
     struct traffic *t = mem_zalloc(sizeof *t);
-    if (!s)
-        return t;
-    collect(t, s);
-    for (size_t first = 0, end; g && first < t->acts.n; first = end) {
-        for (end = first; end < t->acts.n && t->acts.v[end].row == t->acts.v[first].row;)
-            end++;
-        if ((size_t)t->acts.v[first].row < graph_rows(g) && has_habit(t, g, first, end))
-            find_polls(t, g, first, end);
-    }
+    t->graph = g;
+    t->flows = s;
+    t->n = g && s ? graph_rows(g) : 0;
+    t->rows = mem_zalloc(sizeof *t->rows * (t->n + 1));
     return t;
 }
 
@@ -151,19 +120,19 @@ void traffic_free(struct traffic *t)
 {
     if (!t)
         return;
-    vec_free(&t->acts);
-    vec_free(&t->polls);
-    vec_free(&t->replies);
+    for (size_t i = 0; i < t->n; i++)
+        free_polls(atomic_load(&t->rows[i]));
+    free(t->rows);
     free(t);
 }
 
-size_t traffic_poll_find(const struct traffic *t, int32_t row, int64_t ts)
+size_t traffic_poll_find(struct traffic *t, int32_t row, int64_t ts)
 {
-    size_t lo = 0, hi = t->polls.n;
+    const struct row_polls *p = polls_of(t, row);
+    size_t lo = 0, hi = p->polls.n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        const struct traffic_poll *p = &t->polls.v[mid];
-        if (p->row < row || (p->row == row && p->end < ts))
+        if (p->polls.v[mid].end < ts)
             lo = mid + 1;
         else
             hi = mid;
@@ -171,40 +140,60 @@ size_t traffic_poll_find(const struct traffic *t, int32_t row, int64_t ts)
     return lo;
 }
 
-const struct traffic_poll *traffic_poll(const struct traffic *t, size_t i)
+const struct traffic_poll *traffic_poll(struct traffic *t, int32_t row, size_t i)
 {
-    return i < t->polls.n ? &t->polls.v[i] : NULL;
+    const struct row_polls *p = polls_of(t, row);
+    return i < p->polls.n ? &p->polls.v[i] : NULL;
 }
 
 int64_t traffic_reply_at(const struct traffic *t, int64_t ts)
 {
-    size_t lo = 0, hi = t->replies.n;
+    struct flow_packet p;
+    size_t n = t->flows ? flow_replies(t->flows) : 0, lo = 0, hi = n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (t->replies.v[mid].sent < ts)
+        flow_reply(t->flows, mid, &p);
+        if (p.ts < ts)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo < t->replies.n && t->replies.v[lo].sent == ts ? (int64_t)lo : -1;
+    if (lo == n)
+        return -1;
+    flow_reply(t->flows, lo, &p);
+    return p.ts == ts ? (int64_t)lo : -1;
 }
 
-const struct traffic_reply *traffic_reply(const struct traffic *t, size_t i)
+bool traffic_reply(const struct traffic *t, size_t i, struct traffic_reply *out)
 {
-    return i < t->replies.n ? &t->replies.v[i] : NULL;
+    struct flow_packet p, received;
+    if (!t->flows || i >= flow_replies(t->flows))
+        return false;
+    flow_reply(t->flows, i, &p);
+    if (!flow_by_number(t->flows, p.receive, &received, NULL))
+        return false;
+    *out = (struct traffic_reply){.sent = p.ts, .received = received.ts, .receive = p.receive};
+    return true;
 }
 
-size_t traffic_unslept(const struct traffic *t, const struct graph *g, int32_t row, int64_t begin, int64_t end)
+size_t traffic_unslept(const struct traffic *t, int32_t row, int64_t begin, int64_t end)
 {
-    size_t lo = 0, hi = t->acts.n, n = 0;
+    struct flow_packet p;
+    bool is_send;
+    size_t receives, count = t->flows ? flow_messages(t->flows, row, &receives) : 0, lo = 0, hi = count, n = 0;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (t->acts.v[mid].row < row || (t->acts.v[mid].row == row && t->acts.v[mid].ts < begin))
+        flow_message(t->flows, row, mid, &p, &is_send);
+        if (p.ts < begin)
             lo = mid + 1;
         else
             hi = mid;
     }
-    for (; lo < t->acts.n && t->acts.v[lo].row == row && t->acts.v[lo].ts <= end; lo++)
-        n += t->acts.v[lo].received && stayed_awake(g, row, t->acts.v[lo].ts, t->acts.v[lo].ts);
+    for (; lo < count; lo++) {
+        flow_message(t->flows, row, lo, &p, &is_send);
+        if (p.ts > end)
+            break;
+        n += !is_send && stayed_awake(t->graph, row, p.ts, p.ts);
+    }
     return n;
 }

@@ -156,17 +156,26 @@ static int64_t stretch_begin(struct walk *w, struct path_row row, int64_t t, int
     return later(t, floor);
 }
 
-/* Did the chain come back to a row that waits for it, into the stretch of running before its wait? Then everything since is part of the path. */
+/* Does the row, whose wait of frame f began at f->slept, run without a break from t until then? An empty stretch is none. */
+static bool in_stretch(struct walk *w, const struct frame *f, int64_t t)
+{
+    if (t > f->slept)
+        return false;
+    if (t < f->slept)
+        return (f->looking && t >= f->bound) || stretch_begin(w, f->row, f->slept, t) == t;
+    return stretch_begin(w, f->row, t, t - 1) < t;
+}
+
+/* Did the chain come back to a row that waits for it, into the stretch of running before its wait? Then everything since is part of the path, even
+ * where the signal is older than the bounds of the frames around. */
 static bool returned(struct walk *w)
 {
     for (size_t j = w->depth; !w->no_early_return && j-- > 1;) {
         const struct frame *f = &w->frames[j];
         int64_t t = w->t;
-        if (t > f->slept || !path_row_equal(f->row, w->row) || t < w->frames[j - 1].bound)
+        if (!path_row_equal(f->row, w->row) || !in_stretch(w, f, t))
             continue;
-        if (t < (f->looking ? f->bound : stretch_begin(w, f->row, f->slept, t)))
-            continue;
-        cover_down_to(w, t);
+        cover_down_to(w, later(t, w->frames[j - 1].bound));
         leave(w, j, t);
         return true;
     }
@@ -176,10 +185,12 @@ static bool returned(struct walk *w)
 static bool look_back(struct walk *w, size_t j)
 {
     struct frame *f = &w->frames[j];
-    if (w->no_early_return || !may_look(w) || (w->cover.gap && w->t < w->covered))
+    if (w->no_early_return || !may_look(w))
         return false;
-    int64_t floor = stretch_begin(w, f->row, f->slept, w->frames[j - 1].bound);
-    if (floor >= f->slept || w->t < floor)
+    int64_t floor = stretch_begin(w, f->row, f->slept, w->frames[j - 1].bound), bound = floor;
+    for (size_t i = j + 1; i < w->depth; i++)
+        bound = later(bound, w->frames[i].slept);
+    if (floor >= f->slept || (w->t < floor && bound == floor) || (w->cover.gap && w->t < w->covered && bound < w->covered))
         return false;
     f->looking = true;
     w->looking++;
@@ -266,18 +277,31 @@ static void keep(struct walk *w, const struct path_interval *iv, bool gap, const
     w->stalled = 0;
 }
 
+/* Woken while it still ran: it waited for nobody, only until the wake took effect. Who woke it is told, and the row's own past goes on. */
+static void keep_late(struct walk *w, const struct path_interval *iv, const struct path_cause *c)
+{
+    vec_push(
+        &w->build.links, ((struct path_link){.from = c->from, .to = w->row, .from_ts = c->ts, .to_ts = iv->end, .kind = PATH_LINK_WAKEUP}));
+    keep(w, iv, false, NULL);
+    w->cover.detail = "woken before it slept";
+}
+
 static void explain(struct walk *w, const struct path_interval *iv)
 {
     struct path_cause c = {.kind = PATH_CAUSE_NONE};
-    if (w->depth == MAX_DEPTH || w->stalled > MAX_STALLED || on_stack(w, iv->id)) {
+    if (w->depth == MAX_DEPTH || on_stack(w, iv->id)) {
         keep(w, iv, true, NULL);
         return;
     }
     w->source->cause(w->source->arg, w->row, iv, false, &c);
     if (c.kind == PATH_CAUSE_PENDING)
         c.reason = PATH_PENDING;
-    if (!leads_on(&c) || path_row_equal(c.from, w->row)) {
+    if (!leads_on(&c) || (c.kind != PATH_CAUSE_NETWORK && path_row_equal(c.from, w->row))) {
         keep(w, iv, c.kind != PATH_CAUSE_TERMINAL && c.kind != PATH_CAUSE_WAKEUP, &c);
+        return;
+    }
+    if (c.kind == PATH_CAUSE_WAKEUP && c.ts <= iv->begin) {
+        keep_late(w, iv, &c);
         return;
     }
     w->frames[w->depth] = (struct frame){

@@ -7,13 +7,15 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t)
 {
     struct state_builder *b = mem_zalloc(sizeof *b);
     b->tracker = t;
+    const char *const *names;
+    b->n_cpu_counters = (uint32_t)kernel_tracker_counters(t, &names);
     b->now = b->suspect_until = b->last_event = b->last_checkpoint = INT64_MIN;
     b->has_wakes = kernel_tracker_has(t, KERNEL_WAKE);
     vec_push(&b->pool.flags[SERIES_BUSY], 0); /* nobody */
     for (uint8_t v = 0; v < STATE_VALUES; v++)
         builder_code(b, (struct builder_code){.value = v, .cpu = -1});
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
-        latencies_init(&b->latencies[i]);
+        latencies_init(&b->latencies[i], &b->pool.bytes, &b->far);
     return b;
 }
 
@@ -43,6 +45,9 @@ void state_builder_free(struct state_builder *b)
     }
     free_devices(&b->disks);
     free_devices(&b->nets);
+    builder_amounts_fini(&b->pages);
+    builder_amounts_fini(&b->cpu_counters);
+    builder_amounts_fini(&b->frequencies);
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
         latencies_fini(&b->latencies[i]);
     vec_free(&b->threads);
@@ -51,12 +56,14 @@ void state_builder_free(struct state_builder *b)
     vec_free(&b->codes);
     vec_free(&b->call_codes);
     vec_free(&b->active_codes);
+    vec_free(&b->locks);
+    vec_free(&b->far);
     vec_free(&b->losses);
     vec_free(&b->windows);
-    vec_free(&b->event_bytes);
     vec_free(&b->event_times.heads);
     map_fini(&b->irq_by_number);
     map_fini(&b->irq_codes);
+    map_fini(&b->lock_codes);
     map_fini(&b->ipi_numbers);
     series_pool_fini(&b->pool);
     free(b);
@@ -95,6 +102,10 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_BLOCK_COMPLETE: builder_block(b, r); break;
     case KERNEL_PACKET_SEND:
     case KERNEL_PACKET_RECEIVE: builder_packet(b, r); break;
+    case KERNEL_PAGE_ALLOC:
+    case KERNEL_PAGE_FREE: builder_cpu_pages(b, c, r); break;
+    case KERNEL_COUNTERS: builder_cpu_counters(b, r); break;
+    case KERNEL_FREQUENCY: builder_frequency(b, r); break;
     default: break;
     }
 }
@@ -108,7 +119,7 @@ void state_builder_events(struct state_builder *b, const int64_t *ts, size_t n)
         b->last_checkpoint = ts[i] > b->last_checkpoint ? ts[i] : b->last_checkpoint; /* bad streams may step back */
         b->event_buffer[b->event_buffered++] = b->last_checkpoint;
         if (b->event_buffered == STATE_BLOCK) {
-            series_column_add(&b->event_bytes, &b->event_times, b->event_buffer, 1, STATE_BLOCK);
+            series_column_add(&b->pool.bytes, &b->event_times, b->event_buffer, 1, STATE_BLOCK);
             b->event_buffered = 0;
         }
     }

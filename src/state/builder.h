@@ -8,17 +8,23 @@
 enum { BUILDER_FRAMES = 12, BUILDER_VECTORS = 16, BUILDER_PENDING = 1 << 16, NOBODY = -1 };
 
 /* What names a code: resolved when the store is written, because names may come after what they name. */
-enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR };
+enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CODE_OTHER_LOCKS };
 struct builder_code {
     uint8_t value, kind;     /* enum state_value, enum code_name */
     int32_t cpu;
-    uint32_t ref;            /* string number, irq, vector */
+    uint32_t ref;            /* string number, irq, vector, place in locks */
+};
+
+/* A futex of a process; -1: of one that is not known. */
+struct builder_lock {
+    uint64_t address;
+    int32_t tgid;
 };
 
 enum thread_now { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
 struct builder_thread {
     struct series series;
-    uint64_t call_latency, wake_latency; /* handles, 0 none */
+    uint64_t call_latency, lock_latency, wake_latency; /* handles, 0 none */
     int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
     uint32_t call;           /* code of the system call in progress, 0 none */
     uint32_t windows;        /* losses told when it last left a CPU or was woken */
@@ -49,9 +55,9 @@ struct builder_irq {
 };
 
 /* What happened on a CPU while it was not known who ran there. */
-enum pending_kind { PENDING_OVERLAY, PENDING_CALL, PENDING_RETURN };
+enum pending_kind { PENDING_OVERLAY, PENDING_CALL, PENDING_RETURN, PENDING_PAGES };
 struct pending {
-    int64_t ts, ret;
+    int64_t ts, ret;         /* PAGES: ret is their number */
     uint32_t code;
     uint8_t kind;
 };
@@ -82,6 +88,17 @@ struct builder_device {
 };
 typedef VEC(struct builder_device) builder_devices;
 
+/* Counters of one kind that are told apart by a small number, their slot. */
+struct builder_amount {
+    struct series series;
+    int64_t total;
+    uint32_t slot;
+};
+struct builder_amounts {
+    VEC(struct builder_amount) v;
+    VEC(uint32_t) place;     /* by slot: place in v + 1, 0 none yet */
+};
+
 struct state_builder {
     const struct kernel_tracker *tracker;
     struct series_pool pool;
@@ -90,12 +107,20 @@ struct state_builder {
     VEC(struct builder_irq) irqs;
     struct map irq_by_number;            /* kind << 32 | number -> place in irqs + 1 */
     builder_devices disks, nets;
+    struct builder_amounts pages;        /* slot: row of the thread + 1; 0: of all */
+    struct builder_amounts cpu_counters; /* slot: CPU * n_cpu_counters + counter */
+    uint32_t n_cpu_counters;
+    struct builder_amounts frequencies;  /* slot: the CPU */
     VEC(struct builder_code) codes;
     VEC(uint32_t) call_codes;            /* by string number */
     VEC(uint32_t) active_codes;          /* ACTIVE on a CPU, by CPU */
     struct map irq_codes, ipi_numbers;
+    VEC(struct builder_lock) locks;
+    struct map lock_codes;               /* by mixed process and address */
+    uint32_t other_locks;                /* code of those that are too many; 0 none yet */
     uint32_t vector_codes[BUILDER_VECTORS];
     struct latencies latencies[STATE_LATENCY_KINDS];
+    latency_far far;                     /* results of calls that need many bits */
     VEC(struct state_disk_loss) losses;
     VEC(struct builder_window) windows;  /* all stretches with missing events, as told: some only when they are over */
     int64_t suspect_until;               /* latest end of packets that told of losses: somewhere before it events are missing */
@@ -105,7 +130,6 @@ struct state_builder {
     int64_t last_event, last_checkpoint;
     int64_t event_buffer[STATE_BLOCK];
     size_t event_buffered;
-    struct series_bytes event_bytes;
     struct series_column event_times;
 };
 
@@ -114,15 +138,26 @@ uint32_t builder_code(struct state_builder *, struct builder_code);
 uint32_t builder_call_code(struct state_builder *, uint32_t string);
 uint32_t builder_irq_code(struct state_builder *, const struct kernel_record *);
 uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
+uint32_t builder_lock_code(struct state_builder *, int32_t row, uint64_t address);
 uint32_t builder_active_code(struct state_builder *, int32_t cpu);
 const char *builder_vector_name(uint32_t vector); /* NULL beyond the ten that Linux has */
 
 /* threads.c: states of threads */
-struct builder_thread *builder_thread(struct state_builder *, int32_t row); /* NULL for NOBODY; valid until the next call */
-void builder_thread_arrive(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
+void builder_add_threads(struct state_builder *, size_t n);
+/* NULL for NOBODY; valid until the next call. */
+static inline struct builder_thread *builder_thread(struct state_builder *b, int32_t row)
+{
+    if (row < 0)
+        return NULL;
+    if (__builtin_expect((size_t)row >= b->threads.n, 0))
+        builder_add_threads(b, (size_t)row + 1);
+    return &b->threads.v[row];
+}
+void builder_thread_arrive(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, int32_t priority);
 void builder_thread_leave(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint8_t leave);
 void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, bool interrupted);
-void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code);
+/* lock: code of what the call waits for, 0 for nothing. */
+void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint32_t lock);
 void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
 void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, bool queued);
 void builder_thread_free(struct state_builder *, int32_t row, int64_t ts);
@@ -137,6 +172,7 @@ struct builder_cpu *builder_cpu(struct state_builder *, uint32_t cpu);
 void builder_cpu_overlay(struct state_builder *, struct builder_cpu *, int64_t ts);
 void builder_cpu_switch(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 void builder_cpu_call(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_cpu_pages(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 void builder_cpu_clear(struct state_builder *, struct builder_cpu *, int64_t ts);
 void builder_cpu_heard(struct state_builder *, struct builder_cpu *, int64_t ts);
 void builder_cpu_finish(struct state_builder *, struct builder_cpu *, int64_t ts);
@@ -156,6 +192,7 @@ struct builder_gaps {
     VEC(struct builder_gap) gaps;        /* of all threads, by row */
     VEC(size_t) first;                   /* by row; one more than rows */
 };
+/* Rows and columns must be complete but for the last entries of rows. */
 void builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps *);
 void builder_gaps_fini(struct builder_gaps *);
 /* Does what the thread did between the times include anything unknown? */
@@ -164,6 +201,11 @@ bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t en
 /* counters.c */
 void builder_block(struct state_builder *, const struct kernel_record *);
 void builder_packet(struct state_builder *, const struct kernel_record *);
+void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64_t pages); /* NOBODY: nothing */
+void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
+void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
+void builder_frequency(struct state_builder *, const struct kernel_record *);
+void builder_amounts_fini(struct builder_amounts *);
 
 static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c) { return (int32_t)(c - b->cpus.v); }
 

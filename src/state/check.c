@@ -1,4 +1,5 @@
-/* Checks all that a file claims, so that no reader needs to. */
+/* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
+ * somebody asks. */
 #include "state/format.h"
 
 static bool good_width(uint8_t width)
@@ -39,6 +40,16 @@ static bool good_kind(uint8_t kind)
     return kind < STATE_KINDS || (kind > STATE_COUNTER_ROWS + STATE_CPU_TIME && kind < STATE_ROW_KINDS);
 }
 
+/* Row i of the table, those of threads first. */
+static bool good_row_number(const struct state_store *s, const struct state_disk_row *r, size_t i)
+{
+    if (r->kind == STATE_THREAD)
+        return r->number >= 0 && (size_t)r->number == i;
+    if (r->kind == STATE_COUNTER_ROWS + STATE_MEMORY)
+        return r->number >= -1 && (r->number < 0 || (size_t)r->number < s->first[STATE_THREAD + 1]);
+    return r->number >= 0;
+}
+
 static const char *rows_defect(struct state_store *s)
 {
     uint64_t block = 0, grid = 0;
@@ -49,7 +60,7 @@ static const char *rows_defect(struct state_store *s)
             return "rows out of order";
         for (; kind <= r->kind; kind++)
             s->first[kind] = i;
-        if (r->kind == STATE_THREAD ? r->number < 0 || (size_t)r->number != i : r->number < 0 && r->kind < STATE_COUNTER_ROWS)
+        if (!good_row_number(s, r, i))
             return "a row's number makes no sense";
         if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES ||
             r->name >= s->n_names || r->idle > 1 || r->shift > 63)
@@ -75,18 +86,22 @@ struct reading {
     int64_t time, number; /* of the entry before */
     uint64_t i;           /* the entry */
     int64_t sum;
-    uint64_t bucket; /* of the grid, next to be checked */
+    bool counts;           /* does the entry before? */
+    uint64_t bucket, edge; /* of the grid, next to be checked, and where it begins; beyond all times when there is none */
 };
 
 static bool good_number(const struct reading *g, int64_t number)
 {
     size_t threads = g->s->first[STATE_THREAD + 1];
+    int kind = g->row->kind;
+    if (kind >= STATE_COUNTER_ROWS && !state_only_grows(kind - STATE_COUNTER_ROWS))
+        return true;
     if (number < 0)
         return false;
-    switch (g->row->kind) {
+    switch (kind) {
     case STATE_CPU: return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU_THREAD: return (uint64_t)number <= threads;
-    default: return g->row->kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->i;
+    default: return kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->i;
     }
 }
 
@@ -97,47 +112,51 @@ static bool counts(const struct reading *g)
     return g->row->kind == STATE_CPU_THREAD && g->number && !g->s->rows[g->number - 1].idle;
 }
 
+static void set_edge(struct reading *g)
+{
+    g->edge = g->bucket < g->row->n_grid ? g->bucket << g->row->shift : UINT64_MAX;
+}
+
 /* Buckets that begin before this entry's time hold the entry before. */
 static bool good_grid(struct reading *g, uint64_t since_first)
 {
     const uint32_t *grid = g->s->grid + g->row->first_grid;
-    for (; g->bucket < g->row->n_grid && g->bucket << g->row->shift < since_first; g->bucket++)
-        if (grid[g->bucket] != g->i - 1)
+    while (g->edge < since_first) {
+        if (grid[g->bucket++] != g->i - 1)
             return false;
+        set_edge(g);
+    }
     return true;
 }
 
 static const char *block_defect(struct reading *g, const struct state_disk_block *b, size_t n)
 {
     const struct state_store *s = g->s;
+    int64_t times[STATE_BLOCK], numbers[STATE_BLOCK];
     if (b->n != n || !good_width(b->time_width) || !good_width(b->number_width))
         return "a block of entries makes no sense";
     size_t time_bytes = pack_bytes(n, b->time_width);
     if (!good_place(s, b->position, time_bytes + pack_bytes(n, b->number_width)))
         return "a block's entries lie outside the file";
-    if (b->base < g->row->begin || b->base > g->row->end || (g->i && b->base <= g->time))
-        return "entries out of order";
-    const uint8_t *times = s->bytes + b->position, *numbers = times + time_bytes;
-    uint64_t room = (uint64_t)g->row->end - (uint64_t)b->base, before = 0;
+    pack_take(s->bytes + b->position, n, b->time_width, b->base, times);
+    pack_take(s->bytes + b->position + time_bytes, n, b->number_width, b->least, numbers);
+    if (times[0] != b->base || times[0] < g->row->begin || times[n - 1] > g->row->end)
+        return "entries outside their row";
     int64_t first = s->blocks[g->row->first_block].base;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t d = pack_get(times, i, b->time_width);
-        int64_t number = (int64_t)((uint64_t)b->least + pack_get(numbers, i, b->number_width));
-        if (i ? d <= before || d > room : d != 0)
+    for (size_t i = 0; i < n; i++, g->i++) {
+        if (g->i && times[i] <= g->time)
             return "entries out of order";
-        if (!good_number(g, number))
+        if (!good_number(g, numbers[i]))
             return "an entry's number makes no sense";
-        int64_t time = (int64_t)((uint64_t)b->base + d);
-        if (g->i && counts(g))
-            g->sum += time - g->time;
+        if (g->counts)
+            g->sum += times[i] - g->time;
         if (!i && b->before != g->sum)
             return "sums that do not add up";
-        if (g->i && !good_grid(g, (uint64_t)time - (uint64_t)first))
+        if (g->i && g->edge < (uint64_t)times[i] - (uint64_t)first && !good_grid(g, (uint64_t)times[i] - (uint64_t)first))
             return "the grid does not fit the entries";
-        before = d;
-        g->time = time;
-        g->number = number;
-        g->i++;
+        g->time = times[i];
+        g->number = numbers[i];
+        g->counts = counts(g);
     }
     return NULL;
 }
@@ -148,6 +167,7 @@ static const char *entries_defect(const struct state_store *s, const struct stat
     const char *what = NULL;
     if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n))
         return "the grid makes no sense";
+    set_edge(&g);
     for (uint64_t k = 0; k * STATE_BLOCK < row->n && !what; k++)
         what = block_defect(
             &g, &s->blocks[row->first_block + k], row->n - k * STATE_BLOCK < STATE_BLOCK ? row->n % STATE_BLOCK : STATE_BLOCK);
@@ -159,9 +179,9 @@ static const char *entries_defect(const struct state_store *s, const struct stat
 
 /* ---- columns ------------------------------------------------------------------------------------------------------------------- */
 
-static const char *heads_defect(const struct state_store *s)
+static const char *columns_defect(const struct state_store *s)
 {
-    uint64_t next = 0;
+    uint64_t next = 0, events = s->totals->events;
     if (s->n_columns != STATE_COLUMNS)
         return "columns are missing";
     for (size_t c = 0; c < STATE_COLUMNS; c++) {
@@ -169,24 +189,35 @@ static const char *heads_defect(const struct state_store *s)
         uint64_t heads = column->n / STATE_BLOCK + (column->n % STATE_BLOCK != 0);
         if (column->first_head != next || heads > s->n_heads - next)
             return "a column lies outside the table";
-        for (uint64_t i = 0; i < heads; i++) {
-            uint64_t position = s->heads[next + i].position;
-            uint8_t width = (uint8_t)(position >> 56);
-            uint64_t left = column->n - i * STATE_BLOCK, n = left < STATE_BLOCK ? left : STATE_BLOCK;
-            if (!good_width(width) || !good_place(s, position & (UINT64_MAX >> 8), pack_bytes(n, width)))
-                return "a column's values lie outside the file";
-        }
+        if (c >= STATE_COLUMN_LATENCIES && (c - STATE_COLUMN_LATENCIES) % STATE_LATENCY_COLUMNS && column->n != column[-1].n)
+            return "latencies of unequal columns";
         next += heads;
     }
+    if (s->columns[STATE_COLUMN_EVENTS].n != events / STATE_EVENTS_SHARE + (events % STATE_EVENTS_SHARE != 0))
+        return "the number of events does not fit";
     return next != s->n_heads ? "values that belong to no column" : NULL;
+}
+
+static const char *heads_defect(const struct state_store *s)
+{
+    for (size_t c = 0; c < STATE_COLUMNS; c++) {
+        const struct state_disk_column *column = &s->columns[c];
+        const struct state_disk_head *head = s->heads + column->first_head;
+        for (uint64_t left = column->n; left; head++) {
+            uint64_t n = left < STATE_BLOCK ? left : STATE_BLOCK;
+            uint8_t width = (uint8_t)(head->position >> 56);
+            if (!good_width(width) || !good_place(s, head->position & (UINT64_MAX >> 8), pack_bytes(n, width)))
+                return "a column's values lie outside the file";
+            left -= n;
+        }
+    }
+    return NULL;
 }
 
 static const char *events_defect(const struct state_store *s)
 {
     uint64_t n = s->columns[STATE_COLUMN_EVENTS].n;
     int64_t before = INT64_MIN;
-    if (n != s->totals->events / STATE_EVENTS_SHARE + (s->totals->events % STATE_EVENTS_SHARE != 0))
-        return "the number of events does not fit";
     for (uint64_t i = 0; i < n; i++) {
         int64_t t = state_column_at(s, STATE_COLUMN_EVENTS, i);
         if (t < before || t > s->totals->last_event)
@@ -196,25 +227,48 @@ static const char *events_defect(const struct state_store *s)
     return NULL;
 }
 
+static bool good_latency(const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu, int64_t code)
+{
+    int64_t end;
+    return duration >= 0 && !__builtin_add_overflow(begin, duration, &end) && thread >= -1 &&
+        thread < (int64_t)s->first[STATE_THREAD + 1] && cpu >= 0 && cpu <= UINT16_MAX && code >= 0 && code < (int64_t)s->n_codes;
+}
+
 static const char *latencies_defect(const struct state_store *s, int kind)
 {
-    size_t first = STATE_COLUMN_LATENCIES + (size_t)kind * STATE_LATENCY_COLUMNS;
-    uint64_t n = s->columns[first].n;
-    int64_t threads = (int64_t)s->first[STATE_THREAD + 1], before = INT64_MIN, end;
-    for (size_t c = 1; c < STATE_LATENCY_COLUMNS; c++)
-        if (s->columns[first + c].n != n)
-            return "latencies of unequal columns";
-    for (uint64_t i = 0; i < n; i++) {
-        int64_t v[STATE_LATENCY_COLUMNS];
-        for (size_t c = 0; c < STATE_LATENCY_COLUMNS; c++)
-            v[c] = state_column_at(s, first + c, i);
-        if (v[STATE_BEGIN] < before || v[STATE_DURATION] < 0 || __builtin_add_overflow(v[STATE_BEGIN], v[STATE_DURATION], &end))
-            return "latencies out of order";
-        if (v[STATE_RET] < 0 || (v[STATE_RET] >= STATE_RET_FAR && (uint64_t)v[STATE_RET] - STATE_RET_FAR >= s->n_far) ||
-            v[STATE_LATENCY_THREAD] < -1 || v[STATE_LATENCY_THREAD] >= threads || v[STATE_LATENCY_CPU] < 0 ||
-            v[STATE_LATENCY_CPU] > UINT16_MAX || v[STATE_LATENCY_CODE] < 0 || (uint64_t)v[STATE_LATENCY_CODE] >= s->n_codes)
+    const struct state_disk_column *columns = &s->columns[state_latency_column(kind, 0)];
+    uint64_t n = columns->n, far = s->n_far + (uint64_t)STATE_RET_FAR;
+    int64_t before = INT64_MIN, v[STATE_LATENCY_COLUMNS][STATE_BLOCK];
+    for (uint64_t first = 0; first < n; first += STATE_BLOCK) {
+        size_t m = n - first < STATE_BLOCK ? n - first : STATE_BLOCK;
+        for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
+            state_head_take(s, &s->heads[columns[c].first_head + first / STATE_BLOCK], m, v[c]);
+        for (size_t i = 0; i < m; i++) {
+            if (v[STATE_BEGIN][i] < before)
+                return "latencies out of order";
+            if (v[STATE_RET][i] < 0 || (uint64_t)v[STATE_RET][i] >= far ||
+                !good_latency(s, v[STATE_BEGIN][i], v[STATE_DURATION][i], v[STATE_LATENCY_THREAD][i], v[STATE_LATENCY_CPU][i],
+                    v[STATE_LATENCY_CODE][i]))
+                return "a latency makes no sense";
+            before = v[STATE_BEGIN][i];
+        }
+    }
+    return NULL;
+}
+
+static const char *late_defect(const struct state_store *s)
+{
+    for (size_t i = 0; i < s->n_late; i++) {
+        const struct state_disk_late *l = &s->late[i];
+        if (l->kind >= STATE_LATENCY_KINDS || l->kind < (i ? l[-1].kind : 0))
+            return "late latencies out of order";
+        size_t begins = state_latency_column(l->kind, STATE_BEGIN), k = i - s->first_late[l->kind];
+        uint64_t n = s->columns[begins].n, m = l->place - k; /* those in columns that come before it */
+        if (l->place < k || m > n || (k && (l->place <= l[-1].place || l->begin < l[-1].begin)) ||
+            (m && state_column_at(s, begins, m - 1) > l->begin) || (m < n && state_column_at(s, begins, m) < l->begin))
+            return "late latencies out of order";
+        if (!good_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code))
             return "a latency makes no sense";
-        before = v[STATE_BEGIN];
     }
     return NULL;
 }
@@ -229,18 +283,46 @@ static const char *losses_defect(const struct state_store *s)
     return NULL;
 }
 
-const char *state_defect(struct state_store *s)
+/* ---- all ------------------------------------------------------------------------------------------------------------------------- */
+
+static void find_late(struct state_store *s)
+{
+    for (int kind = 0; kind <= STATE_LATENCY_KINDS; kind++) {
+        size_t lo = kind ? s->first_late[kind - 1] : 0, hi = s->n_late;
+        while (lo < hi) {
+            size_t mid = lo + (hi - lo) / 2;
+            if (s->late[mid].kind < kind)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        s->first_late[kind] = lo;
+    }
+}
+
+const char *state_structure_defect(struct state_store *s)
 {
     const char *what = s->totals->begin > s->totals->end ? "it ends before it begins" : names_defect(s);
     if (!what)
         what = rows_defect(s);
+    if (!what)
+        what = columns_defect(s);
+    if (!what && s->n_tiles != state_tiles(s, STATE_LATENCY_KINDS) + 1)
+        what = "tiles that do not fit the latencies";
+    find_late(s);
+    return what;
+}
+
+const char *state_content_defect(const struct state_store *s)
+{
+    const char *what = heads_defect(s);
     for (size_t i = 0; i < s->n_rows && !what; i++)
         what = entries_defect(s, &s->rows[i]);
-    if (!what)
-        what = heads_defect(s);
     if (!what)
         what = events_defect(s);
     for (int kind = 0; kind < STATE_LATENCY_KINDS && !what; kind++)
         what = latencies_defect(s, kind);
+    if (!what)
+        what = late_defect(s);
     return what ? what : losses_defect(s);
 }

@@ -42,6 +42,26 @@ uint32_t builder_vector_code(struct state_builder *b, uint16_t vector)
     return b->vector_codes[i];
 }
 
+/* Futexes by process, because addresses are. Beyond a number that nobody reads they count as one. */
+uint32_t builder_lock_code(struct state_builder *b, int32_t row, uint64_t address)
+{
+    enum { MOST_LOCKS = 4096 };
+    const struct kernel_thread *threads;
+    int32_t tgid = (size_t)row < kernel_tracker_threads(b->tracker, &threads) ? threads[row].tgid : -1;
+    uint64_t key = map_mix(address) ^ (uint32_t)tgid, *known = map_find(&b->lock_codes, key);
+    if (known)
+        return (uint32_t)*known;
+    if (b->locks.n == MOST_LOCKS) {
+        if (!b->other_locks)
+            b->other_locks = builder_code(b, (struct builder_code){.kind = CODE_OTHER_LOCKS, .cpu = -1});
+        return b->other_locks;
+    }
+    vec_push(&b->locks, ((struct builder_lock){address, tgid}));
+    uint32_t code = builder_code(b, (struct builder_code){.kind = CODE_LOCK, .cpu = -1, .ref = (uint32_t)b->locks.n - 1});
+    *map_put(&b->lock_codes, key, NULL) = code;
+    return code;
+}
+
 uint32_t builder_active_code(struct state_builder *b, int32_t cpu)
 {
     while (b->active_codes.n <= (size_t)cpu)

@@ -1,5 +1,7 @@
-/* Counters of disks and network interfaces: cumulative, at each change. */
+/* Counters of disks, network interfaces, memory and performance: cumulative, at each change. */
 #include "state/builder.h"
+
+#include <stdlib.h>
 
 /* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). Writes may carry others beside. */
 enum { RWBS_WRITE = 1, RWBS_DISCARD = 2, RWBS_READ = 4, SECTOR_BYTES = 512 };
@@ -29,4 +31,58 @@ void builder_packet(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->u.packet.device)
         count(b, &b->nets, r->u.packet.device, r->ts, r->kind == KERNEL_PACKET_RECEIVE, r->u.packet.payload_bytes);
+}
+
+/* ---- counters by slot ---------------------------------------------------------------------------------------------------------- */
+
+static struct builder_amount *amount(struct builder_amounts *all, uint32_t slot)
+{
+    while (all->place.n <= slot)
+        vec_push(&all->place, 0);
+    if (!all->place.v[slot]) {
+        vec_push(&all->v, ((struct builder_amount){.slot = slot}));
+        all->place.v[slot] = (uint32_t)all->v.n;
+    }
+    return &all->v.v[all->place.v[slot] - 1];
+}
+
+static void count_pages(struct state_builder *b, uint32_t slot, int64_t ts, int64_t pages)
+{
+    struct builder_amount *a = amount(&b->pages, slot);
+    if (!__builtin_add_overflow(a->total, pages, &a->total))
+        series_push(&b->pool, &a->series, ts, a->total);
+}
+
+void builder_all_pages(struct state_builder *b, int64_t ts, int64_t pages)
+{
+    count_pages(b, 0, ts, pages);
+}
+
+void builder_thread_pages(struct state_builder *b, int32_t row, int64_t ts, int64_t pages)
+{
+    if (row >= 0)
+        count_pages(b, (uint32_t)row + 1, ts, pages);
+}
+
+_Static_assert((int)STATE_CPU_COUNTERS == (int)KERNEL_MOST_COUNTERS, "rows of counters are numbered so");
+
+void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r)
+{
+    for (uint32_t i = 0; i < b->n_cpu_counters; i++)
+        if (r->u.counters.present >> i & 1)
+            series_tell(&b->pool, &amount(&b->cpu_counters, r->cpu * b->n_cpu_counters + i)->series, r->ts, r->u.counters.values[i]);
+}
+
+void builder_frequency(struct state_builder *b, const struct kernel_record *r)
+{
+    if (r->u.frequency.of_cpu < UINT16_MAX) /* there are no such CPUs */
+        series_tell(&b->pool, &amount(&b->frequencies, r->u.frequency.of_cpu)->series, r->ts, r->u.frequency.khz);
+}
+
+void builder_amounts_fini(struct builder_amounts *all)
+{
+    for (size_t i = 0; i < all->v.n; i++)
+        series_fini(&all->v.v[i].series);
+    vec_free(&all->v);
+    vec_free(&all->place);
 }

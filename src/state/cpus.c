@@ -44,11 +44,22 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
         if (p->kind == PENDING_OVERLAY)
             show_overlay(b, c, p->ts, p->code);
         else if (p->kind == PENDING_CALL)
-            builder_thread_call(b, row, cpu, p->ts, p->code);
+            builder_thread_call(b, row, cpu, p->ts, p->code, 0);
+        else if (p->kind == PENDING_PAGES)
+            builder_thread_pages(b, row, p->ts, p->ret);
         else
             builder_thread_return(b, row, cpu, p->ts, p->code, p->ret);
     }
     c->pending.n = 0;
+}
+
+/* It turns out that `row` had the CPU just in that ns: too short for states, but pages count. */
+static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t ts)
+{
+    for (size_t i = 0; i < c->pending.n; i++)
+        if (c->pending.v[i].kind == PENDING_PAGES && c->pending.v[i].ts >= ts)
+            builder_thread_pages(b, row, c->pending.v[i].ts, c->pending.v[i].ret);
+    replay(b, c, NOBODY);
 }
 
 /* It turns out that `row` had the CPU since then. */
@@ -67,7 +78,7 @@ static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, 
     if (skip && c->pending.n)
         memmove(c->pending.v, c->pending.v + skip, c->pending.n * sizeof *c->pending.v);
     for (size_t i = 0; i < c->pending.n; i++)
-        if (c->pending.v[i].kind != PENDING_OVERLAY) {
+        if (c->pending.v[i].kind == PENDING_CALL || c->pending.v[i].kind == PENDING_RETURN) {
             call = c->pending.v[i].kind == PENDING_RETURN ? c->pending.v[i].code : 0;
             break;
         }
@@ -106,10 +117,10 @@ void builder_cpu_switch(struct state_builder *b, struct builder_cpu *c, const st
     if (c->row < 0 && prev >= 0 && r->u.sw.since < r->ts)
         reveal(b, c, prev, r->u.sw.since);
     else if (c->row < 0)
-        replay(b, c, NOBODY);
+        replay_moment(b, c, prev, r->u.sw.since);
     builder_thread_leave(b, prev, cpu, r->ts, r->u.sw.leave);
     show_row(b, c, r->ts, next);
-    builder_thread_arrive(b, next, cpu, r->ts);
+    builder_thread_arrive(b, next, cpu, r->ts, r->u.sw.priority);
     show_overlay(b, c, r->ts, 0);
 }
 
@@ -120,9 +131,24 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
     if (c->row < 0)
         defer(c, (struct pending){r->ts, r->u.syscall.ret, code, call ? PENDING_CALL : PENDING_RETURN});
     else if (call)
-        builder_thread_call(b, c->row, builder_cpu_number(b, c), r->ts, code);
+        builder_thread_call(
+            b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.lock ? builder_lock_code(b, c->row, r->u.syscall.lock) : 0);
     else
         builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
+}
+
+/* Pages that the allocator gave or got back. */
+void builder_cpu_pages(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+{
+    enum { MOST_ORDER = 31 }; /* far beyond any kernel's */
+    if (r->u.page.order > MOST_ORDER)
+        return;
+    int64_t pages = (r->kind == KERNEL_PAGE_ALLOC ? INT64_C(1) : INT64_C(-1)) * (INT64_C(1) << r->u.page.order);
+    builder_all_pages(b, r->ts, pages);
+    if (c->row < 0)
+        defer(c, (struct pending){.ts = r->ts, .ret = pages, .kind = PENDING_PAGES});
+    else
+        builder_thread_pages(b, c->row, r->ts, pages);
 }
 
 /* ---- losses -------------------------------------------------------------------------------------------------------------------- */

@@ -2,19 +2,21 @@
 #ifndef WEFT_STATE_FORMAT_H
 #define WEFT_STATE_FORMAT_H
 
+#include "base/file.h"
 #include "base/store.h"
 #include "state/pack.h"
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 1,
+    STATE_VERSION = 4,
     STATE_BLOCK = 128,          /* entries of a block, values of a column's block */
     STATE_GRID_SHARE = 8,       /* a grid bucket per so many entries at least */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
-    STATE_COUNTER_ROWS = 16,    /* row kinds from here on: counters */
     STATE_ROW_KINDS = STATE_COUNTER_ROWS + STATE_COUNTER_KINDS,
     STATE_MOST_WIDTH = 56,      /* a value of more bits gets 64 */
+    STATE_SPARE = 2 * (STATE_BLOCK * UINT8_MAX / 8) + 8, /* what lies behind a block's position at most, whatever its widths are */
 };
+_Static_assert((int)STATE_SPARE <= (int)FILE_SPARE_BYTES, "a block at the very end of the file can be read");
 
 struct state_disk_totals {
     int64_t begin, end;
@@ -63,6 +65,23 @@ struct state_disk_head {
 
 struct state_disk_column { uint64_t first_head, n; };
 
+/* A latency that took so long, or was told so late, that it stands beside the columns of its kind: sorted by kind, then place. */
+struct state_disk_late {
+    int64_t begin, duration, ret;
+    uint64_t place;             /* in the kind's order by begin, of those in columns and beside them together */
+    int32_t thread, cpu;
+    uint32_t code;
+    uint8_t kind, reserved[3];
+};
+
+/* Figures of the latencies of one name in a tile (tiles.h): how many, ns in all, sum of squared distances from their mean, and which of the tile took
+ * least and most. */
+struct state_disk_figures {
+    int64_t sum;
+    double spread;
+    uint32_t code, n, least, most;
+};
+
 enum state_latency_column { STATE_BEGIN, STATE_DURATION, STATE_RET, STATE_LATENCY_THREAD, STATE_LATENCY_CPU, STATE_LATENCY_CODE, STATE_LATENCY_COLUMNS };
 /* Column 0: every 64th event's time. Then six columns per kind of latency. */
 enum { STATE_COLUMN_EVENTS, STATE_COLUMN_LATENCIES, STATE_COLUMNS = STATE_COLUMN_LATENCIES + STATE_LATENCY_KINDS * STATE_LATENCY_COLUMNS };
@@ -80,6 +99,8 @@ _Static_assert(sizeof(struct state_disk_code) == 12, "fixed width");
 _Static_assert(sizeof(struct state_disk_row) == 56, "fixed width");
 _Static_assert(sizeof(struct state_disk_block) == 40, "fixed width");
 _Static_assert(sizeof(struct state_disk_head) == 16, "fixed width");
+_Static_assert(sizeof(struct state_disk_late) == 48, "fixed width");
+_Static_assert(sizeof(struct state_disk_figures) == 32, "fixed width");
 _Static_assert(sizeof(struct state_disk_loss) == 32, "fixed width");
 
 struct state_code {             /* a code as readers want it */
@@ -98,25 +119,58 @@ struct state_store {
     const struct state_disk_column *columns;
     const struct state_disk_head *heads;
     const int64_t *far;
+    const struct state_disk_late *late;
+    const uint64_t *tiles;      /* where the figures of each tile begin */
+    const struct state_disk_figures *figures;
     const struct state_disk_loss *losses;
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
-    const uint8_t *bytes;       /* readable 8 bytes beyond its end */
-    size_t n_rows, n_blocks, n_grid, n_codes, n_columns, n_heads, n_far, n_losses, n_names, n_text, n_bytes;
+    const uint8_t *bytes;       /* readable STATE_SPARE bytes beyond its end */
+    size_t n_rows, n_blocks, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
+    size_t first_late[STATE_LATENCY_KINDS + 1];
     struct state_code *codes;
+    struct state_latency_names {
+        const char **v;         /* in order of first use */
+        uint32_t *of;           /* by code */
+        size_t n;
+    } latency_names[STATE_LATENCY_KINDS];
 };
 
-/* NULL when all is sound, else what is wrong. Fills first[]. (check.c) */
-const char *state_defect(struct state_store *);
+/* What is wrong, or NULL. (check.c) Structure: what leads from one table to another, and the small tables whole; fills first[] and first_late[]. Costs
+ * O(rows + names). What it lets through can be read through the public header without reading outside the file and without end. Content: all the rest. */
+const char *state_structure_defect(struct state_store *);
+const char *state_content_defect(const struct state_store *);
+
+/* How many latencies beside the columns come before the i-th of all of the kind. (store.c) */
+size_t state_late_before(const struct state_store *, int kind, size_t i);
+/* Tiles (tiles.h) of the kinds before this one. (figures.c) */
+size_t state_tiles(const struct state_store *, int kind);
+/* What is kept of latencies' names; after codes and first_late are there. (figures.c) */
+void state_names_init(struct state_store *);
+void state_names_fini(struct state_store *);
 
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
+/* Counters that count up; the others may fall and be below 0. */
+static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY; }
 static inline bool state_running(uint8_t value) { return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED; }
+static inline size_t state_latency_column(int kind, int column) { return STATE_COLUMN_LATENCIES + (size_t)kind * STATE_LATENCY_COLUMNS + (size_t)column; }
+/* The bytes of a column's block, inside the file whatever its head says. */
+static inline const uint8_t *state_head_bytes(const struct state_store *s, const struct state_disk_head *h)
+{
+    uint64_t at = h->position & (UINT64_MAX >> 8);
+    return s->bytes + (at <= s->n_bytes ? at : s->n_bytes);
+}
+/* All n values of a column's block. */
+static inline void state_head_take(const struct state_store *s, const struct state_disk_head *h, size_t n, int64_t *out)
+{
+    pack_take(state_head_bytes(s, h), n, (uint8_t)(h->position >> 56), h->base, out);
+}
 /* Value i of a column. */
 static inline int64_t state_column_at(const struct state_store *s, size_t column, size_t i)
 {
     const struct state_disk_head *h = &s->heads[s->columns[column].first_head + i / STATE_BLOCK];
-    return (int64_t)((uint64_t)h->base + pack_get(s->bytes + (h->position & (UINT64_MAX >> 8)), i % STATE_BLOCK, (uint8_t)(h->position >> 56)));
+    return (int64_t)((uint64_t)h->base + pack_get(state_head_bytes(s, h), i % STATE_BLOCK, (uint8_t)(h->position >> 56)));
 }
 
 #endif

@@ -97,12 +97,12 @@ static void take_entries(struct repack *p, struct series *s)
     p->entries.n = 0;
     for (uint64_t k = s->id ? p->first[s->id] : 0; s->id && k < p->first[s->id + 1]; k++) {
         const struct state_disk_block *b = &old->blocks.v[p->order[k]].block;
-        const uint8_t *times = old->bytes.v + b->position, *numbers = times + pack_bytes(b->n, b->time_width);
-        for (size_t i = 0; i < b->n; i++) {
-            struct series_entry e = {(int64_t)((uint64_t)b->base + pack_get(times, i, b->time_width)),
-                (int64_t)((uint64_t)b->least + pack_get(numbers, i, b->number_width))};
-            vec_push(&p->entries, e);
-        }
+        int64_t times[STATE_BLOCK], numbers[STATE_BLOCK];
+        const uint8_t *bytes = series_bytes_at(&old->bytes, b->position);
+        pack_take(bytes, b->n, b->time_width, b->base, times);
+        pack_take(bytes + pack_bytes(b->n, b->time_width), b->n, b->number_width, b->least, numbers);
+        for (size_t i = 0; i < b->n; i++)
+            vec_push(&p->entries, ((struct series_entry){times[i], numbers[i]}));
     }
     *s = (struct series){.v = s->v, .cap = s->cap, .sum = s->sum, .lead = s->lead};
 }
@@ -111,7 +111,7 @@ static void repack(struct repack *p, struct series *s)
 {
     take_entries(p, s);
     for (size_t i = 0; i < p->entries.n; i++)
-        series_push(&p->fresh, s, p->entries.v[i].time, p->entries.v[i].number);
+        series_tell(&p->fresh, s, p->entries.v[i].time, p->entries.v[i].number);
     series_finish(&p->fresh, s);
 }
 
@@ -195,6 +195,10 @@ static void each_series(struct state_builder *b, bool threads, void (*f)(void *,
         for (size_t i = 0; i < devices[d]->n; i++)
             for (int k = 0; k < 2; k++)
                 f(arg, &devices[d]->v[i].series[k]);
+    struct builder_amounts *amounts[3] = {&b->pages, &b->cpu_counters, &b->frequencies};
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < amounts[k]->v.n; i++)
+            f(arg, &amounts[k]->v.v[i].series);
 }
 
 static void finish_one(void *arg, struct series *s)
@@ -204,6 +208,24 @@ static void finish_one(void *arg, struct series *s)
 static void repack_one(void *arg, struct series *s)
 {
     repack(arg, s);
+}
+
+/* Latencies that reach into gaps may be those of something else. */
+static void sift_columns(struct state_builder *b, const struct series_bytes *old, const struct builder_gaps *gaps)
+{
+    struct series_column times = b->event_times;
+    int64_t v[STATE_BLOCK];
+    b->event_times = (struct series_column){0};
+    for (size_t k = 0; k < times.heads.n; k++) {
+        size_t n = times.n - k * STATE_BLOCK < STATE_BLOCK ? times.n - k * STATE_BLOCK : STATE_BLOCK;
+        series_column_take(old, &times.heads.v[k], n, v);
+        series_column_add(&b->pool.bytes, &b->event_times, v, 1, n);
+    }
+    vec_free(&times.heads);
+    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
+        bool of_threads = kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_LOCK || kind == STATE_LATENCY_SCHED;
+        latencies_sift(&b->latencies[kind], old, of_threads ? builder_gaps_touch : NULL, gaps);
+    }
 }
 
 void builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps *gaps)
@@ -217,8 +239,10 @@ void builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps
     memset(b->pool.flags, 0, sizeof b->pool.flags);
     repack_threads(&p, end);
     each_series(b, false, repack_one, &p);
-    series_pool_fini(&b->pool);
+    struct series_pool old = b->pool;
     b->pool = p.fresh;
+    sift_columns(b, &old.bytes, gaps);
+    series_pool_fini(&old);
     free(p.first);
     free(p.order);
     vec_free(&p.entries);

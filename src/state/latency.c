@@ -6,9 +6,11 @@
 
 static const uint64_t ASIDE = UINT64_C(1) << 63; /* a handle that is a place in `late` */
 
-void latencies_init(struct latencies *l)
+void latencies_init(struct latencies *l, struct series_bytes *bytes, latency_far *far)
 {
     memset(l, 0, sizeof *l);
+    l->bytes = bytes;
+    l->far = far;
     l->last_begin = INT64_MIN;
 }
 
@@ -17,71 +19,67 @@ void latencies_fini(struct latencies *l)
     free(l->window);
     vec_free(&l->late);
     map_fini(&l->late_of);
-    vec_free(&l->bytes);
     for (int i = 0; i < STATE_LATENCY_COLUMNS; i++)
         vec_free(&l->columns[i].heads);
-    vec_free(&l->far);
 }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------------------- */
 
-/* Rows of a latency become blocks of six columns. */
-struct packer {
-    int64_t (*buffer)[STATE_LATENCY_COLUMNS];
-    size_t *n;
-    struct series_bytes *bytes;
-    struct series_column *columns;
-};
-
-static void pack_rows(const struct packer *p)
+static void pack_rows(struct latencies *l)
 {
-    for (int i = 0; i < STATE_LATENCY_COLUMNS && *p->n; i++)
-        series_column_add(p->bytes, &p->columns[i], &p->buffer[0][i], STATE_LATENCY_COLUMNS, *p->n);
-    *p->n = 0;
+    for (int i = 0; i < STATE_LATENCY_COLUMNS && l->buffered; i++)
+        series_column_add(l->bytes, &l->columns[i], &l->buffer[0][i], STATE_LATENCY_COLUMNS, l->buffered);
+    l->buffered = 0;
 }
 
-static void pack_row(const struct packer *p, const int64_t row[STATE_LATENCY_COLUMNS])
+static void pack(struct latencies *l, const struct latency *x)
 {
-    memcpy(p->buffer[*p->n], row, sizeof p->buffer[0]);
-    if (++*p->n == STATE_BLOCK)
-        pack_rows(p);
-}
-
-static void to_row(const struct latency *x, latency_far *far, int64_t row[STATE_LATENCY_COLUMNS])
-{
+    int64_t *row = l->buffer[l->buffered];
     row[STATE_BEGIN] = x->begin;
     row[STATE_DURATION] = x->end - x->begin;
     if (x->ret >= -STATE_RET_BIAS && x->ret < STATE_RET_FAR - STATE_RET_BIAS) {
         row[STATE_RET] = x->ret + STATE_RET_BIAS;
     } else {
-        row[STATE_RET] = (int64_t)(STATE_RET_FAR + far->n);
-        vec_push(far, x->ret);
+        row[STATE_RET] = (int64_t)(STATE_RET_FAR + l->far->n);
+        vec_push(l->far, x->ret);
     }
     row[STATE_LATENCY_THREAD] = x->thread;
     row[STATE_LATENCY_CPU] = x->cpu;
     row[STATE_LATENCY_CODE] = x->code;
+    if (++l->buffered == STATE_BLOCK)
+        pack_rows(l);
 }
 
 /* ---- the window ---------------------------------------------------------------------------------------------------------------- */
 
+static bool many_open(const struct latencies *l)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < l->half; i++)
+        open += l->window[i].progress == LATENCY_OPEN;
+    return open > l->half / LATENCY_ASIDE_SHARE;
+}
+
 /* Makes room: the older half goes; what is still open moves aside. */
 static void advance(struct latencies *l)
 {
-    struct packer p = {l->buffer, &l->buffered, &l->bytes, l->columns};
-    int64_t row[STATE_LATENCY_COLUMNS];
-    for (size_t i = 0; i < LATENCY_WINDOW; i++) {
+    if (!l->half || (l->half < LATENCY_MOST_HALF && many_open(l))) {
+        l->half = l->half ? 2 * l->half : LATENCY_HALF;
+        l->window = mem_resize(l->window, 2 * l->half * sizeof *l->window);
+        return;
+    }
+    for (size_t i = 0; i < l->half; i++) {
         const struct latency *x = &l->window[i];
         if (x->progress == LATENCY_CLOSED) {
-            to_row(x, &l->far, row);
-            pack_row(&p, row);
+            pack(l, x);
         } else if (x->progress == LATENCY_OPEN) {
             *map_put(&l->late_of, l->first + i, NULL) = l->late.n;
             vec_push(&l->late, *x);
         }
     }
-    l->n -= LATENCY_WINDOW;
-    l->first += LATENCY_WINDOW;
-    memmove(l->window, l->window + LATENCY_WINDOW, l->n * sizeof *l->window);
+    l->n -= l->half;
+    l->first += l->half;
+    memmove(l->window, l->window + l->half, l->n * sizeof *l->window);
 }
 
 uint64_t latency_open(struct latencies *l, int64_t begin, int32_t thread, uint32_t code)
@@ -92,9 +90,7 @@ uint64_t latency_open(struct latencies *l, int64_t begin, int32_t thread, uint32
         return ASIDE | l->late.n;
     }
     l->last_begin = begin;
-    if (!l->window)
-        l->window = mem_alloc(2 * LATENCY_WINDOW * sizeof *l->window);
-    if (l->n == 2 * LATENCY_WINDOW)
+    if (l->n == 2 * l->half)
         advance(l);
     l->window[l->n++] = x;
     return l->first + l->n;
@@ -108,7 +104,6 @@ static struct latency *place_of(struct latencies *l, uint64_t handle)
         return &l->window[handle - 1 - l->first];
     return &l->late.v[*map_find(&l->late_of, handle - 1)];
 }
-
 
 void latency_close(struct latencies *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
 {
@@ -134,60 +129,51 @@ static int by_begin(const void *a, const void *b)
     return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-/* Row i of what was packed. */
-static void unpack_row(const struct latencies *l, size_t i, int64_t row[STATE_LATENCY_COLUMNS])
-{
-    for (int c = 0; c < STATE_LATENCY_COLUMNS; c++) {
-        const struct state_disk_head *h = &l->columns[c].heads.v[i / STATE_BLOCK];
-        const uint8_t *from = l->bytes.v + (h->position & (UINT64_MAX >> 8));
-        row[c] = (int64_t)((uint64_t)h->base + pack_get(from, i % STATE_BLOCK, (uint8_t)(h->position >> 56)));
-    }
-}
-
-static void sort_late(struct latencies *l)
+static void sort_late(struct latencies *l, latency_refuse *refuse, const void *arg)
 {
     size_t n = 0;
-    for (size_t i = 0; i < l->late.n; i++)
-        if (l->late.v[i].progress == LATENCY_CLOSED)
-            l->late.v[n++] = l->late.v[i];
+    for (size_t i = 0; i < l->late.n; i++) {
+        struct latency x = l->late.v[i];
+        if (x.progress == LATENCY_CLOSED && !(refuse && refuse(arg, x.thread, x.begin, x.end)))
+            l->late.v[n++] = x;
+    }
     l->late.n = n;
     if (n)
         qsort(l->late.v, n, sizeof *l->late.v, by_begin);
 }
 
-/* All that never closed is dropped; late and punctual ones are merged. */
-void latencies_finish(struct latencies *l, latency_refuse *refuse, const void *arg, struct series_bytes *bytes, latency_far *far,
-    struct series_column columns[STATE_LATENCY_COLUMNS])
+void latencies_finish(struct latencies *l)
 {
-    struct packer own = {l->buffer, &l->buffered, &l->bytes, l->columns}, to = own;
-    int64_t row[STATE_LATENCY_COLUMNS], late_row[STATE_LATENCY_COLUMNS];
-    for (size_t i = 0; i < l->n; i++) {
-        if (l->window[i].progress != LATENCY_CLOSED)
-            continue;
-        to_row(&l->window[i], &l->far, row);
-        pack_row(&own, row);
-    }
-    pack_rows(&own);
-    sort_late(l);
-    to.bytes = bytes;
-    to.columns = columns;
-    size_t late = 0, n = l->columns[0].n;
-    for (size_t i = 0; i < n || late < l->late.n;) {
-        if (i < n)
-            unpack_row(l, i, row);
-        if (late < l->late.n && (i == n || l->late.v[late].begin < row[STATE_BEGIN])) {
-            to_row(&l->late.v[late++], far, late_row);
-        } else {
-            memcpy(late_row, row, sizeof row);
-            if (row[STATE_RET] >= STATE_RET_FAR) {
-                late_row[STATE_RET] = (int64_t)(STATE_RET_FAR + far->n);
-                vec_push(far, l->far.v[row[STATE_RET] - STATE_RET_FAR]);
-            }
-            i++;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->window[i].progress == LATENCY_CLOSED)
+            pack(l, &l->window[i]);
+    pack_rows(l);
+    l->n = 0;
+    sort_late(l, NULL, NULL);
+}
+
+void latencies_sift(struct latencies *l, const struct series_bytes *bytes, latency_refuse *refuse, const void *arg)
+{
+    struct series_column old[STATE_LATENCY_COLUMNS];
+    int64_t v[STATE_LATENCY_COLUMNS][STATE_BLOCK];
+    uint64_t n = l->columns[0].n;
+    memcpy(old, l->columns, sizeof old);
+    memset(l->columns, 0, sizeof l->columns);
+    for (uint64_t first = 0; first < n; first += STATE_BLOCK) {
+        size_t m = n - first < STATE_BLOCK ? n - first : STATE_BLOCK;
+        for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
+            series_column_take(bytes, &old[c].heads.v[first / STATE_BLOCK], m, v[c]);
+        for (size_t i = 0; i < m; i++) {
+            if (refuse && refuse(arg, v[STATE_LATENCY_THREAD][i], v[STATE_BEGIN][i], v[STATE_BEGIN][i] + v[STATE_DURATION][i]))
+                continue;
+            for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
+                l->buffer[l->buffered][c] = v[c][i];
+            if (++l->buffered == STATE_BLOCK)
+                pack_rows(l);
         }
-        if (!refuse ||
-            !refuse(arg, late_row[STATE_LATENCY_THREAD], late_row[STATE_BEGIN], late_row[STATE_BEGIN] + late_row[STATE_DURATION]))
-            pack_row(&to, late_row);
     }
-    pack_rows(&to);
+    pack_rows(l);
+    for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
+        vec_free(&old[c].heads);
+    sort_late(l, refuse, arg);
 }

@@ -8,25 +8,31 @@ uint8_t pack_width(uint64_t v)
     return width <= STATE_MOST_WIDTH ? width : 64;
 }
 
-/* `held` keeps up to 7 bits that no byte has yet, so that 56 more fit. */
+/* `held` collects 64 bits before they are written, so that a number waits for the one before only where it is added. */
 void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width)
 {
     uint64_t held = 0;
     unsigned bits = 0;
-    if (width == 64) {
-        for (size_t i = 0; i < n; i++) {
-            uint64_t d = (uint64_t)v[i * stride] - (uint64_t)base;
-            memcpy(to + i * 8, &d, sizeof d);
-        }
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        held |= ((uint64_t)v[i * stride] - (uint64_t)base) << bits;
+    for (size_t i = 0; i < n && width; i++) {
+        uint64_t d = (uint64_t)v[i * stride] - (uint64_t)base;
+        held |= d << bits;
         bits += width;
-        memcpy(to, &held, sizeof held);
-        to += bits >> 3;
-        held >>= bits & ~7U;
-        bits &= 7;
+        if (bits >= 64) {
+            memcpy(to, &held, sizeof held);
+            to += sizeof held;
+            bits -= 64;
+            held = bits ? d >> (width - bits) : 0;
+        }
     }
     memcpy(to, &held, sizeof held);
+}
+
+void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out)
+{
+    uint64_t mask = width < 64 ? (UINT64_C(1) << width) - 1 : UINT64_MAX;
+    for (size_t i = 0, bit = 0; i < n; i++, bit += width) {
+        uint64_t v;
+        memcpy(&v, from + (bit >> 3), sizeof v);
+        out[i] = (int64_t)((uint64_t)base + ((v >> (bit & 7)) & mask));
+    }
 }

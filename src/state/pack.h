@@ -21,5 +21,7 @@ static inline uint64_t pack_get(const uint8_t *from, size_t i, uint8_t width)
     v >>= bit & 7;
     return width < 64 ? v & ((UINT64_C(1) << width) - 1) : v;
 }
+/* All n numbers, added to base. Reads as far as pack_get. */
+void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out);
 
 #endif

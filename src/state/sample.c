@@ -1,11 +1,17 @@
-/* What was in force at given times: a grid leads from a time to the few entries around it, so that the length of the trace does not count. */
+/* What was in force at given times: a grid leads from a time to the few entries around it, so that the length of the trace does not count.
+ *
+ * Blocks, grid and entries are as the file has them: nobody has checked them. So each step bounds what it reads: a block lies in the file, a grid's entry in
+ * its row, a number in its table; and each interval holds the time it was asked for, so that whoever goes on at its end gets on. */
 #include "state/format.h"
 
 /* ---- entries of a row ------------------------------------------------------------------------------------------------------------ */
 
+/* i is below the row's n. */
 static inline const struct state_disk_block *block_of(const struct state_store *s, const struct state_disk_row *r, uint64_t i)
 {
-    return &s->blocks[r->first_block + i / STATE_BLOCK];
+    static const struct state_disk_block none;
+    const struct state_disk_block *b = &s->blocks[r->first_block + i / STATE_BLOCK];
+    return __builtin_expect(b->position <= s->n_bytes && b->n <= STATE_BLOCK, 1) ? b : &none;
 }
 
 static inline int64_t time_at(const struct state_store *s, const struct state_disk_row *r, uint64_t i)
@@ -39,12 +45,11 @@ static inline void bracket(const struct state_store *s, const struct state_disk_
         return;
     const uint32_t *grid = s->grid + r->first_grid;
     uint64_t bucket = ((uint64_t)t - (uint64_t)s->blocks[r->first_block].base) >> r->shift;
-    if (bucket + 1 < r->n_grid) {
-        *lo = grid[bucket];
-        *hi = grid[bucket + 1];
-    } else {
-        *lo = grid[r->n_grid - 1];
-    }
+    if (bucket + 1 < r->n_grid)
+        *hi = grid[bucket + 1] < *hi ? grid[bucket + 1] : *hi;
+    else
+        bucket = r->n_grid - 1;
+    *lo = grid[bucket] < *hi ? grid[bucket] : *hi;
 }
 
 /* The last entry of [lo, hi] whose time is <= t; lo's is. */
@@ -71,32 +76,49 @@ static uint64_t locate(const struct state_store *s, const struct state_disk_row 
 
 static void set_code(const struct state_store *s, uint64_t code, struct state_interval *out)
 {
-    const struct state_code *c = &s->codes[code];
+    const struct state_code *c = &s->codes[code < s->n_codes ? code : STATE_UNKNOWN];
     out->value = c->value;
     out->cpu = c->cpu;
     out->name = c->name;
     out->thread = -1;
+    out->amount = 0;
+}
+
+static inline bool is_thread(const struct state_store *s, int64_t thread)
+{
+    return (uint64_t)thread < s->first[STATE_THREAD + 1];
 }
 
 /* Value and names of a number in a row of that kind; a CPU's thread is left to composing. */
 static inline void set_number(const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     if (r->kind == STATE_CPU_THREAD || (r->kind == STATE_CPU && number & 1)) {
-        int32_t thread = r->kind == STATE_CPU ? (int32_t)(number >> 1) : (int32_t)number - 1;
+        int64_t found = r->kind == STATE_CPU ? number >> 1 : (int64_t)((uint64_t)number - 1);
+        int32_t thread = is_thread(s, found) ? (int32_t)found : -1;
         out->value = thread < 0 ? STATE_UNKNOWN : s->rows[thread].idle ? STATE_IDLE : STATE_ACTIVE;
         out->thread = thread;
         out->cpu = -1;
         out->name = NULL;
+        out->amount = 0;
+    } else if (r->kind >= STATE_COUNTER_ROWS) {
+        set_code(s, STATE_ACTIVE, out);
+        out->amount = number;
     } else {
         set_code(s, (uint64_t)(r->kind == STATE_CPU ? number >> 1 : number), out);
     }
 }
 
-static inline void set_entry(const struct state_store *s, const struct state_disk_row *r, uint64_t i, struct state_interval *out)
+/* Entry i, which is in force at t. */
+static inline void set_entry(const struct state_store *s, const struct state_disk_row *r, uint64_t i, int64_t t, struct state_interval *out)
 {
     out->begin = time_at(s, r, i);
     out->end = i + 1 < r->n ? time_at(s, r, i + 1) : r->end;
     set_number(s, r, number_at(s, r, i), out);
+    if (__builtin_expect(out->begin > t || out->end <= t || out->begin < r->begin || out->end > r->end, 0)) {
+        set_code(s, STATE_UNKNOWN, out);
+        out->begin = t;
+        out->end = r->end;
+    }
 }
 
 /* Before the first entry and outside the row's life. */
@@ -107,7 +129,7 @@ static void set_outside(const struct state_store *s, const struct state_disk_row
     if (t < r->begin) {
         out->begin = s->totals->begin;
         out->end = r->begin;
-    } else if (t < first && (t < r->end || r->end == s->totals->end)) {
+    } else if (t < first && t < r->end) {
         out->begin = r->begin;
         out->end = first < r->end ? first : r->end;
         out->value = r->lead;
@@ -120,13 +142,13 @@ static void set_outside(const struct state_store *s, const struct state_disk_row
 /* Is it an entry that is in force at t, not something outside? */
 static inline bool inside(const struct state_store *s, const struct state_disk_row *r, int64_t t)
 {
-    return t >= first_time(s, r) && (t < r->end || (t == r->end && t == s->totals->end));
+    return t >= first_time(s, r) && t < r->end;
 }
 
 static void interval_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     if (inside(s, r, t))
-        set_entry(s, r, locate(s, r, t), out);
+        set_entry(s, r, locate(s, r, t), t, out);
     else
         set_outside(s, r, t, out);
 }
@@ -135,7 +157,7 @@ static void interval_at(const struct state_store *s, const struct state_disk_row
 static void compose(const struct state_store *s, int64_t t, struct state_interval *out)
 {
     struct state_interval doing;
-    if (out->value != STATE_ACTIVE)
+    if (out->value != STATE_ACTIVE || out->thread < 0)
         return;
     interval_at(s, &s->rows[out->thread], t, &doing);
     out->begin = doing.begin > out->begin ? doing.begin : out->begin;
@@ -144,8 +166,10 @@ static void compose(const struct state_store *s, int64_t t, struct state_interva
     out->name = doing.value == STATE_SYSCALL ? doing.name : NULL;
 }
 
+/* t is within the span, whose last instant counts as the one before. */
 static void row_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
+    t -= t == s->totals->end && t > s->totals->begin;
     interval_at(s, r, t, out);
     if (r->kind == STATE_CPU)
         compose(s, t, out);
@@ -176,18 +200,16 @@ size_t state_range(const struct state_store *s, int kind, size_t row, int64_t be
     size_t n = 0;
     int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
     end = end < s->totals->end ? end : s->totals->end;
-    while (n < max && t <= end) {
+    while (n < max && t <= end && t < s->totals->end) {
         row_at(s, r, t, &out[n]);
         t = out[n++].end;
-        if (t <= out[n - 1].begin || t == s->totals->end) /* the last instant is the last interval's */
-            break;
     }
     return n;
 }
 
 /* ---- samples ------------------------------------------------------------------------------------------------------------------- */
 
-enum { BATCH = 16 }; /* so many memory reads go on at once */
+enum { BATCH = 16, FEW = 4 }; /* so many memory reads go on at once */
 
 struct batch {
     uint64_t lo[BATCH], hi[BATCH];
@@ -213,12 +235,23 @@ static void prepare(const struct state_store *s, const struct state_disk_row *r,
     }
 }
 
-/* The times are all within entries. */
+/* Is out[found] another one than that before it? The span's last instant may still be in that. */
+static inline bool is_next(struct state_interval *out, size_t found)
+{
+    if (!found)
+        return true;
+    if (out[found].begin <= out[found - 1].begin)
+        return false;
+    if (out[found].begin < out[found - 1].end)
+        out[found].begin = out[found - 1].end;
+    return true;
+}
+
+/* Adds to the `found` there are. The times are all within entries. */
 static size_t sample_entries(
-    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
+    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out, size_t found)
 {
     struct batch b;
-    size_t found = 0;
     for (size_t i = 0; i < n; i += BATCH) {
         size_t m = n - i < BATCH ? n - i : BATCH;
         if (found && times[i + m - 1] < out[found - 1].end)
@@ -228,24 +261,21 @@ static size_t sample_entries(
             int64_t t = times[i + j];
             if (found && t < out[found - 1].end)
                 continue;
-            set_entry(s, r, search(s, r, t, b.lo[j], b.hi[j]), &out[found]);
-            if (!found || out[found].begin != out[found - 1].begin)
-                found++;
+            set_entry(s, r, search(s, r, t, b.lo[j], b.hi[j]), t, &out[found]);
+            found += is_next(out, found);
         }
     }
     return found;
 }
 
 static size_t sample_one_by_one(
-    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
+    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out, size_t found)
 {
-    size_t found = 0;
     for (size_t i = 0; i < n; i++) {
         if (found && times[i] < out[found - 1].end)
             continue;
         row_at(s, r, times[i], &out[found]);
-        if (!found || out[found].begin != out[found - 1].begin) /* the span's last instant may still be in the one before */
-            found++;
+        found += is_next(out, found);
     }
     return found;
 }
@@ -270,54 +300,165 @@ size_t state_sample(const struct state_store *s, int kind, size_t row, const int
     size_t skip = first_from(times, n, s->totals->begin), found;
     times += skip;
     n -= skip;
-    if (s->totals->end < INT64_MAX)
-        n = first_from(times, n, s->totals->end + 1);
+    size_t within = first_from(times, n, s->totals->end), last = within < n && times[within] == s->totals->end;
     if (r->kind == STATE_CPU)
-        return sample_one_by_one(s, r, times, n, out);
-    size_t before = first_from(times, n, first_time(s, r)), after = before;
-    if (r->n)
-        after = before + first_from(times + before, n - before, r->end);
-    if (after < n && inside(s, r, times[after]))
-        after = n; /* the span's last instant */
-    found = sample_one_by_one(s, r, times, before, out);
-    found += sample_entries(s, r, times + before, after - before, out + found);
-    return found + sample_one_by_one(s, r, times + after, n - after, out + found);
+        return sample_one_by_one(s, r, times, within + last, out, 0);
+    size_t before = first_from(times, within, first_time(s, r));
+    size_t after = before + first_from(times + before, within - before, r->end);
+    found = sample_one_by_one(s, r, times, before, out, 0);
+    found = sample_entries(s, r, times + before, after - before, out, found);
+    found = sample_one_by_one(s, r, times + after, within - after, out, found);
+    if (last) {
+        row_at(s, r, s->totals->end, &out[found]);
+        found += is_next(out, found);
+    }
+    return found;
 }
 
 /* ---- counters ------------------------------------------------------------------------------------------------------------------ */
 
-static bool counts(const struct state_store *s, const struct state_disk_row *r, int64_t number)
+static inline bool counts(const struct state_store *s, const struct state_disk_row *r, uint64_t number)
 {
     if (r->kind == STATE_THREAD)
-        return !r->idle && state_running(s->disk_codes[number].value);
-    return number && !s->rows[number - 1].idle;
+        return number < s->n_codes && state_running(s->disk_codes[number].value);
+    return is_thread(s, (int64_t)(number - 1)) && !s->rows[number - 1].idle;
 }
 
-/* Time spent from the row's begin up to each time. Goes on within a block where the time before left it. */
+/* Where a sum stands: entry i, which is in force in [begin, end); the time spent before it. */
+struct summing {
+    uint64_t i;
+    int64_t begin, end;
+    uint64_t sum;
+    bool counts;
+};
+
+/* A block of a row while durations are summed. */
+struct summed_block {
+    const struct state_disk_block *block;
+    const uint8_t *times, *numbers;
+};
+
+static inline uint64_t block_time(const struct summed_block *b, uint64_t i)
+{
+    return (uint64_t)b->block->base + pack_get(b->times, i % STATE_BLOCK, b->block->time_width);
+}
+
+static inline bool block_counts(const struct state_store *s, const struct state_disk_row *r, const struct summed_block *b, uint64_t i)
+{
+    return counts(s, r, (uint64_t)b->block->least + pack_get(b->numbers, i % STATE_BLOCK, b->block->number_width));
+}
+
+/* On to entry i of the block, from where the time before left it or from the block's begin. */
+static void sum_forward(
+    const struct state_store *s, const struct state_disk_row *r, const struct summed_block *b, uint64_t i, struct summing *g)
+{
+    if (i < g->i || g->i / STATE_BLOCK != i / STATE_BLOCK) {
+        g->i = i - i % STATE_BLOCK;
+        g->sum = (uint64_t)b->block->before;
+        g->begin = b->block->base;
+    }
+    uint64_t begin = (uint64_t)g->begin;
+    for (; g->i < i; g->i++) {
+        uint64_t end = block_time(b, g->i + 1);
+        if (block_counts(s, r, b, g->i))
+            g->sum += end - begin;
+        begin = end;
+    }
+    g->begin = (int64_t)begin;
+}
+
+/* The same, back from the begin of the block behind. */
+static void sum_backward(
+    const struct state_store *s, const struct state_disk_row *r, const struct summed_block *b, uint64_t i, struct summing *g)
+{
+    const struct state_disk_block *next = block_of(s, r, i - i % STATE_BLOCK + STATE_BLOCK);
+    uint64_t end = (uint64_t)next->base;
+    g->sum = (uint64_t)next->before;
+    for (uint64_t k = i - i % STATE_BLOCK + STATE_BLOCK; k-- > i;) {
+        uint64_t begin = block_time(b, k);
+        if (block_counts(s, r, b, k))
+            g->sum -= end - begin;
+        end = begin;
+    }
+    g->begin = (int64_t)end;
+    g->i = i;
+}
+
+/* To entry i. */
+static void sum_up_to(const struct state_store *s, const struct state_disk_row *r, uint64_t i, struct summing *g)
+{
+    struct summed_block b = {.block = block_of(s, r, i)};
+    b.times = s->bytes + b.block->position;
+    b.numbers = numbers_of(s, b.block);
+    uint64_t behind = STATE_BLOCK - i % STATE_BLOCK, ahead = i >= g->i && i - g->i < i % STATE_BLOCK ? i - g->i : i % STATE_BLOCK;
+    if (behind < ahead && i + behind < r->n)
+        sum_backward(s, r, &b, i, g);
+    else
+        sum_forward(s, r, &b, i, g);
+    g->end = i + 1 < r->n ? time_at(s, r, i + 1) : INT64_MAX;
+    g->counts = block_counts(s, r, &b, i);
+}
+
+/* Asks for the memory that summing up to entry i will need: between it and the nearer end of its block. */
+static void prefetch_sum(const struct state_store *s, const struct state_disk_row *r, uint64_t i)
+{
+    const struct state_disk_block *k = block_of(s, r, i);
+    size_t at = i % STATE_BLOCK, from = at < STATE_BLOCK / 2 ? 0 : at, to = at < STATE_BLOCK / 2 ? at : STATE_BLOCK;
+    for (size_t byte = from * k->time_width / 8; byte <= to * k->time_width / 8; byte += 64)
+        __builtin_prefetch(s->bytes + k->position + byte);
+    __builtin_prefetch(numbers_of(s, k) + from * k->number_width / 8);
+}
+
+static inline int64_t sum_at(const struct summing *g, int64_t t)
+{
+    return (int64_t)(g->sum + (g->counts ? (uint64_t)t - (uint64_t)g->begin : 0));
+}
+
+/* Time spent from the row's begin up to each time, which are all within entries. Where the last few times needed few entries, it looks less far ahead. */
 static void sum_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
-    uint64_t i = 0, at = UINT64_MAX;
-    int64_t sum = 0;
-    for (size_t k = 0; k < n; k++) {
-        int64_t t = times[k] < r->end ? times[k] : r->end;
-        if (t < first_time(s, r)) {
-            values[k] = 0;
-            continue;
+    struct summing g = {.i = UINT64_MAX, .end = INT64_MIN};
+    struct batch b;
+    size_t needed = 0;
+    for (size_t k = 0, m; k < n; k += m) {
+        for (; k < n && times[k] < g.end; k++)
+            values[k] = sum_at(&g, times[k]);
+        m = needed > FEW ? BATCH : FEW;
+        m = n - k < m ? n - k : m;
+        needed = 0;
+        if (m > 1) {
+            prepare(s, r, times + k, m, &b);
+            for (size_t j = 0; j < m; j++)
+                if (b.lo[j] / STATE_BLOCK != (j ? b.lo[j - 1] : g.i) / STATE_BLOCK)
+                    prefetch_sum(s, r, b.lo[j]);
+        } else if (m) {
+            bracket(s, r, times[k], &b.lo[0], &b.hi[0]);
         }
-        i = locate(s, r, t);
-        const struct state_disk_block *b = block_of(s, r, i);
-        const uint8_t *numbers = numbers_of(s, b);
-        if (at == UINT64_MAX || i < at || at / STATE_BLOCK != i / STATE_BLOCK) {
-            at = i - i % STATE_BLOCK;
-            sum = b->before;
+        for (size_t j = 0; j < m; j++) {
+            int64_t t = times[k + j];
+            if (t >= g.end) {
+                sum_up_to(s, r, search(s, r, t, b.lo[j], b.hi[j]), &g);
+                needed += m == BATCH ? 1 : 2;
+            }
+            values[k + j] = sum_at(&g, t);
         }
-        for (int64_t begin = time_at(s, r, at); at < i; at++) {
-            int64_t end = time_at(s, r, at + 1);
-            if (counts(s, r, (int64_t)((uint64_t)b->least + pack_get(numbers, at % STATE_BLOCK, b->number_width))))
-                sum += end - begin;
-            begin = end;
-        }
-        values[k] = sum + (counts(s, r, number_at(s, r, i)) ? t - time_at(s, r, i) : 0);
+    }
+}
+
+static void cpu_time_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+{
+    bool never = !r->n || (r->kind == STATE_THREAD && r->idle);
+    size_t before = never ? n : first_from(times, n, first_time(s, r)), within = before + first_from(times + before, n - before, r->end);
+    for (size_t k = 0; k < before; k++)
+        values[k] = 0;
+    sum_values(s, r, times + before, within - before, values + before);
+    if (within < n) {
+        const int64_t end = r->end;
+        int64_t all = 0;
+        if (first_time(s, r) <= end)
+            sum_values(s, r, &end, 1, &all);
+        for (size_t k = within; k < n; k++)
+            values[k] = all;
     }
 }
 
@@ -326,10 +467,10 @@ void state_counter_values(const struct state_store *s, int kind, size_t i, const
     size_t threads = state_rows(s, STATE_THREAD);
     if (kind == STATE_CPU_TIME) {
         size_t row = i < threads ? s->first[STATE_THREAD] + i : s->first[STATE_CPU_THREAD] + i - threads;
-        sum_values(s, &s->rows[row], times, n, values);
+        cpu_time_values(s, &s->rows[row], times, n, values);
         return;
     }
     const struct state_disk_row *r = &s->rows[s->first[STATE_COUNTER_ROWS + kind] + i];
     for (size_t k = 0; k < n; k++)
-        values[k] = times[k] < first_time(s, r) ? 0 : number_at(s, r, locate(s, r, times[k]));
+        values[k] = times[k] < first_time(s, r) || !r->n ? 0 : number_at(s, r, locate(s, r, times[k]));
 }

@@ -5,9 +5,19 @@
 
 uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
 {
-    if (b->n + n + 8 > b->cap)
-        b->v = mem_grow(b->v, &b->cap, b->n + n + 8, 1);
-    return b->v + b->n;
+    if (b->n % SERIES_CHUNK + n + 8 > SERIES_CHUNK || !b->chunks.n)
+        b->n = b->chunks.n * (uint64_t)SERIES_CHUNK;
+    if (b->n == b->chunks.n * (uint64_t)SERIES_CHUNK)
+        vec_push(&b->chunks, mem_map(SERIES_CHUNK));
+    return b->chunks.v[b->n / SERIES_CHUNK] + b->n % SERIES_CHUNK;
+}
+
+void series_bytes_fini(struct series_bytes *b)
+{
+    for (size_t i = 0; i < b->chunks.n; i++)
+        mem_unmap(b->chunks.v[i], SERIES_CHUNK);
+    vec_free(&b->chunks);
+    b->n = 0;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
@@ -15,7 +25,7 @@ uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
 void series_pool_fini(struct series_pool *p)
 {
     vec_free(&p->blocks);
-    vec_free(&p->bytes);
+    series_bytes_fini(&p->bytes);
     for (int i = 0; i < SERIES_SUMS; i++)
         vec_free(&p->flags[i]);
 }
@@ -47,11 +57,12 @@ static void close_block(struct series_pool *p, struct series *s, size_t n, bool 
     }
     if (!s->id)
         s->id = ++p->ids;
-    struct state_disk_block b = {.base = s->v[0].time, .least = least, .before = s->before, .position = p->bytes.n, .n = (uint16_t)n};
+    struct state_disk_block b = {.base = s->v[0].time, .least = least, .before = s->before, .n = (uint16_t)n};
     b.time_width = pack_width((uint64_t)s->v[n - 1].time - (uint64_t)b.base);
     b.number_width = pack_width((uint64_t)most - (uint64_t)least);
     size_t time_bytes = pack_bytes(n, b.time_width), number_bytes = pack_bytes(n, b.number_width);
-    uint8_t *to = series_bytes_room(&p->bytes, time_bytes + number_bytes + 8);
+    uint8_t *to = series_bytes_room(&p->bytes, time_bytes + number_bytes);
+    b.position = p->bytes.n;
     pack_put(to, &s->v[0].time, 2, n, b.base, b.time_width);
     pack_put(to + time_bytes, &s->v[0].number, 2, n, least, b.number_width);
     p->bytes.n += time_bytes + number_bytes;
@@ -122,7 +133,7 @@ void series_column_add(struct series_bytes *bytes, struct series_column *c, cons
         most = v[i * stride] > most ? v[i * stride] : most;
     }
     uint8_t width = pack_width((uint64_t)most - (uint64_t)least);
-    uint8_t *to = series_bytes_room(bytes, pack_bytes(n, width) + 8);
+    uint8_t *to = series_bytes_room(bytes, pack_bytes(n, width));
     pack_put(to, v, stride, n, least, width);
     vec_push(&c->heads, ((struct state_disk_head){least, bytes->n | (uint64_t)width << 56}));
     bytes->n += pack_bytes(n, width);

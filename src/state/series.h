@@ -6,9 +6,20 @@
 #include "base/mem.h"
 #include "state/format.h"
 
-/* Packed bytes; always 8 more than n are allocated. */
-struct series_bytes { uint8_t *v; size_t n, cap; };
+/* Packed bytes of all rows and columns, in the order in which they became complete. In chunks that stay where they are; what is written into one room lies
+ * in one chunk. n: bytes so far. */
+enum { SERIES_CHUNK = MEM_HUGE_PAGE };
+struct series_bytes {
+    VEC(uint8_t *) chunks;
+    uint64_t n;
+};
+/* Where n bytes, and 8 more, can be written: at position `n`, which the caller then moves on. */
 uint8_t *series_bytes_room(struct series_bytes *, size_t n);
+void series_bytes_fini(struct series_bytes *);
+static inline const uint8_t *series_bytes_at(const struct series_bytes *b, uint64_t position)
+{
+    return b->chunks.v[position / SERIES_CHUNK] + position % SERIES_CHUNK;
+}
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------------- */
 
@@ -58,6 +69,21 @@ static inline void series_push(struct series_pool *p, struct series *s, int64_t 
         series_grow(p, s);
     s->v[s->n++] = (struct series_entry){time, number};
 }
+/* The same, but the first entry is one even when it says what was in force before. */
+static inline void series_tell(struct series_pool *p, struct series *s, int64_t time, int64_t number)
+{
+    if (s->n == 1 && !s->closed && time <= s->v[0].time) {
+        s->v[0].number = number;
+        return;
+    }
+    if (s->n || s->closed) {
+        series_push(p, s, time, number);
+        return;
+    }
+    if (s->n == s->cap)
+        series_grow(p, s);
+    s->v[s->n++] = (struct series_entry){time, number};
+}
 static inline int64_t series_last(const struct series *s) { return s->n ? s->v[s->n - 1].time : INT64_MIN; }
 /* Takes back entries from `time` on, as far as they are open. */
 void series_cut(struct series *, int64_t time);
@@ -74,10 +100,17 @@ struct series_column { VEC(struct state_disk_head) heads; uint64_t n; };
 /* Appends a block: n <= 128 values v[i * stride]. Only the last block may be short. */
 void series_column_add(struct series_bytes *, struct series_column *, const int64_t *v, size_t stride, size_t n);
 
-/* ---- latencies ------------------------------------------------------------------------------------------------------------------------ */
-/* Latencies are known at their ends and kept by their begins: a window of open places in order of begin; what stays open too long moves aside. */
+/* All n values of a block. */
+static inline void series_column_take(const struct series_bytes *b, const struct state_disk_head *h, size_t n, int64_t *out)
+{
+    pack_take(series_bytes_at(b, h->position & (UINT64_MAX >> 8)), n, (uint8_t)(h->position >> 56), h->base, out);
+}
 
-enum { LATENCY_WINDOW = 2048 };
+/* ---- latencies ------------------------------------------------------------------------------------------------------------------------ */
+/* Latencies are known at their ends and kept by their begins: a window of open places in order of begin; what stays open too long moves aside. Where many
+ * would, as of servers whose threads all wait in calls, the window grows. */
+
+enum { LATENCY_HALF = 512, LATENCY_MOST_HALF = 1 << 19, LATENCY_ASIDE_SHARE = 256 };
 enum latency_progress { LATENCY_OPEN, LATENCY_CLOSED, LATENCY_DROPPED };
 struct latency {
     int64_t begin, end, ret;
@@ -87,19 +120,19 @@ struct latency {
 };
 typedef VEC(int64_t) latency_far;
 struct latencies {
-    struct latency *window;  /* 2 * LATENCY_WINDOW places */
-    size_t n;
+    struct latency *window;  /* 2 * half places */
+    size_t n, half;
     uint64_t first;          /* serial number of window[0] */
     int64_t last_begin;
     VEC(struct latency) late;
     struct map late_of;      /* serial number -> place in late */
     int64_t buffer[STATE_BLOCK][STATE_LATENCY_COLUMNS];
     size_t buffered;
-    struct series_bytes bytes;
+    struct series_bytes *bytes; /* of the pool; shared by all kinds */
     struct series_column columns[STATE_LATENCY_COLUMNS];
-    latency_far far;
+    latency_far *far;        /* shared by all kinds */
 };
-void latencies_init(struct latencies *);
+void latencies_init(struct latencies *, struct series_bytes *, latency_far *far);
 void latencies_fini(struct latencies *);
 /* A handle, never 0; valid for one close or drop. */
 uint64_t latency_open(struct latencies *, int64_t begin, int32_t thread, uint32_t code);
@@ -107,8 +140,9 @@ void latency_close(struct latencies *, uint64_t handle, int64_t end, int64_t ret
 void latency_drop(struct latencies *, uint64_t handle);
 /* Whether a latency must be left out. */
 typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
-/* Everything closed and not refused (NULL: nothing is), in order of begin, as columns whose blocks go to `bytes`; addresses go to `far`. */
-void latencies_finish(struct latencies *, latency_refuse *, const void *arg, struct series_bytes *bytes, latency_far *far,
-                      struct series_column columns[STATE_LATENCY_COLUMNS]);
+/* The end: all that never closed is dropped. Then the columns hold what came in time and `late` the rest, in order of begin. */
+void latencies_finish(struct latencies *);
+/* The pool has got other bytes: packs the columns from the old ones anew, without what is refused (NULL: nothing is). */
+void latencies_sift(struct latencies *, const struct series_bytes *old, latency_refuse *, const void *arg);
 
 #endif

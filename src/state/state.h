@@ -43,10 +43,15 @@ struct state_interval {
     int32_t thread;          /* CPU and CPU_THREAD rows: the thread's row when one has the CPU, else -1 */
     int32_t cpu;             /* IRQ_LINE, SOFTIRQ_VECTOR: the CPU that handles it; else -1 */
     const char *name;        /* SYSCALL: its name ("openat"); IRQ, SOFTIRQ of CPU rows: name; else NULL */
+    int64_t amount;          /* rows of counters: the value; else 0 */
 };
 
 struct state_store;
-int state_open(const char *path, struct state_store **out, struct err *e); /* validates everything */
+/* Checks what leads from one table to another, in O(rows): all below is then safe, whatever the rest holds, and wrong contents give wrong answers only.
+ * Checksums are not compared: whoever cannot know that the file is as it was written calls store_check (base/store.h) before. */
+int state_open(const char *path, struct state_store **out, struct err *e);
+/* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
+int state_check(const char *path, struct err *e);
 void state_close(struct state_store *);
 /* The time covered: what was given to state_builder_write. */
 void state_span(const struct state_store *, int64_t *begin, int64_t *end);
@@ -57,10 +62,11 @@ void state_row(const struct state_store *, int kind, size_t i, struct state_row 
 int64_t state_find_row(const struct state_store *, int kind, int32_t number);
 /* The distinct states in force at the (ascending) times, in time order, with their true bounds; STATE_NONE ones too. Returns how many (at most n).
  * Before a row's begin and after its end there is one STATE_NONE each up to the span's bounds. Intervals do not hold their end, but the span's last
- * instant belongs to the last one; times outside the span have no state. */
+ * instant counts as the one before it; times outside the span have no state. */
 size_t state_sample(const struct state_store *, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out);
 bool state_at(const struct state_store *, int kind, size_t row, int64_t t, struct state_interval *out);
-/* Intervals that intersect [begin, end], at most max, in order (for DEEP filters and exports); to go on, call with begin = end of the last one. */
+/* Intervals that intersect [begin, end], at most max, in order (for DEEP filters and exports); to go on, call with begin = end of the last one,
+ * until nothing comes. */
 size_t state_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end, struct state_interval *out, size_t max);
 /* The CPU that a thread's row has at t, or -1. */
 int32_t state_thread_cpu(const struct state_store *, size_t row, int64_t t);
@@ -69,8 +75,12 @@ int32_t state_thread_cpu(const struct state_store *, size_t row, int64_t t);
 enum state_counter_kind { STATE_CPU_TIME, /* ns the thread `number` (row) ran; number -1 - cpu: ns that CPU was busy */
                           STATE_DISK_READ, STATE_DISK_WRITE, /* bytes; number: index of the disk, the same in both */
                           STATE_NET_SENT, STATE_NET_RECEIVED, /* bytes; number: index of the interface, the same in both */
-                          STATE_MEMORY, /* pages allocated minus freed; number: row of the thread, or -1 for the total */
+                          STATE_MEMORY, /* pages allocated minus freed since the trace's begin: may be negative; number: row of the thread that did
+                                           it, or -1 for the total */
+                          STATE_CPU_COUNTER, /* what a performance counter of a CPU showed; number: CPU * STATE_CPU_COUNTERS + counter; name: the counter's */
+                          STATE_CPU_FREQUENCY, /* kHz; number: the CPU */
                           STATE_COUNTER_KINDS };
+enum { STATE_CPU_COUNTERS = 64 };
 size_t state_counters(const struct state_store *, int kind);
 struct state_counter { int32_t number; const char *name; };
 /* CPU_TIME: first all threads by row, then the CPUs. */
@@ -78,6 +88,11 @@ void state_counter(const struct state_store *, int kind, size_t i, struct state_
 int64_t state_find_counter(const struct state_store *, int kind, int32_t number);
 /* Values at the (ascending) times; CPU_TIME counts the running part of an interval that contains the time. */
 void state_counter_values(const struct state_store *, int kind, size_t i, const int64_t *times, size_t n, int64_t *values);
+/* The least value that the counter ever had, at most 0. Not CPU_TIME. O(steps / 128). */
+int64_t state_counter_least(const struct state_store *, int kind, size_t i);
+/* Counters but CPU_TIME are rows too, of kind STATE_COUNTER_ROWS + their kind: an interval for each step, NONE before the first, then ACTIVE with the
+ * amount. */
+enum { STATE_COUNTER_ROWS = 16 };
 
 /* ---- events over time -------------------------------------------------------------------------------------------------------------- */
 /* Number of events with ts < t, for ascending times; `exact` tells whether all are exact (else within one checkpoint of 64 events: count the
@@ -90,19 +105,34 @@ struct state_loss { int64_t begin, end; uint64_t count; int32_t cpu; }; /* cpu -
 size_t state_losses(const struct state_store *);             /* sorted by begin */
 void state_loss(const struct state_store *, size_t i, struct state_loss *out);
 
-/* ---- latencies: system calls, scheduling (wake to run), interrupts ------------------------------------------------------------------ */
-enum state_latency_kind { STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ, STATE_LATENCY_KINDS };
+/* ---- latencies: system calls, scheduling (wake to run), interrupts, waits for locks ------------------------------------------------------------------ */
+enum state_latency_kind { STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ, STATE_LATENCY_LOCK, STATE_LATENCY_KINDS };
+enum { STATE_NO_PRIORITY = 1 << 20 };
 struct state_latency {
     int64_t begin, end;
-    int64_t ret;             /* SYSCALL: what it returned; else 0 */
+    int64_t ret;             /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, STATE_NO_PRIORITY when not told; else 0 */
     int32_t thread;          /* whose call; who was woken; who was interrupted (-1: not known) */
     int32_t cpu;             /* where it ended */
-    const char *name;        /* of the call, irq, vector; NULL for SCHED */
+    const char *name;        /* of the call, irq, vector; LOCK: process and address of the futex, "179:0x55d0"; NULL for SCHED */
 };
 size_t state_latencies(const struct state_store *, int kind);      /* sorted by begin */
 void state_latency(const struct state_store *, int kind, size_t i, struct state_latency *out);
 /* First latency with begin >= t. */
 size_t state_latency_find(const struct state_store *, int kind, int64_t t);
+/* The names that latencies of a kind have, by number, in order of first use; "" when the kind has none. Each lives as long as the store. */
+size_t state_latency_names(const struct state_store *, int kind);
+const char *state_latency_name(const struct state_store *, int kind, size_t name);
+struct state_figures {
+    uint64_t n;
+    int64_t sum, least, most;            /* ns; 0 when n is */
+    int64_t least_begin, most_begin;     /* when one of the shortest, of the longest began */
+    double spread;                       /* sum of squared distances from the mean */
+};
+void state_figures_join(struct state_figures *, const struct state_figures *more);
+/* Of the latencies first … end - 1, for each name. O(log latencies · names). */
+void state_latency_figures(const struct state_store *, int kind, size_t first, size_t end, struct state_figures *out);
+/* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
+void state_latency_histogram(const struct state_store *, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts);
 
 /* ---- building ------------------------------------------------------------------------------------------------------------------------ */
 struct kernel_record;
@@ -114,5 +144,72 @@ void state_builder_events(struct state_builder *, const int64_t *ts, size_t n); 
 /* After kernel_tracker_finish. begin, end: time of the first and the last event. */
 int state_builder_write(struct state_builder *, int64_t begin, int64_t end, const char *path, uint64_t fingerprint, struct err *e);
 void state_builder_free(struct state_builder *);
+
+/* ---- user space: what one LTTng-UST trace tells of the threads of its programs ---------------------------------------------------------- */
+/* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold. Columnar, mapped, immutable, safe to
+ * read by many threads. docs/formats/stacks.md */
+struct stack_store;
+int stack_open(const char *path, struct stack_store **out, struct err *e); /* validates everything */
+void stack_close(struct stack_store *);
+struct stack_totals {
+    int64_t begin, end;      /* first and last event; begin > end when there is none */
+    uint64_t events, lost_events, calls;
+    uint64_t strange_exits;  /* exits of functions that were not seen to be entered */
+    uint64_t missing_exits;  /* calls that ended because one below them did */
+    uint64_t too_deep;       /* calls beyond STACK_MOST_LEVELS: counted, not kept */
+    uint64_t strange_frees;  /* of memory that was not seen to be allocated */
+};
+enum { STACK_MOST_LEVELS = 1024 };
+const struct stack_totals *stack_totals(const struct stack_store *);
+
+/* Processes by number, threads by process, number and CPU. Where the trace tells no process, threads are grouped by the name they first had. */
+struct stack_process { int32_t pid; const char *name; uint32_t first_thread, threads; };  /* pid -1: not told */
+struct stack_thread {
+    int32_t tid, cpu;        /* tid -1: not told, then all that the stream of `cpu` recorded counts as one thread; else cpu is -1 */
+    uint32_t process, first_row, rows; /* rows: levels of its stack, the outermost function first */
+    const char *name;        /* the last one, "" when not told */
+    int64_t begin, end;      /* its first and last event */
+    bool has_memory;
+};
+size_t stack_processes(const struct stack_store *);
+void stack_process(const struct stack_store *, size_t i, struct stack_process *out);
+size_t stack_threads(const struct stack_store *);
+void stack_thread(const struct stack_store *, size_t i, struct stack_thread *out);
+const char *stack_thread_name(const struct stack_store *, size_t thread, int64_t t); /* the name it had at t */
+
+/* name: what the trace calls it, else LIBRARY+0xOFFSET, else 0xADDRESS. */
+struct stack_function { uint64_t address; uint32_t process; const char *name; };
+size_t stack_functions(const struct stack_store *);
+void stack_function(const struct stack_store *, size_t i, struct stack_function *out);
+
+enum stack_how {
+    STACK_WHOLE,             /* entry and exit were seen */
+    STACK_CUT,               /* not seen to end: at the end of the trace, where events were lost, or together with a call below it */
+    STACK_UNKNOWN,           /* no call: events were lost, and the thread's next event is not there yet */
+    STACK_NOTHING,           /* no call: between two calls (stack_sample, stack_at) */
+};
+struct stack_call { int64_t begin, end; uint32_t function; uint8_t how; }; /* function: of WHOLE and CUT */
+size_t stack_rows(const struct stack_store *);
+size_t stack_calls(const struct stack_store *, size_t row);                /* WHOLE, CUT and UNKNOWN; in order, not overlapping; may last no time */
+void stack_call(const struct stack_store *, size_t row, size_t i, struct stack_call *out);
+size_t stack_find(const struct stack_store *, size_t row, int64_t t);      /* the first call that ends at or after t */
+/* What the row does at t; between calls NOTHING from the end of the one before to the begin of the next. False outside the trace's span, whose last
+ * instant counts as the one before. O(log calls). */
+bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_call *out);
+/* The distinct states in force at the (ascending) times. Returns how many (at most n). */
+size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times, size_t n, struct stack_call *out);
+
+/* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against them. */
+void stack_memory(const struct stack_store *, size_t thread, const int64_t *times, size_t n, int64_t *bytes);
+size_t stack_losses(const struct stack_store *);                           /* sorted by begin */
+void stack_loss(const struct stack_store *, size_t i, struct state_loss *out);
+
+struct ctf_trace; struct ctf_event;
+struct stack_builder;
+struct stack_builder *stack_builder_new(const struct ctf_trace *);
+/* Merged events of that trace alone, in order. */
+void stack_builder_feed(struct stack_builder *, const struct ctf_event *, size_t n);
+int stack_builder_write(struct stack_builder *, const char *path, uint64_t fingerprint, struct err *e);
+void stack_builder_free(struct stack_builder *);
 
 #endif

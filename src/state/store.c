@@ -4,36 +4,45 @@
 #include "base/mem.h"
 #include "state/format.h"
 
-static void read_sections(struct state_store *s, size_t *n_totals)
+static const void *section(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
 {
-    static const uint8_t no_bytes[16];
-    s->totals = store_section(s->file, "totals", sizeof *s->totals, n_totals);
-    s->text = store_section(s->file, "text", 1, &s->n_text);
-    s->names = store_section(s->file, "names", sizeof *s->names, &s->n_names);
-    s->disk_codes = store_section(s->file, "codes", sizeof *s->disk_codes, &s->n_codes);
-    s->rows = store_section(s->file, "rows", sizeof *s->rows, &s->n_rows);
-    s->blocks = store_section(s->file, "blocks", sizeof *s->blocks, &s->n_blocks);
-    s->grid = store_section(s->file, "grid", sizeof *s->grid, &s->n_grid);
-    s->columns = store_section(s->file, "columns", sizeof *s->columns, &s->n_columns);
-    s->heads = store_section(s->file, "heads", sizeof *s->heads, &s->n_heads);
-    s->far = store_section(s->file, "far", sizeof *s->far, &s->n_far);
-    s->losses = store_section(s->file, "losses", sizeof *s->losses, &s->n_losses);
-    s->bytes = store_section(s->file, "bytes", 1, &s->n_bytes);
-    if (!s->n_bytes) /* numbers of no bits are read from here */
-        s->bytes = no_bytes;
+    const void *items = store_section(s->file, name, item_bytes, n);
+    *whole &= items != NULL;
+    return items;
+}
+
+/* Are all there, if only empty? */
+static bool read_sections(struct state_store *s)
+{
+    size_t n_totals;
+    bool whole = true;
+    s->totals = section(s, "totals", sizeof *s->totals, &n_totals, &whole);
+    s->text = section(s, "text", 1, &s->n_text, &whole);
+    s->names = section(s, "names", sizeof *s->names, &s->n_names, &whole);
+    s->disk_codes = section(s, "codes", sizeof *s->disk_codes, &s->n_codes, &whole);
+    s->rows = section(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
+    s->blocks = section(s, "blocks", sizeof *s->blocks, &s->n_blocks, &whole);
+    s->grid = section(s, "grid", sizeof *s->grid, &s->n_grid, &whole);
+    s->columns = section(s, "columns", sizeof *s->columns, &s->n_columns, &whole);
+    s->heads = section(s, "heads", sizeof *s->heads, &s->n_heads, &whole);
+    s->far = section(s, "far", sizeof *s->far, &s->n_far, &whole);
+    s->late = section(s, "late", sizeof *s->late, &s->n_late, &whole);
+    s->tiles = section(s, "tiles", sizeof *s->tiles, &s->n_tiles, &whole);
+    s->figures = section(s, "figures", sizeof *s->figures, &s->n_figures, &whole);
+    s->losses = section(s, "losses", sizeof *s->losses, &s->n_losses, &whole);
+    s->bytes = section(s, "bytes", 1, &s->n_bytes, &whole);
+    return whole && n_totals == 1;
 }
 
 int state_open(const char *path, struct state_store **out, struct err *e)
 {
     struct state_store *s = mem_zalloc(sizeof *s);
-    int rc = store_open(path, "states", STATE_VERSION, NULL, &s->file, e);
+    int rc = store_open_unread(path, "states", STATE_VERSION, NULL, &s->file, e);
     if (rc) {
         free(s);
         return rc;
     }
-    size_t n_totals;
-    read_sections(s, &n_totals);
-    const char *what = n_totals == 1 ? state_defect(s) : "no totals";
+    const char *what = read_sections(s) ? state_structure_defect(s) : "a section is missing";
     if (what) {
         rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
         state_close(s);
@@ -44,14 +53,29 @@ int state_open(const char *path, struct state_store **out, struct err *e)
         const struct state_disk_code *c = &s->disk_codes[i];
         s->codes[i] = (struct state_code){c->name ? state_name(s, c->name) : NULL, c->cpu, c->value};
     }
+    state_names_init(s);
     *out = s;
     return 0;
+}
+
+int state_check(const char *path, struct err *e)
+{
+    struct state_store *s;
+    int rc = state_open(path, &s, e);
+    if (rc)
+        return rc;
+    const char *what = state_content_defect(s);
+    if (what)
+        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
+    state_close(s);
+    return rc;
 }
 
 void state_close(struct state_store *s)
 {
     if (!s)
         return;
+    state_names_fini(s);
     free(s->codes);
     store_close(s->file);
     free(s);
@@ -120,7 +144,17 @@ int64_t state_find_counter(const struct state_store *s, int kind, int32_t number
     return cpu < 0 ? -1 : cpu + (int64_t)state_rows(s, STATE_THREAD);
 }
 
-/* ---- events, losses, latencies ------------------------------------------------------------------------------------------------------ */
+int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
+{
+    const struct state_disk_row *r = &s->rows[s->first[STATE_COUNTER_ROWS + kind] + i];
+    int64_t least = 0;
+    for (uint64_t k = 0; k * STATE_BLOCK < r->n; k++)
+        if (s->blocks[r->first_block + k].least < least)
+            least = s->blocks[r->first_block + k].least;
+    return least;
+}
+
+/* ---- events, losses ------------------------------------------------------------------------------------------------------ */
 
 uint64_t state_events(const struct state_store *s)
 {
@@ -156,8 +190,8 @@ void state_event_counts(const struct state_store *s, const int64_t *times, size_
         uint64_t below = (at - 1) * STATE_EVENTS_SHARE, above = tail ? s->totals->events - 1 : at * STATE_EVENTS_SHARE;
         int64_t from = state_column_at(s, STATE_COLUMN_EVENTS, at - 1),
                 to = tail ? s->totals->last_event : state_column_at(s, STATE_COLUMN_EVENTS, at);
-        /* from < t <= to; events numbered below … above lie at from … to */
-        double share = ((double)((uint64_t)t - (uint64_t)from)) / (double)((uint64_t)to - (uint64_t)from);
+        /* Events numbered below … above lie at from … to, and from < t <= to, unless the file lies. */
+        double share = from < t && t <= to ? (double)((uint64_t)t - (uint64_t)from) / (double)((uint64_t)to - (uint64_t)from) : 1;
         counts[i] = below + 1 + (uint64_t)(share * (double)(above - below - (above > below)));
         all &= above <= below + 1;
     }
@@ -173,31 +207,90 @@ size_t state_losses(const struct state_store *s)
 void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
 {
     const struct state_disk_loss *l = &s->losses[i];
-    *out = (struct state_loss){l->begin, l->end, l->count, l->cpu};
+    *out = (struct state_loss){l->begin, l->end > l->begin ? l->end : l->begin, l->count, l->cpu < -1 ? -1 : l->cpu};
 }
 
-static size_t latency_column(int kind, int column)
+/* ---- latencies ----------------------------------------------------------------------------------------------------------------- */
+
+/* Those beside the columns, of one kind. */
+struct beside {
+    const struct state_disk_late *v;
+    size_t n;
+};
+
+static struct beside late_of(const struct state_store *s, int kind)
 {
-    return STATE_COLUMN_LATENCIES + (size_t)kind * STATE_LATENCY_COLUMNS + (size_t)column;
+    return (struct beside){s->late + s->first_late[kind], s->first_late[kind + 1] - s->first_late[kind]};
+}
+
+size_t state_late_before(const struct state_store *s, int kind, size_t i)
+{
+    size_t lo = s->first_late[kind], hi = s->first_late[kind + 1];
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->late[mid].place < i)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo - s->first_late[kind];
 }
 
 size_t state_latencies(const struct state_store *s, int kind)
 {
-    return s->columns[latency_column(kind, STATE_BEGIN)].n;
+    return s->columns[state_latency_column(kind, STATE_BEGIN)].n + late_of(s, kind).n;
+}
+
+/* Threads and codes that the store does not have are left out. */
+static void set_latency(
+    const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu, int64_t code, struct state_latency *out)
+{
+    size_t threads = state_rows(s, STATE_THREAD);
+    out->begin = begin;
+    out->end = duration > 0 ? (int64_t)((uint64_t)begin + (uint64_t)duration) : begin;
+    out->end = out->end > begin ? out->end : begin;
+    out->thread = thread >= 0 && (uint64_t)thread < threads ? (int32_t)thread : -1;
+    out->cpu = cpu >= 0 && cpu <= UINT16_MAX ? (int32_t)cpu : 0;
+    out->name = code >= 0 && (uint64_t)code < s->n_codes ? s->codes[code].name : NULL;
+}
+
+/* The i-th of those in columns. */
+static void set_from_columns(const struct state_store *s, int kind, size_t i, struct state_latency *out)
+{
+    int64_t v[STATE_LATENCY_COLUMNS] = {0};
+    for (int c = 0; c < STATE_LATENCY_COLUMNS && i < s->columns[state_latency_column(kind, c)].n; c++)
+        v[c] = state_column_at(s, state_latency_column(kind, c), i);
+    set_latency(s, v[STATE_BEGIN], v[STATE_DURATION], v[STATE_LATENCY_THREAD], v[STATE_LATENCY_CPU], v[STATE_LATENCY_CODE], out);
+    uint64_t far = (uint64_t)v[STATE_RET] - STATE_RET_FAR;
+    if (v[STATE_RET] >= 0 && v[STATE_RET] < STATE_RET_FAR)
+        out->ret = v[STATE_RET] - STATE_RET_BIAS;
+    else
+        out->ret = far < s->n_far ? s->far[far] : 0;
 }
 
 void state_latency(const struct state_store *s, int kind, size_t i, struct state_latency *out)
 {
-    out->begin = state_column_at(s, latency_column(kind, STATE_BEGIN), i);
-    out->end = out->begin + state_column_at(s, latency_column(kind, STATE_DURATION), i);
-    int64_t ret = state_column_at(s, latency_column(kind, STATE_RET), i);
-    out->ret = ret < STATE_RET_FAR ? ret - STATE_RET_BIAS : s->far[ret - STATE_RET_FAR];
-    out->thread = (int32_t)state_column_at(s, latency_column(kind, STATE_LATENCY_THREAD), i);
-    out->cpu = (int32_t)state_column_at(s, latency_column(kind, STATE_LATENCY_CPU), i);
-    out->name = s->codes[state_column_at(s, latency_column(kind, STATE_LATENCY_CODE), i)].name;
+    struct beside late = late_of(s, kind);
+    size_t lo = state_late_before(s, kind, i);
+    if (lo < late.n && late.v[lo].place == i) {
+        const struct state_disk_late *l = &late.v[lo];
+        set_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code, out);
+        out->ret = l->ret;
+    } else {
+        set_from_columns(s, kind, i - (lo < i ? lo : i), out);
+    }
 }
 
 size_t state_latency_find(const struct state_store *s, int kind, int64_t t)
 {
-    return column_search(s, latency_column(kind, STATE_BEGIN), 0, t);
+    struct beside late = late_of(s, kind);
+    size_t lo = 0, hi = late.n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (late.v[mid].begin < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return column_search(s, state_latency_column(kind, STATE_BEGIN), 0, t) + lo;
 }

@@ -1,8 +1,10 @@
 /* States of threads. */
 #include "state/builder.h"
 
+_Static_assert((int)STATE_NO_PRIORITY == (int)KERNEL_NO_PRIORITY, "kept as the tracker tells it");
+
 /* The row of an idle thread counts as one; its entry in the tracker tells. */
-static void add_threads(struct state_builder *b, size_t n)
+void builder_add_threads(struct state_builder *b, size_t n)
 {
     const struct kernel_thread *known;
     size_t n_known = kernel_tracker_threads(b->tracker, &known);
@@ -20,15 +22,6 @@ static void add_threads(struct state_builder *b, size_t n)
     }
 }
 
-struct builder_thread *builder_thread(struct state_builder *b, int32_t row)
-{
-    if (row < 0)
-        return NULL;
-    if ((size_t)row >= b->threads.n)
-        add_threads(b, (size_t)row + 1);
-    return &b->threads.v[row];
-}
-
 static void show(struct state_builder *b, struct builder_thread *t, int64_t ts, uint32_t code)
 {
     series_push(&b->pool, &t->series, ts, code);
@@ -43,7 +36,9 @@ static void forget_call(struct state_builder *b, struct builder_thread *t)
 {
     if (t->call_latency)
         latency_drop(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency);
-    t->call_latency = 0;
+    if (t->lock_latency)
+        latency_drop(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency);
+    t->call_latency = t->lock_latency = 0;
     t->call = 0;
 }
 
@@ -121,7 +116,7 @@ static void mend_move(struct builder_thread *t, int64_t ts)
         series_mend(&t->series);
 }
 
-void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
+void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, int32_t priority)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t)
@@ -133,7 +128,7 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
     if (__builtin_expect(b->windows.n && doubtful(b, t), 0))
         forget_mode(t);
     if (t->wake_latency)
-        latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, 0, cpu);
+        latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, priority, cpu);
     t->wake_latency = 0;
     run(b, t, cpu, ts);
 }
@@ -143,7 +138,7 @@ void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int
     struct builder_thread *t = builder_thread(b, row);
     if (t && t->now == THREAD_RUNNING && t->moved_from == cpu)
         mend_move(t, ts);
-    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+    if (!t || (t->now == THREAD_RUNNING ? t->cpu != cpu : t->now != THREAD_UNSEEN && t->now != THREAD_UNKNOWN))
         return;
     if (leave == KERNEL_LEAVE_DEAD) {
         forget_call(b, t);
@@ -178,7 +173,7 @@ void builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu,
 
 /* ---- system calls -------------------------------------------------------------------------------------------------------------- */
 
-void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code)
+void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint32_t lock)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
@@ -189,6 +184,8 @@ void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int6
     t->call = code;
     t->mode_known = true;
     t->call_latency = latency_open(&b->latencies[STATE_LATENCY_SYSCALL], ts, row, code);
+    if (lock)
+        t->lock_latency = latency_open(&b->latencies[STATE_LATENCY_LOCK], ts, row, lock);
     show(b, t, ts, code);
 }
 
@@ -202,7 +199,9 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
     t->mode_known = true;
     if (t->call_latency && t->call == code) {
         latency_close(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency, ts, ret, cpu);
-        t->call_latency = 0;
+        if (t->lock_latency)
+            latency_close(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency, ts, ret, cpu);
+        t->call_latency = t->lock_latency = 0;
     }
     forget_call(b, t);
     show(b, t, ts, mode(t));

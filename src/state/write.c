@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "state/builder.h"
+#include "state/tiles.h"
 
 /* A row on its way to the disk. */
 struct row {
@@ -20,7 +21,8 @@ struct writing {
     VEC(uint32_t) grid;
     struct state_disk_column columns[STATE_COLUMNS];
     VEC(struct state_disk_head) heads;
-    latency_far far;
+    VEC(struct state_disk_late) late;
+    struct tiles tiles;
     struct builder_gaps gaps;
 };
 
@@ -44,6 +46,16 @@ static uint32_t intern_number(struct writing *w, uint32_t number)
     return intern(w, text);
 }
 
+static uint32_t lock_name(struct writing *w, const struct builder_lock *l)
+{
+    char text[48];
+    if (l->tgid >= 0)
+        snprintf(text, sizeof text, "%d:0x%llx", l->tgid, (unsigned long long)l->address);
+    else
+        snprintf(text, sizeof text, "0x%llx", (unsigned long long)l->address);
+    return intern(w, text);
+}
+
 static uint32_t code_name(struct writing *w, const struct builder_code *c)
 {
     uint32_t name = 0;
@@ -51,6 +63,8 @@ static uint32_t code_name(struct writing *w, const struct builder_code *c)
     case CODE_STRING: return intern_string(w, c->ref);
     case CODE_IRQ: name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref)); return name ? name : intern_number(w, c->ref);
     case CODE_VECTOR: return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
+    case CODE_LOCK: return lock_name(w, &w->b->locks.v[c->ref]);
+    case CODE_OTHER_LOCKS: return intern(w, "others");
     default: return 0;
     }
 }
@@ -111,6 +125,39 @@ static void add_cpus(struct writing *w)
     }
 }
 
+static void add_pages(struct writing *w)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    struct builder_amounts *pages = &w->b->pages;
+    for (size_t i = 0; i < pages->v.n; i++) {
+        uint32_t slot = pages->v.v[i].slot;
+        uint32_t name = !slot ? intern(w, "total") : slot <= n ? intern_string(w, threads[slot - 1].name) : 0;
+        add_row(w, STATE_COUNTER_ROWS + STATE_MEMORY, (int32_t)slot - 1, name, 0, &pages->v.v[i].series);
+    }
+}
+
+static void add_cpu_counters(struct writing *w)
+{
+    const char *const *names;
+    uint32_t n = (uint32_t)kernel_tracker_counters(w->b->tracker, &names);
+    struct builder_amounts *all = &w->b->cpu_counters;
+    for (size_t i = 0; i < all->v.n; i++) {
+        uint32_t slot = all->v.v[i].slot, number = slot / n * STATE_CPU_COUNTERS + slot % n;
+        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (int32_t)number, intern(w, names[slot % n]), 0, &all->v.v[i].series);
+    }
+}
+
+static void add_frequencies(struct writing *w)
+{
+    struct builder_amounts *all = &w->b->frequencies;
+    char text[32];
+    for (size_t i = 0; i < all->v.n; i++) {
+        snprintf(text, sizeof text, "CPU %u", all->v.v[i].slot);
+        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY, (int32_t)all->v.v[i].slot, intern(w, text), 0, &all->v.v[i].series);
+    }
+}
+
 static void add_others(struct writing *w)
 {
     struct state_builder *b = w->b;
@@ -126,6 +173,9 @@ static void add_others(struct writing *w)
         for (int k = 0; k < 2; k++)
             add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i, intern_string(w, b->nets.v[i].id), 0,
                 &b->nets.v[i].series[k]);
+    add_pages(w);
+    add_cpu_counters(w);
+    add_frequencies(w);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
         if (r->kind != STATE_THREAD && r->kind != STATE_CPU && r->kind != STATE_CPU_THREAD) {
@@ -167,7 +217,8 @@ static void bound_row(struct writing *w, struct state_disk_row *r)
     if (!r->n)
         return;
     const struct state_disk_block *first = &w->blocks[r->first_block], *block = &first[(r->n - 1) / STATE_BLOCK];
-    int64_t last = (int64_t)((uint64_t)block->base + pack_get(w->b->pool.bytes.v + block->position, block->n - 1u, block->time_width));
+    int64_t last = (int64_t)((uint64_t)block->base +
+        pack_get(series_bytes_at(&w->b->pool.bytes, block->position), block->n - 1u, block->time_width));
     w->begin = first->base < w->begin ? first->base : w->begin;
     w->end = last > w->end ? last : w->end;
     r->begin = r->begin > first->base ? first->base : r->begin;
@@ -180,24 +231,26 @@ static void add_grid(struct writing *w, struct state_disk_row *r)
     r->first_grid = w->grid.n;
     if (r->n <= 2 * STATE_GRID_SHARE)
         return;
-    const struct state_disk_block *blocks = w->blocks + r->first_block;
-    const struct state_disk_block *last = &blocks[(r->n - 1) / STATE_BLOCK];
-    const uint8_t *bytes = w->b->pool.bytes.v;
-    uint64_t base = (uint64_t)blocks->base,
-             span = (uint64_t)last->base + pack_get(bytes + last->position, last->n - 1u, last->time_width) - base;
+    const struct state_disk_block *blocks = w->blocks + r->first_block, *last = &blocks[(r->n - 1) / STATE_BLOCK];
+    const struct series_bytes *bytes = &w->b->pool.bytes;
+    uint64_t base = (uint64_t)blocks->base;
+    uint64_t span = (uint64_t)last->base + pack_get(series_bytes_at(bytes, last->position), last->n - 1u, last->time_width) - base;
     while (span >> r->shift >= r->n / STATE_GRID_SHARE)
         r->shift++;
     r->n_grid = (uint32_t)(span >> r->shift) + 1;
     vec_reserve(&w->grid, r->n_grid);
-    uint64_t bucket = 0, edge = 0, step = UINT64_C(1) << r->shift;
-    for (uint64_t i = 1; i < r->n; i++) {
-        const struct state_disk_block *k = &blocks[i / STATE_BLOCK];
-        uint64_t t = (uint64_t)k->base + pack_get(bytes + k->position, i % STATE_BLOCK, k->time_width) - base;
-        for (; bucket < r->n_grid && edge < t; edge += step, bucket++)
-            w->grid.v[w->grid.n++] = (uint32_t)(i - 1);
+    uint32_t *grid = w->grid.v + w->grid.n;
+    uint64_t bucket = 0, edge = 0, step = UINT64_C(1) << r->shift, i = 0;
+    int64_t times[STATE_BLOCK];
+    for (const struct state_disk_block *k = blocks; k <= last; k++) {
+        pack_take(series_bytes_at(bytes, k->position), k->n, k->time_width, k->base, times);
+        for (size_t j = 0; j < k->n; j++, i++)
+            for (uint64_t t = (uint64_t)times[j] - base; edge < t && bucket < r->n_grid; edge += step)
+                grid[bucket++] = (uint32_t)(i - 1);
     }
-    for (; bucket < r->n_grid; bucket++)
-        w->grid.v[w->grid.n++] = (uint32_t)(r->n - 1);
+    while (bucket < r->n_grid)
+        grid[bucket++] = (uint32_t)(r->n - 1);
+    w->grid.n += r->n_grid;
 }
 
 static void finish_rows(struct writing *w)
@@ -218,37 +271,68 @@ static void finish_rows(struct writing *w)
 
 /* ---- columns ------------------------------------------------------------------------------------------------------------------- */
 
-static void add_column(struct writing *w, int column, const struct series_column *c, uint64_t shift)
+static void add_column(struct writing *w, size_t column, const struct series_column *c)
 {
     w->columns[column] = (struct state_disk_column){w->heads.n, c->n};
-    for (size_t i = 0; i < c->heads.n; i++) {
-        struct state_disk_head h = c->heads.v[i];
-        h.position += shift;
-        vec_push(&w->heads, h);
+    vec_reserve(&w->heads, c->heads.n);
+    if (c->heads.n)
+        memcpy(w->heads.v + w->heads.n, c->heads.v, c->heads.n * sizeof *c->heads.v);
+    w->heads.n += c->heads.n;
+}
+
+/* The place of each: behind the late ones before it, and all in time that did not begin later. */
+static void add_late(struct writing *w, const struct latencies *l, int kind)
+{
+    const struct series_column *begins = &l->columns[STATE_BEGIN];
+    int64_t v[STATE_BLOCK];
+    uint64_t block = UINT64_MAX, i = 0;
+    for (size_t k = 0; k < l->late.n; k++) {
+        const struct latency *x = &l->late.v[k];
+        for (; i < begins->n; i++) {
+            if (i / STATE_BLOCK + 1 < begins->heads.n && begins->heads.v[i / STATE_BLOCK + 1].base <= x->begin) {
+                i += STATE_BLOCK - i % STATE_BLOCK - 1; /* all of this block */
+                continue;
+            }
+            if (i / STATE_BLOCK != block) {
+                block = i / STATE_BLOCK;
+                series_column_take(l->bytes, &begins->heads.v[block],
+                    begins->n - block * STATE_BLOCK < STATE_BLOCK ? begins->n % STATE_BLOCK : STATE_BLOCK, v);
+            }
+            if (v[i % STATE_BLOCK] > x->begin)
+                break;
+        }
+        vec_push(&w->late,
+            ((struct state_disk_late){.begin = x->begin,
+                .duration = x->end - x->begin,
+                .ret = x->ret,
+                .place = k + i,
+                .thread = x->thread,
+                .cpu = x->cpu,
+                .code = x->code,
+                .kind = (uint8_t)kind}));
     }
+}
+
+static void finish_columns(struct state_builder *b)
+{
+    if (b->event_buffered)
+        series_column_add(&b->pool.bytes, &b->event_times, b->event_buffer, 1, b->event_buffered);
+    b->event_buffered = 0;
+    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++)
+        latencies_finish(&b->latencies[kind]);
 }
 
 static void add_columns(struct writing *w)
 {
-    struct state_builder *b = w->b;
-    if (b->event_buffered)
-        series_column_add(&b->event_bytes, &b->event_times, b->event_buffer, 1, b->event_buffered);
-    b->event_buffered = 0;
-    const struct builder_gaps *gaps = &w->gaps;
-    uint64_t shift = b->pool.bytes.n;
-    if (b->event_bytes.n)
-        memcpy(series_bytes_room(&b->pool.bytes, b->event_bytes.n), b->event_bytes.v, b->event_bytes.n);
-    b->pool.bytes.n += b->event_bytes.n;
-    add_column(w, STATE_COLUMN_EVENTS, &b->event_times, shift);
+    add_column(w, STATE_COLUMN_EVENTS, &w->b->event_times);
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
-        struct series_column columns[STATE_LATENCY_COLUMNS] = {0};
-        bool may_miss = b->windows.n && (kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_SCHED);
-        latencies_finish(&b->latencies[kind], may_miss ? builder_gaps_touch : NULL, gaps, &b->pool.bytes, &w->far, columns);
-        for (int i = 0; i < STATE_LATENCY_COLUMNS; i++) {
-            add_column(w, STATE_COLUMN_LATENCIES + kind * STATE_LATENCY_COLUMNS + i, &columns[i], 0);
-            vec_free(&columns[i].heads);
-        }
+        const struct latencies *l = &w->b->latencies[kind];
+        add_late(w, l, kind);
+        tiles_add(&w->tiles, l, w->codes.n);
+        for (int i = 0; i < STATE_LATENCY_COLUMNS; i++)
+            add_column(w, state_latency_column(kind, i), &l->columns[i]);
     }
+    tiles_finish(&w->tiles);
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------------------------------ */
@@ -289,9 +373,12 @@ static int commit(struct writing *w, const char *path, uint64_t fingerprint, str
     store_add(s, "grid", w->grid.v, sizeof *w->grid.v, w->grid.n);
     store_add(s, "columns", w->columns, sizeof *w->columns, STATE_COLUMNS);
     store_add(s, "heads", w->heads.v, sizeof *w->heads.v, w->heads.n);
-    store_add(s, "far", w->far.v, sizeof *w->far.v, w->far.n);
+    store_add(s, "far", b->far.v, sizeof *b->far.v, b->far.n);
+    store_add(s, "late", w->late.v, sizeof *w->late.v, w->late.n);
+    store_add(s, "tiles", w->tiles.first.v, sizeof *w->tiles.first.v, w->tiles.first.n);
+    store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
     store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
-    store_add(s, "bytes", b->pool.bytes.v, 1, b->pool.bytes.n);
+    store_add_chunks(s, "bytes", (const void *const *)b->pool.bytes.chunks.v, SERIES_CHUNK, b->pool.bytes.n);
     int rc = store_commit(s, path, e);
     free(rows);
     free(names);
@@ -306,6 +393,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     name_codes(&w);
     for (size_t i = 0; i < b->cpus.n; i++)
         builder_cpu_finish(b, &b->cpus.v[i], end);
+    finish_columns(b);
     builder_gaps_make(b, end, &w.gaps);
     add_cpus(&w);
     add_threads(&w);
@@ -319,7 +407,8 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     free(w.blocks);
     vec_free(&w.grid);
     vec_free(&w.heads);
-    vec_free(&w.far);
+    vec_free(&w.late);
+    tiles_fini(&w.tiles);
     builder_gaps_fini(&w.gaps);
     return rc;
 }

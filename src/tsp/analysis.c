@@ -37,6 +37,9 @@ static bool has_losses(const struct tsp_experiment *x)
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].index->graph && graph_losses(x->hosts[i].index->graph, &losses))
             return true;
+    for (size_t i = 0; i < x->n_sources; i++)
+        if (x->traces[i].stacks && stack_losses(x->traces[i].stacks))
+            return true;
     return false;
 }
 
@@ -48,6 +51,15 @@ static bool category_wanted(const struct tsp_query *q, const char *category)
     return !q->marker_categories;
 }
 
+static void write_loss(const struct tsp_query *q, const struct tsp_host *h, int64_t from, int64_t to, uint64_t count, struct json *j)
+{
+    int64_t begin = tsp_to_reference(h, from), end = tsp_to_reference(h, to);
+    char label[128];
+    snprintf(label, sizeof label, "%llu lost events on %.80s", (unsigned long long)count, h->id);
+    if (count && begin <= q->end && end >= q->begin)
+        tsp_write_annotation(j, begin, end - begin, -1, label, "#ff0000", 0.2);
+}
+
 static void write_losses(const struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     json_key(j, lost_events);
@@ -55,12 +67,15 @@ static void write_losses(const struct tsp_experiment *x, const struct tsp_query 
     for (size_t i = 0; i < x->n_hosts; i++) {
         const struct graph_loss *losses;
         size_t n = x->hosts[i].index->graph ? graph_losses(x->hosts[i].index->graph, &losses) : 0;
-        for (size_t k = 0; k < n; k++) {
-            int64_t begin = tsp_to_reference(&x->hosts[i], losses[k].begin), end = tsp_to_reference(&x->hosts[i], losses[k].end);
-            char label[128];
-            snprintf(label, sizeof label, "%llu lost events on %.80s", (unsigned long long)losses[k].count, x->hosts[i].id);
-            if (losses[k].count && begin <= q->end && end >= q->begin)
-                tsp_write_annotation(j, begin, end - begin, -1, label, "#ff0000", 0.2);
+        for (size_t k = 0; k < n; k++)
+            write_loss(q, &x->hosts[i], losses[k].begin, losses[k].end, losses[k].count, j);
+    }
+    for (size_t i = 0; i < x->n_sources; i++) {
+        const struct stack_store *s = x->traces[i].stacks;
+        for (size_t k = 0; s && k < stack_losses(s); k++) {
+            struct state_loss l;
+            stack_loss(s, k, &l);
+            write_loss(q, &x->hosts[x->traces[i].host], l.begin, l.end, l.count, j);
         }
     }
     json_end_array(j);

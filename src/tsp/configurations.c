@@ -275,7 +275,8 @@ static void write_markers(const struct tsp_config *c, json_t *list, const char *
         const char *label = call_string(m, "label"), *color = call_string(m, "color");
         call_integer(json_object_get(m, "time"), &time);
         call_integer(json_object_get(m, "duration"), &duration);
-        if (!strcmp(category_of(c, m), category) && time <= q->end && (time >= q->begin || q->begin - time <= duration))
+        if (!strcmp(category_of(c, m), category) && time <= q->end &&
+            (time >= q->begin || (duration > 0 && (uint64_t)q->begin - (uint64_t)time <= (uint64_t)duration)))
             tsp_write_annotation(j, time, duration, -1, label ? label : c->name, color ? color : "#ff8000", 0.5);
     }
 }

@@ -90,7 +90,8 @@ static void sort_rows(struct build *b)
         first_seen[i] = SIZE_MAX;
     for (size_t i = b->rows.n; i-- > 0;)
         first_seen[b->rows.v[i].host] = i;
-    qsort_r(b->rows.v, b->rows.n, sizeof *b->rows.v, by_appearance, first_seen);
+    if (b->rows.n)
+        qsort_r(b->rows.v, b->rows.n, sizeof *b->rows.v, by_appearance, first_seen);
     free(first_seen);
     for (size_t i = 0; i < b->rows.n; i++)
         *map_put(&b->view->by_entry, (uint64_t)b->rows.v[i].entry, NULL) = i;

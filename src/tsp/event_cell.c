@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "ctf/ctf.h"
 
+/* In the order in which they are shown. */
 static const struct tsp_column all_columns[EVENT_COLUMNS] = {
     {EVENT_TIMESTAMP, "Timestamp", "Time of the event, UTC, on the clock of the experiment", NULL},
     {EVENT_TRACE, "Trace", "Host on which the event was recorded", NULL},
@@ -16,6 +17,7 @@ static const struct tsp_column all_columns[EVENT_COLUMNS] = {
     {EVENT_STREAM_CONTEXT, "Stream context", "Context fields that all events of the stream have", NULL},
     {EVENT_CONTEXT, "Event context", "Context fields of this event type", NULL},
     {EVENT_TID, "TID", "Thread that ran on the CPU", "NUMBER"},
+    {EVENT_PRIO, "Prio", "Priority with which that thread came to the CPU", "NUMBER"},
     {EVENT_PID, "PID", "Process of that thread", "NUMBER"},
     {EVENT_TIMESTAMP_NS, "Timestamp ns", "Time of the event in ns since the epoch", "TIMESTAMP"},
 };
@@ -24,6 +26,13 @@ static const enum ctf_scope column_scopes[EVENT_COLUMNS] = {[EVENT_CONTENTS] = C
     [EVENT_PACKET_CONTEXT] = CTF_PACKET_CONTEXT,
     [EVENT_STREAM_CONTEXT] = CTF_STREAM_EVENT_CONTEXT,
     [EVENT_CONTEXT] = CTF_EVENT_CONTEXT};
+
+bool event_cell_scope(const struct event_cells *c, size_t column, enum ctf_scope *out)
+{
+    int64_t id = c->columns[column].id;
+    *out = column_scopes[id];
+    return id == EVENT_CONTENTS || id == EVENT_PACKET_CONTEXT || id == EVENT_STREAM_CONTEXT || id == EVENT_CONTEXT;
+}
 
 static bool has_scope(const struct tsp_experiment *x, enum ctf_scope scope)
 {
@@ -37,12 +46,13 @@ static bool has_scope(const struct tsp_experiment *x, enum ctf_scope scope)
     return false;
 }
 
-static bool is_shown(const struct tsp_experiment *x, int column)
+static bool is_shown(const struct tsp_experiment *x, int64_t column)
 {
     switch (column) {
     case EVENT_TRACE: return x->n_sources > 1;
     case EVENT_TID:
     case EVENT_PID: return x->paths != NULL || has_scope(x, CTF_STREAM_EVENT_CONTEXT);
+    case EVENT_PRIO: return event_prios_told(x);
     case EVENT_PACKET_CONTEXT:
     case EVENT_STREAM_CONTEXT:
     case EVENT_CONTEXT: return has_scope(x, column_scopes[column]);
@@ -55,7 +65,7 @@ void event_cells_init(struct event_cells *c, const struct tsp_experiment *x)
     uint32_t n = 0;
     *c = (struct event_cells){.x = x};
     for (int i = 0; i < EVENT_COLUMNS; i++)
-        if (is_shown(x, i))
+        if (is_shown(x, all_columns[i].id))
             c->columns[c->n_columns++] = all_columns[i];
     c->first_stream = mem_zalloc(sizeof *c->first_stream * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
@@ -120,12 +130,23 @@ static const char *label_of(const struct ctf_type *t, int64_t v)
     return NULL;
 }
 
+static unsigned long long low_bits(int64_t v, unsigned n)
+{
+    return n < 64 ? (uint64_t)v & (((uint64_t)1 << n) - 1) : (uint64_t)v;
+}
+
 static void write_integer(struct text *out, const struct ctf_type *t, int64_t v)
 {
     const struct ctf_type *i = integer_type(t);
-    if (i->base == 16) {
-        uint64_t mask = i->size_bits > 0 && i->size_bits < 64 ? ((uint64_t)1 << i->size_bits) - 1 : UINT64_MAX;
-        text_printf(out, "0x%llx", (unsigned long long)((uint64_t)v & mask));
+    unsigned size = (unsigned)i->size_bits;
+    if (i->base == 16) { /* of negative ones whole digits, as babeltrace2 shows them */
+        text_printf(out, "0x%llx", low_bits(v, (size + 3) / 4 * 4));
+    } else if (i->base == 8) {
+        text_printf(out, "0%llo", low_bits(v, (size + 2) / 3 * 3));
+    } else if (i->base == 2) {
+        text_puts(out, "0b");
+        while (size-- > 0)
+            text_putc(out, (uint64_t)v >> size & 1 ? '1' : '0');
     } else if (i->is_signed) {
         text_i64(out, v);
     } else {
@@ -183,7 +204,7 @@ static void write_scope(const struct ctf_event *ev, enum ctf_scope scope, struct
 
 /* ---- threads ------------------------------------------------------------------------------------------------------------------------------------- */
 
-static bool read_field(const struct ctf_event *ev, enum ctf_scope scope, const char *name, int64_t *out)
+bool event_field_integer(const struct ctf_event *ev, enum ctf_scope scope, const char *name, int64_t *out)
 {
     struct ctf_access a;
     bool present = true;
@@ -193,32 +214,37 @@ static bool read_field(const struct ctf_event *ev, enum ctf_scope scope, const c
     return present;
 }
 
-/* The row of the thread in whose context the event was recorded; false: not known. The clock's map back is exact to 1 ns, so at a switch the field
- * of the event is asked first. */
-static bool thread_of(const struct event_cells *c, const struct ctf_event *ev, uint32_t source, struct graph_row *out)
+/* The row of the thread in whose context the event was recorded (`leaves`: by a switch that it leaves by); false: not known. The clock's map back is
+ * exact to 1 ns, so at a switch the field of the event is asked first. */
+static bool thread_of(
+    const struct event_cells *c, struct event_prios *prios, bool leaves, const struct ctf_event *ev, uint32_t source, struct graph_row *out)
 {
     int32_t host = c->x->source_hosts[source];
     const struct tsp_host *h = host >= 0 ? &c->x->hosts[host] : NULL;
     if (!h || !h->index->graph || ev->cpu < 0 || h->index->trace != c->x->sources[source].trace)
         return false;
-    int32_t row = graph_cpu_occupant(h->index->graph, (uint32_t)ev->cpu, tsp_to_host(h, ev->ts) - 1);
+    int32_t row = leaves ? -1 : event_thread(prios, ev, source);
+    if (row < 0)
+        row = graph_cpu_occupant(h->index->graph, (uint32_t)ev->cpu, tsp_to_host(h, ev->ts) - 1);
     if (row < 0)
         return false;
     graph_row(h->index->graph, row, out);
     return true;
 }
 
-static void write_thread(const struct event_cells *c, bool process, const struct ctf_event *ev, uint32_t source, struct text *out)
+static void write_thread(
+    const struct event_cells *c, struct event_prios *prios, bool process, const struct ctf_event *ev, uint32_t source, struct text *out)
 {
     struct graph_row row;
     int64_t v;
-    if (read_field(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", &v) ||
-        read_field(ev, CTF_STREAM_EVENT_CONTEXT, process ? "vpid" : "vtid", &v)) {
+    if (event_field_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", &v) ||
+        event_field_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "vpid" : "vtid", &v)) {
         text_i64(out, v);
         return;
     }
-    bool switched = ev->cls->item == CTF_EVENT && strstr(ev->cls->name, "sched_switch") && read_field(ev, CTF_PAYLOAD, "prev_tid", &v);
-    bool known = thread_of(c, ev, source, &row);
+    bool switched = ev->cls->item == CTF_EVENT && strstr(ev->cls->name, "sched_switch") &&
+        event_field_integer(ev, CTF_PAYLOAD, "prev_tid", &v);
+    bool known = (process || !switched) && thread_of(c, prios, switched, ev, source, &row);
     if (!process && switched)
         text_i64(out, v);
     else if (known && (!switched || row.tid == v) && (process ? row.tgid : row.tid) >= 0)
@@ -245,8 +271,10 @@ static void write_trace(const struct event_cells *c, uint32_t source, struct tex
     }
 }
 
-void event_cell_write(const struct event_cells *c, size_t column, const struct ctf_event *ev, uint32_t source, struct text *out)
+void event_cell_write(
+    const struct event_cells *c, struct event_prios *prios, size_t column, const struct ctf_event *ev, uint32_t source, struct text *out)
 {
+    int64_t prio;
     int64_t id = c->columns[column].id;
     bool loss = ev->cls->item != CTF_EVENT;
     switch (id) {
@@ -264,7 +292,11 @@ void event_cell_write(const struct event_cells *c, size_t column, const struct c
     case EVENT_TID:
     case EVENT_PID:
         if (!loss)
-            write_thread(c, id == EVENT_PID, ev, source, out);
+            write_thread(c, prios, id == EVENT_PID, ev, source, out);
+        break;
+    case EVENT_PRIO:
+        if (!loss && event_prio(prios, ev, source, &prio))
+            text_i64(out, prio);
         break;
     case EVENT_TIMESTAMP_NS: text_i64(out, ev->ts); break;
     default:

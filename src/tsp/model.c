@@ -125,18 +125,41 @@ void model_free(struct tsp_server *s)
 
 /* ---- as text ------------------------------------------------------------------------------------------------------------------- */
 
-static const struct tsp_figures *figures_of(const struct tsp_open *open, const struct tsp_trace *t)
+/* Of an argument; while it is being opened, as far as it has been read. */
+static struct tsp_figures figures_at(const struct tsp_open *open, size_t arg)
+{
+    const struct tsp_growing *g = &open->growing[arg];
+    if (open->stage == STAGE_OPEN)
+        return open->figures[arg];
+    struct tsp_figures f = {.events = atomic_load(&g->events)}; /* times are told before the events they belong to */
+    f.begin = atomic_load(&g->begin);
+    f.end = atomic_load(&g->end);
+    return f.events && f.begin <= f.end ? f : (struct tsp_figures){0};
+}
+
+static struct tsp_figures figures_of(const struct tsp_open *open, const struct tsp_trace *t)
 {
     for (size_t i = 0; open && i < open->n_args; i++)
         if (!strcmp(open->args[i], t->path))
-            return &open->figures[i];
-    return NULL;
+            return figures_at(open, i);
+    return (struct tsp_figures){0};
 }
 
-/* open: an experiment that has been opened with the trace among its own, or NULL. */
-void model_write_trace(struct json *j, const struct tsp_trace *t, const struct tsp_open *open, const char *state)
+static struct tsp_figures all_figures(const struct tsp_open *open)
 {
-    const struct tsp_figures none = {0}, *f = figures_of(open, t);
+    struct tsp_figures all = {0};
+    if (open && open->stage == STAGE_OPEN)
+        return (struct tsp_figures){.events = open->pub.events, .begin = open->pub.begin, .end = open->pub.end};
+    for (size_t i = 0; open && i < open->n_args; i++) {
+        struct tsp_figures f = figures_at(open, i);
+        figures_add(&all, &f);
+    }
+    return all;
+}
+
+void model_write_trace(struct json *j, const struct tsp_trace *t, const struct tsp_figures *f, const char *state)
+{
+    const struct tsp_figures none = {0};
     f = f ? f : &none;
     json_begin_object(j);
     json_kv_string(j, "name", t->name);
@@ -156,21 +179,23 @@ void model_write_trace(struct json *j, const struct tsp_trace *t, const struct t
 
 void model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_model_experiment *x)
 {
-    const struct tsp_open *open = x->open && x->open->stage == STAGE_OPEN ? x->open : NULL;
-    const char *state = open ? "COMPLETED" : x->open && x->open->stage == STAGE_OPENING ? "RUNNING" : "CLOSED";
+    const struct tsp_open *open = x->open && x->open->stage != STAGE_FAILED ? x->open : NULL;
+    const char *state = !open ? "CLOSED" : open->stage == STAGE_OPEN ? "COMPLETED" : "RUNNING";
+    struct tsp_figures all = all_figures(open);
     json_begin_object(j);
     json_kv_string(j, "name", x->name);
     json_kv_string(j, "UUID", x->uuid);
-    json_kv_u64(j, "nbEvents", open ? open->pub.events : 0);
-    json_kv_i64(j, "start", open ? open->pub.begin : 0);
-    json_kv_i64(j, "end", open ? open->pub.end : 0);
+    json_kv_u64(j, "nbEvents", all.events);
+    json_kv_i64(j, "start", all.begin);
+    json_kv_i64(j, "end", all.end);
     json_kv_string(j, "indexingStatus", state);
     json_key(j, "traces");
     json_begin_array(j);
     for (size_t i = 0; i < x->traces.n; i++) {
         const struct tsp_trace *t = model_trace(s, x->traces.v[i]);
+        struct tsp_figures f = t ? figures_of(open, t) : all;
         if (t)
-            model_write_trace(j, t, open, state);
+            model_write_trace(j, t, &f, state);
     }
     json_end_array(j);
     json_end_object(j);

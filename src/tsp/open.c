@@ -61,22 +61,6 @@ static size_t arg_of(const struct tsp_open *o, const struct ctf_trace *t)
     return best;
 }
 
-/* The host a source was recorded on: its own, else the kernel trace of the same name, in the same argument if there is one. */
-static int32_t host_of(const struct tsp_open *o, const struct ctf_trace *t)
-{
-    const char *name = ctf_trace_env_string(t, "hostname");
-    int32_t found = -1;
-    for (size_t i = 0; i < o->pub.n_hosts; i++)
-        if (o->pub.hosts[i].index->trace == t)
-            return (int32_t)i;
-    for (size_t i = 0; name && i < o->pub.n_hosts; i++) {
-        const char *other = ctf_trace_env_string(o->pub.hosts[i].index->trace, "hostname");
-        if (other && !strcmp(name, other) && (found < 0 || arg_of(o, o->pub.hosts[i].index->trace) == arg_of(o, t)))
-            found = (int32_t)i;
-    }
-    return found;
-}
-
 static void set_hosts(struct tsp_open *o)
 {
     struct tsp_experiment *x = &o->pub;
@@ -102,12 +86,13 @@ static void set_sources(struct tsp_open *o)
     struct tsp_experiment *x = &o->pub;
     const struct ctf_source *sources;
     x->n_sources = experiment_sources(x->x, &sources);
+    experiment_traces(x->x, &x->traces);
     struct ctf_source *mapped = arena_new(&o->arena, struct ctf_source, x->n_sources + 1);
     int32_t *host = arena_new(&o->arena, int32_t, x->n_sources + 1);
     for (size_t i = 0; i < x->n_sources; i++) {
         mapped[i] = sources[i];
-        host[i] = host_of(o, sources[i].trace);
-        const struct clock_map *map = host[i] >= 0 ? x->hosts[host[i]].map : NULL;
+        host[i] = x->traces[i].host;
+        const struct clock_map *map = x->hosts[host[i]].map;
         if (map) {
             mapped[i].map = clock_map_times;
             mapped[i].map_arg = (void *)(uintptr_t)map;
@@ -135,25 +120,53 @@ static void set_paths(struct tsp_open *o)
 
 /* ---- figures ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Told by those who read traces, after every batch: without locks. */
+static void grow(void *open, const struct ctf_trace *t, uint64_t events, int64_t begin, int64_t end)
+{
+    const struct tsp_open *o = open;
+    struct tsp_growing *g = &o->growing[arg_of(o, t)];
+    int64_t seen = atomic_load(&g->begin);
+    while (begin < seen && !atomic_compare_exchange_weak(&g->begin, &seen, begin))
+        ;
+    seen = atomic_load(&g->end);
+    while (end > seen && !atomic_compare_exchange_weak(&g->end, &seen, end))
+        ;
+    atomic_fetch_add(&g->events, events);
+}
+
 /* Events, first and last time of a trace that the index does not know, by reading it. */
-static void count_source(const struct ctf_source *source, struct tsp_figures *f)
+static void count_source(struct tsp_open *o, const struct ctf_source *source, struct tsp_figures *f)
 {
     struct ctf_merge *merge;
     struct ctf_event batch[BATCH];
     struct err e = {0};
     if (ctf_merge_new(source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &e))
         return;
-    for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
+    for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
+        uint64_t before = f->events;
         for (size_t i = 0; i < n; i++)
             if (batch[i].cls->item == CTF_EVENT) {
                 f->begin = !f->events || batch[i].ts < f->begin ? batch[i].ts : f->begin;
                 f->end = !f->events || batch[i].ts > f->end ? batch[i].ts : f->end;
                 f->events++;
             }
+        if (f->events > before)
+            grow(o, source->trace, f->events - before, f->begin, f->end);
+    }
     ctf_merge_free(merge);
 }
 
-static void add_figures(struct tsp_figures *sum, const struct tsp_figures *f)
+static struct tsp_figures figures_of_user(const struct tsp_host *h, const struct stack_totals *t)
+{
+    struct tsp_figures f = {.events = t->events};
+    if (f.events) {
+        f.begin = tsp_to_reference(h, t->begin);
+        f.end = tsp_to_reference(h, t->end);
+    }
+    return f;
+}
+
+void figures_add(struct tsp_figures *sum, const struct tsp_figures *f)
 {
     if (!f->events)
         return;
@@ -203,10 +216,12 @@ static void set_figures(struct tsp_open *o)
         if (h && h->index->trace == x->sources[i].trace && h->index->graph)
             one = (struct tsp_figures){
                 .events = h->index->events, .begin = tsp_to_reference(h, h->index->begin), .end = tsp_to_reference(h, h->index->end)};
+        else if (x->traces[i].stacks)
+            one = figures_of_user(h, stack_totals(x->traces[i].stacks));
         else
-            count_source(&x->sources[i], &one);
-        add_figures(&o->figures[arg_of(o, x->sources[i].trace)], &one);
-        add_figures(&all, &one);
+            count_source(o, &x->sources[i], &one);
+        figures_add(&o->figures[arg_of(o, x->sources[i].trace)], &one);
+        figures_add(&all, &one);
     }
     for (size_t i = 0; i < o->n_args; i++)
         set_properties(o, i);
@@ -217,24 +232,26 @@ static void set_figures(struct tsp_open *o)
 
 /* ---- opening in the background ------------------------------------------------------------------------------------------------------- */
 
+static size_t indexed_hosts(const struct experiment *x)
+{
+    const struct index_host *hosts;
+    size_t n = experiment_hosts(x, &hosts), indexed = 0;
+    for (size_t i = 0; i < n; i++)
+        indexed += hosts[i].graph != NULL;
+    return indexed;
+}
+
 static int open_traces(struct tsp_server *s, struct tsp_open *o)
 {
-    struct index_options index = {.store = s->o.store, .stores = true};
+    struct index_options index = {.store = s->o.store, .stores = true, .user_space = true, .tell = grow, .tell_arg = o};
     struct err *e = &o->error;
     int rc = experiment_open((const char *const *)o->index_args, o->n_args, &index, &o->pub.x, e);
-    if (rc == ERR_UNSUPPORTED) { /* no kernel events: the views of plain events remain */
-        *e = (struct err){0};
-        index.stores = false;
-        rc = experiment_open((const char *const *)o->index_args, o->n_args, &index, &o->pub.x, e);
-    }
     if (rc)
         return rc;
-    const struct index_host *hosts;
     struct err unsynchronised = {0};
     struct clock_options clock = clock_defaults();
     /* Without clocks every host keeps its own; the clock report tells why. */
-    if (index.stores && !s->o.no_sync && experiment_hosts(o->pub.x, &hosts) > 1 &&
-        experiment_sync(o->pub.x, &clock, &o->pub.clocks, &unsynchronised))
+    if (!s->o.no_sync && indexed_hosts(o->pub.x) > 1 && experiment_sync(o->pub.x, &clock, &o->pub.clocks, &unsynchronised))
         o->pub.clocks = NULL;
     set_hosts(o);
     set_sources(o);
@@ -246,8 +263,8 @@ static int open_traces(struct tsp_server *s, struct tsp_open *o)
 
 static void close_open(struct tsp_open *o)
 {
-    for (size_t i = 0; tsp_providers[i]; i++)
-        if (o->pub.caches[i] && tsp_providers[i]->close)
+    for (size_t i = TSP_MAX_PROVIDERS; i-- > 0;)
+        if (o->pub.caches[i]) /* of a provider that has a close(); it may look at the caches of those before it */
             tsp_providers[i]->close(&o->pub, o->pub.caches[i]);
     path_local_free(o->pub.paths);
     experiment_close(o->pub.x);
@@ -307,7 +324,10 @@ static struct tsp_open *new_open(struct tsp_server *s, const struct tsp_model_ex
     o->pub.uuid = arena_strdup(&o->arena, x->uuid);
     o->args = arena_new(&o->arena, char *, x->traces.n + 1);
     o->index_args = arena_new(&o->arena, char *, x->traces.n + 1);
+    o->growing = arena_new(&o->arena, struct tsp_growing, x->traces.n + 1);
     for (size_t i = 0; i < x->traces.n; i++) {
+        atomic_init(&o->growing[i].begin, INT64_MAX);
+        atomic_init(&o->growing[i].end, INT64_MIN);
         const struct tsp_trace *t = model_trace(s, x->traces.v[i]);
         bool twice = false;
         for (size_t k = 0; t && k < o->n_args; k++)

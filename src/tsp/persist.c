@@ -47,7 +47,6 @@ void persist_save(struct tsp_server *s)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct err unsaved = {0};
     if (!s->state_file || s->loading)
         return;
     json_begin_object(&j);
@@ -76,8 +75,9 @@ void persist_save(struct tsp_server *s)
     json_end_array(&j);
     json_end_object(&j);
     text_putc(&t, '\n');
-    /* A full disk must not stop the server: what could not be kept now is written with the next change. */
-    file_write(s->state_file, t.v, t.n, &unsaved);
+    /* A full disk must not stop the server: answers tell it. */
+    s->unsaved = (struct err){0};
+    file_write(s->state_file, t.v, t.n, &s->unsaved);
     text_fini(&t);
 }
 

@@ -37,6 +37,7 @@ struct tsp_experiment {
     struct tsp_host *hosts; size_t n_hosts;
     const struct ctf_source *sources; size_t n_sources; /* with clock maps set: merged reading is on the reference clock */
     const int32_t *source_hosts;         /* host of each source, -1 unknown */
+    const struct index_trace *traces;    /* by source: those of user space with their stores */
     struct path_local *paths;            /* for critical paths; NULL without kernel traces */
     const int32_t *path_hosts;           /* host number in `paths` by host number here; -1 none */
     int64_t begin, end;                  /* reference clock */
@@ -68,6 +69,7 @@ struct tsp_query {
     /* tables */
     int64_t index, count; int64_t table_time; bool by_time;
     const int64_t *columns; size_t n_columns; bool has_columns; /* in the order requested */
+    json_t *row_filter;                  /* table_filter_expressions: as `search`, for the only rows that there are then; or NULL */
     json_t *search; bool search_find, search_backward; /* {column id: regular expression}, or NULL; find: the next or previous match is wanted */
     /* tooltips: element in lower case ("state", "annotation", "arrow"); its times and ids are 0 and -1 when not given */
     const char *element; int64_t element_time, element_duration, element_entry, element_destination;

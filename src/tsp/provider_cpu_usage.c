@@ -49,7 +49,7 @@ static int64_t busy_time(const struct tsp_host *h, const struct tsp_query *q)
 
 static void write_row(struct json *j, const struct tsp_query *q, struct tsp_entry e, const char *name, const char *tid, int64_t ns)
 {
-    double length = q->end > q->begin ? (double)(q->end - q->begin) : 1;
+    double length = q->end > q->begin ? (double)((uint64_t)q->end - (uint64_t)q->begin) : 1;
     struct text time = {.fd = -1};
     text_duration(&time, ns);
     const char *labels[4] = {name, tid, arena_printf(q->http->arena, "%.3f %%", 100.0 * (double)ns / length), text_cstr(&time)};

@@ -1,140 +1,51 @@
-/* Events table: all events of all traces in order of the experiment's clock. Lines are read from the traces; a few positioned readers are kept, so
- * that a viewer that pages through the table reads on where it stopped. */
-#include "ctf/ctf.h"
-#include "tsp/event_cell.h"
-#include "tsp/provider.h"
+/* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. Lines are read from the traces. */
+#include "base/expr.h"
+#include "tsp/event_reader.h"
+#include "tsp/event_scan.h"
 #include "tsp/providers.h"
 #include "tsp/search.h"
 
-enum { READERS = 8, BATCH = 256, SHORT_WAY = 20000, WINDOW = 4096, STEP_BACK = 4096 };
+enum { WINDOW = 4096, STEP_BACK = 4096, MAX_STEP_BACK = 1 << 20, ROWS_AT_ONCE = 1024 };
+/* A filter that is through by then is answered in one piece; and how often a search that waits for one looks whether its client is there. */
+static const int64_t settle_ns = 20000000, look_ns = 100000000;
 
-struct reader {
-    struct ctf_merge *merge;
-    uint64_t next;
-    bool busy;
-    uint64_t used;
-};
 struct events {
     struct event_cells cells;
-    uint64_t total;       /* events and losses */
-    pthread_mutex_t lock; /* guards the readers' fields but for busy ones */
-    pthread_cond_t free_reader;
-    struct reader readers[READERS];
-    uint64_t clock;
+    uint64_t total; /* events and losses */
+    struct event_readers *readers;
+    struct event_scans *scans;
 };
 
-/* ---- readers ------------------------------------------------------------------------------------------------------------------------------------- */
+/* The lines that a request is about: all, or those that a scan found. */
+struct rows {
+    const struct tsp_query *q;
+    const struct events *t;
+    struct event_reader *reader;
+    struct event_scan *scan; /* NULL: all */
+    uint64_t n;              /* as far as known */
+    uint64_t items;          /* scanned so far */
+    bool done;
+};
 
-static bool make_merge(const struct tsp_experiment *x, struct ctf_merge **out)
-{
-    struct err e = {0};
-    return !ctf_merge_new(x->sources, x->n_sources, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, out, &e);
-}
-
-/* The free reader that is nearest before `index`; else one that is not made yet; else the one not used for longest. */
-static struct reader *choose(struct events *t, uint64_t index)
-{
-    struct reader *best = NULL, *fresh = NULL, *oldest = NULL;
-    for (int i = 0; i < READERS; i++) {
-        struct reader *r = &t->readers[i];
-        if (r->busy)
-            continue;
-        if (!r->merge)
-            fresh = fresh ? fresh : r;
-        else if (r->next <= index && index - r->next < SHORT_WAY && (!best || r->next > best->next))
-            best = r;
-        if (r->merge && (!oldest || r->used < oldest->used))
-            oldest = r;
-    }
-    return best ? best : fresh ? fresh : oldest;
-}
-
-static struct reader *take_reader(struct tsp_experiment *x, struct events *t, uint64_t index)
-{
-    struct reader *r;
-    pthread_mutex_lock(&t->lock);
-    while (!(r = choose(t, index)))
-        pthread_cond_wait(&t->free_reader, &t->lock);
-    r->busy = true;
-    r->used = ++t->clock;
-    pthread_mutex_unlock(&t->lock);
-    if (!r->merge && make_merge(x, &r->merge))
-        r->next = 0;
-    return r;
-}
-
-static void leave_reader(struct events *t, struct reader *r)
-{
-    pthread_mutex_lock(&t->lock);
-    r->busy = false;
-    pthread_cond_signal(&t->free_reader);
-    pthread_mutex_unlock(&t->lock);
-}
-
-/* Next events, at most `max`; 0 at the end. They stay valid until the next read. */
-static size_t read_on(struct reader *r, struct ctf_event *out, size_t max)
-{
-    size_t n = r->merge ? ctf_merge_next(r->merge, out, max) : 0;
-    r->next += n;
-    return n;
-}
-
-static bool go_to(struct reader *r, uint64_t index)
-{
-    struct ctf_event skipped[BATCH];
-    struct err e = {0};
-    if (!r->merge)
-        return false;
-    if (index < r->next || index - r->next >= SHORT_WAY) {
-        if (ctf_merge_seek(r->merge, index, &e)) {
-            r->next = UINT64_MAX; /* somewhere: the next use seeks */
-            return false;
-        }
-        r->next = index;
-    }
-    while (r->next < index)
-        if (!read_on(r, skipped, index - r->next < BATCH ? (size_t)(index - r->next) : BATCH))
-            return false;
-    return true;
-}
-
-/* ---- how many there are ---------------------------------------------------------------------------------------------------------------------------- */
-
-static uint64_t read_to_end(struct reader *r)
-{
-    struct ctf_event batch[BATCH];
-    while (read_on(r, batch, BATCH))
-        ;
-    return r->next;
-}
-
-/* The index knows the events, not the losses, which are few and counted from there on. */
-static uint64_t count_all(struct reader *r, uint64_t events)
-{
-    if (!go_to(r, events) && (ctf_merge_seek(r->merge, 0, &(struct err){0}) || (r->next = 0, false)))
-        return 0;
-    return read_to_end(r);
-}
+/* ---- what there is ------------------------------------------------------------------------------------------------------------------ */
 
 static void *make_events(struct tsp_experiment *x)
 {
     struct events *t = mem_zalloc(sizeof *t);
-    pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->free_reader, NULL);
     event_cells_init(&t->cells, x);
-    if (make_merge(x, &t->readers[0].merge))
-        t->total = count_all(&t->readers[0], x->events);
+    t->readers = event_readers_new(x);
+    t->scans = event_scans_new(&t->cells);
+    for (size_t i = 0; i < x->n_sources; i++)
+        t->total += ctf_trace_items(x->sources[i].trace);
     return t;
 }
 
 static void close_events(struct tsp_experiment *x, void *cache)
 {
     struct events *t = cache;
-    for (int i = 0; i < READERS; i++)
-        ctf_merge_free(t->readers[i].merge);
+    event_scans_free(t->scans);
+    event_readers_free(t->readers);
     event_cells_fini(&t->cells);
-    pthread_mutex_destroy(&t->lock);
-    pthread_cond_destroy(&t->free_reader);
     free(t);
 }
 
@@ -149,15 +60,14 @@ static bool has_data(struct tsp_experiment *x)
     return events_of(x)->total > 0;
 }
 
-/* ---- finding --------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- items by time -------------------------------------------------------------------------------------------------------------------- */
 
-static bool time_at(struct reader *r, uint64_t index, int64_t *out)
+static bool time_at(struct event_reader *r, uint64_t index, int64_t *out)
 {
-    struct ctf_event ev;
-    if (!go_to(r, index) || !read_on(r, &ev, 1))
-        return false;
-    *out = ev.ts;
-    return true;
+    const struct ctf_event *ev = event_reader_at(r, index, index);
+    if (ev)
+        *out = ev->ts;
+    return ev;
 }
 
 /* About how many events lie before the time; false when some trace does not know. */
@@ -177,8 +87,9 @@ static bool guess(const struct tsp_experiment *x, int64_t time, uint64_t *out)
 }
 
 /* First item at or after the time; total: none. */
-static uint64_t find_time(const struct tsp_experiment *x, const struct events *t, struct reader *r, int64_t time)
+static uint64_t find_time(const struct events *t, struct event_reader *r, int64_t time)
 {
+    const struct tsp_experiment *x = t->cells.x;
     uint64_t lo = 0, hi = t->total, near; /* what is wanted lies in [lo, hi] */
     int64_t ts;
     if (guess(x, time, &near)) {
@@ -197,69 +108,116 @@ static uint64_t find_time(const struct tsp_experiment *x, const struct events *t
         else
             hi = mid;
     }
-    struct ctf_event batch[BATCH];
-    if (!go_to(r, lo))
-        return t->total;
-    for (size_t n; lo < hi && (n = read_on(r, batch, BATCH)) > 0; lo += n)
-        for (size_t i = 0; i < n; i++)
-            if (batch[i].ts >= time)
-                return lo + i;
-    return hi;
+    for (; lo < hi; lo++) {
+        const struct ctf_event *ev = event_reader_at(r, lo, hi);
+        if (!ev)
+            return t->total;
+        if (ev->ts >= time)
+            break;
+    }
+    return lo;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------------------ */
+
+static void take_found(struct rows *w, struct event_found found)
+{
+    w->n = found.matches;
+    w->items = found.items;
+    w->done = found.done;
+}
+
+/* Item numbers of rows from `first` on. */
+static size_t items_of(const struct rows *w, uint64_t first, uint64_t *out, size_t max)
+{
+    size_t n = 0;
+    if (w->scan)
+        return event_scan_items(w->scan, first, out, max);
+    for (; n < max && first + n < w->n; n++)
+        out[n] = first + n;
+    return n;
+}
+
+/* First row at or after the time; w->n: none, or not found yet. */
+static uint64_t row_at(const struct rows *w, int64_t time)
+{
+    uint64_t item = find_time(w->t, w->reader, time);
+    if (!w->scan)
+        return item;
+    uint64_t row = event_scan_rank(w->scan, item);
+    return row < w->n ? row : w->n;
 }
 
 struct cell_of {
-    const struct events *t;
-    const struct ctf_merge *merge;
+    const struct rows *w;
     const struct ctf_event *ev;
+    struct event_prios *prios;
 };
 
 static void write_cell(void *arg, size_t row, size_t column, struct text *out)
 {
     const struct cell_of *c = arg;
-    event_cell_write(&c->t->cells, column, c->ev, ctf_merge_source(c->merge, c->ev->stream), out);
+    event_cell_write(&c->w->t->cells, c->prios, column, c->ev, ctf_merge_source(event_reader_merge(c->w->reader), c->ev->stream), out);
 }
 
-static bool event_fits(const struct events *t, const struct reader *r, struct search *s, const struct ctf_event *ev)
-{
-    return search_fits(s, write_cell, &(struct cell_of){t, r->merge, ev}, 0);
-}
+/* ---- search ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* First match in [from, to), or the last; UINT64_MAX: none, or the client has gone. */
-static uint64_t scan(
-    const struct tsp_query *q, const struct events *t, struct reader *r, struct search *s, uint64_t from, uint64_t to, bool last)
+/* First match in the rows [from, to), or the last; UINT64_MAX: none, or the client has gone. */
+static uint64_t search_rows(const struct rows *w, struct event_match *m, uint64_t from, uint64_t to, bool last)
 {
-    struct ctf_event batch[BATCH];
-    uint64_t found = UINT64_MAX;
-    if (!go_to(r, from))
-        return found;
-    while (from < to) {
-        size_t n = read_on(r, batch, to - from < BATCH ? (size_t)(to - from) : BATCH);
-        for (size_t i = 0; i < n; i++)
-            if (event_fits(t, r, s, &batch[i])) {
-                found = from + i;
-                if (!last)
-                    return found;
-            }
-        from += n;
-        if (!n || http_gone(q->http))
+    uint64_t items[ROWS_AT_ONCE], found = UINT64_MAX;
+    while (from < to && !http_gone(w->q->http)) {
+        size_t n = items_of(w, from, items, to - from < ROWS_AT_ONCE ? (size_t)(to - from) : ROWS_AT_ONCE);
+        for (size_t i = 0; i < n; i++) {
+            const struct ctf_event *ev = event_reader_at(w->reader, items[i], items[n - 1]);
+            if (!ev)
+                return found;
+            if (!event_match_fits(m, event_reader_merge(w->reader), ev))
+                continue;
+            found = from + i;
+            if (!last)
+                return found;
+        }
+        if (!n)
             break;
+        from += n;
     }
     return found;
 }
 
-static uint64_t find_match(const struct tsp_query *q, const struct events *t, struct reader *r, struct search *s, uint64_t row)
+/* Waits for rows that a scan has still to find, as long as the client does. */
+static uint64_t search_on(struct rows *w, struct event_match *m, uint64_t row)
 {
-    if (s->impossible || !s->n)
-        return UINT64_MAX;
-    if (!q->search_backward)
-        return scan(q, t, r, s, row, t->total, false);
-    for (uint64_t end = row < t->total ? row + 1 : t->total; end > 0;) {
-        uint64_t begin = end > STEP_BACK ? end - STEP_BACK : 0, found = scan(q, t, r, s, begin, end, true);
-        if (found != UINT64_MAX || http_gone(q->http))
+    for (;;) {
+        uint64_t found = search_rows(w, m, row, w->n, false);
+        if (found != UINT64_MAX || w->done || http_gone(w->q->http))
+            return found;
+        row = row > w->n ? row : w->n;
+        struct event_found more = event_scan_wait(w->scan, w->n, look_ns);
+        take_found(w, more);
+        if (!more.running && !more.done)
+            return UINT64_MAX;
+    }
+}
+
+static uint64_t search_back(const struct rows *w, struct event_match *m, uint64_t row)
+{
+    uint64_t step = STEP_BACK;
+    for (uint64_t end = row < w->n ? row + 1 : w->n; end > 0;) {
+        uint64_t begin = end > step ? end - step : 0, found = search_rows(w, m, begin, end, true);
+        if (found != UINT64_MAX || http_gone(w->q->http))
             return found;
         end = begin;
+        step = step < MAX_STEP_BACK ? step * 2 : step;
     }
     return UINT64_MAX;
+}
+
+static uint64_t find_match(struct rows *w, struct event_match *m, uint64_t row)
+{
+    if (event_match_impossible(m))
+        return UINT64_MAX;
+    return w->q->search_backward ? search_back(w, m, row) : search_on(w, m, row);
 }
 
 /* ---- operations -------------------------------------------------------------------------------------------------------------------------------------- */
@@ -270,48 +228,97 @@ static struct tsp_result columns(struct tsp_experiment *x, const struct tsp_quer
     return tsp_table_columns(t->cells.columns, t->cells.n_columns, j);
 }
 
-static void write_lines(
-    const struct tsp_query *q, const struct events *t, struct reader *r, struct search *s, uint64_t row, uint64_t end, struct json *j)
+static void write_lines(const struct rows *w, struct event_match *m, uint64_t row, uint64_t end, struct json *j)
 {
+    const struct event_cells *cells = &w->t->cells;
     const size_t *places;
-    size_t n_places = search_columns(q, t->cells.columns, t->cells.n_columns, &places);
-    struct ctf_event batch[BATCH];
+    size_t n_places = search_columns(w->q, cells->columns, cells->n_columns, &places), n;
+    uint64_t items[EVENT_BATCH];
     struct text scratch = {.fd = -1};
-    search_begin_lines(j, row, t->total, t->cells.columns, places, n_places);
-    if (row < end && !go_to(r, row))
-        end = row;
-    while (row < end && !http_gone(q->http)) {
-        size_t n = read_on(r, batch, end - row < BATCH ? (size_t)(end - row) : BATCH);
+    struct event_prios *prios = event_prios_new(cells);
+    search_begin_lines(j, row, w->n, cells->columns, places, n_places);
+    while (
+        row < end && !http_gone(w->q->http) && (n = items_of(w, row, items, end - row < EVENT_BATCH ? (size_t)(end - row) : EVENT_BATCH))) {
         for (size_t i = 0; i < n; i++) {
-            struct cell_of cell = {t, r->merge, &batch[i]};
-            search_write_line(j, row + i, s->n && event_fits(t, r, s, &batch[i]) ? 8 : 0, write_cell, &cell, 0, places, n_places, &scratch);
+            struct cell_of cell = {w, event_reader_at(w->reader, items[i], items[n - 1]), prios};
+            if (!cell.ev)
+                break;
+            bool fits = event_match_fits(m, event_reader_merge(w->reader), cell.ev);
+            search_write_line(j, row + i, fits ? 8 : 0, write_cell, &cell, 0, places, n_places, &scratch);
         }
-        if (!n)
-            break;
         row += n;
     }
     search_end_lines(j);
+    event_prios_free(prios);
     text_fini(&scratch);
+}
+
+static void answer(struct rows *w, struct event_match *m, struct json *j)
+{
+    const struct tsp_query *q = w->q;
+    uint64_t row = q->by_time ? row_at(w, q->table_time) : (uint64_t)q->index, end;
+    if (q->search && q->search_find) {
+        uint64_t found = find_match(w, m, row);
+        row = found == UINT64_MAX ? 0 : found;
+        end = found == UINT64_MAX ? 0 : found + (uint64_t)q->count;
+    } else {
+        end = row < w->n ? row + (uint64_t)q->count : row;
+    }
+    write_lines(w, m, row, end < w->n ? end : w->n, j);
+}
+
+/* All expressions under the key 4 ("leave out what does not fit") in one; NULL: none. Each must make sense by itself. */
+static const char *excluding(const struct tsp_query *q, struct err *e)
+{
+    json_t *list = json_object_get(
+               json_object_get(json_object_get(q->parameters, "filter_query_parameters"), "filter_expressions_map"), "4"),
+           *item;
+    const char *all = NULL;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        const char *one = json_string_value(item);
+        struct expr *checked = NULL;
+        if (!one || !one[strspn(one, " \t\r\n")])
+            continue;
+        if (expr_compile(one, &checked, e))
+            return NULL;
+        expr_free(checked);
+        all = all ? arena_printf(q->http->arena, "%s && (%s)", all, one) : arena_printf(q->http->arena, "(%s)", one);
+    }
+    return all;
+}
+
+static struct tsp_result refuse(const struct tsp_query *q, const struct err *e)
+{
+    return (struct tsp_result){TSP_FAILED, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text)};
 }
 
 static struct tsp_result lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     struct events *t = events_of(x);
-    struct search s;
-    struct reader *r = take_reader(x, t, q->by_time ? 0 : (uint64_t)q->index);
-    uint64_t row = q->by_time ? find_time(x, t, r, q->table_time) : (uint64_t)q->index, end;
-    search_init(&s, q->search, t->cells.columns, t->cells.n_columns);
-    if (q->search && q->search_find) {
-        uint64_t found = find_match(q, t, r, &s, row);
-        end = found == UINT64_MAX ? 0 : found + (uint64_t)q->count;
-        row = found == UINT64_MAX ? 0 : found;
-    } else {
-        end = row < t->total ? row + (uint64_t)q->count : row;
+    struct rows w = {.q = q, .t = t, .n = t->total, .done = true};
+    struct event_match *m = NULL;
+    struct err e = {0};
+    const char *where = excluding(q, &e);
+    if (e.code)
+        return refuse(q, &e);
+    if (where || json_object_size(q->row_filter)) {
+        if (event_scan_take(t->scans, q->row_filter, where, &w.scan, &e))
+            return refuse(q, &e);
+        take_found(&w, event_scan_wait(w.scan, UINT64_MAX, settle_ns));
     }
-    write_lines(q, t, r, &s, row, end < t->total ? end : t->total, j);
-    search_fini(&s);
-    leave_reader(t, r);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    uint64_t first = 0;
+    if (!q->by_time)
+        items_of(&w, (uint64_t)q->index, &first, 1);
+    w.reader = event_reader_take(t->readers, first);
+    if (event_match_new(&t->cells, q->search, NULL, &m, &e) == 0)
+        answer(&w, m, j);
+    event_match_free(m);
+    event_reader_leave(t->readers, w.reader);
+    if (w.scan)
+        event_scan_leave(t->scans, w.scan);
+    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : w.done ? TSP_COMPLETED : TSP_RUNNING, NULL};
 }
 
 const struct tsp_provider tsp_provider_events = {

@@ -11,6 +11,7 @@ struct unit {
     const struct tsp_host *host;      /* its host, or NULL */
     const struct state_store *states; /* counts its events; else `times` does */
     const char *name;
+    bool beside;               /* a user-space trace beside the host's kernel trace */
     VEC(int64_t) times;        /* of all events, ascending */
     VEC(int64_t) loss_times;   /* ascending */
     VEC(uint64_t) loss_counts; /* lost up to and including that loss */
@@ -67,6 +68,7 @@ static void *make(struct tsp_experiment *x)
         const struct ctf_trace *trace = x->sources[i].trace;
         u->host = x->source_hosts[i] >= 0 ? &x->hosts[x->source_hosts[i]] : NULL;
         u->name = u->host ? u->host->id : ctf_trace_path(trace);
+        u->beside = u->host && u->host->index->trace != trace;
         if (u->host && u->host->index->trace == trace && u->host->states && u->host->index->graph) {
             u->states = u->host->states;
             read_losses(u);
@@ -127,6 +129,13 @@ static bool any_losses(const struct histogram *h, const struct unit *u)
     return any;
 }
 
+static const char *name_of(const struct tsp_experiment *x, const struct tsp_query *q, const struct unit *u)
+{
+    if (!u)
+        return x->name;
+    return u->beside ? arena_printf(q->http->arena, "%s (user space)", u->name) : u->name;
+}
+
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     static const struct tsp_header headers[] = {{"Name", "Trace, and what is counted", NULL}};
@@ -134,7 +143,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     tsp_begin_tree(j, headers, 1, -1);
     for (size_t g = 0; g < groups(h); g++) {
         const struct unit *u = unit_of(h, g);
-        const char *name = u ? u->name : x->name, *total = "Total", *lost = "Lost";
+        const char *name = name_of(x, q, u), *total = "Total", *lost = "Lost";
         struct tsp_entry e = {.id = entry_id(x, g, 0),
             .parent = -1,
             .labels = &name,
@@ -262,7 +271,7 @@ static void write_series(struct tsp_experiment *x, const struct tsp_query *q, co
         y[i - 1] = (double)(counts[i] - counts[i - 1]);
     tsp_write_series(j,
         &(struct tsp_series){.id = entry_id(x, group, lost ? 2 : 1),
-            .name = arena_printf(q->http->arena, "%s/%s", u ? u->name : x->name, lost ? "Lost" : "Total"),
+            .name = arena_printf(q->http->arena, "%s/%s", name_of(x, q, u), lost ? "Lost" : "Total"),
             .type = "bar",
             .x = b.t + 1,
             .y = y,

@@ -1,8 +1,8 @@
 /* Latencies over time, in figures, and by length. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tsp/figures.h"
 #include "tsp/latencies.h"
 
 enum { BUCKETS = 128 };
@@ -17,34 +17,9 @@ static int64_t name_id(const struct tsp_experiment *x, size_t name)
     return x->threads + 1 + (int64_t)(x->n_hosts + name);
 }
 
-struct each {
-    struct tsp_experiment *x;
-    const struct latencies *l;
-    int kind;
-};
-
-static uint16_t name_at(const struct latencies *l, uint64_t order)
+static int64_t after(int64_t t)
 {
-    return l->name_of[order >> 40][order & ((UINT64_C(1) << 40) - 1)];
-}
-
-/* Calls f for every latency that begins within [begin, end]. Ends early when the client has gone. */
-static void each_within(const struct each *e, const struct tsp_query *q, int64_t begin, int64_t end,
-    void (*f)(void *arg, uint16_t name, const struct state_latency *), void *arg)
-{
-    for (size_t i = latency_find(e->x, e->l, e->kind, begin); i < e->l->n; i++) {
-        struct state_latency v;
-        size_t host;
-        latency_get(e->x, e->kind, e->l->order[i], &v, &host);
-        if (v.begin > end || (i % 65536 == 0 && http_gone(q->http)))
-            return;
-        f(arg, name_at(e->l, e->l->order[i]), &v);
-    }
-}
-
-static struct each each_of(struct tsp_experiment *x, const struct tsp_query *q)
-{
-    return (struct each){x, latencies_of(x, latency_kind(q)), latency_kind(q)};
+    return t < INT64_MAX ? t + 1 : t;
 }
 
 /* ---- latency over time ----------------------------------------------------------------------------------------------------------- */
@@ -52,17 +27,17 @@ static struct each each_of(struct tsp_experiment *x, const struct tsp_query *q)
 static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     static const struct tsp_header headers[] = {{"Name", "System call, thread or interrupt", "STRING"}};
-    struct each e = each_of(x, q);
+    const struct latencies *l = latencies_of(x, latency_kind(q));
     tsp_begin_tree(j, headers, 1, -1);
     for (size_t i = 0, n = 0; i < x->n_hosts; i++) {
         const char *label = x->hosts[i].index->name;
         tsp_write_entry(j,
             &(struct tsp_entry){.id = host_id(x, i), .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .host_id = x->hosts[i].id});
-        for (; n < e.l->n_names && e.l->names[n].host == i; n++)
+        for (; n < l->first_name[i + 1]; n++)
             tsp_write_entry(j,
                 &(struct tsp_entry){.id = name_id(x, n),
                     .parent = host_id(x, i),
-                    .labels = &e.l->names[n].name,
+                    .labels = &l->names[n].name,
                     .n_labels = 1,
                     .xy = true,
                     .is_default = true,
@@ -73,172 +48,122 @@ static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* Points of one name. Of the points between two samples only the shortest and the longest are kept: more cannot be seen. */
+/* Points of one name. Of those between two samples the shortest and the longest are shown: more cannot be seen. */
 struct points {
-    int64_t *x;
-    double *y;
-    size_t n, cap;
-    size_t sample;
-    size_t low, high; /* places of the two kept of this sample; SIZE_MAX: none */
-};
-struct scatter {
-    const struct tsp_query *q;
-    struct points *of;
+    VEC(int64_t) x;
+    VEC(double) y;
 };
 
-static size_t sample_of(const struct tsp_query *q, int64_t t)
+static void add_point(struct points *p, const struct tsp_host *h, int64_t begin, int64_t duration)
 {
-    double span = (double)(q->end - q->begin);
-    return span > 0 ? (size_t)((double)(t - q->begin) / span * (double)(q->n_times > 1 ? q->n_times - 1 : 1)) : 0;
+    vec_push(&p->x, tsp_to_reference(h, begin));
+    vec_push(&p->y, (double)duration);
 }
 
-static size_t put_point(struct points *p, int64_t x, double y)
+static void add_points(struct points *p, const struct tsp_host *h, const struct state_figures *f)
 {
-    if (p->n == p->cap) {
-        size_t cap = p->cap ? p->cap * 2 : 64;
-        p->x = mem_resize(p->x, cap * sizeof *p->x);
-        p->y = mem_resize(p->y, cap * sizeof *p->y);
-        p->cap = cap;
-    }
-    p->x[p->n] = x;
-    p->y[p->n] = y;
-    return p->n++;
-}
-
-static void add_point(void *arg, uint16_t name, const struct state_latency *v)
-{
-    struct scatter *s = arg;
-    if (name == UINT16_MAX)
+    if (!f->n)
         return;
-    struct points *p = &s->of[name];
-    size_t sample = sample_of(s->q, v->begin);
-    double y = (double)(v->end - v->begin);
-    if (!p->n || sample != p->sample) {
-        p->sample = sample;
-        p->low = put_point(p, v->begin, y);
-        p->high = SIZE_MAX;
-    } else if (p->high == SIZE_MAX) {
-        p->high = put_point(p, v->begin, y);
-        if (p->y[p->low] > y) { /* times stay in order: the names of the places change, not the points */
-            size_t other = p->low;
-            p->low = p->high;
-            p->high = other;
-        }
-    } else if (y > p->y[p->high]) {
-        p->y[p->high] = y;
-    } else if (y < p->y[p->low]) {
-        p->y[p->low] = y;
+    bool least_first = f->least_begin < f->most_begin;
+    add_point(p, h, least_first ? f->least_begin : f->most_begin, least_first ? f->least : f->most);
+    if (f->least_begin != f->most_begin)
+        add_point(p, h, least_first ? f->most_begin : f->least_begin, least_first ? f->most : f->least);
+}
+
+/* `of`: by the host's names. */
+static void host_points(const struct tsp_experiment *x, const struct tsp_query *q, size_t host, struct points *of)
+{
+    const struct tsp_host *h = &x->hosts[host];
+    int kind = latency_kind(q);
+    size_t n_names = state_latency_names(h->states, kind), samples = q->n_times > 1 ? q->n_times - 1 : 1;
+    struct state_figures *figures = arena_alloc(q->http->arena, sizeof *figures * n_names);
+    size_t at = latency_find(x, host, kind, q->n_times > 1 ? q->times[0] : q->begin);
+    for (size_t i = 0; i < samples; i++) {
+        bool last = i + 1 == samples;
+        size_t to = latency_find(x, host, kind, last ? after(q->n_times > 1 ? q->times[samples] : q->end) : q->times[i + 1]);
+        if (i % 1024 == 0 && http_gone(q->http))
+            return;
+        if (to == at)
+            continue;
+        state_latency_figures(h->states, kind, at, to, figures);
+        for (size_t n = 0; n < n_names; n++)
+            add_points(&of[n], h, &figures[n]);
+        at = to;
     }
+}
+
+static void write_points(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct latencies *l, size_t name, const struct points *p, struct json *j)
+{
+    if (q->has_items && tsp_wants(q, name_id(x, name)))
+        tsp_write_series(j,
+            &(struct tsp_series){.id = name_id(x, name),
+                .name = arena_printf(q->http->arena, "%s/%s", x->hosts[l->names[name].host].index->name, l->names[name].name),
+                .type = "scatter",
+                .x = p->x.v,
+                .y = p->y.v,
+                .n = p->x.n,
+                .y_label = "Duration",
+                .y_unit = "ns",
+                .y_type = "DURATION"});
 }
 
 static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    struct each e = each_of(x, q);
-    struct scatter s = {q, mem_zalloc(sizeof *s.of * (e.l->n_names + 1))};
-    each_within(&e, q, q->begin, q->end, add_point, &s);
+    const struct latencies *l = latencies_of(x, latency_kind(q));
+    struct points *of = mem_zalloc(sizeof *of * (l->n_names + 1));
     tsp_begin_xy(j, "Latency vs Time");
-    for (size_t n = 0; n < e.l->n_names; n++) {
-        if (q->has_items && tsp_wants(q, name_id(x, n)))
-            tsp_write_series(j,
-                &(struct tsp_series){.id = name_id(x, n),
-                    .name = arena_printf(q->http->arena, "%s/%s", x->hosts[e.l->names[n].host].index->name, e.l->names[n].name),
-                    .type = "scatter",
-                    .x = s.of[n].x,
-                    .y = s.of[n].y,
-                    .n = s.of[n].n,
-                    .y_label = "Duration",
-                    .y_unit = "ns",
-                    .y_type = "DURATION"});
-        free(s.of[n].x);
-        free(s.of[n].y);
+    for (size_t h = 0; h < x->n_hosts; h++) {
+        bool wanted = false;
+        for (size_t n = l->first_name[h]; n < l->first_name[h + 1]; n++)
+            wanted |= q->has_items && tsp_wants(q, name_id(x, n));
+        if (wanted)
+            host_points(x, q, h, of + l->first_name[h]);
+        for (size_t n = l->first_name[h]; n < l->first_name[h + 1]; n++) {
+            write_points(x, q, l, n, &of[n], j);
+            vec_free(&of[n].x);
+            vec_free(&of[n].y);
+        }
     }
     tsp_end_xy(j);
-    free(s.of);
+    free(of);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
 /* ---- figures --------------------------------------------------------------------------------------------------------------------- */
 
-struct figures {
-    uint64_t n;
-    int64_t least, most, least_begin, least_end, most_begin, most_end;
-    double sum, mean, squares; /* mean and sum of squared distances from it, updated value by value (Welford) */
-};
-
-static void add_figure(struct figures *f, const struct state_latency *v)
+/* Of the latencies that begin within [begin, end]: by the host's names, with begins on the reference clock. */
+static void host_figures(const struct tsp_experiment *x, size_t host, int kind, int64_t begin, int64_t end, struct state_figures *out)
 {
-    int64_t d = v->end - v->begin;
-    if (!f->n || d < f->least) {
-        f->least = d;
-        f->least_begin = v->begin;
-        f->least_end = v->end;
-    }
-    if (!f->n || d > f->most) {
-        f->most = d;
-        f->most_begin = v->begin;
-        f->most_end = v->end;
-    }
-    f->n++;
-    f->sum += (double)d;
-    double from = (double)d - f->mean;
-    f->mean += from / (double)f->n;
-    f->squares += from * ((double)d - f->mean);
-}
-
-struct counting {
-    struct figures total, *by_name;
-};
-
-static void count_latency(void *arg, uint16_t name, const struct state_latency *v)
-{
-    struct counting *c = arg;
-    add_figure(&c->total, v);
-    if (name != UINT16_MAX)
-        add_figure(&c->by_name[name], v);
-}
-
-static const char *duration(struct arena *a, double ns)
-{
-    struct text t = {.fd = -1};
-    text_duration(&t, (int64_t)ns);
-    const char *s = arena_strdup(a, text_cstr(&t));
-    text_fini(&t);
-    return s;
-}
-
-static void write_figures(struct json *j, struct arena *a, int64_t id, int64_t parent, const char *label, const struct figures *f)
-{
-    if (!f->n)
+    const struct tsp_host *h = &x->hosts[host];
+    if (!h->states)
         return;
-    const char *labels[] = {label, duration(a, (double)f->least), duration(a, (double)f->most), duration(a, f->mean),
-        f->n > 2 ? duration(a, sqrt(f->squares / (double)(f->n - 1))) : "---", arena_printf(a, "%llu", (unsigned long long)f->n),
-        duration(a, f->sum), arena_printf(a, "[%lld,%lld]", (long long)f->least_begin, (long long)f->least_end),
-        arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)f->most_end)};
-    tsp_write_entry(j, &(struct tsp_entry){.id = id, .parent = parent, .labels = labels, .n_labels = 9, .has_data = true});
+    state_latency_figures(h->states, kind, latency_find(x, host, kind, begin), latency_find(x, host, kind, after(end)), out);
+    for (size_t n = 0; n < state_latency_names(h->states, kind); n++) {
+        out[n].least_begin = tsp_to_reference(h, out[n].least_begin);
+        out[n].most_begin = tsp_to_reference(h, out[n].most_begin);
+    }
 }
 
 static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Label", "Name", "STRING"}, {"Minimum", "Shortest", "DURATION"},
-        {"Maximum", "Longest", "DURATION"}, {"Average", "Mean", "DURATION"}, {"Std Dev", "Standard deviation", "DURATION"},
-        {"Count", "How many", "NUMBER"}, {"Total", "Sum", "DURATION"}, {"Min Time Range", "Where the shortest is", "TIME_RANGE"},
-        {"Max Time Range", "Where the longest is", "TIME_RANGE"}};
-    struct each e = each_of(x, q);
+    const struct latencies *l = latencies_of(x, latency_kind(q));
     struct arena *a = q->http->arena;
-    int64_t total = x->threads + 1, selection = total + 1 + (int64_t)e.l->n_names;
+    int64_t total = x->threads + 1, selection = total + 1 + (int64_t)l->n_names;
     bool part = q->has_range && (q->begin > x->begin || q->end < x->end);
-    tsp_begin_tree(j, headers, 9, -1);
+    tsp_begin_tree(j, figures_headers, FIGURES_HEADERS, -1);
     for (int pass = 0; pass < 1 + part; pass++) {
-        struct counting c = {.by_name = mem_zalloc(sizeof *c.by_name * (e.l->n_names + 1))};
-        each_within(&e, q, pass ? q->begin : INT64_MIN, pass ? q->end : INT64_MAX, count_latency, &c);
+        struct state_figures all = {0}, *by_name = arena_new(a, struct state_figures, l->n_names + 1);
+        for (size_t h = 0; h < x->n_hosts; h++)
+            host_figures(x, h, latency_kind(q), pass ? q->begin : x->begin, pass ? q->end : x->end, by_name + l->first_name[h]);
+        for (size_t n = 0; n < l->n_names; n++)
+            state_figures_join(&all, &by_name[n]);
         int64_t root = pass ? selection : total;
-        write_figures(j, a, root, -1, pass ? "Selection" : "Total", &c.total);
-        for (size_t n = 0; n < e.l->n_names; n++)
-            write_figures(j, a, root + 1 + (int64_t)n, root,
-                x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[e.l->names[n].host].index->name, e.l->names[n].name)
-                               : e.l->names[n].name,
-                &c.by_name[n]);
-        free(c.by_name);
+        figures_write(j, a, root, -1, pass ? "Selection" : "Total", &all, NULL, 0);
+        for (size_t n = 0; n < l->n_names; n++)
+            figures_write(j, a, root + 1 + (int64_t)n, root,
+                x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[l->names[n].host].index->name, l->names[n].name) : l->names[n].name,
+                &by_name[n], NULL, 0);
     }
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
@@ -258,33 +183,32 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-struct density {
-    int64_t longest;
-    double buckets[BUCKETS];
-};
-
-static void find_longest(void *arg, uint16_t name, const struct state_latency *v)
+static int64_t longest(const struct tsp_experiment *x, const struct tsp_query *q, const struct latencies *l)
 {
-    struct density *d = arg;
-    d->longest = v->end - v->begin > d->longest ? v->end - v->begin : d->longest;
-}
-
-static void fill_bucket(void *arg, uint16_t name, const struct state_latency *v)
-{
-    struct density *d = arg;
-    d->buckets[(size_t)((__int128)(v->end - v->begin) * BUCKETS / (d->longest + 1))]++;
+    int64_t most = 0;
+    struct state_figures *f = arena_new(q->http->arena, struct state_figures, l->n_names + 1);
+    for (size_t h = 0; h < x->n_hosts; h++)
+        host_figures(x, h, latency_kind(q), q->begin, q->end, f + l->first_name[h]);
+    for (size_t n = 0; n < l->n_names; n++)
+        most = f[n].most > most ? f[n].most : most;
+    return most;
 }
 
 static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    struct each e = each_of(x, q);
-    struct density *d = arena_new(q->http->arena, struct density, 1);
+    int kind = latency_kind(q);
+    uint64_t counts[BUCKETS] = {0};
+    double *y = arena_alloc(q->http->arena, sizeof *y * BUCKETS);
     int64_t(*ranges)[2] = arena_alloc(q->http->arena, sizeof *ranges * BUCKETS);
-    each_within(&e, q, q->begin, q->end, find_longest, d);
-    each_within(&e, q, q->begin, q->end, fill_bucket, d);
+    int64_t width = longest(x, q, latencies_of(x, kind)) / BUCKETS + 1; /* the last range may be cut where time ends */
+    for (size_t h = 0; h < x->n_hosts; h++)
+        if (x->hosts[h].states)
+            state_latency_histogram(x->hosts[h].states, kind, latency_find(x, h, kind, q->begin), latency_find(x, h, kind, after(q->end)),
+                width, BUCKETS, counts);
     for (int i = 0; i < BUCKETS; i++) {
-        ranges[i][0] = (int64_t)((__int128)(d->longest + 1) * i / BUCKETS);
-        ranges[i][1] = (int64_t)((__int128)(d->longest + 1) * (i + 1) / BUCKETS);
+        ranges[i][0] = width * i;
+        ranges[i][1] = i + 1 < BUCKETS || width < INT64_MAX / BUCKETS ? width * (i + 1) : INT64_MAX;
+        y[i] = (double)counts[i];
     }
     tsp_begin_xy(j, "Latency Density");
     if (!q->has_items || tsp_wants(q, x->threads + 1))
@@ -293,7 +217,7 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
                 .name = "Total",
                 .type = "bar",
                 .ranges = (const int64_t(*)[2])ranges,
-                .y = d->buckets,
+                .y = y,
                 .n = BUCKETS,
                 .x_label = "Duration",
                 .x_unit = "ns",

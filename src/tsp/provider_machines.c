@@ -287,7 +287,10 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
     json_begin_object(j);
     if (h) {
         int64_t length = q->element_duration > 0 ? q->element_duration : 1000000, from = q->element_duration > 0 ? q->element_time : t;
-        int64_t begin = tsp_to_host(h, from), end = tsp_to_host(h, from + length), first, last;
+        int64_t until, first, last;
+        if (__builtin_add_overflow(from, length, &until))
+            until = INT64_MAX;
+        int64_t begin = tsp_to_host(h, from), end = tsp_to_host(h, until);
         state_span(h->states, &first, &last);
         begin = begin < first ? first : begin;
         end = end > last ? last : end;

@@ -1,5 +1,6 @@
-/* Resources Status: what the CPUs and the interrupts of every host did over time. Rows: hosts; their CPUs, each with the thread that has it and its
- * interrupts; interrupts over all CPUs. */
+/* Resources Status: what the CPUs and the interrupts of every host did over time. Rows: hosts; their CPUs, each with the thread that has it, its
+ * frequency where that is told, and its interrupts; interrupts over all CPUs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 extern const struct tsp_provider tsp_provider_resources;
 
-enum { NO_STATES = STATE_KINDS, PALETTE = 12, ROOT = -1 };
+enum { NO_STATES = STATE_KINDS, FREQUENCY = STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY, LEVELS = 10, FREQUENCY_TEXT = 32, ROOT = -1 };
 
 /* ---- entries ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -24,6 +25,7 @@ struct row {
 struct rows {
     VEC(struct row) v;
     int64_t first;
+    int64_t *most_khz; /* by host */
     struct arena labels;
 };
 
@@ -65,6 +67,20 @@ static void add_irqs(struct rows *t, size_t host, const struct state_store *s, i
     }
 }
 
+/* Heights tell how the frequency compares with the highest that a CPU of the host had. */
+static void add_frequency(struct rows *t, size_t host, const struct state_store *s, size_t row, int32_t cpu, int64_t parent)
+{
+    enum { BATCH = 256 };
+    struct state_interval batch[BATCH];
+    int64_t at = INT64_MIN;
+    for (size_t n = BATCH; n == BATCH; at = n ? batch[n - 1].end : at) {
+        n = state_range(s, FREQUENCY, row, at, INT64_MAX, batch, BATCH);
+        for (size_t i = 0; i < n; i++)
+            t->most_khz[host] = batch[i].amount > t->most_khz[host] ? batch[i].amount : t->most_khz[host];
+    }
+    add(t, (struct row){parent, host, FREQUENCY, row, cpu, arena_printf(&t->labels, "CPU %d Frequency", cpu)});
+}
+
 static void add_cpus(struct rows *t, size_t host, const struct state_store *s, int64_t root)
 {
     for (size_t i = 0; i < state_rows(s, STATE_CPU); i++) {
@@ -75,8 +91,17 @@ static void add_cpus(struct rows *t, size_t host, const struct state_store *s, i
         if (threads >= 0)
             add(t,
                 (struct row){cpu, host, STATE_CPU_THREAD, (size_t)threads, r.number, arena_printf(&t->labels, "CPU %d Threads", r.number)});
+        int64_t frequency = state_find_row(s, FREQUENCY, r.number);
+        if (frequency >= 0)
+            add_frequency(t, host, s, (size_t)frequency, r.number, cpu);
         add_irqs(t, host, s, STATE_CPU_IRQ, r.number, cpu);
         add_irqs(t, host, s, STATE_CPU_SOFTIRQ, r.number, cpu);
+    }
+    for (size_t i = 0; i < state_rows(s, FREQUENCY); i++) { /* told by others, of CPUs that have no events */
+        struct state_row r;
+        state_row(s, FREQUENCY, i, &r);
+        if (state_find_row(s, STATE_CPU, r.number) < 0)
+            add_frequency(t, host, s, i, r.number, root);
     }
 }
 
@@ -84,6 +109,7 @@ static void *find_rows(struct tsp_experiment *x)
 {
     struct rows *t = mem_zalloc(sizeof *t);
     t->first = x->threads + 1;
+    t->most_khz = arena_new(&t->labels, int64_t, x->n_hosts);
     for (size_t i = 0; i < x->n_hosts; i++) {
         const struct state_store *s = x->hosts[i].states;
         if (!s || !state_rows(s, STATE_CPU))
@@ -116,7 +142,7 @@ static const struct row *row_of(const struct rows *t, int64_t id)
 
 static bool is_cpu_row(const struct row *r)
 {
-    return r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD;
+    return r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD || r->kind == FREQUENCY;
 }
 
 static int32_t cpu_of(const struct row *r, const struct state_interval *iv, const struct state_store *s)
@@ -137,6 +163,8 @@ static void write_row(const struct tsp_experiment *x, const struct rows *t, size
     const struct row *r = &t->v.v[i];
     const struct tsp_host *h = &x->hosts[r->host];
     bool numbered = r->kind != NO_STATES;
+    int64_t begin, end;
+    state_span(h->states, &begin, &end);
     struct tsp_meta meta = {is_cpu_row(r)                           ? "cpu"
             : r->kind == STATE_CPU_IRQ || r->kind == STATE_IRQ_LINE ? "irq"
                                                                     : "softirq",
@@ -147,8 +175,8 @@ static void write_row(const struct tsp_experiment *x, const struct rows *t, size
             .labels = &r->label,
             .n_labels = 1,
             .time_graph = true,
-            .start = x->begin,
-            .end = x->end,
+            .start = i ? tsp_to_reference(h, begin) : x->begin, /* what clients count from */
+            .end = tsp_to_reference(h, end),
             .has_data = numbered,
             .host_id = h->id,
             .meta = &meta,
@@ -169,16 +197,31 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 /* ---- states --------------------------------------------------------------------------------------------------------------------------- */
 
 /* Threads are told apart by colour; one has the same colour on all CPUs. */
-static const char *const thread_keys[PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4", "Thread 5", "Thread 6",
+static const char *const thread_keys[TSP_PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4", "Thread 5", "Thread 6",
     "Thread 7", "Thread 8", "Thread 9", "Thread 10", "Thread 11"};
-static const char *const thread_colors[PALETTE] = {
-    "#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0", "#8f9a4c", "#b56f5b", "#6d8f4f", "#8a6f9e", "#5f8fae", "#a08458"};
+
+/* By share of the highest: "Frequency 1" up to a tenth of it, … "Frequency 10". */
+static const char *const frequency_keys[LEVELS] = {"Frequency 1", "Frequency 2", "Frequency 3", "Frequency 4", "Frequency 5", "Frequency 6",
+    "Frequency 7", "Frequency 8", "Frequency 9", "Frequency 10"};
+
+static const char *frequency_style(int64_t khz, int64_t most)
+{
+    double level = most > 0 ? (double)khz / (double)most * LEVELS : 0;
+    return frequency_keys[level <= 1 ? 0 : level >= LEVELS ? LEVELS - 1 : (int)(level - 1e-9)];
+}
+
+static const char *frequency_text(int64_t khz, char out[FREQUENCY_TEXT])
+{
+    bool giga = khz >= 1000000;
+    snprintf(out, FREQUENCY_TEXT, "%.7g %s", (double)khz / (giga ? 1e6 : 1e3), giga ? "GHz" : "MHz");
+    return out;
+}
 
 static const char *style_of(const struct tsp_host *h, int kind, const struct state_interval *iv, struct graph_row *thread)
 {
     switch (kind) {
     case STATE_CPU_THREAD:
-        return thread ? thread->idle_cpu >= 0 ? tsp_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % PALETTE]
+        return thread ? thread->idle_cpu >= 0 ? tsp_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % TSP_PALETTE]
                       : tsp_state_key(iv->value);
     case STATE_CPU_SOFTIRQ:
     case STATE_SOFTIRQ_VECTOR: return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_SOFTIRQ : iv->value);
@@ -196,11 +239,31 @@ static bool find_thread(const struct tsp_host *h, const struct state_interval *i
     return true;
 }
 
+static void show_frequency(
+    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+{
+    const struct rows *t = rows_of(x);
+    if (iv->value == STATE_NONE)
+        return;
+    out->style_key = frequency_style(iv->amount, t->most_khz[row->host]);
+    out->label = frequency_text(iv->amount, out->text);
+    if (!with_properties)
+        return;
+    tsp_add_property(out, "state", "Frequency");
+    tsp_add_property(out, "host", x->hosts[row->host].index->name);
+    tsp_add_number(out, "cpu", row_of(t, row->entry)->number);
+    tsp_add_number(out, "kHz", iv->amount);
+}
+
 static void show(
     struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
     struct graph_row thread;
+    if (row->kind == FREQUENCY) {
+        show_frequency(x, row, iv, with_properties, out);
+        return;
+    }
     bool has_thread = find_thread(h, iv, &thread);
     out->style_key = style_of(h, row->kind, iv, has_thread ? &thread : NULL);
     out->label = row->kind != STATE_CPU_THREAD ? iv->name : has_thread && thread.idle_cpu < 0 ? thread.name : NULL;
@@ -240,6 +303,17 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
 
 /* ---- tooltip ---------------------------------------------------------------------------------------------------------------------------- */
 
+static void write_frequency(
+    struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r, const struct state_interval *iv)
+{
+    char text[FREQUENCY_TEXT];
+    if (iv->value == STATE_NONE)
+        return;
+    json_kv_string(j, "Frequency", frequency_text(iv->amount, text));
+    json_kv_string(j, "CPU", arena_printf(q->http->arena, "%d", r->number));
+    tsp_write_span(j, tsp_to_reference(h, iv->begin), tsp_to_reference(h, iv->end));
+}
+
 static void write_tooltip(struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r, int64_t t)
 {
     struct state_interval iv;
@@ -247,6 +321,10 @@ static void write_tooltip(struct json *j, const struct tsp_query *q, const struc
     int64_t at = tsp_sample_time(h, t);
     if (!state_at(h->states, r->kind, r->row, at, &iv))
         return;
+    if (r->kind == FREQUENCY) {
+        write_frequency(j, q, h, r, &iv);
+        return;
+    }
     bool has_thread = find_thread(h, &iv, &thread);
     const char *key = style_of(h, r->kind, &iv, has_thread ? &thread : NULL);
     if (!key)
@@ -287,8 +365,10 @@ static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query 
 {
     tsp_begin_styles(j);
     tsp_write_state_styles(j);
-    for (int i = 0; i < PALETTE; i++)
-        tsp_write_style(j, thread_keys[i], NULL, thread_colors[i], 0.75, -1, thread_keys[i]);
+    for (int i = 0; i < TSP_PALETTE; i++)
+        tsp_write_style(j, thread_keys[i], NULL, tsp_palette[i], 0.75, -1, thread_keys[i]);
+    for (int i = 0; i < LEVELS; i++)
+        tsp_write_style(j, frequency_keys[i], NULL, LOOK_TIMER, (i + 1.0) / LEVELS, -1, frequency_keys[i]);
     tsp_end_styles(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }

@@ -27,6 +27,9 @@ static const struct look {
     [STATE_UNKNOWN] = {"Unknown", LOOK_UNKNOWN, 0.33, -1},
 };
 
+const char *const tsp_palette[TSP_PALETTE] = {
+    "#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0", "#8f9a4c", "#b56f5b", "#6d8f4f", "#8a6f9e", "#5f8fae", "#a08458"};
+
 const char *tsp_state_key(int value)
 {
     return value > STATE_NONE && value < STATE_VALUES ? looks[value].key : NULL;
@@ -41,14 +44,17 @@ void tsp_write_state_styles(struct json *styles)
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------------- */
 
+enum { NEAR = 16 };
+
 int64_t tsp_sample_time(const struct tsp_host *h, int64_t t)
 {
     int64_t at = tsp_to_host(h, t);
     if (!h->map)
         return at;
-    while (tsp_to_reference(h, at) > t)
+    /* A few steps at most: at the ends of 64 bits the conversions give what is nearest, and no time is right. */
+    for (int i = 0; i < NEAR && at > INT64_MIN && tsp_to_reference(h, at) > t; i++)
         at--;
-    while (tsp_to_reference(h, at + 1) <= t)
+    for (int i = 0; i < NEAR && at < INT64_MAX && tsp_to_reference(h, at + 1) <= t; i++)
         at++;
     return at;
 }
@@ -149,12 +155,19 @@ static void write_match_within(const struct tsp_sampler *s, const struct tsp_sta
 
 bool tsp_sample_row(struct tsp_sampler *s, const struct tsp_state_row *row)
 {
+    return tsp_sample_row_by(s, row, NULL);
+}
+
+bool tsp_sample_row_by(struct tsp_sampler *s, const struct tsp_state_row *row, tsp_sample_function *sample)
+{
     const struct state_store *states = s->x->hosts[row->host].states;
     if (tsp_full(s->model) || http_gone(s->q->http))
         return false;
     if (!states || row->row >= state_rows(states, row->kind))
         return true;
-    size_t n = state_sample(states, row->kind, row->row, times_of(s, row->host), s->q->n_times, s->found);
+    const int64_t *times = times_of(s, row->host);
+    size_t n = sample ? sample(states, row->row, times, s->q->n_times, s->found)
+                      : state_sample(states, row->kind, row->row, times, s->q->n_times, s->found);
     tsp_begin_row(s->model, row->entry);
     for (size_t i = 0; i < n; i++) {
         if (i && s->q->deep && s->q->filter && s->found[i - 1].end < s->found[i].begin)

@@ -20,6 +20,10 @@
 #define LOOK_UNKNOWN "#6b6b6b"
 #define LOOK_IDLE "#9aa0a6"
 
+/* Colours that tell values apart. */
+enum { TSP_PALETTE = 12 };
+extern const char *const tsp_palette[TSP_PALETTE];
+
 /* Style key of an enum state_value, which is also its name to users; NULL for STATE_NONE. */
 const char *tsp_state_key(int value);
 /* Adds the styles of all states to an open style map. */
@@ -30,12 +34,13 @@ void tsp_write_state_styles(struct json *styles);
 /* The host's last instant that is not after t on the reference clock: an interval that holds it holds t once its bounds are converted. */
 int64_t tsp_sample_time(const struct tsp_host *, int64_t t);
 
-struct tsp_state_row { int64_t entry; size_t host; int kind; size_t row; };
+struct tsp_state_row { int64_t entry; size_t host; int kind; size_t row; int view; /* the provider's own */ };
 enum { TSP_SHOWN_PROPERTIES = 12 };
 struct tsp_shown {
     const char *label, *style_key;         /* style_key NULL: a blank */
     struct tsp_property properties[TSP_SHOWN_PROPERTIES]; size_t n;
     char numbers[TSP_SHOWN_PROPERTIES][24]; /* room for texts of the properties */
+    char text[48];                         /* room for the label */
 };
 /* How an interval is shown; with_properties: something filters, so the properties are wanted (label, start and duration are added by the caller). */
 typedef void tsp_show_state(struct tsp_experiment *, const struct tsp_state_row *, const struct state_interval *, bool with_properties, struct tsp_shown *);
@@ -52,6 +57,9 @@ struct tsp_sampler {
 struct tsp_sampler tsp_begin_sampling(struct tsp_experiment *, const struct tsp_query *, struct json *model, tsp_show_state *);
 /* Stops writing when the answer is full or the client has gone: false then. */
 bool tsp_sample_row(struct tsp_sampler *, const struct tsp_state_row *);
+/* The same; `sample` stands for state_sample where what is shown is not just the intervals of the row. NULL: state_sample. */
+typedef size_t tsp_sample_function(const struct state_store *, size_t row, const int64_t *times, size_t n, struct state_interval *out);
+bool tsp_sample_row_by(struct tsp_sampler *, const struct tsp_state_row *, tsp_sample_function *sample);
 void tsp_end_sampling(struct tsp_sampler *);
 
 /* Does the query want annotations of that category? */

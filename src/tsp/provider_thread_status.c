@@ -399,8 +399,8 @@ static int64_t *sample_times(const struct tsp_query *q, const struct tsp_host *h
     *n = q->n_times > LEAST_SAMPLES ? q->n_times : LEAST_SAMPLES;
     int64_t *times = arena_new(q->http->arena, int64_t, *n);
     for (size_t i = 0; i < *n; i++) {
-        int64_t t = q->n_times > LEAST_SAMPLES ? q->times[i]
-                                               : q->begin + (int64_t)((double)(q->end - q->begin) * (double)i / (double)(*n - 1));
+        uint64_t step = ((uint64_t)q->end - (uint64_t)q->begin) / (*n - 1);
+        int64_t t = q->n_times > LEAST_SAMPLES ? q->times[i] : (int64_t)((uint64_t)q->begin + step * i);
         times[i] = tsp_sample_time(h, t);
     }
     return times;
@@ -416,7 +416,7 @@ static bool few_intervals(const struct tsp_host *h, int64_t begin, int64_t end)
         state_row(h->states, STATE_CPU_THREAD, i, &r);
         stored += r.intervals;
     }
-    double share = last > first ? (double)(end - begin) / (double)(last - first) : 1;
+    double share = last > first ? (double)((uint64_t)end - (uint64_t)begin) / (double)(last - first) : 1;
     return (double)stored * (share < 1 ? share : 1) <= MAX_INTERVALS;
 }
 

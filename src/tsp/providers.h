@@ -1,4 +1,5 @@
-/* Private to tsp: the list of providers, each a `const struct tsp_provider` of that name. */
+/* Private to tsp: the list of providers, each a `const struct tsp_provider` of that name. Who uses another's cache stands behind it: they are closed
+ * from the end. */
 #ifndef WEFT_TSP_PROVIDERS_H
 #define WEFT_TSP_PROVIDERS_H
 
@@ -9,12 +10,23 @@
     X(tsp_provider_resources)     \
     X(tsp_cpu_usage)              \
     X(tsp_disk_io)                \
+    X(tsp_memory_usage)           \
+    X(tsp_counters)               \
+    X(tsp_state_system)           \
+    X(tsp_priority_statistics)    \
+    X(tsp_priority_name_statistics) \
     X(tsp_network_io)             \
     X(tsp_latency_table)          \
     X(tsp_latency_scatter)        \
     X(tsp_latency_statistics)     \
     X(tsp_latency_density)        \
     X(tsp_flows)                  \
+    X(tsp_stack_places)           \
+    X(tsp_flame_chart)            \
+    X(tsp_function_statistics)    \
+    X(tsp_function_density)       \
+    X(tsp_user_memory)            \
+    X(tsp_flame_graph)            \
     X(tsp_clock_table)            \
     X(tsp_clock_error)            \
     X(tsp_provider_machines)      \

@@ -100,7 +100,14 @@ static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
     return NULL;
 }
 
-static const char *parse_items(struct tsp_query *q, bool needed)
+/* sampled: every row is looked at at every time. */
+/* Entries have ids that every client can hold as a number; others are nobody's. */
+static bool is_id(int64_t id)
+{
+    return id >= 0 && id < INT64_C(1) << 53;
+}
+
+static const char *parse_items(struct tsp_query *q, bool needed, bool sampled)
 {
     json_t *items = get(q, "requested_items");
     if (!items)
@@ -109,7 +116,13 @@ static const char *parse_items(struct tsp_query *q, bool needed)
     q->has_items = true;
     if (!q->items)
         return INVALID("requested_items");
-    return q->n_items * q->n_times > MAX_CELLS
+    while (q->n_items && q->items[0] < 0) { /* ascending */
+        q->items++;
+        q->n_items--;
+    }
+    while (q->n_items && !is_id(q->items[q->n_items - 1]))
+        q->n_items--;
+    return sampled && q->n_items * q->n_times > MAX_CELLS
         ? INVALID("requested_items (too many rows for so many samples: at most 8388608 of both multiplied)")
         : NULL;
 }
@@ -130,6 +143,11 @@ static const char *parse_element(struct tsp_query *q)
     call_integer(json_object_get(e, "duration"), &q->element_duration);
     call_integer(json_object_get(e, "entryId"), &q->element_entry);
     call_integer(json_object_get(e, "destinationId"), &q->element_destination);
+    int64_t end;
+    if (__builtin_add_overflow(q->element_time, q->element_duration, &end))
+        q->element_duration = 0;
+    q->element_entry = is_id(q->element_entry) ? q->element_entry : -1;
+    q->element_destination = is_id(q->element_destination) ? q->element_destination : -1;
     return NULL;
 }
 
@@ -161,6 +179,9 @@ static const char *parse_lines(struct tsp_query *q)
     q->search = get(q, "table_search_expressions");
     if (q->search && !json_is_object(q->search))
         return INVALID("table_search_expressions");
+    q->row_filter = get(q, "table_filter_expressions");
+    if (q->row_filter && !json_is_object(q->row_filter))
+        return INVALID("table_filter_expressions");
     if (direction &&
         (!json_is_string(direction) ||
             (strcasecmp(json_string_value(direction), "NEXT") && strcasecmp(json_string_value(direction), "PREVIOUS"))))
@@ -203,7 +224,7 @@ const char *query_parse(struct call *c, struct tsp_query *q)
     if (!wrong)
         wrong = parse_times(q, timed || op == OP_TOOLTIP, op == OP_XY && c->operation & OP_GENERIC);
     if (!wrong)
-        wrong = parse_items(q, op == OP_STATES || op == OP_XY || op == OP_TOOLTIP);
+        wrong = parse_items(q, op == OP_STATES || op == OP_XY || op == OP_TOOLTIP, op == OP_STATES || op == OP_XY);
     if (!wrong && op == OP_TOOLTIP)
         wrong = parse_element(q);
     if (!wrong && op == OP_ANNOTATIONS)

@@ -62,8 +62,25 @@ enum { N_ROUTES = sizeof routes / sizeof *routes };
 
 /* ---- answers ----------------------------------------------------------------------------------------------------------------------- */
 
+/* Changes hold although they could not be written; whoever makes one is told (RFC 7234, 5.5: 199). */
+static void warn_unsaved(struct call *c)
+{
+    struct err why;
+    pthread_mutex_lock(&c->s->lock);
+    why = c->s->unsaved;
+    pthread_mutex_unlock(&c->s->lock);
+    if (!why.code)
+        return;
+    for (char *p = why.text; *p; p++)
+        if (*p == '"' || *p == '\\' || (unsigned char)*p < ' ')
+            *p = '\'';
+    http_header(c->q, "Warning", arena_printf(c->q->arena, "199 weft \"not kept over a restart: %s\"", why.text));
+}
+
 void call_json(struct call *c, int status, struct text *t)
 {
+    if (status < 400 && strcmp(c->q->method, "GET") && c->s->state_file)
+        warn_unsaved(c);
     http_reply(c->q, status, "application/json", t);
 }
 

@@ -10,6 +10,7 @@ enum { SEARCH_MAX = 64 };
 struct search_term { size_t column; /* place */ const char *plain; /* or NULL: regex */ regex_t regex; };
 struct search { size_t n; bool impossible; /* asks for a column that is not there */ struct text cell; struct search_term terms[SEARCH_MAX]; };
 
+bool search_term_fits(const struct search_term *, const char *text);
 void search_init(struct search *, json_t *expressions, const struct tsp_column *, size_t n); /* expressions may be NULL */
 /* Do all expressions find something in the row? False without expressions. */
 bool search_fits(struct search *, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -75,11 +76,23 @@ static int take_state(struct tsp_server *s, struct err *e)
     if (!rc) {
         s->state_file = mem_strdup(arena_printf(&a, "%s/state.json", dir));
         s->upload_dir = realpath(arena_printf(&a, "%s/uploads", dir), NULL);
-        uploads_remove_unfinished(s);
         rc = persist_load(s, e);
+        if (!rc)
+            uploads_remove_unfinished(s);
     }
+    if (rc && rc != ERR_ARG && rc != ERR_FORMAT)
+        err_wrap(e, "--state: a directory is needed that this user can write");
     arena_fini(&a);
     return rc;
+}
+
+static int take_root(struct tsp_server *s, struct err *e)
+{
+    const char *dir = s->o.trace_root;
+    struct stat st;
+    if (!(s->root = realpath(dir, NULL)) || stat(s->root, &st))
+        return err_sys(e, "--trace-root %s", dir);
+    return S_ISDIR(st.st_mode) ? 0 : err_set(e, ERR_ARG, "--trace-root %s: give a directory", dir);
 }
 
 /* NAME=PATH as the index takes it: a name has no slash. */
@@ -97,12 +110,14 @@ static const char *split_host(struct arena *a, const char *arg, const char **hos
 static int add_given(struct tsp_server *s, struct arena *a, const char *arg, char uuid[UUID_TEXT], struct err *e)
 {
     const char *host, *path = split_host(a, arg, &host);
+    if (access(path, F_OK))
+        return err_sys(e, "%s", path);
     char *absolute = path[0] == '/' ? NULL : getcwd(NULL, 0);
     struct tsp_trace_result r = trace_open(s, a, absolute ? arena_printf(a, "%s/%s", absolute, path) : path, host, "", true);
     free(absolute);
     if (r.status != 200)
-        return err_set(
-            e, ERR_NOTFOUND, "%s: %s%s%s", path, r.title, r.detail ? ": " : "", r.detail ? r.detail : "; name a directory that holds one");
+        return r.detail ? err_set(e, ERR_NOTFOUND, "%s", r.detail)
+                        : err_set(e, ERR_NOTFOUND, "%s: %s; name a directory that holds a trace", path, r.title);
     memcpy(uuid, r.uuid, UUID_TEXT);
     struct tsp_trace *t = model_trace(s, uuid);
     if (host && !t->host)
@@ -185,6 +200,8 @@ static bool await_openers(struct tsp_server *s)
     while (s->openers && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
         ;
     bool done = !s->openers;
+    if (s->unsaved.code)
+        persist_save(s);
     pthread_mutex_unlock(&s->lock);
     return done;
 }
@@ -210,8 +227,8 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
     s->state_lock = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    if (o->trace_root && !(s->root = realpath(o->trace_root, NULL)))
-        rc = err_sys(e, "--trace-root %s", o->trace_root);
+    if (o->trace_root)
+        rc = take_root(s, e);
     if (!rc && o->state_dir)
         rc = take_state(s, e);
     if (!rc)

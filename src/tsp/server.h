@@ -2,6 +2,8 @@
 #ifndef WEFT_TSP_SERVER_H
 #define WEFT_TSP_SERVER_H
 
+#include <stdatomic.h>
+
 #include "base/mem.h"
 #include "tsp/provider.h"
 #include "tsp/tsp.h"
@@ -17,6 +19,8 @@ struct tsp_derived { char *id; const struct tsp_provider *provider; struct tsp_c
 
 /* Figures of a trace that an opened experiment knows. */
 struct tsp_figures { uint64_t events; int64_t begin, end; size_t n_properties; const char *const (*properties)[2]; };
+/* The same while it is being opened, by those who read it. */
+struct tsp_growing { _Atomic uint64_t events; _Atomic int64_t begin, end; };
 /* An output of an opened experiment. */
 struct tsp_output { const struct tsp_provider *provider; const char *id, *name, *member; };
 
@@ -31,6 +35,7 @@ struct tsp_open {
     char **args; size_t n_args;      /* paths of the traces */
     char **index_args;               /* the same as the index takes them */
     struct tsp_figures *figures;     /* by argument */
+    struct tsp_growing *growing;     /* likewise */
     struct tsp_output *outputs; size_t n_outputs;
 };
 
@@ -57,6 +62,7 @@ struct tsp_server {
     VEC(struct tsp_trace *) traces;
     VEC(struct tsp_model_experiment *) experiments;
     VEC(struct tsp_config) configs;
+    struct err unsaved;              /* why the newest change is not in the state file; code 0: it is */
 };
 
 /* All with the lock held. */
@@ -72,7 +78,7 @@ void tsp_config_fini(struct tsp_config *);
 void tsp_bookmark_fini(struct tsp_bookmark *);
 void tsp_derived_fini(struct tsp_derived *);
 /* The model as text of the protocol. */
-void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_open *, const char *state);
+void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_figures *, const char *state); /* figures NULL: closed */
 void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_model_experiment *);
 void model_write_config(struct json *, const struct tsp_config *);
 
@@ -83,11 +89,12 @@ struct tsp_model_experiment *open_wanted(struct tsp_server *, const char *uuid);
 struct tsp_open *open_ref(struct tsp_model_experiment *);
 void open_unref(struct tsp_server *, struct tsp_open *); /* without the lock */
 void open_unref_locked(struct tsp_server *, struct tsp_open *); /* may let the lock go for a moment */
+void figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those without events count nothing */
 const struct tsp_output *open_output(const struct tsp_open *, const char *id);
 /* outputs.c: which outputs the experiment has; called once, when it is opened. */
 void outputs_find(struct tsp_open *);
 
-/* persist.c. With the lock held; failures are kept quiet but for the start. */
+/* persist.c. With the lock held. What cannot be written is told in s->unsaved, and written with the next change or at the end. */
 void persist_save(struct tsp_server *);
 int persist_load(struct tsp_server *, struct err *);
 

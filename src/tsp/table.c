@@ -20,7 +20,7 @@ struct tsp_result tsp_table_columns(const struct tsp_column *columns, size_t n, 
 
 /* ---- search ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* A pattern that cannot be compiled is looked for as it stands. */
+/* A pattern that cannot be compiled is looked for as it stands; so is one that means nothing else, which is faster. */
 static void add_term(struct search *s, size_t column, const char *pattern)
 {
     struct err e = {0};
@@ -28,7 +28,8 @@ static void add_term(struct search *s, size_t column, const char *pattern)
         return;
     struct search_term *t = &s->terms[s->n++];
     t->column = column;
-    t->plain = expr_regex_compile(pattern, &t->regex, &e) ? pattern : NULL;
+    bool means_itself = !pattern[strcspn(pattern, ".[]{}()*+?^$|\\")];
+    t->plain = means_itself || expr_regex_compile(pattern, &t->regex, &e) ? pattern : NULL;
 }
 
 void search_init(struct search *s, json_t *expressions, const struct tsp_column *columns, size_t n)
@@ -58,14 +59,18 @@ void search_fini(struct search *s)
     text_fini(&s->cell);
 }
 
+bool search_term_fits(const struct search_term *t, const char *text)
+{
+    return t->plain ? strstr(text, t->plain) != NULL : regexec(&t->regex, text, 0, NULL, 0) == 0;
+}
+
 bool search_fits(struct search *s, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct search_term *t = &s->terms[i];
         s->cell.n = 0;
         cell(arg, row, t->column, &s->cell);
-        const char *text = text_cstr(&s->cell);
-        if (t->plain ? !strstr(text, t->plain) : regexec(&t->regex, text, 0, NULL, 0) != 0)
+        if (!search_term_fits(t, text_cstr(&s->cell)))
             return false;
     }
     return s->n && !s->impossible;
@@ -159,7 +164,7 @@ static size_t find(const struct tsp_table *t, const struct tsp_query *q, struct 
     return t->rows;
 }
 
-struct tsp_result tsp_table_lines(const struct tsp_table *t, const struct tsp_query *q, struct json *j)
+static struct tsp_result write_lines(const struct tsp_table *t, const struct tsp_query *q, struct json *j)
 {
     const size_t *places;
     size_t n = search_columns(q, t->columns, t->n_columns, &places);
@@ -170,11 +175,47 @@ struct tsp_result tsp_table_lines(const struct tsp_table *t, const struct tsp_qu
         row = find(t, q, &s, row);
     size_t end = t->rows - row < (uint64_t)q->count ? t->rows : row + (size_t)q->count;
     struct text scratch = {.fd = -1};
-    search_begin_lines(j, row < t->rows ? row : q->by_time || q->search_find ? 0 : (uint64_t)q->index, t->rows, t->columns, places, n);
+    search_begin_lines(j, row < t->rows || q->by_time ? row : q->search_find ? 0 : (uint64_t)q->index, t->rows, t->columns, places, n);
     for (; row < end; row++)
         search_write_line(j, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n, &scratch);
     search_end_lines(j);
     text_fini(&scratch);
     search_fini(&s);
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+}
+
+/* ---- filtered -------------------------------------------------------------------------------------------------------------------------- */
+
+struct chosen {
+    const struct tsp_table *of;
+    VEC(size_t) rows;
+};
+
+static void chosen_cell(void *arg, size_t row, size_t column, struct text *out)
+{
+    const struct chosen *c = arg;
+    c->of->cell(c->of->arg, c->rows.v[row], column, out);
+}
+
+static int64_t chosen_time(void *arg, size_t row)
+{
+    const struct chosen *c = arg;
+    return c->of->time(c->of->arg, c->rows.v[row]);
+}
+
+struct tsp_result tsp_table_lines(const struct tsp_table *t, const struct tsp_query *q, struct json *j)
+{
+    struct chosen c = {.of = t};
+    struct search s;
+    if (!json_object_size(q->row_filter))
+        return write_lines(t, q, j);
+    search_init(&s, q->row_filter, t->columns, t->n_columns);
+    for (size_t row = 0; row < t->rows && (row % 1024 || !http_gone(q->http)); row++)
+        if (search_fits(&s, t->cell, t->arg, row))
+            vec_push(&c.rows, row);
+    struct tsp_table shown = {t->columns, t->n_columns, c.rows.n, &c, chosen_cell, t->time ? chosen_time : NULL};
+    struct tsp_result result = write_lines(&shown, q, j);
+    vec_free(&c.rows);
+    search_fini(&s);
+    return result;
 }

@@ -171,11 +171,16 @@ static void answer_trace(struct call *c, const char *uuid, const char *conflict)
 
 void traces_post(struct call *c)
 {
+    static const char *const keys[] = {"uri", "name", "typeID"};
     const char *uri = call_string(c->parameters, "uri"), *name = call_string(c->parameters, "name"),
                *type = call_string(c->parameters, "typeID");
-    if (!uri || !*uri) {
-        call_error(c, 400, json_object_get(c->parameters, "uri") ? "Invalid query parameters: uri" : "Missing query parameters: uri", NULL);
-        return;
+    for (int i = 0; i < 3; i++) {
+        const json_t *v = json_object_get(c->parameters, keys[i]);
+        if (i == 0 ? !uri || !*uri : v && !json_is_null(v) && !json_is_string(v)) {
+            call_error(
+                c, 400, arena_printf(c->q->arena, v ? "Invalid query parameters: %s" : "Missing query parameters: %s", keys[i]), NULL);
+            return;
+        }
     }
     struct tsp_trace_result r = trace_open(c->s, c->q->arena, uri, name, type ? type : "", false);
     if (r.status == 200 || r.status == 409)

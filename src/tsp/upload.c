@@ -50,13 +50,29 @@ static void remove_tree(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+static bool is_known(const struct tsp_server *s, const char *path)
+{
+    for (size_t i = 0; i < s->traces.n; i++)
+        if (!strcmp(s->traces.v[i]->path, path))
+            return true;
+    return false;
+}
+
+/* A server that was killed leaves archives on their way, and directories that have their names but no trace yet: beside those lies a mark. */
+#define MARK ".settling-"
+
 void uploads_remove_unfinished(struct tsp_server *s)
 {
     DIR *d = s->upload_dir ? opendir(s->upload_dir) : NULL;
     struct arena a = {0};
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (!strncmp(e->d_name, ".incoming-", 10) || !strncmp(e->d_name, "upload-", 7))
+    for (struct dirent *e; d && (e = readdir(d));) {
+        bool marked = !strncmp(e->d_name, MARK, sizeof MARK - 1);
+        const char *name = e->d_name + (marked ? sizeof MARK - 1 : 0), *settled = arena_printf(&a, "%s/%s", s->upload_dir, name);
+        if (marked && *name && *name != '.' && !is_known(s, settled)) /* clean_name makes no others */
+            remove_tree(settled);
+        if (marked || !strncmp(e->d_name, ".incoming-", 10) || !strncmp(e->d_name, "upload-", 7))
             remove_tree(arena_printf(&a, "%s/%s", s->upload_dir, e->d_name));
+    }
     if (d)
         closedir(d);
     arena_fini(&a);
@@ -180,18 +196,25 @@ static void unpack(struct unpacking *u, const char *file)
     archive_read_free(u->archive);
 }
 
-/* Gives the directory its name, or the name with a number when that is taken. */
-static const char *settle(struct call *c, const char *dir, const char *name)
+/* Gives the directory its name, or the name with a number when that is taken. *mark: a file to be removed when the trace is known. */
+static const char *settle(struct call *c, const char *dir, const char *name, const char **mark)
 {
+    struct arena *a = c->q->arena;
     for (int i = 0; i < MAX_TRIES; i++) {
-        const char *path = i ? arena_printf(c->q->arena, "%s/%s-%d", c->s->upload_dir, name, i)
-                             : arena_printf(c->q->arena, "%s/%s", c->s->upload_dir, name);
-        if (mkdir(path, 0777)) {
-            if (errno != EEXIST)
-                return NULL;
-            continue;
-        }
-        return rename(dir, path) ? NULL : path; /* onto the empty directory that is ours */
+        const char *numbered = i ? arena_printf(a, "%s-%d", name, i) : name, *path = arena_printf(a, "%s/%s", c->s->upload_dir, numbered);
+        *mark = arena_printf(a, "%s/" MARK "%s", c->s->upload_dir, numbered);
+        int fd = open(*mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno == EEXIST)
+            continue; /* somebody else is about to take the name */
+        if (fd < 0)
+            return NULL;
+        close(fd);
+        if (!mkdir(path, 0777) && !rename(dir, path)) /* onto the empty directory that is ours */
+            return path;
+        int why = errno;
+        unlink(*mark);
+        if (why != EEXIST)
+            return NULL;
     }
     return NULL;
 }
@@ -211,15 +234,17 @@ void upload_post(struct call *c)
         return;
     }
     unpack(&u, c->q->body_file);
-    const char *path = u.status ? NULL : settle(c, dir, clean_name(a, http_query(c->q, "name")));
+    const char *mark, *path = u.status ? NULL : settle(c, dir, clean_name(a, http_query(c->q, "name")), &mark);
     if (!path) {
         remove_tree(dir);
         call_error(c, u.status ? u.status : 507, u.status ? u.why : "The upload cannot be stored", NULL);
         return;
     }
     struct tsp_trace_result r = trace_open(s, a, path, NULL, "", false);
-    if (r.status != 200) {
+    if (r.status != 200)
         remove_tree(path);
+    unlink(mark);
+    if (r.status != 200) {
         call_error(c, r.status, r.status == 501 ? "The archive holds no trace" : r.title, r.detail);
         return;
     }

@@ -19,12 +19,12 @@ static void kv_string_if(struct json *j, const char *key, const char *s)
 /* {"parentKey": key} as a style; blended values belong to the style map. */
 static void write_style_key(struct json *j, const char *key)
 {
-    json_key(j, "style");
+    JSON_KEY(j, "style");
     json_begin_object(j);
-    json_kv_string(j, "parentKey", key);
-    json_key(j, "values");
-    json_begin_object(j);
-    json_end_object(j);
+    JSON_KEY(j, "parentKey");
+    json_write_string(j, key);
+    JSON_KEY(j, "values");
+    json_raw(j, "{}", 2);
     json_end_object(j);
 }
 
@@ -127,11 +127,18 @@ void tsp_write_state(struct json *j, const struct tsp_state *s)
     if (tsp_full(j))
         return;
     json_begin_object(j);
-    json_kv_i64(j, "start", s->start);
-    json_kv_i64(j, "end", s->end);
-    kv_string_if(j, "label", s->label);
-    if (s->tags)
-        json_kv_i64(j, "tags", s->tags);
+    JSON_KEY(j, "start");
+    json_i64(j, s->start);
+    JSON_KEY(j, "end");
+    json_i64(j, s->end);
+    if (s->label) {
+        JSON_KEY(j, "label");
+        json_write_string(j, s->label);
+    }
+    if (s->tags) {
+        JSON_KEY(j, "tags");
+        json_i64(j, s->tags);
+    }
     if (s->style_key)
         write_style_key(j, s->style_key);
     json_end_object(j);
@@ -154,10 +161,14 @@ void tsp_write_arrow(struct json *j, int64_t start, int64_t end, int64_t source,
     if (tsp_full(j))
         return;
     json_begin_object(j);
-    json_kv_i64(j, "start", start);
-    json_kv_i64(j, "end", end);
-    json_kv_i64(j, "sourceId", source);
-    json_kv_i64(j, "targetId", target);
+    JSON_KEY(j, "start");
+    json_i64(j, start);
+    JSON_KEY(j, "end");
+    json_i64(j, end);
+    JSON_KEY(j, "sourceId");
+    json_i64(j, source);
+    JSON_KEY(j, "targetId");
+    json_i64(j, target);
     if (style_key)
         write_style_key(j, style_key);
     json_end_object(j);

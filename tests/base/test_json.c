@@ -109,6 +109,39 @@ static void every_valid_character(void **state)
     }
 }
 
+/* Strings are looked at eight bytes at a time: a byte that must not be copied as it is, at every place of strings of every length. */
+static void odd_bytes_at_every_place(void **state)
+{
+    static const char odd[] = {'"', '\\', 0x1f, 0, '\n', 0x7f, ' ', '!', '#', '[', ']', '}'};
+    char s[27];
+    for (size_t n = 1; n < sizeof s; n++)
+        for (size_t at = 0; at < n; at++)
+            for (size_t i = 0; i < sizeof odd; i++) {
+                for (size_t k = 0; k < n; k++)
+                    s[k] = (char)('a' + k);
+                s[at] = odd[i];
+                check_string(s, n, s, n);
+                s[n - 1] = '"';
+                check_string(s, n, s, n);
+            }
+}
+
+static void known_keys(void **state)
+{
+    struct text t = {0};
+    struct json j = JSON_TO(&t);
+    json_begin_object(&j);
+    JSON_KEY(&j, "a");
+    json_i64(&j, 1);
+    JSON_KEY(&j, "b");
+    json_begin_array(&j);
+    json_end_array(&j);
+    json_kv_i64(&j, "c", 2);
+    json_end_object(&j);
+    assert_string_equal(text_cstr(&t), "{\"a\":1,\"b\":[],\"c\":2}");
+    text_fini(&t);
+}
+
 #define R "\xef\xbf\xbd"
 /* Unicode 15, chapter 3, table 3-7 says which sequences are well-formed. */
 static void invalid_bytes_are_replaced(void **state)
@@ -192,6 +225,8 @@ int main(void)
         cmocka_unit_test(nesting_and_commas),
         cmocka_unit_test(sixty_levels),
         cmocka_unit_test(every_valid_character),
+        cmocka_unit_test(odd_bytes_at_every_place),
+        cmocka_unit_test(known_keys),
         cmocka_unit_test(invalid_bytes_are_replaced),
         cmocka_unit_test(doubles_read_back),
     };

@@ -100,6 +100,31 @@ static void without_sections(void **state)
     assert_int_equal(st.st_size, 64);
 }
 
+/* Bytes in chunks are written as if they lay in one piece. */
+static void chunks_are_one_section(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    for (size_t bytes = 0; bytes <= sizeof names; bytes++) {
+        char *whole, *pieces;
+        size_t n, m;
+        const void *chunks[4] = {names, names + 20, names + 40, names + 60};
+        struct store_writer *w = store_create("graph", 3, key);
+        store_add(w, "names", names, 1, bytes);
+        assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
+        assert_int_equal(file_read(p->path, 1 << 20, &whole, &n, &e), ERR_OK);
+        w = store_create("graph", 3, key);
+        store_add_chunks(w, "names", chunks, 20, bytes);
+        assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
+        assert_int_equal(store_check(p->path, &e), ERR_OK);
+        assert_int_equal(file_read(p->path, 1 << 20, &pieces, &m, &e), ERR_OK);
+        assert_int_equal(n, m);
+        assert_memory_equal(whole, pieces, n);
+        free(whole);
+        free(pieces);
+    }
+}
+
 /* The bytes that docs/formats/container.md promises, so that the format does not change by accident. */
 static void layout_as_documented(void **state)
 {
@@ -239,6 +264,7 @@ int main(void)
         HERE(a_full_disk_leaves_nothing),
         HERE(places_that_cannot_be_written),
         HERE(the_same_bytes_each_time),
+        HERE(chunks_are_one_section),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,13 +21,14 @@ static struct {
     bool all, loud;
     const char *begin, *where;
     struct cli_list names;
-    int64_t limit;
+    int64_t limit, count;
     double ratio;
 } got;
 static const struct cli_option options[] = {
     {"begin", 'b', CLI_STRING, "TIME", "events from here on (ns, +1.5s, ISO 8601)", &got.begin},
     {"names", 0, CLI_LIST, "NAME", "events of this name; may be given several times", &got.names},
-    {"limit", 'n', CLI_INT, "N", "at most N events", &got.limit},
+    {"limit", 'n', CLI_INT, "N", "at most N events", &got.limit, .least = -10, .most = 1000},
+    {"count", 0, CLI_INT, "N", "how many", &got.count},
     {"ratio", 'r', CLI_FLOAT, "X", "a number", &got.ratio},
     {"all", 'a', CLI_FLAG, NULL, "everything", &got.all},
     {"loud", 'q', CLI_FLAG, NULL, "takes the letter of --quiet", &got.loud},
@@ -102,7 +103,8 @@ static void values_in_every_form(void **state)
     assert_true(got.all && got.loud && !cli_settings.quiet);
     assert_int_equal(got.limit, 7);
     assert_string_equal(got.begin, "+2s");
-    assert_int_equal(parse("--quiet|--no-color|--begin=|--limit|0x10|--limit=17"), -1);
+    assert_int_equal(parse("--quiet|--no-color|--begin=|--count|0x10|--limit=017"), -1);
+    assert_int_equal(got.count, 16);
     assert_true(cli_settings.quiet && cli_settings.no_color);
     assert_string_equal(got.begin, "");
     assert_int_equal(got.limit, 17);
@@ -126,9 +128,16 @@ static void wrong_use(void **state)
         {"--begin", "--begin needs a value: --begin TIME"},
         {"-b", "--begin needs a value"},
         {"--all=1", "--all takes no value"},
-        {"--limit|12a", "--limit \"12a\": a whole number is expected"},
+        {"--limit|12a", "--limit \"12a\": a whole number from -10 to 1000 is expected"},
         {"--limit=", "a whole number"},
+        {"--limit| 1", "a whole number"},
+        {"--limit|--1", "a whole number"},
+        {"--limit|0x", "a whole number"},
         {"--limit|99999999999999999999", "a whole number"},
+        {"--limit|-11", "from -10 to 1000"},
+        {"--limit|1001", "from -10 to 1000"},
+        {"--count|-1", "--count \"-1\": a whole number, 0 or more is expected"},
+        {"--count|9223372036854775808", "a whole number, 0 or more is expected"},
         {"--ratio|x", "a number is expected"},
         {"--ratio|nan", "a number is expected"},
         {"---", "no option --"},

@@ -94,7 +94,10 @@ static void test_least_error(void **state)
 static void test_intersection(void **state)
 {
     struct world w;
-    start(&w, 3, "h0");
+    struct clock_options o = clock_defaults();
+    o.reference = "h0";
+    world_init(&w, 42, 3, 60 * SECOND, 50, &o);
+    world_begin(&w);
     world_talk(&w, 0, 1, 100, 0, w.span, 500000, 500000);
     world_talk(&w, 1, 0, 100, 0, w.span, 500000, 500000);
     world_talk(&w, 1, 2, 100, 0, w.span, 500000, 500000);
@@ -103,8 +106,60 @@ static void test_intersection(void **state)
     world_talk(&w, 2, 0, 100, 5 * SECOND, 5 * SECOND + SECOND / 10, 20000, 20000);
     solve(&w);
     assert_int_equal(world_check(&w), 3);
+    assert_int_equal(clock_net_map(w.net, 2)->predecessor, 1);
     assert_in_range(clock_error_at(clock_net_map(w.net, 2), world_read(&w, 2, 5 * SECOND + SECOND / 20)), 19000, 60000);
     world_fini(&w);
+}
+
+/* What lies behind a pair that no line fits is known no better than that pair. */
+static void test_category_of_the_way(void **state)
+{
+    struct world w;
+    struct clock_options o = clock_defaults();
+    o.reference = "h0";
+    o.drift_prior_ppm = -1;
+    world_init(&w, 42, 3, 10 * SECOND, 50, &o);
+    w.clock[0].n = 2;
+    w.clock[0].stretch[1].from = 5 * SECOND;
+    w.clock[0].stretch[1].drift_ppm = w.clock[0].stretch[0].drift_ppm + 900;
+    world_begin(&w);
+    talk_both(&w, 0, 1, 100, 20000);
+    talk_both(&w, 1, 2, 100, 20000);
+    solve(&w);
+    assert_int_equal(clock_net_map(w.net, 1)->category, CLOCK_APPROXIMATE);
+    assert_int_equal(clock_net_map(w.net, 2)->predecessor, 1);
+    assert_int_equal(clock_net_map(w.net, 2)->category, CLOCK_APPROXIMATE);
+    const struct clock_pair *pairs;
+    assert_int_equal(clock_net_pairs(w.net, &pairs), 2);
+    assert_int_equal(pairs[1].category, CLOCK_ACCURATE);
+    world_fini(&w);
+}
+
+/* Thousands of messages all bind the corridor (their delays form a bowl): it is kept with fewer points, but over its whole length. Two equal clocks. */
+static void test_long_bowl(void **state)
+{
+    enum { HALF = 2000, STEP = 10000000, LEAST = 1000000 };
+    const int64_t middle = 1700000000 * SECOND;
+    struct clock_options o = clock_defaults();
+    struct clock_net *net = clock_net_new(&o);
+    struct err e = {0};
+    size_t a = clock_net_host(net, "a", middle - (int64_t)HALF * STEP, middle + (int64_t)HALF * STEP);
+    size_t b = clock_net_host(net, "b", middle - (int64_t)HALF * STEP, middle + (int64_t)HALF * STEP);
+    for (int64_t i = -HALF; i <= HALF; i++) {
+        int64_t delay = LEAST + i * i / 2;
+        clock_net_message(net, a, b, middle + i * STEP, middle + i * STEP + delay);
+        clock_net_message(net, b, a, middle + i * STEP - delay, middle + i * STEP);
+    }
+    if (clock_net_solve(net, &e))
+        fail_msg("%s", e.text);
+    const struct clock_map *map = clock_net_map(net, clock_net_map(net, a)->predecessor < 0 ? b : a);
+    for (int64_t i = -1300; i <= 1300; i += 100) {
+        int64_t t = middle + i * STEP, least = LEAST + i * i / 2; /* at slope 0: no corridor is narrower than the delays */
+        int64_t off = clock_to_reference(map, t) - t, error = clock_error_at(map, t);
+        assert_true(llabs(off) <= error + 2);
+        assert_true(error + llabs(off) >= LEAST - 2 && error <= least + least / 20);
+    }
+    clock_net_free(net);
 }
 
 static void test_islands(void **state)
@@ -391,6 +446,8 @@ int main(void)
         cmocka_unit_test(test_through_a_third),
         cmocka_unit_test(test_least_error),
         cmocka_unit_test(test_intersection),
+        cmocka_unit_test(test_category_of_the_way),
+        cmocka_unit_test(test_long_bowl),
         cmocka_unit_test(test_islands),
         cmocka_unit_test(test_one_sided_last),
         cmocka_unit_test(test_same_machine),

@@ -161,6 +161,15 @@ class ThreeTier(Requests, Case):
         for host in self.truth.hosts:
             self.assertIn(host, run.message)
 
+    def test_intervals_without_the_thread(self):
+        """An empty interval is wrong use; one beside the thread's life is told as such, with the life, and not as a thread that does not exist."""
+        tid = self.ground["log"]["client"][1]["tid"]
+        for begin, end, code, hint in (("+1s", "+1s", 2, "same instant"), ("+100s", "+101s", 1, "not seen in that interval")):
+            run = weft_e2e.weft("critpath", self.trace, "--store", self.store, "--thread", f"client:{tid}", "--begin", begin, "--end", end)
+            self.assertEqual(run.code, code, run)
+            self.assertIn(hint, run.message)
+            self.assertNotIn("no such thread", run.message)
+
 
 class ThreeTierDisk(Requests, Case):
     name = "three-tier-disk"

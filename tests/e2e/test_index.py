@@ -1,4 +1,5 @@
 """Stores: built once, built again when the trace changes or a file is damaged, never trusted. And `threads` against babeltrace2's text."""
+import json
 import os
 import re
 import shutil
@@ -46,10 +47,41 @@ class Stores(Case):
         self.assertEqual({r["done"] for r in self.index("--force").values()}, {"built"})
 
     def test_same_bytes_every_time(self):
+        def contents():  # the manifest says when the others were written
+            return {f: read(f) for f in store_files(self.store) if os.path.basename(f) != "manifest"}
         self.index()
-        before = {f: read(f) for f in store_files(self.store)}
+        before = contents()
+        self.assertEqual(len(before), 12)
         self.index("--force", "--threads", "1")
-        self.assertEqual(before, {f: read(f) for f in store_files(self.store)})
+        self.assertEqual(before, contents())
+
+    def test_sealed_again_after_a_touch(self):
+        """A store that was touched is looked through once, and is not built again when nothing is wrong with it."""
+        self.index()
+        states = [f for f in store_files(self.store) if os.path.basename(f) == "states"]
+        manifests = [f for f in store_files(self.store) if os.path.basename(f) == "manifest"]
+        for f in states:
+            os.utime(f, ns=(1, 1))
+        before = {f: os.stat(f).st_ino for f in states + manifests}
+        self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"})
+        after = {f: os.stat(f).st_ino for f in states + manifests}
+        self.assertEqual([f for f in before if before[f] != after[f]], manifests)
+        self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"})
+        self.assertEqual({f: os.stat(f).st_ino for f in states + manifests}, after)
+
+    def test_damage_that_keeps_size_and_time(self):
+        """A byte of the states changed in place, and the file's time put back: the stores are not what they were, and are built again."""
+        self.index()
+        path = next(f for f in store_files(self.store) if os.path.basename(f) == "states")
+        good, was = read(path), os.stat(path)
+        with open(path, "r+b") as f:
+            f.seek(len(good) - 100)
+            byte = f.read(1)[0]
+            f.seek(len(good) - 100)
+            f.write(bytes([byte ^ 4]))
+        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+        self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"])
+        self.assertEqual(read(path), good)
 
     def test_event_counts(self):
         if not os.path.exists(os.path.join(scenario("three-tier"), "verify.json")):
@@ -74,8 +106,39 @@ class Stores(Case):
                 self.assertIn("built", {r["done"] for r in self.index().values()})
         self.assertEqual(self.verify().code, 0)
 
-    def verify(self):
-        return weft("verify", self.trace, "--store", self.store)
+    def verify(self, *more):
+        return weft("verify", self.trace, "--store", self.store, *more)
+
+    def test_verify_tells_what_is_not_of_this_trace(self):
+        """A trace that changed has stale stores, one that was never indexed none; neither is damage."""
+        self.assertEqual((self.verify().code, "no stores" in self.verify().message), (1, True))
+        self.json("index", os.path.join(self.trace, "client"), "--store", self.store)
+        os.utime(os.path.join(self.trace, "client", "kernel", "ch_0"), ns=(1, 1))
+        self.json("index", os.path.join(self.trace, "db"), "--store", self.store)
+        told = self.verify("--format", "json")
+        self.assertEqual(told.code, 0, told)
+        states = {}
+        for row in json.loads(told.out):
+            name = os.path.basename(row["file"])
+            states.setdefault(row["host"], {})[name if name in ("manifest", "graph", "flows", "states", "packets") else "-"] = row["state"]
+        self.assertEqual(states["db"], dict.fromkeys(("manifest", "graph", "flows", "states", "packets"), "sound"))
+        self.assertEqual(states["client"], dict.fromkeys(("manifest", "graph", "flows", "states", "packets"), "stale"))
+        self.assertEqual(list(states["web"].values()), ["absent"])
+        self.index()
+        self.assertEqual({r["state"] for r in json.loads(self.verify("--format", "json").out)}, {"sound"})
+
+    def test_a_file_of_another_trace(self):
+        """Each file is sound; one of them belongs to another trace."""
+        self.index()
+        directories = sorted({os.path.dirname(f) for f in store_files(self.store)})
+        for name in ("graph", "flows", "states", "packets"):
+            whole = [read(os.path.join(d, name)) for d in directories]
+            write(os.path.join(directories[0], name), whole[1])
+            told = self.verify()
+            self.assertEqual(told.code, 0, told)
+            self.assertEqual(told.text.count("stale"), 1, told.text)
+            self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"])
+            self.assertEqual([read(os.path.join(d, name)) for d in directories], whole)
 
     def test_store_beside_the_trace(self):
         self.ok("index", self.trace)

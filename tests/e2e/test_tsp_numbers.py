@@ -1,5 +1,7 @@
 """The numbers of the trace server's views against babeltrace2's text, counted here by other means."""
+import bisect
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -53,6 +55,19 @@ class Numbers(Case):
 
     def host_of(self, entry):
         return entry["metadata"]["hostId"][0]
+
+    def test_rows_last_as_long_as_their_machine_was_traced(self):
+        spans = {host: (e[0][0], e[-1][0]) for host, e in self.events.items()}
+        reference = next(h["host"] for h in self.json("sync", scenario("three-tier"), "--store", scratch())["hosts"] if h["category"] == "reference")
+        for output in ("org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider",
+                       "org.eclipse.tracecompass.internal.tmf.core.statesystem.provider.StateSystemDataProvider"):
+            entries = self.entries("timeGraph", output)
+            self.assertEqual(entries[0]["start"], self.x["start"])
+            for e in entries[1:]:
+                begin, end = spans[self.host_of(e)]
+                self.assertAlmostEqual(e["end"] - e["start"], end - begin, delta=1000000)  # clocks drift
+                if self.host_of(e) == reference:
+                    self.assertEqual((e["start"], e["end"]), (begin, end))
 
     def test_event_count(self):
         self.assertEqual(self.x["nbEvents"], sum(map(len, self.events.values())))
@@ -116,6 +131,50 @@ class Numbers(Case):
         self.assertEqual(lines["size"], sum(rows.values()))
         starts = [int(line["cells"][0]["content"]) for line in lines["lines"]]
         self.assertEqual(starts, sorted(starts))
+
+    def latency_lines(self, analysis, index, count):
+        model = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines", requested_table_index=index, requested_table_count=count)
+        return [[c["content"] for c in line["cells"]] for line in model["lines"]]
+
+    def test_latencies_of_all_machines(self):
+        """The table is in order over the machines however it is asked for; points and figures are those of its lines."""
+        for analysis in (SYSCALLS, "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws"):
+            lines = []
+            while more := self.latency_lines(analysis, len(lines), 5000):
+                lines += more
+            begins = [int(l[0]) for l in lines]
+            self.assertEqual(begins, sorted(begins))
+            self.assertEqual({l[4] for l in lines}, {"client", "web", "db"})
+            for index in random.Random(1).sample(range(len(lines)), 40):
+                self.assertEqual(self.latency_lines(analysis, index, 2), lines[index:index + 2])
+            beyond = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines", requested_times=[begins[-1] + 1], requested_table_count=3)
+            self.assertEqual((beyond["lowIndex"], beyond["lines"]), (len(lines), []))
+            entries = [e for e in self.entries("XY", SCATTER + ":" + analysis) if e["hasData"]]
+            start, end, n = self.x["start"], self.x["end"], 301
+            xy = self.model("XY", SCATTER + ":" + analysis, "xy", requested_items=[e["id"] for e in entries],
+                            requested_timerange={"start": start, "end": end, "nbTimes": n})
+            edges = [start + k * ((end - start) // (n - 1)) for k in range(n - 1)]
+            truth, of = {}, {}
+            for l in lines:
+                bucket = truth.setdefault((l[4], l[3] if analysis == SYSCALLS else "All threads"), {}).setdefault(bisect.bisect_right(edges, int(l[0])) - 1, [])
+                bucket.append(int(l[2]))
+            for series in xy["series"]:
+                entry = next(e for e in entries if e["id"] == series["seriesId"])
+                points = {}
+                for x, y in zip(series["xValues"], series["yValues"]):
+                    points.setdefault(bisect.bisect_right(edges, x) - 1, []).append(y)
+                key = self.host_of(entry), entry["labels"][0]
+                self.assertEqual({k: (min(v), max(v)) for k, v in points.items()}, {k: (min(v), max(v)) for k, v in truth[key].items()}, str(key))
+                self.assertEqual(series["xValues"], sorted(series["xValues"]))
+                of[key] = sum(len(v) for v in truth[key].values())
+            rows = {e["labels"][0]: e["labels"] for e in self.entries("data", SEGMENTS + "SegmentStoreStatisticsDataProvider:" + analysis) if e["parentId"] != -1}
+            self.assertEqual({k: int(v[5]) for k, v in rows.items()}, {f"{h}/{name}": n for (h, name), n in of.items()})
+            density = self.model("genericXY", SEGMENTS.replace("analysis.timing", "internal.analysis.timing") + "SegmentStoreDensityDataProvider:" + analysis,
+                                 "xy", requested_items=[self.entries("genericXY", SEGMENTS.replace("analysis.timing", "internal.analysis.timing") +
+                                                                     "SegmentStoreDensityDataProvider:" + analysis)[0]["id"]],
+                                 requested_timerange={"start": start, "end": end, "nbSamples": 100})["series"][0]
+            durations = [int(l[2]) for l in lines]
+            self.assertEqual(density["yValues"], [sum(a <= d < b for d in durations) for r in density["xRanges"] for a, b in [(r["start"], r["end"])]])
 
     def test_latency_points(self):
         entries = self.entries("XY", SCATTER + ":" + SYSCALLS)

@@ -5,10 +5,11 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 import urllib.parse
 
-from weft_e2e import BIN, SLOWDOWN, scratch
+from weft_e2e import BIN, SLOWDOWN, Case, scratch
 
 EVENTS = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider"
 HISTOGRAM = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider"
@@ -28,10 +29,11 @@ class Answer:
 
 
 class Server:
-    def __init__(self, *args, store=None, **env):
+    def __init__(self, *args, store=None, preexec_fn=None, restore_signals=True, **env):
         self.log = open(os.path.join(scratch(), "stderr"), "w+b")
         command = [BIN, "serve", "--listen", "127.0.0.1:0", "--store", store or scratch(), *map(str, args)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=dict(os.environ, **env))
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=dict(os.environ, **env),
+                                        preexec_fn=preexec_fn, restore_signals=restore_signals)
         line = self.process.stdout.readline().decode()
         if "listening on " not in line:
             self.process.wait(timeout=30)
@@ -99,6 +101,20 @@ class Server:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
 
+    def watch_memory(self):
+        """From now on peak_bytes counts anew."""
+        with open(f"/proc/{self.process.pid}/clear_refs", "w", encoding="ascii") as f:
+            f.write("5")
+
+    def peak_bytes(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM"))
+
+    def cpu_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self, how=signal.SIGTERM):
         """Exit status, after a signal to stop."""
         if self.process.poll() is None:
@@ -111,9 +127,63 @@ class Server:
         self.process.stdout.close()
         return code
 
+    def __del__(self):
+        self.log.close()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.stop()
         self.log.close()
+
+
+class Bystander(threading.Thread):
+    """Another client, who asks small things all the while and must be served in good time whatever the others do."""
+
+    def __init__(self, server, uuid):
+        super().__init__()
+        self.server, self.uuid = server, uuid
+        self.slowest, self.asked, self.failures, self.ended = 0, 0, [], threading.Event()
+        x = server.get(f"/experiments/{uuid}").json
+        self.range = {"start": x["start"], "end": x["end"], "nbTimes": 50}
+
+    def run(self):
+        base = f"/experiments/{self.uuid}/outputs"
+        asks = [lambda: self.server.get("/health"), lambda: self.server.get(f"/experiments/{self.uuid}"), lambda: self.server.get(base),
+                lambda: self.server.post(f"{base}/timeGraph/{THREAD_STATUS}/states", {"requested_timerange": self.range, "requested_items": [1, 2, 3, 4, 5]}),
+                lambda: self.server.post(f"{base}/XY/{HISTOGRAM}/tree")]
+        while not self.ended.is_set():
+            begin = time.monotonic()
+            try:
+                answer = asks[self.asked % len(asks)]()
+                if answer.status != 200:
+                    self.failures.append(str(answer))
+            except OSError as e:
+                self.failures.append(repr(e))
+            self.slowest = max(self.slowest, time.monotonic() - begin)
+            self.asked += 1
+            self.ended.wait(0.02)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+
+class ServerCase(Case):
+    def refused(self, answer, status, title=None):
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.headers["Content-Type"], "application/json")
+        self.assertIsInstance(answer.json["title"], str)
+        if title:
+            self.assertIn(title, answer.json["title"])
+        return answer.json
+
+    def good(self, answer):
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(answer.headers["Content-Type"], "application/json")
+        return answer.json

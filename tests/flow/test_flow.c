@@ -63,7 +63,8 @@ struct shape {
     uint16_t sport, dport;
     uint32_t seq, ack, bytes;
     uint16_t flags, id;
-    uint8_t protocol;
+    uint8_t protocol, net; /* net: first byte of the addresses instead of 10 */
+    bool v6;               /* 2001:db8::x */
 };
 
 static uint32_t packet(struct host *h, int kind, struct shape s)
@@ -85,8 +86,14 @@ static uint32_t packet(struct host *h, int kind, struct shape s)
         .ip_id = s.id,
         .payload_bytes = s.bytes,
         .has_length = true};
-    memcpy(r.u.packet.saddr, (uint8_t[]){10, 0, 0, s.from}, 4);
-    memcpy(r.u.packet.daddr, (uint8_t[]){10, 0, 0, s.to}, 4);
+    if (s.v6) {
+        r.u.packet.family = 6;
+        memcpy(r.u.packet.saddr, (uint8_t[16]){0x20, 1, 0x0d, 0xb8, [15] = s.from}, 16);
+        memcpy(r.u.packet.daddr, (uint8_t[16]){0x20, 1, 0x0d, 0xb8, [15] = s.to}, 16);
+    } else {
+        memcpy(r.u.packet.saddr, (uint8_t[]){s.net ? s.net : 10, 0, 0, s.from}, 4);
+        memcpy(r.u.packet.daddr, (uint8_t[]){s.net ? s.net : 10, 0, 0, s.to}, 4);
+    }
     flow_builder_add(h->builder, &r);
     return r.u.packet.number;
 }
@@ -207,6 +214,43 @@ static void wrapped_numbers(void **state)
     close_both(&a, &b);
 }
 
+/* What carried the number over the turn of 2^32 was not recorded: what comes next is new, no repetition of what was sent 4 GiB ago. */
+static void hole_at_the_turn(void **state)
+{
+    struct host a, b;
+    host_begin(&a), host_begin(&b);
+    SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0xfffff000u, .bytes = 100, .id = 1);
+    uint32_t s = SEND(&a, .ts = 20, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0x400, .bytes = 100, .id = 2);
+    uint32_t late = SEND(&a, .ts = 30, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0xfffff000u, .bytes = 100, .id = 3);
+    uint32_t r = RECEIVE(&b, .ts = 40, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0x400, .bytes = 100, .id = 2, .frame = 1);
+    host_end(&a), host_end(&b);
+    assert_true(get(&a, s).seq_end == (UINT64_C(2) << 32) + 0x464);
+    assert_false(get(&a, s).retransmission);
+    assert_true(get(&a, late).seq_end == (UINT64_C(1) << 32) + 0xfffff064u); /* and back again */
+    assert_true(get(&a, late).retransmission);
+    assert_int_equal(explain(&b, r, &a), s);
+    close_both(&a, &b);
+}
+
+/* Three alike acknowledgements, of which the second is lost: the one that arrived is told by its IP id. */
+static void repeated_acks(void **state)
+{
+    struct host a, b;
+    host_begin(&a), host_begin(&b);
+    uint32_t s[3];
+    for (int i = 0; i < 3; i++)
+        s[i] = SEND(
+            &a, .ts = 10 + i, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = (uint16_t)(40 + i));
+    uint32_t first = RECEIVE(&b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = 40, .frame = 1);
+    uint32_t third = RECEIVE(&b, .ts = 22, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = 42, .frame = 2);
+    uint32_t other = RECEIVE(&b, .ts = 23, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 901, .id = 43, .frame = 3);
+    host_end(&a), host_end(&b);
+    assert_int_equal(explain(&b, first, &a), s[0]);
+    assert_int_equal(explain(&b, third, &a), s[2]);
+    assert_int_equal(explain(&b, other, &a), -1);
+    close_both(&a, &b);
+}
+
 /* Behind a translator the receiver sees other addresses and ports. */
 static void translated(void **state)
 {
@@ -221,6 +265,15 @@ static void translated(void **state)
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), s);
     assert_int_equal(explain(&b, other, &a), -1);
+    close_both(&a, &b);
+
+    /* Sent twice: the byte's origin is the first. */
+    host_begin(&a), host_begin(&b);
+    s = SEND(&a, .ts = 5, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 1);
+    SEND(&a, .ts = 9, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 2);
+    r = RECEIVE(&b, .ts = 20, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 2, .frame = 1);
+    host_end(&a), host_end(&b);
+    assert_int_equal(explain(&b, r, &a), s);
     close_both(&a, &b);
 }
 
@@ -247,6 +300,75 @@ static void datagrams(void **state)
     close_both(&a, &b);
 }
 
+/* Datagrams that cannot be told apart: in order, each sent once. */
+static void datagrams_without_ids(void **state)
+{
+    struct host a, b;
+    host_begin(&a), host_begin(&b);
+    uint32_t s[3], r[4];
+    for (int i = 0; i < 3; i++)
+        s[i] = SEND(&a, .ts = 10 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .protocol = 17);
+    for (int i = 0; i < 4; i++)
+        r[i] = RECEIVE(
+            &b, .ts = 10 * i + 5, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .protocol = 17, .frame = (uint32_t)i);
+    host_end(&a), host_end(&b);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(explain(&b, r[i], &a), s[i]);
+    assert_int_equal(explain(&b, r[3], &a), -1); /* it was sent by nobody else */
+    int64_t pairs[21] = {0};
+    flow_pairs(a.store, b.store, collect_pair, pairs); /* nothing tells which copy arrived: no points for clocks */
+    assert_int_equal(pairs[20], 0);
+    close_both(&a, &b);
+}
+
+/* What clocks may believe of copies: the device that saw one packet first; not ids that have come round. */
+static void pairs_of_copies(void **state)
+{
+    struct host a, b;
+    host_begin(&a), host_begin(&b);
+    SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7);
+    RECEIVE(&b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7, .frame = 1);
+    RECEIVE(&b, .ts = 21, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7, .frame = 1); /* by a bridge */
+    for (int i = 0; i < 2; i++)
+        SEND(&a, .ts = 30 + 100 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9, .protocol = 17);
+    RECEIVE(&b, .ts = 140, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9, .protocol = 17, .frame = 2); /* which? */
+    SEND(&a, .ts = 150, .row = 1, .from = 1, .to = 2, .sport = 54, .dport = 99, .bytes = 40, .protocol = 17); /* without an id */
+    RECEIVE(&b, .ts = 160, .from = 1, .to = 2, .sport = 54, .dport = 99, .bytes = 40, .protocol = 17, .frame = 3);
+    host_end(&a), host_end(&b);
+    int64_t pairs[21] = {0};
+    flow_pairs(a.store, b.store, collect_pair, pairs);
+    assert_int_equal(pairs[20], 1);
+    assert_int_equal(pairs[0], 10);
+    assert_int_equal(pairs[1], 20);
+    close_both(&a, &b);
+}
+
+/* 127/8 of one host is not 127/8 of another. */
+static void anonymous_addresses(void **state)
+{
+    struct host a, b;
+    host_begin(&a), host_begin(&b);
+    SEND(&a, .ts = 10, .row = 1, .net = 127, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1);
+    uint32_t r = RECEIVE(
+        &b, .ts = 20, .net = 127, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1, .frame = 1);
+    host_end(&a), host_end(&b);
+    assert_int_equal(explain(&b, r, &a), -1);
+    close_both(&a, &b);
+}
+
+/* A host's addresses are told once each, all of their bytes compared. */
+static void addresses(void **state)
+{
+    struct host a;
+    host_begin(&a);
+    for (uint8_t i = 0; i < 6; i++)
+        SEND(&a, .ts = i, .row = 1, .v6 = i >= 2, .from = (uint8_t)(1 + i % 2), .to = 9, .sport = 80, .dport = 90, .seq = 1, .bytes = 1);
+    host_end(&a);
+    const struct flow_address *found;
+    assert_int_equal(flow_addresses(a.store, &found), 4);
+    close_both(&a, &a);
+}
+
 /* Loopback: the same store holds both ends; nothing is received before it is sent. */
 static void loopback(void **state)
 {
@@ -254,8 +376,11 @@ static void loopback(void **state)
     host_begin(&a);
     uint32_t s = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1);
     uint32_t r = RECEIVE(&a, .ts = 12, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1, .frame = 1);
+    uint32_t early = RECEIVE(&a, .ts = 15, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1010, .bytes = 10, .id = 2, .frame = 1);
+    SEND(&a, .ts = 20, .row = 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1010, .bytes = 10, .id = 2);
     host_end(&a);
     assert_int_equal(explain(&a, r, &a), s);
+    assert_int_equal(explain(&a, early, &a), -1);
     close_both(&a, &a);
 }
 
@@ -289,6 +414,119 @@ static void poll_with_many(void **state)
     close_both(&b, &b);
 }
 
+/* Two threads of a process are woken by two messages of one connection: each by its own, in order, and none by the bare acknowledgement before. */
+static void one_connection_many_readers(void **state)
+{
+    struct host b;
+    host_begin(&b);
+    SEND(&b, .ts = 1, .row = 4, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .bytes = 5, .id = 1);
+    RECEIVE(&b, .ts = 9, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .ack = 6, .id = 1, .frame = 7);
+    uint32_t r1 = RECEIVE(&b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 2, .frame = 7);
+    uint32_t r2 = RECEIVE(&b, .ts = 11, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 11, .bytes = 10, .id = 3, .frame = 7);
+    uint32_t w1 = wake(&b, 13, 0, 5, KERNEL_CTX_SOFTIRQ, 7), w2 = wake(&b, 14, 0, 5, KERNEL_CTX_SOFTIRQ, 7);
+    host_end(&b);
+    assert_int_equal(woken_by(&b, w1), r1);
+    assert_int_equal(woken_by(&b, w2), r2);
+    close_both(&b, &b);
+}
+
+/* By thread and time, over connections: what was made is asked for again, one after another. */
+static void messages_of_threads(void **state)
+{
+    struct host a;
+    uint32_t made[THREADS][64], n[THREADS] = {0}, came[THREADS] = {0};
+    host_begin(&a);
+    for (uint32_t i = 0; i < 60; i++) {
+        uint32_t row = 1 + i % 3, port = 80 + row; /* each connection has one user */
+        bool data = i % 7 != 3;
+        if (i < 6 || i * 5 % 4) {
+            uint32_t sent = SEND(&a, .ts = 10 + i / 2, .row = (int32_t)row, .from = 1, .to = 2, .sport = (uint16_t)port,
+                .dport = (uint16_t)(90 + i % 2), .seq = 1000 + 10 * i, .bytes = data ? 10 : 0, .id = (uint16_t)i);
+            if (data)
+                made[row][n[row]++] = sent;
+        } else {
+            uint32_t got = RECEIVE(&a, .ts = 10 + i / 2, .from = 2, .to = 1, .sport = (uint16_t)(90 + i % 2), .dport = (uint16_t)port,
+                .seq = 50 + 10 * i, .bytes = data ? 10 : 0, .id = (uint16_t)i, .frame = i);
+            if (data)
+                made[row][n[row]++] = got;
+            came[row] += data;
+        }
+    }
+    host_end(&a);
+    for (int32_t row = -1; row < THREADS + 1; row++) {
+        struct flow_packet p;
+        bool is_send;
+        size_t receives, count = flow_messages(a.store, row, &receives);
+        bool made_here = row >= 0 && row < THREADS;
+        assert_int_equal(count, made_here ? n[row] : 0);
+        assert_int_equal(receives, made_here ? came[row] : 0);
+        for (size_t i = 0; i < count; i++) {
+            flow_message(a.store, row, i, &p, &is_send);
+            assert_int_equal(p.number, made[row][i]);
+            assert_int_equal(is_send, p.seq_end >= (UINT64_C(1) << 32) + 1000);
+        }
+    }
+    assert_int_equal(flow_replies(a.store), 0);
+    close_both(&a, &a);
+}
+
+/* Softirq work answers on two connections at one time: by the receive that was answered. Of a connection each direction knows the lesser number. */
+static void replies_of_one_time(void **state)
+{
+    struct host a;
+    struct flow_packet p;
+    uint32_t ack[2], sent[2];
+    host_begin(&a);
+    for (uint16_t i = 0; i < 2; i++)
+        SEND(&a, .ts = 5, .row = 3, .from = 1, .to = 2, .sport = 80 + i, .dport = 90, .seq = 1000, .bytes = 100, .id = 1);
+    RECEIVE(&a, .ts = 6, .from = 2, .to = 1, .sport = 70, .dport = 60, .seq = 1000, .bytes = 100, .id = 1, .frame = 2);
+    for (uint16_t i = 0; i < 2; i++)
+        ack[i] = RECEIVE(&a, .ts = 10 + i, .from = 2, .to = 1, .sport = 90, .dport = 80 + i, .seq = 50, .ack = 1100, .id = 1, .frame = 3);
+    for (uint16_t i = 2; i-- > 0;)
+        sent[i] = SEND(&a, .ts = 12, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 3, .from = 1, .to = 2,
+            .sport = 80 + i, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
+    host_end(&a);
+    assert_int_equal(flow_replies(a.store), 2);
+    for (size_t i = 0; i < 2; i++) {
+        flow_reply(a.store, i, &p);
+        assert_int_equal(p.number, sent[i]);
+        assert_int_equal(p.receive, ack[i]);
+        assert_int_equal(flow_connection(a.store, get(&a, ack[i]).flow), p.flow);
+        assert_int_equal(flow_connection(a.store, p.flow), p.flow);
+    }
+    assert_int_equal(flow_connection(a.store, 2), 2); /* only one direction of it was seen */
+    close_both(&a, &a);
+}
+
+/* Loopback in one direction: 1, then 3, send; 2, later 8, read without ever sending. What arrives is for who reads, not for who sends. */
+static void silent_readers(void **state)
+{
+    struct host a;
+    uint32_t r[4];
+    host_begin(&a);
+    for (uint32_t i = 0; i < 4; i++) {
+        SEND(&a, .ts = 10 * i, .row = i < 2 ? 1 : 3, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1 + 10 * i, .bytes = 10,
+            .id = (uint16_t)i);
+        r[i] = RECEIVE(&a, .ts = 10 * i + 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1 + 10 * i, .bytes = 10,
+            .id = (uint16_t)i, .frame = 1 + i);
+        if (i == 1 || i == 3)
+            wake(&a, 10 * i + 2, 0, i == 1 ? 2 : 8, KERNEL_CTX_SOFTIRQ, 1 + i);
+    }
+    uint32_t unread = RECEIVE(&a, .ts = 35, .from = 2, .to = 1, .sport = 81, .dport = 91, .seq = 1, .bytes = 10, .id = 1, .frame = 8);
+    wake(&a, 36, 0, 9, KERNEL_CTX_SOFTIRQ, 8); /* ksoftirqd reads no sockets */
+    uint32_t ack = SEND(&a, .ts = 40, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER, .frame = 9, .from = 1, .to = 1,
+        .sport = 90, .dport = 80, .seq = 1, .ack = 41, .id = 9); /* a delayed acknowledgement */
+    host_end(&a);
+    assert_int_equal(get(&a, r[0]).row, 2); /* before anybody was woken: who came first */
+    assert_int_equal(get(&a, r[1]).row, 2);
+    assert_int_equal(get(&a, r[2]).row, 2);
+    assert_int_equal(get(&a, r[3]).row, 8);
+    assert_int_equal(get(&a, unread).row, -1);
+    assert_int_equal(get(&a, ack).row, 8);
+    assert_int_equal(get(&a, ack).origin, FLOW_BY_THREAD);
+    close_both(&a, &a);
+}
+
 /* A connection used by one thread of a process wakes another thread of it; a listener is woken for what its child will use. */
 static void related_threads(void **state)
 {
@@ -316,9 +554,19 @@ static void clocked_sends(void **state)
         .sport = 80, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
     uint32_t queued = SEND(&a, .ts = 15, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TASKLET, .frame = 4, .from = 1, .to = 2,
         .sport = 80, .dport = 90, .seq = 1200, .bytes = 100, .id = 3);
+    RECEIVE(&a, .ts = 20, .from = 2, .to = 1, .sport = 90, .dport = 80, .seq = 50, .ack = 1300, .id = 2, .frame = 5);
+    RECEIVE(&a, .ts = 21, .from = 2, .to = 1, .sport = 91, .dport = 81, .seq = 50, .ack = 1300, .id = 2, .frame = 5);
+    uint32_t beside = SEND(&a, .ts = 22, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 5, .from = 1, .to = 2,
+        .sport = 80, .dport = 90, .seq = 1300, .bytes = 100, .id = 4); /* the last receive is of another connection */
+    uint32_t alone = SEND(&a, .ts = 25, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 6, .from = 1, .to = 2,
+        .sport = 80, .dport = 90, .seq = 1400, .bytes = 100, .id = 5); /* the last receive is of another run */
     host_end(&a);
     assert_int_equal(get(&a, clocked).origin, FLOW_BY_RECEIVE);
     assert_int_equal(get(&a, clocked).receive, ack);
+    assert_int_equal(get(&a, beside).origin, FLOW_BY_RECEIVE);
+    assert_int_equal(get(&a, get(&a, beside).receive).ts, 20);
+    assert_int_equal(get(&a, alone).origin, FLOW_BY_THREAD);
+    assert_int_equal(get(&a, alone).row, 3);
     assert_int_equal(get(&a, queued).origin, FLOW_BY_THREAD);
     assert_int_equal(get(&a, queued).row, 3);
     close_both(&a, &a);
@@ -338,6 +586,28 @@ static void socket_backlog(void **state)
     assert_int_equal(woken_by(&b, w), r);
     assert_int_equal(again, 0);   /* those bytes have woken somebody already */
     assert_int_equal(foreign, 0); /* no user of the connection */
+    close_both(&b, &b);
+}
+
+/* A threaded handler gets a packet and wakes; so does the thread that has the CPU after it: only the first wake is the packet's. A thread of the kernel
+ * that runs the softirqs is woken by no packet of a connection that others use. */
+static void whose_wake(void **state)
+{
+    struct host b;
+    host_begin(&b);
+    SEND(&b, .ts = 1, .row = 3, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .bytes = 5, .id = 1);
+    uint32_t r = packet(&b, KERNEL_PACKET_RECEIVE,
+        (struct shape){.ts = 10, .row = 8, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1});
+    uint32_t handed = wake(&b, 11, 8, 3, KERNEL_CTX_THREAD, 0);
+    struct kernel_record change = {.ts = 12, .kind = KERNEL_SWITCH};
+    flow_builder_add(b.builder, &change);
+    uint32_t after = wake(&b, 13, 2, 3, KERNEL_CTX_THREAD, 0);
+    RECEIVE(&b, .ts = 20, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 11, .bytes = 10, .id = 2, .frame = 7);
+    uint32_t ksoftirqd = wake(&b, 21, 0, 9, KERNEL_CTX_SOFTIRQ, 7);
+    host_end(&b);
+    assert_int_equal(woken_by(&b, handed), r);
+    assert_int_equal(after, 0);
+    assert_int_equal(woken_by(&b, ksoftirqd), UINT32_MAX);
     close_both(&b, &b);
 }
 
@@ -392,13 +662,24 @@ int main(void)
         cmocka_unit_test(segmented_send),
         cmocka_unit_test(retransmission),
         cmocka_unit_test(wrapped_numbers),
+        cmocka_unit_test(hole_at_the_turn),
+        cmocka_unit_test(repeated_acks),
         cmocka_unit_test(translated),
         cmocka_unit_test(datagrams),
+        cmocka_unit_test(datagrams_without_ids),
+        cmocka_unit_test(pairs_of_copies),
+        cmocka_unit_test(anonymous_addresses),
+        cmocka_unit_test(addresses),
         cmocka_unit_test(loopback),
         cmocka_unit_test(poll_with_many),
+        cmocka_unit_test(one_connection_many_readers),
+        cmocka_unit_test(silent_readers),
         cmocka_unit_test(related_threads),
         cmocka_unit_test(clocked_sends),
+        cmocka_unit_test(messages_of_threads),
+        cmocka_unit_test(replies_of_one_time),
         cmocka_unit_test(socket_backlog),
+        cmocka_unit_test(whose_wake),
         cmocka_unit_test(random_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

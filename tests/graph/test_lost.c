@@ -201,8 +201,47 @@ static void nonsense(void **state)
     }
 }
 
+static void expect(const struct graph *g, int tid, const char *want)
+{
+    char got[1024];
+    made_text(g, made_row(g, tid, 0), got, sizeof got);
+    if (strcmp(got, want))
+        fail_msg("thread %d\n is: %s\nnot: %s", tid, got, want);
+}
+
+/* A long gap of one CPU, told only at its end, and a short one of another within it: what was asleep in any part of the long one is unknown to its end. */
+static void gaps_within_gaps(void **state)
+{
+    struct maker *m = maker_new(3, 0);
+    maker_switch(m, 0, 100, 0, 0, 9);
+    maker_plain(m, 0, 150, M_OTHER);
+    maker_lose(m, 0, 150); /* until 300 */
+    maker_switch(m, 0, 300, 9, 0, 0);
+    maker_switch(m, 1, 100, 0, 0, 8);
+    maker_plain(m, 1, 120, M_OTHER);
+    maker_cut(m, 1, 120);
+    maker_plain(m, 1, 200, M_OTHER);
+    maker_lose(m, 1, 200); /* until 205 */
+    maker_switch(m, 1, 205, 8, 0, 0);
+    maker_switch(m, 2, 100, 0, 0, 1);
+    maker_switch(m, 2, 160, 1, 1, 2);
+    maker_switch(m, 2, 250, 2, 1, 5);
+    maker_wake(m, 2, 320, M_WAKING, 1, 2);
+    maker_wake(m, 2, 322, M_WAKING, 2, 2);
+    maker_switch(m, 2, 330, 5, 1, 1);
+    for (uint32_t cpu = 0; cpu < 3; cpu++)
+        maker_plain(m, cpu, 400, M_OTHER);
+    struct graph *g = made_graph(m, SIZE_MAX, false, NULL, NULL);
+    made_check(g);
+    expect(g, 1, "100 running 160 unknown<lost 300 blocked<5@320 320 preempted(by 5 t5) 330 running 400");
+    expect(g, 2, "160 running 250 unknown<lost 300 blocked<5@322 322 preempted 400");
+    graph_close(g);
+    maker_free(m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dropped_silently), cmocka_unit_test(told_as_lost), cmocka_unit_test(nonsense)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dropped_silently), cmocka_unit_test(told_as_lost), cmocka_unit_test(gaps_within_gaps), cmocka_unit_test(nonsense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

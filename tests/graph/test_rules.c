@@ -108,6 +108,27 @@ static void contexts(void **state)
     graph_close(g);
 }
 
+/* A disk whose completions are told in the softirq: that request's disk, not the last one's of another run. */
+static void block_softirq(void **state)
+{
+    struct maker *m = maker_new(1, 0);
+    maker_dump_disk(m, 0, 10, 8 << 20, "sda");
+    maker_switch(m, 0, 20, 1, DISK, 2);
+    maker_switch(m, 0, 30, 2, DISK, 0);
+    maker_number(m, 0, 40, M_SOFTIRQ_ENTRY, 4);
+    maker_block_complete(m, 0, 41, 8 << 20);
+    maker_wake(m, 0, 42, M_WAKING, 1, 0);
+    maker_number(m, 0, 43, M_SOFTIRQ_EXIT, 4);
+    maker_number(m, 0, 50, M_SOFTIRQ_ENTRY, 4);
+    maker_wake(m, 0, 51, M_WAKING, 2, 0);
+    maker_number(m, 0, 52, M_SOFTIRQ_EXIT, 4);
+    maker_plain(m, 0, 60, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "10 running 20 block-device(sda)<terminal 42 preempted 60");
+    expect(g, 2, 0, "20 running 30 block-device<terminal 51 preempted 60");
+    graph_close(g);
+}
+
 /* Without sched_waking the wake may be told by the target's CPU: in an IPI nobody knows who it was. */
 static void wakeup_only(void **state)
 {
@@ -146,6 +167,22 @@ static void wake_before_switch_out(void **state)
     graph_close(g);
 }
 
+/* Woken in the ns of its switch-out, before the other CPU can see it off: it is on a run queue when sched_wakeup says so. */
+static void wake_at_switch_out(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    maker_switch(m, 0, 100, 0, READY, 1);
+    maker_switch(m, 1, 100, 0, READY, 2);
+    maker_switch(m, 0, 115, 1, SLEEP, 0);
+    maker_wake(m, 1, 115, M_WAKING, 1, 0);
+    maker_wake(m, 1, 130, M_WAKEUP, 1, 0);
+    maker_switch(m, 0, 140, 0, READY, 1);
+    maker_plain(m, 0, 180, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 running 115 blocked<2@115 130 preempted 140 running 180");
+    graph_close(g);
+}
+
 /* A second wake of a runnable thread, and a wake of the thread that runs here, mean nothing. */
 static void spurious_wakes(void **state)
 {
@@ -157,10 +194,11 @@ static void spurious_wakes(void **state)
     maker_wake(m, 0, 130, M_WAKING, 1, 0);
     maker_wake(m, 0, 131, M_WAKING, 3, 0);
     maker_switch(m, 0, 140, 3, SLEEP, 1);
-    maker_plain(m, 0, 150, M_OTHER);
+    maker_switch(m, 0, 150, 1, READY, 3);
+    maker_plain(m, 0, 160, M_OTHER);
     struct graph *g = build(m);
-    expect(g, 1, 0, "100 running 110 blocked<2@120 120 preempted(by 3 t3) 140 running 150");
-    expect(g, 3, 0, "110 running 140 blocked 150");
+    expect(g, 1, 0, "100 running 110 blocked<2@120 120 preempted(by 3 t3) 140 running 150 preempted 160");
+    expect(g, 3, 0, "110 running 140 blocked 150 running 160");
     graph_close(g);
 }
 
@@ -255,6 +293,20 @@ static void leave_states(void **state)
     graph_close(g);
 }
 
+/* Before Linux 4.14 bit 0x40 said dead, not parked. */
+static void old_leave_states(void **state)
+{
+    for (int old = 0; old < 2; old++) {
+        struct maker *m = maker_new(1, old ? M_OLD_KERNEL : 0);
+        maker_switch(m, 0, 100, 0, READY, 1);
+        maker_switch(m, 0, 110, 1, 0x40, 2);
+        maker_plain(m, 0, 190, M_OTHER);
+        struct graph *g = build(m);
+        expect(g, 1, 0, old ? "100 running 110" : "100 running 110 blocked 190");
+        graph_close(g);
+    }
+}
+
 /* Runnable while its CPU goes idle: the quota of its group is used up. Runnable while the idle CPU only takes time to answer: nothing to tell. */
 static void throttled(void **state)
 {
@@ -270,6 +322,20 @@ static void throttled(void **state)
     maker_plain(m, 0, 1010, M_OTHER);
     struct graph *g = build(m);
     expect(g, 1, 0, "100 running 200 preempted(throttled) 900 running 950 timer<terminal 961 preempted 1000 running 1010");
+    graph_close(g);
+}
+
+/* Another thread has the CPU for most of the wait: a moment of idling in it is no throttling. */
+static void hardly_idle(void **state)
+{
+    struct maker *m = maker_new(1, 0);
+    maker_switch(m, 0, 100, 0, READY, 1);
+    maker_switch(m, 0, 200, 1, PREEMPTED, 2);
+    maker_switch(m, 0, 800, 2, SLEEP, 0);
+    maker_switch(m, 0, 850, 0, READY, 1);
+    maker_plain(m, 0, 900, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 running 200 preempted(by 2 t2) 850 running 900");
     graph_close(g);
 }
 
@@ -315,6 +381,20 @@ static void lost_switch(void **state)
     struct graph *g = build(m);
     expect(g, 1, 0, "100 running 120 unknown<lost 200 preempted 210 unknown<lost 400");
     graph_close(g);
+}
+
+/* Runnable before its first switch, as far as wakes are recorded; else it may have slept. */
+static void before_the_first_switch(void **state)
+{
+    for (int without = 0; without < 2; without++) {
+        struct maker *m = maker_new(1, without ? UINT64_C(1) << M_WAKING | UINT64_C(1) << M_WAKEUP : 0);
+        maker_dump_thread(m, 0, 100, 70, 70, 1, KERNEL_DUMPED_RUNNABLE, "seventy");
+        maker_switch(m, 0, 150, 9, SLEEP, 70);
+        maker_plain(m, 0, 200, M_OTHER);
+        struct graph *g = build(m);
+        expect(g, 70, 0, without ? "100 unknown 150 running 200" : "100 preempted(by 9 t9) 150 running 200");
+        graph_close(g);
+    }
 }
 
 static void statedump(void **state)
@@ -363,23 +443,175 @@ static void losses(void **state)
     graph_close(g);
 }
 
+/* A gap between complete packets: what a thread was doing and who had woken it before are not known after it. */
+static void known_before_a_loss(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    maker_switch(m, 0, 100, 0, READY, 1);
+    maker_switch(m, 1, 100, 0, READY, 2);
+    maker_number(m, 0, 105, M_FUTEX_ENTRY, 1);
+    maker_wake(m, 1, 110, M_WAKING, 1, 0); /* before it sleeps, if it does */
+    maker_plain(m, 0, 120, M_OTHER);
+    maker_cut(m, 0, 120);
+    maker_plain(m, 0, 200, M_OTHER);
+    maker_lose(m, 0, 200);
+    maker_plain(m, 0, 205, M_OTHER);
+    maker_switch(m, 0, 210, 1, SLEEP, 0);
+    maker_switch(m, 0, 260, 0, READY, 1);
+    maker_plain(m, 0, 300, M_OTHER);
+    maker_plain(m, 1, 300, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 running 200 unknown<lost 205 running 210 blocked 260 running 300");
+    graph_close(g);
+}
+
+/* Woken, and then woken again: between the two it ran and slept where events are missing. */
+static void woken_again_after_a_loss(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    maker_switch(m, 0, 100, 0, READY, 1);
+    maker_switch(m, 1, 100, 0, READY, 2);
+    maker_switch(m, 0, 110, 1, SLEEP, 3);
+    maker_wake(m, 1, 120, M_WAKING, 1, 0);
+    maker_cut(m, 0, 120);
+    maker_plain(m, 0, 200, M_OTHER);
+    maker_lose(m, 0, 200);
+    maker_plain(m, 0, 205, M_OTHER);
+    maker_switch(m, 0, 210, 3, READY, 4);
+    maker_wake(m, 1, 250, M_WAKING, 1, 0);
+    maker_switch(m, 0, 280, 4, SLEEP, 1);
+    maker_plain(m, 0, 300, M_OTHER);
+    maker_plain(m, 1, 300, M_OTHER);
+    struct graph *g = build(m);
+    expect(
+        g, 1, 0, "100 running 110 blocked<2@120 120 preempted 200 unknown<lost 205 blocked<2@250 250 preempted(by 4 t4) 280 running 300");
+    graph_close(g);
+}
+
+/* Only the end of the wake was seen, its cause was lost with the events of another CPU. */
+static void wakeup_after_a_loss(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    maker_switch(m, 0, 100, 0, READY, 1);
+    maker_switch(m, 1, 100, 0, READY, 2);
+    maker_switch(m, 0, 110, 1, SLEEP, 3);
+    maker_plain(m, 1, 120, M_OTHER);
+    maker_cut(m, 1, 120);
+    maker_plain(m, 1, 200, M_OTHER);
+    maker_lose(m, 1, 200);
+    maker_plain(m, 1, 205, M_OTHER);
+    maker_switch(m, 1, 210, 2, READY, 4);
+    maker_wake(m, 0, 250, M_WAKEUP, 1, 0);
+    maker_switch(m, 0, 260, 3, SLEEP, 1);
+    maker_plain(m, 0, 300, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 running 110 blocked<lost 200 unknown<lost 205 blocked<lost 250 preempted(by 3 t3) 260 running 300");
+    graph_close(g);
+}
+
+/* Lost from sight and then dumped as waiting: nothing ran it since the events are complete again. */
+static void dumped_after_a_loss(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    maker_switch(m, 0, 100, 0, READY, 1);
+    maker_switch(m, 1, 100, 0, READY, 2);
+    maker_plain(m, 0, 120, M_OTHER);
+    maker_cut(m, 0, 120);
+    maker_plain(m, 0, 200, M_OTHER);
+    maker_lose(m, 0, 200);
+    maker_switch(m, 0, 205, 3, READY, 0);
+    maker_dump_thread(m, 1, 250, 1, 1, 0, KERNEL_DUMPED_WAITING, "t1");
+    maker_plain(m, 0, 300, M_OTHER);
+    maker_plain(m, 1, 300, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 running 200 unknown<lost 205 blocked 300");
+    graph_close(g);
+}
+
+/* It exits though it was only seen to sleep: it woke and ran unseen. */
+static void died_in_its_sleep(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    maker_switch(m, 0, 100, 0, READY, 1);
+    maker_switch(m, 1, 100, 0, READY, 2);
+    maker_switch(m, 0, 110, 1, SLEEP, 3);
+    maker_task(m, 1, 150, M_EXIT, 1);
+    maker_task(m, 1, 160, M_FREE, 1);
+    maker_plain(m, 0, 170, M_OTHER);
+    maker_cut(m, 0, 170);
+    maker_plain(m, 0, 200, M_OTHER);
+    maker_lose(m, 0, 200); /* what is lost after its death does not concern it */
+    maker_plain(m, 0, 205, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 running 110 unknown 160");
+    graph_close(g);
+}
+
+/* While a packet is handed up the stack the network is the cause, known packet or not; a threaded handler names its device. */
+static void packet_reception(void **state)
+{
+    struct maker *m = maker_new(1, 0);
+    maker_switch(m, 0, 100, 1, SLEEP, 2);
+    maker_switch(m, 0, 110, 2, SLEEP, 30);
+    maker_number(m, 0, 120, M_SOFTIRQ_ENTRY, 3);
+    maker_plain(m, 0, 121, M_NET_ENTRY);
+    maker_wake(m, 0, 122, M_WAKING, 1, 0);
+    maker_plain(m, 0, 123, M_NET_EXIT);
+    maker_number(m, 0, 124, M_SOFTIRQ_EXIT, 3);
+    maker_plain(m, 0, 131, M_NET_ENTRY);
+    maker_wake(m, 0, 132, M_WAKING, 2, 0);
+    maker_plain(m, 0, 133, M_NET_EXIT);
+    maker_switch(m, 0, 140, 30, SLEEP, 1);
+    maker_plain(m, 0, 150, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 network 122 preempted(by 30 t30) 140 running 150");
+    expect(g, 2, 0, "100 running 110 network(t30) 132 preempted 150");
+    graph_close(g);
+}
+
+/* A wake by the softirq of the network where packets are not recorded: a message, as far as anybody knows. */
+static void network_without_packets(void **state)
+{
+    struct maker *m = maker_new(1, UINT64_C(1) << M_RECEIVE);
+    maker_switch(m, 0, 100, 1, SLEEP, 2);
+    maker_number(m, 0, 120, M_SOFTIRQ_ENTRY, 3);
+    maker_wake(m, 0, 122, M_WAKING, 1, 0);
+    maker_number(m, 0, 124, M_SOFTIRQ_EXIT, 3);
+    maker_plain(m, 0, 150, M_OTHER);
+    struct graph *g = build(m);
+    expect(g, 1, 0, "100 network 122 preempted 150");
+    graph_close(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(futex_hand_over),
         cmocka_unit_test(contexts),
+        cmocka_unit_test(block_softirq),
         cmocka_unit_test(wakeup_only),
         cmocka_unit_test(wake_before_switch_out),
+        cmocka_unit_test(wake_at_switch_out),
         cmocka_unit_test(spurious_wakes),
         cmocka_unit_test(tid_reuse),
         cmocka_unit_test(ksoftirqd),
         cmocka_unit_test(stuck_context),
         cmocka_unit_test(leave_states),
+        cmocka_unit_test(old_leave_states),
         cmocka_unit_test(throttled),
+        cmocka_unit_test(hardly_idle),
         cmocka_unit_test(ties),
         cmocka_unit_test(lost_switch),
+        cmocka_unit_test(before_the_first_switch),
         cmocka_unit_test(statedump),
         cmocka_unit_test(losses),
+        cmocka_unit_test(known_before_a_loss),
+        cmocka_unit_test(woken_again_after_a_loss),
+        cmocka_unit_test(wakeup_after_a_loss),
+        cmocka_unit_test(dumped_after_a_loss),
+        cmocka_unit_test(died_in_its_sleep),
+        cmocka_unit_test(packet_reception),
+        cmocka_unit_test(network_without_packets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The HTTP server as a client on a plain socket sees it. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -94,6 +96,7 @@ static void test_requests(void **state)
     struct http_server *s = start((struct http_options){0});
     assert_answer(
         s, "GET /a%20b?name=x%2By HTTP/1.1\r\n" END, "HTTP/1.1 200", "X-Test: yes", "Content-Type: text/plain\r\n", "GET /a b x+y 0 ");
+    assert_answer(s, "GET /a%00b?name=x%00y HTTP/1.1\r\n" END, "GET /a\1b x\1y 0 ");
     assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 5\r\n" END "hello", "POST /p - 5 hello");
     assert_answer(s, "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n", "POST /p - 6 hello!");
     assert_answer(s, "GET /silent HTTP/1.1\r\n" END, "HTTP/1.1 500");
@@ -180,6 +183,50 @@ static void test_waiting_answers(void **state)
     fail_msg("what waited for clients that left is never freed");
 }
 
+static char trickled[1 << 16];
+/* Seconds until the server ends the connection of a client that sends `text` byte by byte, over and over, or reads little by little. */
+static double trickle(const struct http_server *s, const char *head, const char *text, size_t read_bytes)
+{
+    int fd = dial(s);
+    struct timespec begin, now;
+    double seconds;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    assert_int_equal(send(fd, head, strlen(head), MSG_NOSIGNAL), (ssize_t)strlen(head));
+    for (size_t i = 0;; i++) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        seconds = (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9;
+        bool ended = text ? send(fd, &text[i % strlen(text)], 1, MSG_NOSIGNAL) != 1 || recv(fd, trickled, 1, MSG_DONTWAIT) == 0
+                          : recv(fd, trickled, read_bytes, 0) <= 0;
+        if (ended || seconds > 30)
+            break;
+        usleep(50000);
+    }
+    close(fd);
+    return seconds;
+}
+
+/* Clients that trickle cannot hold their connection, whatever they trickle. */
+static void test_tricklers(void **state)
+{
+    struct http_server *s = start((struct http_options){.timeout_s = 2, .slowest_bytes_per_s = 10000000});
+    assert_in_range((uint64_t)(trickle(s, "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-Slow: 1\r\n", 0) * 1000), 1900, 10000);
+    assert_in_range(
+        (uint64_t)(trickle(s, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", "body", 0) * 1000), 1900, 10000);
+    assert_in_range(
+        (uint64_t)(trickle(s, "GET /large/50000000 HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, sizeof trickled) * 1000), 6000, 25000);
+    /* A handler may take longer than the patience with clients, and so may one that works in good time. */
+    int fd = dial(s), before = atomic_load(&in_handler);
+    const char *request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    send(fd, request, strlen(request), MSG_NOSIGNAL);
+    usleep(3500000);
+    char byte;
+    assert_int_equal(atomic_load(&in_handler), before + 1);
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+    assert_int_equal(errno, EAGAIN);
+    close(fd);
+    http_server_stop(s);
+}
+
 static void *stop(void *s)
 {
     http_server_stop(s);
@@ -242,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_token),
         cmocka_unit_test(test_uploads),
         cmocka_unit_test(test_waiting_answers),
+        cmocka_unit_test(test_tricklers),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_handler_time),
         cmocka_unit_test(test_wrong_addresses),

@@ -312,6 +312,11 @@ void maker_lose(struct maker *m, uint32_t cpu, int64_t ts)
     add(m, M_LOSE, cpu, ts);
 }
 
+void maker_cut(struct maker *m, uint32_t cpu, int64_t ts)
+{
+    add(m, M_CUT, cpu, ts);
+}
+
 /* ---- writing ---- */
 
 static void write_items(const struct maker *m, struct ctf_writer *w, size_t skip, bool lose_skipped)
@@ -322,6 +327,8 @@ static void write_items(const struct maker *m, struct ctf_writer *w, size_t skip
         int rc = 0;
         if (n == skip ? lose_skipped : i->kind == M_LOSE)
             rc = ctf_writer_lose(w, i->cpu, 1, 0, &e);
+        else if (i->kind == M_CUT)
+            rc = ctf_writer_lose(w, i->cpu, 0, 0, &e);
         else if (n != skip && !(m->without >> i->kind & 1))
             rc = ctf_writer_event(w, i->cpu, (uint64_t)i->kind, i->ts, i->payload, i->n, &e);
         if (rc)
@@ -347,12 +354,6 @@ static void join_packets(const char *dir, uint32_t cpu, size_t packet_bytes)
     fclose(f);
 }
 
-static void rename_all(char *s, const char *from, const char *to)
-{
-    for (char *at = s; (at = strstr(at, from)); at += strlen(to))
-        memcpy(at, to, strlen(to));
-}
-
 void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct maker_trace *out)
 {
     struct err e = {0};
@@ -361,13 +362,11 @@ void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct ma
         if (!(m->without >> i & 1))
             text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n", classes[i].name, i,
                 classes[i].fields);
-    text_cstr(&tsdl);
-    if (m->without & M_ODD_HEADERS)
-        rename_all(tsdl.v, "_icmp", "_pmci");
-    static const char *const env[] = {"kernel_release=6.1.0", "tracer_name=lttng-modules", NULL};
+    static const char *const env[] = {"kernel_release=6.1.0", "tracer_name=lttng-modules", NULL},
+                             *const old_env[] = {"kernel_release=3.16.0", "tracer_name=lttng-modules", NULL};
     struct ctf_writer_options o = {.hostname = "made",
         .tsdl = text_cstr(&tsdl),
-        .env = env,
+        .env = m->without & M_OLD_KERNEL ? old_env : env,
         .freq = 1000000000,
         .packet_bytes = 4096,
         .cpus = m->cpus,

@@ -41,11 +41,11 @@ enum maker_event {
     M_OTHER,
     M_EVENTS
 };
-enum { M_LOSE = 100 }; /* not an event: events were lost here */
+enum { M_LOSE = 100, M_CUT }; /* no events: the packet ends here, and its context tells of losses in it; or of none */
 
 struct maker;
-/* `without`: bit mask of maker_event that the trace does not declare. With M_ODD_HEADERS network headers are declared in a way no kernel has them. */
-#define M_ODD_HEADERS (UINT64_C(1) << 63)
+/* `without`: bit mask of maker_event that the trace does not declare. */
+#define M_OLD_KERNEL (UINT64_C(1) << 62) /* Linux 3.16 instead of 6.1 */
 struct maker *maker_new(uint32_t cpus, uint64_t without);
 void maker_free(struct maker *);
 /* Threads are called "t TID" unless named. Up to 8 names, borrowed. */
@@ -70,6 +70,7 @@ void maker_dump_disk(struct maker *, uint32_t cpu, int64_t ts, uint32_t dev, con
 /* header: bytes after the interface's name (tag of the network header and what follows). */
 void maker_packet(struct maker *, uint32_t cpu, int64_t ts, bool send, uint32_t len, const void *header, size_t n);
 void maker_lose(struct maker *, uint32_t cpu, int64_t ts);
+void maker_cut(struct maker *, uint32_t cpu, int64_t ts);
 
 /* Writes the trace into a fresh directory and opens it. `skip`: item left out (SIZE_MAX none); `lose_skipped`: and told as lost.
  * Packets end where the next one of their CPU begins, as LTTng's do. */

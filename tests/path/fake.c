@@ -1,13 +1,23 @@
 #include "fake.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static struct fake_row *row_of(struct fake *f, struct path_row row)
 {
     if (row.row < 0 || (size_t)row.row >= f->rows.n || f->rows.v[row.row].host != row.host)
         return NULL;
     return &f->rows.v[row.row];
+}
+
+static void count_question(struct fake *f)
+{
+    if (++f->questions > f->limit && f->limit)
+        fail_msg("the walk has asked %llu questions and does not end", (unsigned long long)f->questions);
 }
 
 static bool life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
@@ -24,7 +34,7 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
 {
     struct fake *f = arg;
     struct fake_row *r = row_of(f, row);
-    f->questions++;
+    count_question(f);
     if (!r)
         return false;
     size_t lo = 0, hi = r->intervals.n;
@@ -39,7 +49,7 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
         return false;
     const struct fake_interval *iv = &r->intervals.v[lo];
     *out = (struct path_interval){
-        .begin = iv->begin, .end = iv->end, .state = iv->state, .cpu = -1, .detail = iv->detail, .id = lo, .polling = iv->polling};
+        .begin = iv->begin, .end = iv->end, .state = iv->state, .cpu = iv->cpu, .detail = iv->detail, .id = lo, .polling = iv->polling};
     return true;
 }
 
@@ -47,7 +57,7 @@ static void cause(void *arg, struct path_row row, const struct path_interval *iv
 {
     struct fake *f = arg;
     struct fake_row *r = row_of(f, row);
-    f->questions++;
+    count_question(f);
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE};
     if (r && origin && r->intervals.n && r->intervals.v[0].begin == iv->begin)
         *out = r->origin;
@@ -84,7 +94,7 @@ struct fake_interval *fake_add(struct fake *f, int32_t row, int64_t begin, int64
     struct fake_row *r = &f->rows.v[row];
     if (begin < 0)
         begin = r->intervals.v[r->intervals.n - 1].end;
-    vec_push(&r->intervals, ((struct fake_interval){.begin = begin, .end = end, .state = state}));
+    vec_push(&r->intervals, ((struct fake_interval){.begin = begin, .end = end, .state = state, .cpu = -1}));
     return &r->intervals.v[r->intervals.n - 1];
 }
 

@@ -9,6 +9,7 @@
 struct fake_interval {
     int64_t begin, end;
     uint8_t state;
+    int32_t cpu;
     bool polling;
     const char *detail;
     struct path_cause cause;   /* of its end */
@@ -22,7 +23,7 @@ struct fake_row {
 struct fake {
     VEC(struct fake_row) rows; /* path_row.row is the index here */
     const char *const *hosts;
-    uint64_t questions;
+    uint64_t questions, limit; /* asked so far; a walk that asks more than the limit fails the test (0: none) */
 };
 
 struct path_source fake_source(struct fake *);

@@ -104,8 +104,8 @@ static const struct expectation {
     /* Early return: A created X at 2 and itself worked on until 4; X's work since 3 is what A later waits for. */
     {"wakeup_new", "A 0-2 running; A 2-4 running[q]; X 4-6 running[q]; A 6-8 running[q]",
         "A 0-2 running; X 2-3 unknown; X 3-6 running[q]; A 6-8 running[q]"},
-    /* The signal was sent before A slept and there is no sign of what happened meanwhile: A's wait stays in place. */
-    {"opened_delay", "A 0-3 running; A 3-6 blocked; A 6-9 running", NULL},
+    /* The signal was sent before A slept: A waited for nobody. */
+    {"opened_delay", "A 0-3 running; A 3-6 blocked[woken before it slept]; A 6-9 running", NULL},
     {"opened", "A 0-3 running; X 3-6 running; A 6-9 running", NULL},
     /* Early return: A asked X at 2 and slept at 3. */
     {"mutual", "A 0-3 running; X 3-4 running; A 4-5 running", "A 0-2 running; X 2-4 running; A 4-5 running"},
@@ -194,8 +194,391 @@ static void wakeup_self(void **state)
     fake_fini(&f);
 }
 
+/* ---- early return (reference 8.1, docs/decisions.md) ----------------------------------------------------------------------- */
+
+static struct fake_interval *sleep_until(struct fake *f, int32_t row, int64_t end, uint8_t cause, int32_t from, int64_t ts)
+{
+    struct fake_interval *iv = fake_add(f, row, -1, end, cause == PATH_CAUSE_NETWORK ? GRAPH_NETWORK : GRAPH_BLOCKED);
+    fake_cause(f, iv, cause, from, ts);
+    return iv;
+}
+
+/* A makes X at 4 and works on until 6. X first waits for something old, then wakes A: what X did since 4 counts, and A's running since then does not. */
+static void home_after_an_inner_wait(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X");
+    fake_add(&f, a, 0, 6, GRAPH_RUNNING);
+    sleep_until(&f, a, 10, PATH_CAUSE_WAKEUP, x, 10);
+    fake_add(&f, a, -1, 12, GRAPH_RUNNING);
+    f.rows.v[x].origin = (struct path_cause){.kind = PATH_CAUSE_FORK, .from = {0, a}, .ts = 4};
+    fake_cause(&f, fake_add(&f, x, 4, 8, GRAPH_NETWORK), PATH_CAUSE_NETWORK, a, -1);
+    fake_add(&f, x, -1, 12, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    check(&f, &source, "home after an inner wait", "A", false, "A 0-4 running; X 4-8 network; X 8-10 running; A 10-12 running");
+    check(&f, &source, "home after an inner wait", "A", true, "A 0-6 running; X 6-8 network; X 8-10 running; A 10-12 running");
+    fake_fini(&f);
+}
+
+/* A slept twice in a row: nothing ran into the second wait, so nothing can have been asked there, and the bounded walk goes on on Y's own row. */
+static void no_home_without_running(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X"), y = fake_add_row(&f, 0, 3, "Y");
+    fake_add(&f, a, 0, 2, GRAPH_RUNNING);
+    sleep_until(&f, a, 20, PATH_CAUSE_WAKEUP, x, 20);
+    fake_add(&f, a, -1, 22, GRAPH_RUNNING);
+    fake_add(&f, x, 0, 4, GRAPH_RUNNING);
+    sleep_until(&f, x, 8, PATH_CAUSE_NONE, -1, 0);
+    sleep_until(&f, x, 18, PATH_CAUSE_WAKEUP, y, 18);
+    fake_add(&f, x, -1, 22, GRAPH_RUNNING);
+    fake_add(&f, y, 0, 12, GRAPH_RUNNING);
+    sleep_until(&f, y, 16, PATH_CAUSE_NETWORK, x, 10);
+    fake_add(&f, y, -1, 22, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    check(&f, &source, "no home without running", "A", false,
+        "A 0-2 running; X 2-4 running; X 4-8 blocked; Y 8-12 running; Y 12-16 network; Y 16-18 running; X 18-20 running; A 20-22 running");
+    fake_fini(&f);
+}
+
+/* X asks Y at 5, is held up until 9 and sleeps; A sleeps since 7. The question is older than A's wait and still it is what Y waited for: it was on its
+ * way all the time, and what Y waited for earlier does not matter. */
+static void home_beyond_the_outer_bound(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X"), y = fake_add_row(&f, 1, 3, "Y");
+    fake_add(&f, a, 0, 7, GRAPH_RUNNING);
+    sleep_until(&f, a, 20, PATH_CAUSE_WAKEUP, x, 20);
+    fake_add(&f, a, -1, 22, GRAPH_RUNNING);
+    fake_add(&f, x, 0, 9, GRAPH_RUNNING);
+    sleep_until(&f, x, 18, PATH_CAUSE_NETWORK, y, 16);
+    fake_add(&f, x, -1, 22, GRAPH_RUNNING);
+    fake_add(&f, y, 0, 11, GRAPH_RUNNING);
+    sleep_until(&f, y, 14, PATH_CAUSE_NETWORK, x, 5);
+    fake_add(&f, y, -1, 22, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    check(&f, &source, "home beyond the outer bound", "A", false,
+        "A 0-7 running; Y 7-14 network; Y 14-16 running; X 16-18 network; X 18-20 running; A 20-22 running");
+    /* What X waits for is explained down to where X slept, and X was running before. */
+    check(&f, &source, "home beyond the outer bound", "A", true,
+        "A 0-7 running; X 7-9 running; Y 9-11 running; Y 11-14 network; Y 14-16 running; X 16-18 network; X 18-20 running; A 20-22 running");
+    fake_fini(&f);
+}
+
+/* A asks X at 2; X answers at 5, when A has not yet gone to sleep; A is switched out at 6 all the same, for the moment until the wake takes effect. What
+ * A did until 6 held it up, not what X did. */
+static void woken_before_it_slept(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X");
+    fake_add(&f, a, 0, 6, GRAPH_RUNNING);
+    struct fake_interval *wait = sleep_until(&f, a, 7, PATH_CAUSE_WAKEUP, x, 5);
+    size_t nth = (size_t)(wait - f.rows.v[a].intervals.v);
+    fake_add(&f, a, -1, 9, GRAPH_RUNNING);
+    fake_add(&f, x, 0, 1, GRAPH_RUNNING);
+    sleep_until(&f, x, 3, PATH_CAUSE_WAKEUP, a, 3);
+    fake_add(&f, x, -1, 9, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    check(&f, &source, "woken before it slept", "A", false, "A 0-6 running; A 6-7 blocked[woken before it slept]; A 7-9 running");
+    struct path *p;
+    struct err e = {0};
+    struct path_options options = {.begin = 0, .end = 9};
+    assert_int_equal(path_walk(&source, (struct path_row){0, a}, &options, &p, &e), 0);
+    assert_int_equal(p->n_gaps, 0);
+    assert_int_equal(p->n_links, 1); /* who woke it is told */
+    assert_true(p->links[0].from.row == x && p->links[0].from_ts == 5 && p->links[0].to_ts == 7);
+    path_free(p);
+    f.rows.v[a].intervals.v[nth].cause.ts = 6; /* in that very moment */
+    check(&f, &source, "woken as it slept", "A", false, "A 0-6 running; A 6-7 blocked[woken before it slept]; A 7-9 running");
+    fake_fini(&f);
+}
+
+/* ---- what belongs to the answer --------------------------------------------------------------------------------------------- */
+
+static struct path *walk_to(const struct path_source *source, int64_t end)
+{
+    struct path *p;
+    struct err e = {0};
+    struct path_options options = {.begin = 0, .end = end};
+    assert_int_equal(path_walk(source, (struct path_row){0, 0}, &options, &p, &e), 0);
+    assert_true(path_covers(p, &e));
+    return p;
+}
+
+/* The end of the question lies in a wait: what ended it later explains it, but a signal from behind the end is no part of the answer. */
+static void end_within_a_wait(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X");
+    fake_add(&f, a, 0, 2, GRAPH_RUNNING);
+    sleep_until(&f, a, 10, PATH_CAUSE_NETWORK, x, 8);
+    fake_add(&f, x, 0, 10, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    struct path *p = walk_to(&source, 5);
+    assert_int_equal(p->n_segments, 2);
+    assert_true(p->segments[1].row.row == x && p->segments[1].end == 5);
+    assert_int_equal(p->n_links, 0);
+    path_free(p);
+    p = walk_to(&source, 9); /* the message is under way */
+    assert_int_equal(p->n_segments, 3);
+    assert_true(p->segments[2].state == GRAPH_NETWORK && p->segments[2].begin == 8 && p->segments[2].end == 9);
+    assert_int_equal(p->n_links, 1);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* A stretch of polling that the question cuts has not got its message yet. */
+static void end_within_a_poll(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X");
+    struct fake_interval *poll = fake_add(&f, a, 0, 8, GRAPH_RUNNING);
+    poll->polling = true;
+    fake_cause(&f, poll, PATH_CAUSE_NETWORK, x, 6);
+    fake_add(&f, x, 0, 9, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    struct path *p = walk_to(&source, 7);
+    assert_int_equal(p->n_links, 0);
+    path_free(p);
+    p = walk_to(&source, 8);
+    assert_int_equal(p->n_links, 1);
+    assert_true(p->links[0].from_ts == 6 && p->links[0].to_ts == 8);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* Lost events are told, other ignorance of a state is not; the clocks put a message's send after its receive. */
+static void told_with_the_answer(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 1, 2, "X");
+    fake_add(&f, a, 0, 2, GRAPH_UNKNOWN)->cause = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
+    fake_add(&f, a, -1, 4, GRAPH_UNKNOWN)->cause = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_LOST_EVENTS};
+    fake_add(&f, a, -1, 6, GRAPH_RUNNING);
+    fake_add(&f, a, -1, 7, GRAPH_BLOCKED);
+    fake_add(&f, a, -1, 8, GRAPH_NETWORK);
+    fake_add(&f, x, 0, 20, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    struct path *p = walk_to(&source, 8);
+    assert_int_equal(p->n_gaps, 2);
+    assert_true(p->gaps[0].begin == 2 && p->gaps[0].end == 4 && p->gaps[0].reason == PATH_LOST_EVENTS);
+    assert_true(p->gaps[1].begin == 6 && p->gaps[1].end == 8 && p->gaps[1].reason == PATH_NO_WAKER); /* two waits, one gap */
+    assert_false(p->clamped);
+    path_free(p);
+    f.rows.v[a].intervals.v[4].cause.kind = PATH_CAUSE_PENDING; /* the message's: asked for, not answered yet */
+    p = walk_to(&source, 8);
+    assert_int_equal(p->n_gaps, 3);
+    assert_true(p->gaps[2].begin == 7 && p->gaps[2].reason == PATH_PENDING);
+    path_free(p);
+    sleep_until(&f, a, 10, PATH_CAUSE_NETWORK, x, 12);
+    p = walk_to(&source, 10);
+    assert_true(p->clamped);
+    assert_true(p->links[0].from_ts == 10 && p->links[0].to_ts == 10);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* Pieces on several CPUs are one segment of none, on one CPU they are that CPU's. */
+static void cpus(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A");
+    static const int32_t cpu[] = {3, 3, 0, 1};
+    for (int i = 0; i < 4; i++)
+        fake_add(&f, a, i, i + 1, i < 2 ? GRAPH_RUNNING : GRAPH_PREEMPTED)->cpu = cpu[i];
+    struct path_source source = fake_source(&f);
+    struct path *p = walk_to(&source, 4);
+    assert_int_equal(p->n_segments, 2);
+    assert_int_equal(p->segments[0].cpu, 3);
+    assert_int_equal(p->segments[1].cpu, -1);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* Searched in vain below the start of the wait, through more of the same hole: the hole ends where the search began. */
+static void hole_beyond_the_wait(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X");
+    fake_add(&f, a, 0, 10, GRAPH_RUNNING);
+    sleep_until(&f, a, 20, PATH_CAUSE_WAKEUP, x, 20);
+    fake_add(&f, x, 0, 5, GRAPH_RUNNING);
+    for (int64_t t = 10; t <= 20; t += 10)
+        fake_add(&f, x, -1, t, GRAPH_UNKNOWN)->cause = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_LOST_EVENTS};
+    struct path_source source = fake_source(&f);
+    struct path *p = walk_to(&source, 20);
+    assert_int_equal(p->n_segments, 2);
+    assert_true(p->segments[1].row.row == x && p->segments[1].begin == 10);
+    assert_int_equal(p->n_gaps, 1);
+    assert_true(p->gaps[0].begin == 10 && p->gaps[0].end == 20);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* X's past leads nowhere. What reached it after it sent its message cannot be why it sent it. */
+static void reached_too_late(void **state)
+{
+    (void)state;
+    struct fake f = {.limit = 1000};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X"), y = fake_add_row(&f, 0, 3, "Y");
+    fake_add(&f, a, 0, 2, GRAPH_RUNNING);
+    sleep_until(&f, a, 10, PATH_CAUSE_NETWORK, x, 6);
+    fake_cause(&f, fake_add(&f, x, 4, 8, GRAPH_RUNNING), PATH_CAUSE_WAKEUP, y, 8);
+    fake_add(&f, y, 0, 10, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    check(&f, &source, "reached too late", "A", false, "A 0-2 running; X 2-4 unknown; X 4-6 running; A 6-10 network");
+    f.rows.v[x].intervals.v[0].end = 6; /* now it was reached in time */
+    fake_cause(&f, &f.rows.v[x].intervals.v[0], PATH_CAUSE_WAKEUP, y, 6);
+    check(&f, &source, "reached in time", "A", false, "A 0-2 running; Y 2-6 running; A 6-10 network");
+    fake_fini(&f);
+}
+
+/* ---- causes that lead nowhere ----------------------------------------------------------------------------------------------- */
+
+static void check_counts(const struct path_source *source, const char *name, size_t links, size_t gaps)
+{
+    struct path *p;
+    struct err e = {0};
+    struct path_options options = {.begin = 0, .end = 1000};
+    assert_int_equal(path_walk(source, (struct path_row){0, 0}, &options, &p, &e), 0);
+    if (p->n_links != links || p->n_gaps != gaps)
+        fail_msg("%s: %zu links and %zu gaps instead of %zu and %zu", name, p->n_links, p->n_gaps, links, gaps);
+    path_free(p);
+}
+
+/* Woken in its own name (a handler that ran in its time): nobody else to follow, nothing missing. A message to itself was under way. */
+static void own_signals(void **state)
+{
+    (void)state;
+    struct fake f = {.limit = 1000};
+    int32_t a = fake_add_row(&f, 0, 1, "A");
+    fake_add(&f, a, 0, 2, GRAPH_RUNNING);
+    sleep_until(&f, a, 4, PATH_CAUSE_WAKEUP, a, 4);
+    fake_add(&f, a, -1, 9, GRAPH_RUNNING);
+    struct path_source source = fake_source(&f);
+    check(&f, &source, "own wakeup", "A", false, "A 0-2 running; A 2-4 blocked; A 4-9 running");
+    check_counts(&source, "own wakeup", 0, 0);
+    sleep_until(&f, a, 12, PATH_CAUSE_NETWORK, a, 7);
+    fake_add(&f, a, -1, 13, GRAPH_RUNNING);
+    check(&f, &source, "own message", "A", false, "A 0-2 running; A 2-4 blocked; A 4-7 running; A 7-12 network; A 12-13 running");
+    check(&f, &source, "own message", "A", true, "A 0-2 running; A 2-4 blocked; A 4-9 running; A 9-12 network; A 12-13 running");
+    check_counts(&source, "own message", 1, 0);
+    fake_fini(&f);
+}
+
+/* A row that is said to have made itself, or to have been reached by itself: its past stays unknown. */
+static void own_maker(void **state)
+{
+    (void)state;
+    for (int reached = 0; reached < 2; reached++) {
+        struct fake f = {.limit = 1000};
+        int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X");
+        fake_add(&f, a, 0, 2, GRAPH_RUNNING);
+        sleep_until(&f, a, 8, PATH_CAUSE_WAKEUP, x, 8);
+        fake_add(&f, a, -1, 9, GRAPH_RUNNING);
+        struct fake_interval *ran = fake_add(&f, x, 4, 8, GRAPH_RUNNING);
+        if (reached)
+            fake_cause(&f, ran, PATH_CAUSE_WAKEUP, x, 8);
+        else
+            f.rows.v[x].origin = (struct path_cause){.kind = PATH_CAUSE_FORK, .from = {0, x}, .ts = 4};
+        struct path_source source = fake_source(&f);
+        check(&f, &source, "own maker", "A", false, "A 0-2 running; X 2-4 unknown; X 4-8 running; A 8-9 running");
+        check_counts(&source, "own maker", 1, 1);
+        fake_fini(&f);
+    }
+}
+
+/* X and Y are said to have made each other at the same instant: no order of causes, and the walk ends all the same. */
+static void circle_of_makers(void **state)
+{
+    (void)state;
+    struct fake f = {.limit = 10000};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X"), y = fake_add_row(&f, 0, 3, "Y");
+    fake_add(&f, a, 0, 2, GRAPH_RUNNING);
+    sleep_until(&f, a, 8, PATH_CAUSE_WAKEUP, x, 8);
+    fake_add(&f, a, -1, 9, GRAPH_RUNNING);
+    fake_add(&f, x, 4, 9, GRAPH_RUNNING);
+    fake_add(&f, y, 4, 9, GRAPH_RUNNING);
+    f.rows.v[x].origin = (struct path_cause){.kind = PATH_CAUSE_FORK, .from = {0, y}, .ts = 4};
+    f.rows.v[y].origin = (struct path_cause){.kind = PATH_CAUSE_FORK, .from = {0, x}, .ts = 4};
+    struct path_source source = fake_source(&f);
+    struct path *p;
+    struct err e = {0};
+    struct path_options options = {.begin = 0, .end = 9};
+    assert_int_equal(path_walk(&source, (struct path_row){0, a}, &options, &p, &e), 0);
+    assert_int_equal(p->n_segments, 4);
+    assert_true(p->segments[2].row.row == x && p->segments[2].begin == 4 && p->segments[2].end == 8);
+    assert_true(p->segments[1].state == GRAPH_UNKNOWN && p->segments[1].begin == 2 && p->segments[1].end == 4);
+    assert_int_equal(p->n_gaps, 1);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* X and Y are said to have woken each other from the same waits. */
+static void circle_of_waits(void **state)
+{
+    (void)state;
+    struct fake f = {.limit = 100};
+    int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 0, 2, "X"), y = fake_add_row(&f, 0, 3, "Y");
+    fake_add(&f, a, 0, 2, GRAPH_RUNNING);
+    sleep_until(&f, a, 8, PATH_CAUSE_WAKEUP, x, 8);
+    fake_add(&f, x, 0, 3, GRAPH_RUNNING);
+    sleep_until(&f, x, 8, PATH_CAUSE_WAKEUP, y, 8);
+    fake_add(&f, y, 0, 4, GRAPH_RUNNING);
+    sleep_until(&f, y, 8, PATH_CAUSE_WAKEUP, x, 8);
+    struct path_source source = fake_source(&f);
+    check(&f, &source, "circle of waits", "A", true, "A 0-2 running; X 2-3 running; Y 3-4 running; X 4-8 blocked");
+    struct path *p = walk_to(&source, 8);
+    assert_int_equal(p->n_gaps, 1);
+    assert_int_equal(p->n_links, 3);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* A hundred threads wake each other in one instant of a coarse clock: no circle, and all of the chain is followed. */
+static void long_chain_at_one_time(void **state)
+{
+    (void)state;
+    enum { CHAIN = 100 };
+    struct fake f = {.limit = 10000};
+    for (int32_t r = 0; r < CHAIN; r++) {
+        fake_add_row(&f, 0, r, "link");
+        fake_add(&f, r, 0, r + 1 < CHAIN ? 2 : 9, GRAPH_RUNNING);
+        if (r + 1 == CHAIN)
+            break;
+        fake_add(&f, r, -1, 8, GRAPH_BLOCKED);
+        fake_add(&f, r, -1, 9, GRAPH_RUNNING);
+    }
+    for (int32_t r = 0; r + 1 < CHAIN; r++)
+        fake_cause(&f, &f.rows.v[r].intervals.v[1], PATH_CAUSE_WAKEUP, r + 1, 8);
+    struct path_source source = fake_source(&f);
+    struct path *p;
+    struct err e = {0};
+    struct path_options options = {.begin = 0, .end = 9, .no_early_return = true};
+    assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &p, &e), 0);
+    assert_int_equal(p->n_segments, 3);
+    assert_true(p->segments[1].row.row == CHAIN - 1 && p->segments[1].begin == 2 && p->segments[1].end == 8);
+    assert_int_equal(p->n_gaps, 0);
+    path_free(p);
+    fake_fini(&f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(graph_cases), cmocka_unit_test(wakeup_self)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(graph_cases), cmocka_unit_test(wakeup_self),
+        cmocka_unit_test(home_after_an_inner_wait), cmocka_unit_test(no_home_without_running),
+        cmocka_unit_test(home_beyond_the_outer_bound), cmocka_unit_test(woken_before_it_slept), cmocka_unit_test(own_signals),
+        cmocka_unit_test(end_within_a_wait), cmocka_unit_test(end_within_a_poll), cmocka_unit_test(told_with_the_answer),
+        cmocka_unit_test(cpus), cmocka_unit_test(hole_beyond_the_wait), cmocka_unit_test(reached_too_late), cmocka_unit_test(own_maker),
+        cmocka_unit_test(circle_of_makers), cmocka_unit_test(circle_of_waits), cmocka_unit_test(long_chain_at_one_time)};
     return cmocka_run_group_tests_name("path: cases", tests, NULL, NULL);
 }

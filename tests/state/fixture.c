@@ -96,6 +96,8 @@ int fixture_open(struct fixture *f, const char *dir, const char *path, bool comp
     if (!rc)
         rc = build(f, path, e);
     struct stat st;
+    if (!rc)
+        rc = state_check(path, e);
     int64_t t0 = time_monotonic_ns();
     if (!rc && !stat(path, &st)) {
         f->bytes = (uint64_t)st.st_size;

@@ -1,4 +1,5 @@
 /* Rules by which records become states, counters and latencies. Expected rows follow from the rules of the documentation (docs/formats/states.md). */
+#include "state/format.h"
 #include "world.h"
 
 enum { A = 4, B, C }; /* threads */
@@ -39,7 +40,7 @@ static void thread_life(void **state)
         "none:100-120 ready:120-150 openat:150-155 user:155-160 interrupted:160-175 user:175-180 ready:180-200 user:200-210 "
         "none:210-310");
     check_row(STATE_THREAD, C, "unknown:100-310");
-    check_row(STATE_THREAD, 0, "unknown:100-210 idle:210-250 ready:250-300 idle:300-310");
+    check_row(STATE_THREAD, 0, "ready:100-210 idle:210-250 ready:250-300 idle:300-310");
     check_row(STATE_CPU, 0,
         "user:100-110 openat:110-130 user:130-140 read:140-150 openat:150-155 user:155-160 timer:160-170 NET_RX:170-175 user:175-180 "
         "read:180-190 user:190-200 user:200-210 idle:210-250 user:250-300 idle:300-310");
@@ -58,6 +59,24 @@ static void thread_life(void **state)
     assert_int_equal(ran, 110 + 50);
     assert_int_equal(state_thread_cpu(w.store, B, 155), 0);
     assert_int_equal(state_thread_cpu(w.store, B, 185), -1);
+    world_close(&w);
+}
+
+/* A switch tells what the thread that leaves does next, also when nothing of it was seen before. */
+static void left_as_first_event(void **state)
+{
+    struct kernel_tracker w;
+    world_begin(&w);
+    world_switch(&w, 100, 0, A, B, KERNEL_LEAVE_BLOCKED);
+    world_switch(&w, 110, 1, C, 1, KERNEL_LEAVE_RUNNABLE);
+    world_switch(&w, 120, 2, 2, 5 + A, KERNEL_LEAVE_RUNNABLE);
+    world_switch(&w, 150, 1, 1, C, KERNEL_LEAVE_RUNNABLE);
+    world_wake(&w, 160, 0, A);
+    world_switch(&w, 200, 0, B, A, KERNEL_LEAVE_RUNNABLE);
+    world_end(&w);
+    check_row(STATE_THREAD, A, "blocked:100-160 ready:160-200");
+    check_row(STATE_THREAD, C, "unknown:100-110 ready:110-150 user:150-200");
+    check_row(STATE_THREAD, 2, "unknown:100-120 ready:120-200");
     world_close(&w);
 }
 
@@ -293,6 +312,61 @@ static void latencies_in_order(void **state)
     world_close(&w);
 }
 
+/* A server: many threads wait in calls, each until thousands of others were made. They stand in columns like the others, not beside them one by one. */
+static void many_wait_in_calls(void **state)
+{
+    struct kernel_tracker w;
+    enum { ROUNDS = 12000, WAITING = 40, FIRST = 10, STEP = 20 };
+    static struct {
+        int64_t begin, end;
+        int32_t thread;
+    } truth[ROUNDS * 2];
+    static size_t open_at[WAITING];
+    size_t n = 0, n_late;
+    world_begin(&w);
+    world_switch(&w, 0, 0, 0, A, KERNEL_LEAVE_RUNNABLE);
+    world_switch(&w, 0, 1, 1, FIRST, KERNEL_LEAVE_RUNNABLE);
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t t = 10 * i + 10;
+        int32_t who = FIRST + i / STEP % WAITING;
+        if (i % STEP == 0) { /* the next of those that wait gets CPU 1, ends its call and makes the next one */
+            world_switch(&w, t, 1, i ? w.on[1] : FIRST, who, KERNEL_LEAVE_BLOCKED);
+            if (i >= STEP * WAITING) {
+                world_return(&w, t + 1, 1, NAME_READ, 0);
+                truth[open_at[who - FIRST]].end = t + 1;
+            }
+            world_call(&w, t + 2, 1, NAME_READ);
+            open_at[who - FIRST] = n;
+            truth[n].thread = who;
+            truth[n++].begin = t + 2;
+        }
+        world_call(&w, t + 3, 0, NAME_OPEN);
+        world_return(&w, t + 5, 0, NAME_OPEN, 0);
+        truth[n].thread = A;
+        truth[n].begin = t + 3;
+        truth[n++].end = t + 5;
+    }
+    world_end(&w);
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct state_latency l;
+        if (!truth[i].end) /* still waits */
+            continue;
+        state_latency(w.store, STATE_LATENCY_SYSCALL, at++, &l);
+        assert_int_equal(l.begin, truth[i].begin);
+        assert_int_equal(l.end, truth[i].end);
+        assert_int_equal(l.thread, truth[i].thread);
+    }
+    assert_int_equal(state_latencies(w.store, STATE_LATENCY_SYSCALL), at);
+    struct store *file;
+    struct err e = {0};
+    assert_int_equal(store_open(w.path, "states", STATE_VERSION, NULL, &file, &e), 0);
+    store_section(file, "late", sizeof(struct state_disk_late), &n_late);
+    assert_in_range(n_late, 0, n / 200);
+    store_close(file);
+    world_close(&w);
+}
+
 static void events_over_time(void **state)
 {
     struct kernel_tracker w;
@@ -350,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(thread_life), cmocka_unit_test(revealed_by_first_switch),
         cmocka_unit_test(came_before_it_left), cmocka_unit_test(line_on_two_cpus), cmocka_unit_test(losses),
         cmocka_unit_test(all_cpus_lose), cmocka_unit_test(counters), cmocka_unit_test(latencies_in_order),
-        cmocka_unit_test(events_over_time), cmocka_unit_test(nothing_at_all)};
+        cmocka_unit_test(left_as_first_event), cmocka_unit_test(many_wait_in_calls), cmocka_unit_test(events_over_time),
+        cmocka_unit_test(nothing_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ class Truth:
         self.ran = collections.Counter()
         self.busy = collections.Counter()
         self.calls = collections.Counter()
-        self.call_list = []
+        self.call_list, self.lock_list = [], []
         self.softirqs = collections.Counter()
         self.irqs = 0
         self.wakes = []
@@ -102,12 +102,16 @@ class Truth:
             elif name == "sched_process_fork":
                 off[int(fields["child_tid"])] = ("ready", ts)
             elif name.startswith("syscall_entry_"):
-                in_call[tid] = (name[14:], ts)
+                # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2; flags are above
+                waits = name == "syscall_entry_futex" and int(fields["op"], 0) & 0x7f in (0, 6, 9, 11, 13)
+                in_call[tid] = (name[14:], ts, int(fields["uaddr"], 0) if waits else None)
             elif name.startswith("syscall_exit_"):
                 begun = in_call.pop(tid, None)
                 if begun and begun[0] == name[13:]:
                     self.calls[begun[0]] += 1
                     self.call_list.append((tid, begun[1], ts, int(fields.get("ret", "0"), 0)))
+                    if begun[2]:
+                        self.lock_list.append((begun[2], *self.call_list[-1]))
             elif ENTRY.match(name):
                 depth[cpu] += 1
                 if depth[cpu] == 1:
@@ -220,6 +224,8 @@ class StatesAgainstText(unittest.TestCase):
         self.assertEqual({name: n for name, n in ours.items() if name in known}, known, "system calls by name")
         self.assertEqual(sum(ours.values()), sum(truth.calls.values()), "system calls")
         self.assertEqual(sorted((int(w[2]), int(w[3]), int(w[4]), int(w[5])) for w in calls), sorted(truth.call_list), "each call's thread, begin, end, result")
+        locks = [(int(w[1].split(":")[-1], 0), *map(int, w[2:6])) for w in dump["latency"] if w[0] == "lock"]
+        self.assertEqual(sorted(locks), sorted(truth.lock_list), "waits for locks")
         begins = [int(w[3]) for w in calls]
         self.assertEqual(begins, sorted(begins))
 

@@ -1,5 +1,7 @@
 #include "world.h"
 
+static const char *const counters[] = {"perf_cpu_cycles", "perf_cpu_cache_misses"};
+
 /* ---- the tracker's questions ------------------------------------------------------------------------------------------------------ */
 
 static const char *const names[NAMES] = {"", "read", "openat", "eth0", "vda", "timer", "reschedule"};
@@ -24,6 +26,12 @@ uint32_t kernel_tracker_irq_name(const struct kernel_tracker *w, uint32_t irq)
 uint32_t kernel_tracker_disk_name(const struct kernel_tracker *w, uint32_t dev)
 {
     return dev == 1 ? NAME_DISK : NAME_NONE;
+}
+
+size_t kernel_tracker_counters(const struct kernel_tracker *w, const char *const **out)
+{
+    *out = counters;
+    return sizeof counters / sizeof *counters;
 }
 
 bool kernel_tracker_has(const struct kernel_tracker *w, int kind)
@@ -58,22 +66,27 @@ void world_end(struct kernel_tracker *w)
     struct err e = {0};
     static int serial;
     snprintf(w->path, sizeof w->path, "/tmp/weft-state-%d-%d", getpid(), serial++);
-    if (state_builder_write(w->builder, w->first, w->last, w->path, 1, &e) || state_open(w->path, &w->store, &e))
+    if (state_builder_write(w->builder, w->first, w->last, w->path, 1, &e) || state_check(w->path, &e) ||
+        state_open(w->path, &w->store, &e))
         fail_msg("%s", e.text);
-    unlink(w->path);
 }
 
 void world_close(struct kernel_tracker *w)
 {
     state_close(w->store);
     state_builder_free(w->builder);
+    unlink(w->path);
 }
 
 /* ---- records --------------------------------------------------------------------------------------------------------------------- */
 
 static struct kernel_record record(const struct kernel_tracker *w, int64_t ts, int cpu, int kind)
 {
-    return (struct kernel_record){.ts = ts, .cpu = (uint32_t)cpu, .kind = (uint8_t)kind, .ctx = KERNEL_CTX_THREAD, .row = w->on[cpu]};
+    return (struct kernel_record){.ts = ts,
+        .cpu = (uint32_t)cpu,
+        .kind = (uint8_t)kind,
+        .ctx = w->frames[cpu] ? KERNEL_CTX_IRQ : KERNEL_CTX_THREAD,
+        .row = w->on[cpu]};
 }
 
 void world_switch_since(struct kernel_tracker *w, int64_t ts, int cpu, int32_t prev, int32_t next, int leave, int64_t since)

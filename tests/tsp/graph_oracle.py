@@ -55,13 +55,17 @@ class Oracle:
         self.forked, self.gone = set(), {}
         self.dumped = {} # tid: its process and that one's parent
         self.first = self.last = None
-        for ts, name, cpu, f in events(trace):
+        told = list(events(trace))
+        self.waking = "sched_waking" if any(name == "sched_waking" for _, name, _, _ in told) else "sched_wakeup"
+        for ts, name, cpu, f in told:
             self.first = ts if self.first is None else self.first
             self.last = ts
             self.feed(ts, name, cpu, f)
         for t in self.threads.values(): # now it is known what a thread did before its first call
             before = (CALL, t.first_call) if t.first_call else (USER, None)
-            t.history.values = [before if v == "before" else v for v in t.history.values]
+            times, values, t.history = t.history.times, t.history.values, History()
+            for ts, v in zip(times, values):
+                t.history.show(ts, before if v == "before" else v)
 
     def thread(self, tid):
         return self.threads.setdefault(tid, Thread())
@@ -111,7 +115,7 @@ class Oracle:
         tid = self.current(cpu)
         if name == "sched_switch":
             self.switch(ts, cpu, f)
-        elif name == "sched_waking":
+        elif name == self.waking:
             t = self.thread(int(f["tid"]))
             if t.now in (None, "blocked"):
                 t.now = "ready"

@@ -1,11 +1,11 @@
-#include "cli/event_filter.h"
-
+/* Which events of an experiment are wanted: by name, CPU, thread and expression. */
 #include <fnmatch.h>
 #include <stdlib.h>
 
 #include "base/expr.h"
 #include "base/mem.h"
-#include "cli/event_field.h"
+#include "index/event_field.h"
+#include "index/index.h"
 
 enum { NO_TID = -1 };
 
@@ -338,8 +338,6 @@ int event_filter_new(const struct event_filter_options *o, const struct ctf_sour
         for (size_t i = 0; i < n; i++)
             f->schema_of[i] = find_schema(f, sources[i].trace);
         r = f->follows_threads ? find_all_running(f, sources, window, e) : ERR_OK;
-    } else {
-        err_wrap(e, "--where");
     }
     if (r != ERR_OK) {
         event_filter_free(f);

@@ -1,4 +1,4 @@
-#include "cli/event_field.h"
+#include "index/event_field.h"
 
 #include <stdio.h>
 

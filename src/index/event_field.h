@@ -1,6 +1,6 @@
-/* Values of event fields for expressions: any field by its dotted path. */
-#ifndef WEFT_CLI_EVENT_FIELD_H
-#define WEFT_CLI_EVENT_FIELD_H
+/* Private to index: values of event fields for expressions: any field by its dotted path. */
+#ifndef WEFT_INDEX_EVENT_FIELD_H
+#define WEFT_INDEX_EVENT_FIELD_H
 
 #include "base/expr.h"
 #include "ctf/ctf.h"

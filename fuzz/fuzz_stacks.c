@@ -1,0 +1,121 @@
+/* Stores of call stacks whose container is sound but whose content is not: what stack_open lets through must be safe to read. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/store.h"
+#include "state/stack_format.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The input: for each section a 16-bit item count and the items. */
+static const uint8_t *take(const uint8_t **p, size_t *left, size_t item, size_t *count)
+{
+    *count = 0;
+    if (*left < 2)
+        return NULL;
+    size_t n = (size_t)((*p)[0] | (*p)[1] << 8);
+    *p += 2;
+    *left -= 2;
+    if (n > *left / item)
+        n = *left / item;
+    const uint8_t *items = *p;
+    *p += n * item;
+    *left -= n * item;
+    *count = n;
+    return items;
+}
+
+/* States follow each other and hold the times they were asked for. */
+static void read_row(const struct stack_store *s, size_t row)
+{
+    enum { SAMPLES = 7 };
+    const struct stack_totals *t = stack_totals(s);
+    int64_t times[SAMPLES] = {INT64_MIN, t->begin, t->begin / 2 + t->end / 2, t->end - (t->end > INT64_MIN), t->end, t->end, INT64_MAX};
+    struct stack_call c, found[SAMPLES];
+    for (size_t i = 0; i < stack_calls(s, row); i++) {
+        stack_call(s, row, i, &c);
+        if (c.begin > c.end || c.begin < t->begin || c.end > t->end)
+            abort();
+        stack_find(s, row, c.begin);
+    }
+    for (int i = 1; i < SAMPLES; i++)
+        if (times[i] < times[i - 1])
+            times[i] = times[i - 1];
+    size_t n = stack_sample(s, row, times, SAMPLES, found);
+    for (size_t i = 1; i < n; i++)
+        if (found[i].begin < found[i - 1].end)
+            abort();
+}
+
+static volatile size_t sink; /* so that nothing that is read is left out */
+
+static void read_all(const struct stack_store *s)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < stack_processes(s); i++) {
+        struct stack_process p;
+        stack_process(s, i, &p);
+        sum += strlen(p.name) + p.threads;
+        if (p.first_thread + p.threads > stack_threads(s))
+            abort();
+    }
+    for (size_t i = 0; i < stack_threads(s); i++) {
+        struct stack_thread t;
+        int64_t times[2] = {INT64_MIN, INT64_MAX}, bytes[2];
+        stack_thread(s, i, &t);
+        sum += strlen(t.name) + strlen(stack_thread_name(s, i, t.begin));
+        stack_memory(s, i, times, 2, bytes);
+        for (size_t k = 0; k < t.rows; k++)
+            read_row(s, t.first_row + k);
+    }
+    for (size_t i = 0; i < stack_functions(s); i++) {
+        struct stack_function f;
+        stack_function(s, i, &f);
+        sum += strlen(f.name);
+    }
+    for (size_t i = 0; i < stack_losses(s); i++) {
+        struct state_loss l;
+        stack_loss(s, i, &l);
+        sum += l.count;
+    }
+    sink = sum;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct {
+        const char *name;
+        size_t item;
+    } sections[] = {{"totals", sizeof(struct stack_totals)}, {"text", 1}, {"names", 4}, {"processes", sizeof(struct stack_disk_process)},
+        {"threads", sizeof(struct stack_disk_thread)}, {"renames", sizeof(struct stack_disk_rename)},
+        {"rows", sizeof(struct stack_disk_row)}, {"functions", sizeof(struct stack_disk_function)},
+        {"calls", sizeof(struct stack_disk_call)}, {"longs", sizeof(struct stack_disk_long)}, {"memory", sizeof(struct stack_disk_value)},
+        {"losses", sizeof(struct stack_disk_loss)}};
+    _Alignas(8) static uint8_t copy[1 << 16];
+    char path[64];
+    struct err e = {0};
+    struct stack_store *s;
+    snprintf(path, sizeof path, "/tmp/weft-fuzz-stacks-%d", getpid());
+    struct store_writer *w = store_create("stacks", STACK_VERSION, 1);
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        size_t n;
+        const uint8_t *items = take(&data, &size, sections[i].item, &n);
+        size_t bytes = n * sections[i].item;
+        if (used + bytes + 8 > sizeof copy)
+            n = bytes = 0;
+        if (bytes)
+            memcpy(copy + used, items, bytes);
+        store_add(w, sections[i].name, copy + used, sections[i].item, n);
+        used += (bytes + 7) & ~(size_t)7;
+    }
+    if (!store_commit(w, path, &e) && !stack_open(path, &s, &e)) {
+        read_all(s);
+        stack_close(s);
+    }
+    unlink(path);
+    return 0;
+}

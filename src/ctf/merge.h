@@ -1,0 +1,62 @@
+/* Private to ctf: a merge, for what reads it (merge.c) and what positions it (seek.c). */
+#ifndef WEFT_CTF_MERGE_H
+#define WEFT_CTF_MERGE_H
+
+#include "ctf/count.h"
+
+/* What the tournament compares: time (biased to unsigned); then rank of the stream, number of its packet, number of the cursor. */
+typedef unsigned __int128 merge_key;
+#define KEY_NONE (~(merge_key)0)
+enum { CURSOR_BITS = 20, PACKET_BITS = 24 };
+enum { CURSORS_MAX = (1 << CURSOR_BITS) - 1 };
+
+/* What the tournament needs of a cursor, small enough that hundreds fit the first cache. */
+struct head {
+    const struct ctf_event *at, *end; /* decoded and not yet given */
+    int64_t next_ts;                  /* of at[1], when there is one */
+    uint64_t tie;                     /* low half of the key */
+};
+
+struct cursor {
+    struct ctf_event *batch;
+    const struct ctf_trace *trace;
+    const struct ctf_source *source;
+    const struct ctf_stream *stream;
+    const struct ctf_packet *packet; /* being read; NULL before the first and after the last */
+    size_t next_packet;
+    const struct ctf_loss *losses; /* the stream's, corrected; NULL: as recorded */
+    uint64_t rank;
+    uint32_t lane, next_loss;
+    struct ctf_lane_count *count; /* NULL: nothing is counted */
+    struct head *head;
+    struct ctf_decoder d;
+};
+
+struct ctf_merge {
+    struct ctf_source *sources;
+    size_t n_sources;
+    uint32_t *first_stream; /* by source; one more at the end */
+    struct ctf_window window;
+    int only_stream;
+    struct cursor *cursors;
+    size_t n_cursors, leaves; /* leaves: a power of two */
+    struct head *heads;       /* by cursor */
+    merge_key *nodes;         /* [0] the winner, [1..leaves) losers */
+    struct ctf_event *events; /* all batches */
+    size_t batch;
+    VEC(struct ctf_loss *) corrected;
+    struct ctf_stream_count **counts; /* by source, while it counts; else NULL */
+    struct ctf_problems problems;
+    bool started;
+};
+
+/* Goes to the lane's next packet that the window may need. */
+bool ctf_merge_next_packet(const struct ctf_merge *, struct cursor *);
+/* Decodes the cursor's next batch; the key of its first event, KEY_NONE at the lane's end. */
+merge_key ctf_merge_refill(struct ctf_merge *, struct cursor *);
+/* seek.c: lets the cursor go on in its packet from the last mark before the time, where times ascend; *before: items passed. False: there is none. */
+bool ctf_merge_to_mark(struct cursor *, int64_t time, uint64_t *before);
+int64_t ctf_merge_corrected(const struct ctf_source *, int64_t ts);
+static inline bool ctf_merge_limited(struct ctf_window w) { return w.begin != INT64_MIN || w.end != INT64_MAX; }
+
+#endif

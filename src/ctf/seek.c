@@ -1,0 +1,181 @@
+/* Positioning a merge at an item by its number. */
+#include <stdlib.h>
+
+#include "ctf/merge.h"
+
+static void rewind_all(struct ctf_merge *m)
+{
+    for (size_t i = 0; i < m->n_cursors; i++) {
+        struct cursor *c = &m->cursors[i];
+        c->head->at = c->head->end = NULL;
+        c->packet = NULL;
+        c->next_packet = 0;
+        c->d.cycles = 0;
+    }
+    m->started = m->n_cursors == 0;
+}
+
+static int skip(struct ctf_merge *m, uint64_t n, struct err *e)
+{
+    struct ctf_event ev[256];
+    for (uint64_t left = n; left > 0;) {
+        size_t k = ctf_merge_next(m, ev, left < 256 ? (size_t)left : 256);
+        if (k == 0)
+            return err_set(e, ERR_NOTFOUND, "there are fewer events");
+        left -= k;
+    }
+    return 0;
+}
+
+/* Packets without items before the first item have no time. */
+static int64_t item_time(const struct cursor *c, int64_t ts)
+{
+    return ts == INT64_MIN ? ts : ctf_merge_corrected(c->source, ts);
+}
+
+/* The number behind that of the last packet of the lane that begins before the time; 0: none. */
+static size_t packets_begun(const struct cursor *c, int64_t time)
+{
+    const struct ctf_stream *s = c->stream;
+    size_t lo = 0, hi = s->packets.n;
+    if (s->lanes > 1) {
+        while (hi > 0 && (s->packets.v[hi - 1].lane != c->lane || item_time(c, s->packets.v[hi - 1].first) >= time))
+            hi--;
+        return hi;
+    }
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (item_time(c, s->packets.v[mid].first) < time)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* How many of the packet's marks are before the time. */
+static uint32_t marks_begun(const struct cursor *c, const struct ctf_packet *p, int64_t time)
+{
+    uint32_t lo = 0, hi = p->marks;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (item_time(c, c->stream->marks[p->mark + mid].first) < time)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+bool ctf_merge_to_mark(struct cursor *c, int64_t time, uint64_t *before)
+{
+    const struct ctf_packet *p = c->packet;
+    uint32_t marks = marks_begun(c, p, time);
+    if (!marks)
+        return false;
+    const struct ctf_mark *mark = &c->stream->marks[p->mark + marks - 1];
+    c->d.pos = mark->pos_bits;
+    c->d.cycles = mark->cycles;
+    *before = mark->before;
+    return true;
+}
+
+/* Items between marks (or ends of packets) where the first is before the time: all that are before it, and some more. */
+static uint64_t items_begun(const struct cursor *c, int64_t time)
+{
+    size_t n = packets_begun(c, time);
+    if (n == 0)
+        return 0;
+    const struct ctf_packet *p = &c->stream->packets.v[n - 1];
+    uint32_t marks = marks_begun(c, p, time);
+    return p->before + (marks < p->marks ? c->stream->marks[p->mark + marks].before : p->items);
+}
+
+static uint64_t all_begun(const struct ctf_merge *m, int64_t time)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < m->n_cursors; i++)
+        sum += items_begun(&m->cursors[i], time);
+    return sum;
+}
+
+/* Bounds of all items' times, as the merge gives them: [*lo, *hi). */
+static void span(const struct ctf_merge *m, int64_t *lo, int64_t *hi)
+{
+    *lo = INT64_MAX;
+    *hi = INT64_MIN;
+    for (size_t i = 0; i < m->n_cursors; i++) {
+        const struct cursor *c = &m->cursors[i];
+        size_t n = c->stream->packets.n, step = c->stream->lanes > 1 || n < 2 ? 1 : n - 1;
+        for (size_t k = 0; k < n; k += step) {
+            int64_t first = item_time(c, c->stream->packets.v[k].first), last = item_time(c, c->stream->packets.v[k].last);
+            *lo = first < *lo ? first : *lo;
+            *hi = last >= *hi ? last + 1 : *hi;
+        }
+    }
+}
+
+/* The latest time before which certainly at most n items lie. */
+static int64_t time_before(const struct ctf_merge *m, uint64_t n)
+{
+    int64_t lo, hi;
+    span(m, &lo, &hi);
+    while (lo < hi && (uint64_t)hi - (uint64_t)lo > 1) {
+        int64_t mid = (int64_t)((uint64_t)lo + ((uint64_t)hi - (uint64_t)lo) / 2);
+        if (all_begun(m, mid) <= n)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Puts the cursor on its first item at or after `begin`; returns how many lie before. */
+static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
+{
+    const struct ctf_stream *s = c->stream;
+    size_t n = packets_begun(c, begin);
+    if (n == 0)
+        return 0;
+    const struct ctf_packet *p = &s->packets.v[n - 1];
+    uint64_t before = p->before, passed = 0;
+    c->next_packet = n - 1;
+    c->d.cycles = p->cycles;
+    if (p->marks) {
+        ctf_merge_next_packet(m, c);
+        if (ctf_merge_to_mark(c, begin, &passed))
+            c->next_loss = p->n_losses;
+        before += passed;
+    }
+    for (struct head *h = c->head; ctf_merge_refill(m, c) != KEY_NONE;) {
+        while (h->at < h->end && h->at->ts < begin)
+            h->at++;
+        before += (uint64_t)(h->at - c->batch);
+        if (h->at < h->end) {
+            h->next_ts = h->at[h->at + 1 < h->end].ts;
+            break;
+        }
+    }
+    return before;
+}
+
+int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
+{
+    bool ordered = !ctf_merge_limited(m->window);
+    rewind_all(m);
+    for (size_t i = 0; i < m->n_cursors && ordered; i++) {
+        ctf_trace_count(m->cursors[i].trace);
+        ordered = !m->cursors[i].stream->disorder;
+    }
+    if (!ordered || n == 0)
+        return skip(m, n, e);
+    int64_t begin = time_before(m, n);
+    uint64_t before = 0;
+    for (size_t i = 0; i < m->n_cursors; i++)
+        before += place(m, &m->cursors[i], begin);
+    if (before > n) { /* cannot be in order */
+        rewind_all(m);
+        return skip(m, n, e);
+    }
+    return skip(m, n - before, e);
+}

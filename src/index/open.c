@@ -1,0 +1,201 @@
+/* From TRACE arguments to sources and hosts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "index/experiment.h"
+#include "index/names.h"
+
+struct opening {
+    struct experiment *x;
+    const char *const *args;
+    struct ctf_place *places; /* one per argument */
+    size_t n_places;
+    struct ctf_group *groups;
+    size_t n;
+    struct ctf_trace **traces; /* by group; NULL: could not be opened */
+    struct err *errors;
+    const char **names; /* by group */
+};
+
+/* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
+
+const char *index_split_name(struct arena *a, const char *arg, const char **path)
+{
+    const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
+    *path = arg;
+    if (!eq || eq == arg || (slash && slash < eq))
+        return NULL;
+    *path = eq + 1;
+    return arena_strndup(a, arg, (size_t)(eq - arg));
+}
+
+struct ctf_place *index_places(struct arena *a, const char *const *args, size_t n)
+{
+    struct ctf_place *places = arena_new(a, struct ctf_place, n + 1);
+    for (size_t i = 0; i < n; i++)
+        places[i].name = index_split_name(a, args[i], &places[i].path);
+    return places;
+}
+
+static void tell_twice(const struct opening *o)
+{
+    for (size_t i = 0; i < o->n_places; i++) {
+        const struct ctf_place *p = &o->places[i];
+        if (p->again && p->again == p->found)
+            experiment_problem(o->x, o->args[i], "was given before; it counts once", 1);
+        else if (p->again)
+            experiment_problem(o->x, o->args[i],
+                arena_printf(&o->x->arena, "%zu of the %zu trace directories in it were given before; they count once", p->again, p->found),
+                1);
+    }
+}
+
+/* ---- traces ------------------------------------------------------------------------------------------------------------------------ */
+
+static void open_one(void *arg, size_t i)
+{
+    struct opening *o = arg;
+    ctf_trace_open(&o->groups[i], o->x->schemas, &o->traces[i], &o->errors[i]);
+}
+
+/* What cannot be opened is told among the problems, as long as something can. */
+static int check_opened(const struct opening *o, struct err *e)
+{
+    size_t opened = 0;
+    for (size_t i = 0; i < o->n; i++)
+        opened += o->traces[i] != NULL;
+    if (!opened)
+        *e = o->errors[0];
+    for (size_t i = 0; i < o->n && opened; i++)
+        if (!o->traces[i])
+            experiment_problem(o->x, o->names[i], o->errors[i].text, 1);
+    return opened ? 0 : e->code;
+}
+
+/* The name given, else the one that the trace tells, else one from its path. */
+static void name_traces(struct opening *o)
+{
+    struct arena *a = &o->x->arena;
+    const char **paths = mem_zalloc(sizeof *paths * (o->n + 1)), **from_path = mem_zalloc(sizeof *from_path * (o->n + 1));
+    size_t *of = mem_zalloc(sizeof *of * (o->n + 1)), n = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        const char *told = o->traces[i] ? kernel_host_name(o->traces[i]) : NULL;
+        o->names[i] = o->places[o->groups[i].place].name;
+        if (!o->names[i] && told && *told)
+            o->names[i] = arena_strdup(a, told);
+        if (o->names[i])
+            continue;
+        of[n] = i;
+        paths[n++] = index_trace_place(a, &o->groups[i]);
+    }
+    index_place_names(a, paths, n, from_path);
+    for (size_t i = 0; i < n; i++)
+        o->names[of[i]] = from_path[i];
+    free(paths);
+    free(from_path);
+    free(of);
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------------------------------------------- */
+
+static const char *unique_name(struct experiment *x, const char *wanted)
+{
+    const char *name = wanted;
+    for (int number = 2;; number++) {
+        bool taken = false;
+        for (size_t i = 0; i < x->hosts.n && !taken; i++)
+            taken = !strcmp(x->hosts.v[i].name, name);
+        if (!taken)
+            return name;
+        name = arena_printf(&x->arena, "%s#%d", wanted, number);
+    }
+}
+
+static void add_host(const struct opening *o, size_t group, bool is_kernel)
+{
+    struct experiment *x = o->x;
+    struct ctf_trace *t = o->traces[group];
+    struct index_host h = {
+        .name = unique_name(x, o->names[group]), .trace = t, .is_kernel = is_kernel, .fingerprint = ctf_trace_fingerprint(t)};
+    ctf_trace_span(t, &h.begin, &h.end);
+    for (size_t i = 0; i < ctf_trace_streams(t); i++) {
+        struct ctf_stream_info s;
+        ctf_trace_stream(t, i, &s);
+        h.lost_events += s.lost_events;
+    }
+    vec_push(&x->hosts, h);
+}
+
+static void add_trace(struct experiment *x, struct ctf_trace *t, int32_t host)
+{
+    const struct ctf_problem *p;
+    size_t n = ctf_trace_problems(t, &p);
+    for (size_t i = 0; i < n; i++)
+        experiment_problem(x, x->hosts.v[host].name, p[i].text, p[i].count);
+    vec_push(&x->sources, ((struct ctf_source){.trace = t}));
+    vec_push(&x->traces, ((struct index_trace){.trace = t, .host = host, .is_kernel = kernel_is_kernel_trace(t)}));
+}
+
+/* The host of that name, as wanted: the one from the same argument if there is one. `group_of`: by host. */
+static int32_t find_host(const struct opening *o, const size_t *group_of, size_t group)
+{
+    int32_t found = -1;
+    for (size_t i = 0; i < o->x->hosts.n; i++)
+        if (!strcmp(o->names[group_of[i]], o->names[group]) && (found < 0 || o->groups[group_of[i]].place == o->groups[group].place))
+            found = (int32_t)i;
+    return found;
+}
+
+/* Every kernel trace is a host. User-space traces stand for one only where no kernel trace does. */
+static void make_hosts(struct opening *o)
+{
+    struct experiment *x = o->x;
+    size_t *group_of = mem_zalloc(sizeof *group_of * (o->n + 1));
+    int32_t *host_of = mem_zalloc(sizeof *host_of * (o->n + 1));
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < o->n; i++) {
+            bool is_kernel = pass == 0;
+            if (!o->traces[i] || kernel_is_kernel_trace(o->traces[i]) != is_kernel)
+                continue;
+            host_of[i] = is_kernel ? -1 : find_host(o, group_of, i);
+            if (host_of[i] >= 0)
+                continue;
+            host_of[i] = (int32_t)x->hosts.n;
+            group_of[x->hosts.n] = i;
+            add_host(o, i, is_kernel);
+        }
+    for (size_t i = 0; i < o->n; i++)
+        if (o->traces[i])
+            add_trace(x, o->traces[i], host_of[i]);
+    free(group_of);
+    free(host_of);
+}
+
+int experiment_open_traces(struct experiment *x, const char *const *args, size_t n, struct err *e)
+{
+    struct opening o = {.x = x, .args = args, .places = index_places(&x->arena, args, n), .n_places = n};
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(o.places[i].path, "net://", 6))
+            return err_set(
+                e, ERR_UNSUPPORTED, "%s: live sessions cannot be read by this verb; give the directory that lttng-relayd writes", args[i]);
+    int rc = ctf_discover_all(o.places, n, &o.groups, &o.n, e);
+    if (rc)
+        return rc;
+    o.traces = mem_zalloc((o.n + 1) * sizeof *o.traces);
+    o.errors = mem_zalloc((o.n + 1) * sizeof *o.errors);
+    o.names = mem_zalloc((o.n + 1) * sizeof *o.names);
+    pool_run(o.n, 0, open_one, &o);
+    tell_twice(&o);
+    name_traces(&o);
+    if ((rc = check_opened(&o, e)))
+        for (size_t i = 0; i < o.n; i++)
+            ctf_trace_close(o.traces[i]);
+    else
+        make_hosts(&o);
+    free(o.traces);
+    free(o.errors);
+    free(o.names);
+    ctf_groups_free(o.groups, o.n);
+    return rc;
+}

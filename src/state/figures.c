@@ -1,0 +1,288 @@
+/* Latencies by name: figures of a range and how many are how long, from tiles (tiles.h) and the two ends. Contents of tiles were not checked when the
+ * store was opened: what makes no sense is left out here. */
+#include <stdlib.h>
+
+#include "state/tiles.h"
+
+enum { NO_NAME = UINT32_MAX };
+
+/* The columns of one kind, and where the tiles of each level stand. */
+struct reading {
+    const struct state_store *s;
+    int kind, levels;
+    uint64_t n;
+    size_t tiles[TILE_LEVELS];
+};
+
+size_t state_tiles(const struct state_store *s, int kind)
+{
+    size_t tiles = 0;
+    for (int k = 0; k < kind; k++) {
+        uint64_t n = s->columns[state_latency_column(k, STATE_BEGIN)].n;
+        for (int level = 0; level < tile_levels(n); level++)
+            tiles += tile_count(n, level);
+    }
+    return tiles;
+}
+
+static struct reading reading(const struct state_store *s, int kind)
+{
+    struct reading r = {.s = s, .kind = kind, .n = s->columns[state_latency_column(kind, STATE_BEGIN)].n};
+    r.levels = tile_levels(r.n);
+    size_t at = state_tiles(s, kind);
+    for (int level = 0; level < r.levels; at += tile_count(r.n, level), level++)
+        r.tiles[level] = at;
+    return r;
+}
+
+/* Part of a range: a whole tile, or (level -1) some latencies of one block. */
+struct piece {
+    int level;
+    uint64_t first, end;
+};
+
+/* The piece that begins at i, at most up to `end`, with tiles of levels below `below`. */
+static struct piece piece_at(const struct reading *r, uint64_t i, uint64_t end, int below)
+{
+    for (int level = (below < r->levels ? below : r->levels) - 1; level >= 0; level--) {
+        uint64_t size = tile_size(level), last = r->n - i < size ? r->n : i + size;
+        if (i % size == 0 && last <= end)
+            return (struct piece){level, i, last};
+    }
+    uint64_t last = i - i % STATE_BLOCK + STATE_BLOCK;
+    return (struct piece){-1, i, last < end ? last : end};
+}
+
+static size_t tile_figures(const struct reading *r, const struct piece *p, const struct state_disk_figures **out)
+{
+    size_t tile = r->tiles[p->level] + p->first / tile_size(p->level);
+    uint64_t begin = r->s->tiles[tile], end = r->s->tiles[tile + 1];
+    if (begin > end || end > r->s->n_figures)
+        return 0;
+    *out = r->s->figures + begin;
+    return end - begin;
+}
+
+static uint32_t name_number(const struct reading *r, int64_t code)
+{
+    return code >= 0 && (uint64_t)code < r->s->n_codes ? r->s->latency_names[r->kind].of[code] : NO_NAME;
+}
+
+static bool sound(const struct reading *r, const struct piece *p, const struct state_disk_figures *f)
+{
+    return name_number(r, f->code) != NO_NAME && f->n && f->least < p->end - p->first && f->most < p->end - p->first;
+}
+
+static int64_t value_at(const struct reading *r, int column, uint64_t i)
+{
+    return state_column_at(r->s, state_latency_column(r->kind, column), i);
+}
+
+/* The block's values of a column that holds latency i. */
+static void take_block(const struct reading *r, int column, uint64_t i, int64_t *out)
+{
+    const struct state_disk_column *c = &r->s->columns[state_latency_column(r->kind, column)];
+    const struct state_disk_head *h = &r->s->heads[c->first_head + i / STATE_BLOCK];
+    uint64_t left = r->n - (i - i % STATE_BLOCK);
+    state_head_take(r->s, h, left < STATE_BLOCK ? left : STATE_BLOCK, out);
+}
+
+/* ---- the order of all: columns and those beside them ----------------------------------------------------------------------------- */
+
+struct parts {
+    uint64_t first, end; /* in the columns */
+    const struct state_disk_late *late;
+    size_t n_late;
+};
+
+static struct parts parts_of(const struct reading *r, size_t first, size_t end)
+{
+    size_t a = state_late_before(r->s, r->kind, first), b = state_late_before(r->s, r->kind, end);
+    uint64_t from = first - (a < first ? a : first), to = end - (b < end ? b : end);
+    to = to < r->n ? to : r->n;
+    return (struct parts){from < to ? from : to, to, r->s->late + r->s->first_late[r->kind] + a, b > a ? b - a : 0};
+}
+
+/* ---- names -------------------------------------------------------------------------------------------------------------------- */
+
+static void add_name(struct state_store *s, struct state_latency_names *names, uint32_t code)
+{
+    if (code >= s->n_codes || names->of[code] != NO_NAME)
+        return;
+    names->of[code] = (uint32_t)names->n;
+    names->v[names->n++] = s->codes[code].name ? s->codes[code].name : "";
+}
+
+void state_names_init(struct state_store *s)
+{
+    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
+        struct state_latency_names *names = &s->latency_names[kind];
+        names->v = mem_alloc((s->n_codes + 1) * sizeof *names->v);
+        names->of = mem_alloc((s->n_codes + 1) * sizeof *names->of);
+        for (size_t i = 0; i < s->n_codes; i++)
+            names->of[i] = NO_NAME;
+        struct reading r = reading(s, kind);
+        for (struct piece p = {.end = 0}; p.end < r.n;) {
+            const struct state_disk_figures *f;
+            p = piece_at(&r, p.end, r.n, r.levels);
+            for (size_t i = 0, n = tile_figures(&r, &p, &f); i < n; i++)
+                add_name(s, names, f[i].code);
+        }
+        for (size_t i = s->first_late[kind]; i < s->first_late[kind + 1]; i++)
+            add_name(s, names, s->late[i].code);
+    }
+}
+
+void state_names_fini(struct state_store *s)
+{
+    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
+        free(s->latency_names[kind].v);
+        free(s->latency_names[kind].of);
+    }
+}
+
+size_t state_latency_names(const struct state_store *s, int kind)
+{
+    return s->latency_names[kind].n;
+}
+
+const char *state_latency_name(const struct state_store *s, int kind, size_t name)
+{
+    return s->latency_names[kind].v[name];
+}
+
+/* ---- figures ------------------------------------------------------------------------------------------------------------------- */
+
+void state_figures_join(struct state_figures *to, const struct state_figures *f)
+{
+    if (!f->n)
+        return;
+    if (!to->n || f->least < to->least) {
+        to->least = f->least;
+        to->least_begin = f->least_begin;
+    }
+    if (!to->n || f->most > to->most) {
+        to->most = f->most;
+        to->most_begin = f->most_begin;
+    }
+    to->spread = to->n ? tile_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
+    to->n += f->n;
+    to->sum = (int64_t)((uint64_t)to->sum + (uint64_t)f->sum);
+}
+
+/* While columns are read, least_begin and most_begin hold places in them. */
+static void join_one(struct state_figures *to, int64_t duration, int64_t begin)
+{
+    state_figures_join(to, &(struct state_figures){1, duration, duration, duration, begin, begin, 0});
+}
+
+static void join_latencies(const struct reading *r, const struct piece *p, struct state_figures *out)
+{
+    int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
+    take_block(r, STATE_DURATION, p->first, durations);
+    take_block(r, STATE_LATENCY_CODE, p->first, codes);
+    for (uint64_t i = p->first; i < p->end; i++) {
+        uint32_t name = name_number(r, codes[i % STATE_BLOCK]);
+        if (name != NO_NAME)
+            join_one(&out[name], durations[i % STATE_BLOCK], (int64_t)i);
+    }
+}
+
+static void join_tile(const struct reading *r, const struct piece *p, struct state_figures *out)
+{
+    const struct state_disk_figures *f;
+    for (size_t i = 0, n = tile_figures(r, p, &f); i < n; i++) {
+        if (!sound(r, p, &f[i]))
+            continue;
+        uint64_t least = p->first + f[i].least, most = p->first + f[i].most;
+        state_figures_join(&out[name_number(r, f[i].code)],
+            &(struct state_figures){f[i].n, f[i].sum, value_at(r, STATE_DURATION, least), value_at(r, STATE_DURATION, most), (int64_t)least,
+                (int64_t)most, f[i].spread});
+    }
+}
+
+void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct state_figures *out)
+{
+    struct reading r = reading(s, kind);
+    struct parts parts = parts_of(&r, first, end);
+    size_t n_names = state_latency_names(s, kind);
+    for (size_t i = 0; i < n_names; i++)
+        out[i] = (struct state_figures){0};
+    for (uint64_t at = parts.first; at < parts.end;) {
+        struct piece p = piece_at(&r, at, parts.end, r.levels);
+        if (p.level < 0)
+            join_latencies(&r, &p, out);
+        else
+            join_tile(&r, &p, out);
+        at = p.end;
+    }
+    for (size_t i = 0; i < n_names; i++)
+        if (out[i].n) {
+            out[i].least_begin = value_at(&r, STATE_BEGIN, (uint64_t)out[i].least_begin);
+            out[i].most_begin = value_at(&r, STATE_BEGIN, (uint64_t)out[i].most_begin);
+        }
+    for (size_t i = 0; i < parts.n_late; i++) {
+        uint32_t name = name_number(&r, parts.late[i].code);
+        if (name != NO_NAME)
+            join_one(&out[name], parts.late[i].duration, parts.late[i].begin);
+    }
+}
+
+/* ---- how many are how long -------------------------------------------------------------------------------------------------------- */
+
+struct counting {
+    const struct reading *r;
+    int64_t width;
+    size_t n;
+    uint64_t *counts;
+};
+
+static size_t bucket(const struct counting *c, int64_t duration)
+{
+    uint64_t k = duration < c->width ? 0 : (uint64_t)duration / (uint64_t)c->width;
+    return k < c->n ? k : c->n - 1;
+}
+
+static bool count_tile(const struct counting *c, const struct piece *p)
+{
+    const struct state_disk_figures *f;
+    size_t n = tile_figures(c->r, p, &f);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n; i++) {
+            if (!sound(c->r, p, &f[i]))
+                continue;
+            size_t k = bucket(c, value_at(c->r, STATE_DURATION, p->first + f[i].most));
+            if (pass)
+                c->counts[k] += f[i].n;
+            else if (k != bucket(c, value_at(c->r, STATE_DURATION, p->first + f[i].least)))
+                return false;
+        }
+    return true;
+}
+
+/* Tiles whose names have all their latencies in one bucket each are counted whole; others by their parts. */
+static void count_range(const struct counting *c, uint64_t first, uint64_t end, int below)
+{
+    int64_t durations[STATE_BLOCK];
+    for (uint64_t at = first; at < end;) {
+        struct piece p = piece_at(c->r, at, end, below);
+        if (p.level < 0) {
+            take_block(c->r, STATE_DURATION, at, durations);
+            for (uint64_t i = at; i < p.end; i++)
+                c->counts[bucket(c, durations[i % STATE_BLOCK])]++;
+        } else if (!count_tile(c, &p)) {
+            count_range(c, at, p.end, p.level);
+        }
+        at = p.end;
+    }
+}
+
+void state_latency_histogram(const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
+{
+    struct reading r = reading(s, kind);
+    struct parts parts = parts_of(&r, first, end);
+    struct counting c = {&r, width > 0 ? width : 1, n, counts};
+    count_range(&c, parts.first, parts.end, r.levels);
+    for (size_t i = 0; i < parts.n_late; i++)
+        counts[bucket(&c, parts.late[i].duration)]++;
+}

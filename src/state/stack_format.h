@@ -1,0 +1,52 @@
+/* Private to state: the layout of the stack store's sections (docs/formats/stacks.md), and what a reader keeps. Little endian, natural alignment. */
+#ifndef WEFT_STATE_STACK_FORMAT_H
+#define WEFT_STATE_STACK_FORMAT_H
+
+#include "base/store.h"
+#include "state/state.h"
+
+enum { STACK_VERSION = 2, STACK_HOW_BITS = 2, STACK_MOST_FUNCTIONS = 1 << 29 };
+#define STACK_LONG UINT32_MAX
+
+struct stack_disk_process { int32_t pid; uint32_t name; };
+struct stack_disk_thread {
+    int64_t begin, end;
+    uint32_t process;
+    int32_t tid, cpu;
+    uint32_t first_row, rows;
+    uint32_t first_name, names;  /* in "renames" */
+    uint32_t reserved;
+    uint64_t first_value, values; /* in "memory" */
+};
+struct stack_disk_rename { int64_t time; uint32_t name, reserved; };
+struct stack_disk_row { uint64_t first_call, calls; };
+struct stack_disk_function { uint64_t address; uint32_t process, name; };
+/* duration STACK_LONG: in "long". what: function << STACK_HOW_BITS | enum stack_how */
+struct stack_disk_call { int64_t begin; uint32_t duration, what; };
+struct stack_disk_long { uint64_t call; int64_t duration; };
+struct stack_disk_value { int64_t time, bytes; };
+struct stack_disk_loss { int64_t begin, end; uint64_t count; int32_t cpu; uint32_t reserved; };
+
+struct stack_store {
+    struct store *file;
+    const struct stack_totals *totals;
+    const char *text; size_t n_text;
+    const uint32_t *names; size_t n_names;       /* where they begin in the text; 0 is "" */
+    const struct stack_disk_process *processes; size_t n_processes;
+    const struct stack_disk_thread *threads; size_t n_threads;
+    const struct stack_disk_rename *renames; size_t n_renames;
+    const struct stack_disk_row *rows; size_t n_rows;
+    const struct stack_disk_function *functions; size_t n_functions;
+    const struct stack_disk_call *calls; size_t n_calls;
+    const struct stack_disk_long *longs; size_t n_longs;
+    const struct stack_disk_value *memory; size_t n_memory;
+    const struct stack_disk_loss *losses; size_t n_losses;
+    uint32_t *first_thread;                      /* by process; one more than there are */
+};
+
+/* NULL, or what is wrong with the file. */
+const char *stack_defect(const struct stack_store *);
+static inline const char *stack_text(const struct stack_store *s, uint32_t name) { return s->text + s->names[name]; }
+static inline enum stack_how stack_how_of(const struct stack_disk_call *c) { return (enum stack_how)(c->what & ((1U << STACK_HOW_BITS) - 1)); }
+
+#endif

@@ -1,0 +1,357 @@
+/* The stack store: opening, checking, reading. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "state/stack_format.h"
+
+/* ---- checking: all that a file claims, so that no reader needs to ------------------------------------------------------------------------ */
+
+static const char *names_defect(const struct stack_store *s)
+{
+    if (!s->n_text || s->text[s->n_text - 1] || !s->n_names)
+        return "the names are cut off";
+    for (size_t i = 0; i < s->n_names; i++)
+        if (s->names[i] >= s->n_text)
+            return "a name lies outside the text";
+    for (size_t i = 0; i < s->n_processes; i++)
+        if (s->processes[i].name >= s->n_names || s->processes[i].pid < -1)
+            return "a process makes no sense";
+    for (size_t i = 0; i < s->n_functions; i++)
+        if (s->functions[i].name >= s->n_names || s->functions[i].process >= s->n_processes)
+            return "a function makes no sense";
+    return NULL;
+}
+
+static const char *thread_defect(const struct stack_store *s, const struct stack_disk_thread *t)
+{
+    if (t->begin > t->end || t->tid < -1 || t->cpu < -1 || t->rows > STACK_MOST_LEVELS)
+        return "a thread makes no sense";
+    for (uint32_t i = 0; i < t->names; i++) {
+        const struct stack_disk_rename *r = &s->renames[t->first_name + i];
+        if (r->name >= s->n_names || (i && r->time < r[-1].time))
+            return "a thread's names are out of order";
+    }
+    for (uint64_t i = 1; i < t->values; i++)
+        if (s->memory[t->first_value + i].time <= s->memory[t->first_value + i - 1].time)
+            return "a thread's memory is out of order";
+    return NULL;
+}
+
+static const char *threads_defect(const struct stack_store *s)
+{
+    uint64_t row = 0, rename = 0, value = 0;
+    for (size_t i = 0; i < s->n_threads; i++) {
+        const struct stack_disk_thread *t = &s->threads[i];
+        if (t->process >= s->n_processes || (i && t->process < t[-1].process))
+            return "threads out of order";
+        if (t->first_row != row || t->rows > s->n_rows - row || t->first_name != rename || t->names > s->n_renames - rename ||
+            t->first_value != value || t->values > s->n_memory - value)
+            return "what belongs to a thread lies outside its table";
+        row += t->rows;
+        rename += t->names;
+        value += t->values;
+        const char *what = thread_defect(s, t);
+        if (what)
+            return what;
+    }
+    return row != s->n_rows || rename != s->n_renames || value != s->n_memory ? "something belongs to no thread" : NULL;
+}
+
+/* The calls of a row follow each other. */
+static const char *row_defect(const struct stack_store *s, const struct stack_disk_row *r, size_t *longs)
+{
+    int64_t last = s->totals->begin;
+    for (uint64_t i = r->first_call; i < r->first_call + r->calls; i++) {
+        const struct stack_disk_call *c = &s->calls[i];
+        int64_t duration = c->duration;
+        if (c->duration == STACK_LONG) {
+            if (*longs >= s->n_longs || s->longs[*longs].call != i || s->longs[*longs].duration < STACK_LONG)
+                return "the duration of a long call is missing";
+            duration = s->longs[(*longs)++].duration;
+        }
+        if (c->begin < last || __builtin_add_overflow(c->begin, duration, &last) || last > s->totals->end)
+            return "calls out of order";
+        enum stack_how how = stack_how_of(c);
+        if (how == STACK_NOTHING || (how != STACK_UNKNOWN && c->what >> STACK_HOW_BITS >= s->n_functions))
+            return "a call of no function";
+    }
+    return NULL;
+}
+
+static const char *rows_defect(const struct stack_store *s)
+{
+    uint64_t call = 0;
+    size_t longs = 0;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const struct stack_disk_row *r = &s->rows[i];
+        if (r->first_call != call || !r->calls || r->calls > s->n_calls - call)
+            return "a row's calls lie outside the table";
+        const char *what = row_defect(s, r, &longs);
+        if (what)
+            return what;
+        call += r->calls;
+    }
+    return call != s->n_calls || longs != s->n_longs ? "calls that belong to no row" : NULL;
+}
+
+const char *stack_defect(const struct stack_store *s)
+{
+    int64_t lasts;
+    const char *what = names_defect(s);
+    if (s->totals->end >= s->totals->begin && __builtin_sub_overflow(s->totals->end, s->totals->begin, &lasts))
+        what = "the trace lasts too long";
+    what = what ? what : threads_defect(s);
+    what = what ? what : rows_defect(s);
+    for (size_t i = 0; !what && i < s->n_losses; i++)
+        if (s->losses[i].end < s->losses[i].begin || (i && s->losses[i].begin < s->losses[i - 1].begin))
+            what = "losses out of order";
+    return what;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------------------------------------------------- */
+
+static void read_sections(struct stack_store *s, size_t *n_totals)
+{
+    s->totals = store_section(s->file, "totals", sizeof *s->totals, n_totals);
+    s->text = store_section(s->file, "text", 1, &s->n_text);
+    s->names = store_section(s->file, "names", sizeof *s->names, &s->n_names);
+    s->processes = store_section(s->file, "processes", sizeof *s->processes, &s->n_processes);
+    s->threads = store_section(s->file, "threads", sizeof *s->threads, &s->n_threads);
+    s->renames = store_section(s->file, "renames", sizeof *s->renames, &s->n_renames);
+    s->rows = store_section(s->file, "rows", sizeof *s->rows, &s->n_rows);
+    s->functions = store_section(s->file, "functions", sizeof *s->functions, &s->n_functions);
+    s->calls = store_section(s->file, "calls", sizeof *s->calls, &s->n_calls);
+    s->longs = store_section(s->file, "longs", sizeof *s->longs, &s->n_longs);
+    s->memory = store_section(s->file, "memory", sizeof *s->memory, &s->n_memory);
+    s->losses = store_section(s->file, "losses", sizeof *s->losses, &s->n_losses);
+}
+
+int stack_open(const char *path, struct stack_store **out, struct err *e)
+{
+    struct stack_store *s = mem_zalloc(sizeof *s);
+    int rc = store_open(path, "stacks", STACK_VERSION, NULL, &s->file, e);
+    if (rc) {
+        free(s);
+        return rc;
+    }
+    size_t n_totals;
+    read_sections(s, &n_totals);
+    const char *what = n_totals == 1 ? stack_defect(s) : "no totals";
+    if (what) {
+        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
+        stack_close(s);
+        return rc;
+    }
+    s->first_thread = mem_zalloc(sizeof *s->first_thread * (s->n_processes + 1));
+    for (size_t i = 0; i < s->n_threads; i++)
+        s->first_thread[s->threads[i].process + 1]++;
+    for (size_t i = 0; i < s->n_processes; i++)
+        s->first_thread[i + 1] += s->first_thread[i];
+    *out = s;
+    return 0;
+}
+
+void stack_close(struct stack_store *s)
+{
+    if (!s)
+        return;
+    free(s->first_thread);
+    store_close(s->file);
+    free(s);
+}
+
+/* ---- processes, threads, functions ---------------------------------------------------------------------------------------------------------- */
+
+const struct stack_totals *stack_totals(const struct stack_store *s)
+{
+    return s->totals;
+}
+
+size_t stack_processes(const struct stack_store *s)
+{
+    return s->n_processes;
+}
+
+void stack_process(const struct stack_store *s, size_t i, struct stack_process *out)
+{
+    const struct stack_disk_process *p = &s->processes[i];
+    *out = (struct stack_process){p->pid, stack_text(s, p->name), s->first_thread[i], s->first_thread[i + 1] - s->first_thread[i]};
+}
+
+size_t stack_threads(const struct stack_store *s)
+{
+    return s->n_threads;
+}
+
+void stack_thread(const struct stack_store *s, size_t i, struct stack_thread *out)
+{
+    const struct stack_disk_thread *t = &s->threads[i];
+    *out = (struct stack_thread){.tid = t->tid,
+        .cpu = t->cpu,
+        .process = t->process,
+        .first_row = t->first_row,
+        .rows = t->rows,
+        .name = t->names ? stack_text(s, s->renames[t->first_name + t->names - 1].name) : "",
+        .begin = t->begin,
+        .end = t->end,
+        .has_memory = t->values > 0};
+}
+
+const char *stack_thread_name(const struct stack_store *s, size_t thread, int64_t t)
+{
+    const struct stack_disk_thread *d = &s->threads[thread];
+    uint32_t i = d->names;
+    while (i > 1 && s->renames[d->first_name + i - 1].time > t)
+        i--;
+    return i ? stack_text(s, s->renames[d->first_name + i - 1].name) : "";
+}
+
+size_t stack_functions(const struct stack_store *s)
+{
+    return s->n_functions;
+}
+
+void stack_function(const struct stack_store *s, size_t i, struct stack_function *out)
+{
+    const struct stack_disk_function *f = &s->functions[i];
+    *out = (struct stack_function){f->address, f->process, stack_text(s, f->name)};
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------------------------------------------------- */
+
+size_t stack_rows(const struct stack_store *s)
+{
+    return s->n_rows;
+}
+
+size_t stack_calls(const struct stack_store *s, size_t row)
+{
+    return s->rows[row].calls;
+}
+
+static int64_t duration_of(const struct stack_store *s, uint64_t call)
+{
+    if (s->calls[call].duration != STACK_LONG)
+        return s->calls[call].duration;
+    size_t lo = 0, hi = s->n_longs;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->longs[mid].call < call)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return s->longs[lo].duration;
+}
+
+static void get_call(const struct stack_store *s, uint64_t call, struct stack_call *out)
+{
+    const struct stack_disk_call *c = &s->calls[call];
+    *out = (struct stack_call){c->begin, c->begin + duration_of(s, call), c->what >> STACK_HOW_BITS, (uint8_t)stack_how_of(c)};
+}
+
+void stack_call(const struct stack_store *s, size_t row, size_t i, struct stack_call *out)
+{
+    get_call(s, s->rows[row].first_call + i, out);
+}
+
+/* How many calls of the row begin at or before t; `from` is known to be too few or just right. Times ahead are mostly near. */
+static uint64_t begun(const struct stack_store *s, const struct stack_disk_row *r, uint64_t from, int64_t t)
+{
+    const struct stack_disk_call *calls = s->calls + r->first_call;
+    uint64_t lo = from, hi = from, step = 1;
+    while (hi < r->calls && calls[hi].begin <= t) {
+        lo = hi + 1;
+        hi = step < r->calls - hi ? hi + step : r->calls;
+        step *= 2;
+    }
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        if (calls[mid].begin <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+size_t stack_find(const struct stack_store *s, size_t row, int64_t t)
+{
+    const struct stack_disk_row *r = &s->rows[row];
+    uint64_t i = begun(s, r, 0, t);
+    struct stack_call c;
+    while (i > 0) {
+        get_call(s, r->first_call + i - 1, &c);
+        if (c.end < t)
+            break;
+        i--;
+    }
+    return i;
+}
+
+/* The state in force at t when n calls have begun. */
+static void state_of(const struct stack_store *s, const struct stack_disk_row *r, uint64_t n, int64_t t, struct stack_call *out)
+{
+    int64_t since = s->totals->begin;
+    if (n) {
+        get_call(s, r->first_call + n - 1, out);
+        if (t < out->end)
+            return;
+        since = out->end;
+    }
+    *out = (struct stack_call){since, n < r->calls ? s->calls[r->first_call + n].begin : s->totals->end, 0, STACK_NOTHING};
+}
+
+bool stack_at(const struct stack_store *s, size_t row, int64_t t, struct stack_call *out)
+{
+    return stack_sample(s, row, &t, 1, out) > 0;
+}
+
+size_t stack_sample(const struct stack_store *s, size_t row, const int64_t *times, size_t n, struct stack_call *out)
+{
+    const struct stack_disk_row *r = &s->rows[row];
+    const struct stack_totals *span = s->totals;
+    size_t found = 0;
+    uint64_t i = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (times[k] < span->begin || times[k] > span->end)
+            continue;
+        int64_t t = times[k] - (times[k] == span->end && span->end > span->begin);
+        if (found && t < out[found - 1].end)
+            continue;
+        i = begun(s, r, i, t);
+        state_of(s, r, i, t, &out[found++]);
+    }
+    return found;
+}
+
+/* ---- memory, losses ------------------------------------------------------------------------------------------------------------------------- */
+
+void stack_memory(const struct stack_store *s, size_t thread, const int64_t *times, size_t n, int64_t *bytes)
+{
+    const struct stack_disk_thread *t = &s->threads[thread];
+    const struct stack_disk_value *v = s->memory + t->first_value;
+    uint64_t at = 0;
+    for (size_t k = 0; k < n; k++) {
+        uint64_t hi = t->values;
+        while (at < hi) {
+            uint64_t mid = at + (hi - at) / 2;
+            if (v[mid].time <= times[k])
+                at = mid + 1;
+            else
+                hi = mid;
+        }
+        bytes[k] = at ? v[at - 1].bytes : 0;
+    }
+}
+
+size_t stack_losses(const struct stack_store *s)
+{
+    return s->n_losses;
+}
+
+void stack_loss(const struct stack_store *s, size_t i, struct state_loss *out)
+{
+    const struct stack_disk_loss *l = &s->losses[i];
+    *out = (struct state_loss){l->begin, l->end, l->count, l->cpu};
+}

@@ -1,0 +1,297 @@
+#include "made_stores.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- stand-ins ------------------------------------------------------------------------------------------------------------- */
+
+size_t graph_rows(const struct graph *g)
+{
+    return g->rows.n;
+}
+void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
+{
+    *out = g->rows.v[row].row;
+}
+size_t graph_row_intervals(const struct graph *g, int32_t row)
+{
+    return g->rows.v[row].intervals.n;
+}
+void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+{
+    *out = g->rows.v[row].intervals.v[i].iv;
+}
+size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
+{
+    for (size_t i = 0; i < g->rows.v[row].intervals.n; i++)
+        if (g->rows.v[row].intervals.v[i].iv.begin < ts && ts <= g->rows.v[row].intervals.v[i].iv.end)
+            return i;
+    return g->rows.v[row].intervals.n;
+}
+void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct graph_cause *out)
+{
+    *out = g->rows.v[row].intervals.v[i].cause;
+}
+void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out)
+{
+    *out = g->rows.v[row].origin;
+}
+size_t graph_losses(const struct graph *g, const struct graph_loss **out)
+{
+    *out = g->losses.v;
+    return g->losses.n;
+}
+const char *graph_state_name(int state)
+{
+    static const char *const names[] = {
+#define X(id, name) name,
+        GRAPH_STATES(X)
+#undef X
+    };
+    return names[state];
+}
+
+size_t flow_count(const struct flow_store *s)
+{
+    return s->flows.n;
+}
+void flow_key(const struct flow_store *s, size_t flow, struct flow_key *out)
+{
+    *out = s->flows.v[flow].key;
+}
+int64_t flow_lookup(const struct flow_store *s, const struct flow_key *k)
+{
+    for (size_t i = 0; i < s->flows.n; i++)
+        if (!memcmp(&s->flows.v[i].key, k, sizeof *k))
+            return (int64_t)i;
+    return -1;
+}
+size_t flow_sends(const struct flow_store *s, size_t flow)
+{
+    return s->flows.v[flow].sends.n;
+}
+void flow_send(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out)
+{
+    *out = s->flows.v[flow].sends.v[i];
+}
+size_t flow_receives(const struct flow_store *s, size_t flow)
+{
+    return s->flows.v[flow].receives.n;
+}
+void flow_receive(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out)
+{
+    *out = s->flows.v[flow].receives.v[i];
+}
+bool flow_by_number(const struct flow_store *s, uint32_t number, struct flow_packet *out, bool *is_send)
+{
+    for (size_t f = 0; f < s->flows.n; f++)
+        for (int send = 0; send < 2; send++) {
+            const struct flow_packet *v = send ? s->flows.v[f].sends.v : s->flows.v[f].receives.v;
+            for (size_t i = 0; i < (send ? s->flows.v[f].sends.n : s->flows.v[f].receives.n); i++)
+                if (v[i].number == number) {
+                    *out = v[i];
+                    if (is_send)
+                        *is_send = send;
+                    return true;
+                }
+        }
+    return false;
+}
+uint32_t flow_connection(const struct flow_store *s, size_t flow)
+{
+    struct flow_key k = s->flows.v[flow].key, back = {.family = k.family, .protocol = k.protocol, .sport = k.dport, .dport = k.sport};
+    memcpy(back.saddr, k.daddr, sizeof back.saddr);
+    memcpy(back.daddr, k.saddr, sizeof back.daddr);
+    int64_t other = flow_lookup(s, &back);
+    return other >= 0 && other < (int64_t)flow ? (uint32_t)other : (uint32_t)flow;
+}
+/* Is the packet a message of the row? */
+static bool concerns(const struct flow_packet *p, bool send, int32_t row)
+{
+    return p->bytes && p->row == row && (!send || p->origin == FLOW_BY_THREAD);
+}
+size_t flow_messages(const struct flow_store *s, int32_t row, size_t *receives)
+{
+    size_t sends = 0;
+    *receives = 0;
+    for (size_t f = 0; f < s->flows.n && row >= 0; f++) {
+        for (size_t i = 0; i < s->flows.v[f].sends.n; i++)
+            sends += concerns(&s->flows.v[f].sends.v[i], true, row);
+        for (size_t i = 0; i < s->flows.v[f].receives.n; i++)
+            *receives += concerns(&s->flows.v[f].receives.v[i], false, row);
+    }
+    return sends + *receives;
+}
+static bool is_reply(const struct flow_store *s, const struct flow_packet *p, bool send)
+{
+    struct flow_packet received;
+    return send && p->origin == FLOW_BY_RECEIVE && flow_by_number(s, p->receive, &received, NULL) && received.ts <= p->ts;
+}
+/* How many of the row's messages, or of all replies (row < 0), come before p? */
+static size_t place_of(const struct flow_store *s, int32_t row, const struct flow_packet *p)
+{
+    size_t n = 0;
+    for (uint32_t number = 0; number < s->numbers; number++) {
+        struct flow_packet q;
+        bool send;
+        if (!flow_by_number(s, number, &q, &send) || (row < 0 ? !is_reply(s, &q, send) : !concerns(&q, send, row)))
+            continue;
+        uint32_t a = row < 0 ? q.receive : q.number, b = row < 0 ? p->receive : p->number;
+        n += q.ts < p->ts || (q.ts == p->ts && a < b);
+    }
+    return n;
+}
+void flow_message(const struct flow_store *s, int32_t row, size_t i, struct flow_packet *out, bool *is_send)
+{
+    for (uint32_t number = 0; number < s->numbers; number++)
+        if (flow_by_number(s, number, out, is_send) && concerns(out, *is_send, row) && place_of(s, row, out) == i)
+            return;
+}
+size_t flow_replies(const struct flow_store *s)
+{
+    size_t n = 0;
+    for (uint32_t number = 0; number < s->numbers; number++) {
+        struct flow_packet p;
+        bool send;
+        n += flow_by_number(s, number, &p, &send) && is_reply(s, &p, send);
+    }
+    return n;
+}
+void flow_reply(const struct flow_store *s, size_t i, struct flow_packet *out)
+{
+    bool send;
+    for (uint32_t number = 0; number < s->numbers; number++)
+        if (flow_by_number(s, number, out, &send) && is_reply(s, out, send) && place_of(s, -1, out) == i)
+            return;
+}
+size_t flow_wakes(const struct flow_store *s)
+{
+    return s->wakes.n;
+}
+void flow_wake(const struct flow_store *s, size_t i, struct flow_wake *out)
+{
+    *out = s->wakes.v[i];
+}
+size_t flow_addresses(const struct flow_store *s, const struct flow_address **out)
+{
+    *out = s->addresses.v;
+    return s->addresses.n;
+}
+size_t explained;
+
+bool flow_explain(
+    const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
+{
+    int64_t f = flow_lookup(sender, &receiver->flows.v[receive->flow].key);
+    explained++;
+    for (size_t k = 0; f < 0 && receive->seq_end >= TRANSLATED && k < sender->flows.n; k++)
+        for (size_t i = 0; i < sender->flows.v[k].sends.n; i++)
+            if (sender->flows.v[k].sends.v[i].seq_end == receive->seq_end)
+                f = (int64_t)k;
+    for (size_t i = 0; f >= 0 && i < sender->flows.v[f].sends.n; i++)
+        if (sender->flows.v[f].sends.v[i].seq_end == receive->seq_end) {
+            *send = sender->flows.v[f].sends.v[i];
+            return true;
+        }
+    return false;
+}
+bool flow_may_send(const struct flow_store *s, const struct flow_key *k)
+{
+    int64_t f = flow_lookup(s, k);
+    return f >= 0 && s->flows.v[f].sends.n;
+}
+const char *flow_format_endpoint(const struct flow_key *k, bool source, char *buf, size_t n)
+{
+    snprintf(buf, n, "host%d:%d", source ? k->saddr[0] : k->daddr[0], source ? k->sport : k->dport);
+    return buf;
+}
+
+int64_t clock_to_reference(const struct clock_map *m, int64_t t)
+{
+    if (!m->n)
+        return t;
+    const struct clock_piece *p = m->pieces;
+    return t + p->shift + (int64_t)(((__int128)(t - p->t0) * p->slope_q62) >> 62);
+}
+int64_t clock_from_reference(const struct clock_map *m, int64_t t)
+{
+    /* The inverse is only good to a nanosecond: here always one off, alternating. */
+    int64_t lo = t - 2000000000000, hi = t + 2000000000000;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (clock_to_reference(m, mid) < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo + (t % 2 ? 1 : -1);
+}
+
+/* ---- making hosts ---------------------------------------------------------------------------------------------------------- */
+
+int32_t make_row(struct graph *g, int32_t tid, const char *name, int64_t begin)
+{
+    vec_push(
+        &g->rows, ((struct made_row){.row = {.tid = tid, .idle_cpu = -1, .name = name, .first_name = name, .begin = begin, .end = begin}}));
+    return (int32_t)g->rows.n - 1;
+}
+
+struct made_interval *make(struct graph *g, int32_t row, int64_t end, uint8_t state)
+{
+    struct made_row *r = &g->rows.v[row];
+    vec_push(&r->intervals, ((struct made_interval){.iv = {.begin = r->row.end, .end = end, .state = state, .cpu = 0}}));
+    r->row.end = end;
+    return &r->intervals.v[r->intervals.n - 1];
+}
+
+uint32_t make_flow(struct flow_store *s, uint8_t from, uint16_t sport, uint8_t to, uint16_t dport)
+{
+    struct made_flow f = {.key = {.family = 4, .protocol = 6, .sport = sport, .dport = dport, .saddr = {from}, .daddr = {to}}};
+    int64_t at = flow_lookup(s, &f.key);
+    if (at >= 0)
+        return (uint32_t)at;
+    vec_push(&s->flows, f);
+    return (uint32_t)s->flows.n - 1;
+}
+
+uint32_t make_send(struct flow_store *s, uint32_t flow, int64_t ts, uint64_t seq_end, int32_t row)
+{
+    struct flow_packet p = {
+        .ts = ts, .seq_end = seq_end, .bytes = 10, .number = s->numbers++, .row = row, .origin = FLOW_BY_THREAD, .flow = flow};
+    vec_push(&s->flows.v[flow].sends, p);
+    return p.number;
+}
+
+uint32_t make_receive(struct flow_store *s, uint32_t flow, int64_t ts, uint64_t seq_end, int32_t row)
+{
+    struct flow_packet p = {.ts = ts, .seq_end = seq_end, .bytes = 10, .number = s->numbers++, .row = row, .flow = flow};
+    vec_push(&s->flows.v[flow].receives, p);
+    return p.number;
+}
+
+void make_wake(struct flow_store *s, struct made_interval *wait, int32_t row, uint32_t receive)
+{
+    wait->cause = (struct graph_cause){.kind = GRAPH_CAUSE_PACKET, .wake = (uint32_t)s->wakes.n};
+    vec_push(&s->wakes, ((struct flow_wake){.row = row, .ts = wait->iv.end, .receive = receive}));
+}
+
+void make_address(struct flow_store *s, uint8_t address)
+{
+    vec_push(&s->addresses, ((struct flow_address){.family = 4, .addr = {address}}));
+}
+
+void drop(struct graph *g, struct flow_store *s)
+{
+    for (size_t i = 0; i < g->rows.n; i++)
+        vec_free(&g->rows.v[i].intervals);
+    vec_free(&g->rows);
+    vec_free(&g->losses);
+    for (size_t i = 0; i < s->flows.n; i++) {
+        vec_free(&s->flows.v[i].sends);
+        vec_free(&s->flows.v[i].receives);
+    }
+    vec_free(&s->flows);
+    vec_free(&s->wakes);
+    vec_free(&s->addresses);
+}

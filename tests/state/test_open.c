@@ -1,0 +1,160 @@
+/* Opening looks at little; what a damaged file says later leads nowhere. */
+#include <fcntl.h>
+
+#include "read_all.h"
+#include "state/format.h"
+#include "world.h"
+
+/* A store with something of everything. */
+static void write_store(struct kernel_tracker *w)
+{
+    world_begin(w);
+    int64_t ts = 1000;
+    for (int i = 0; i < 400; i++) {
+        int cpu = i % WORLD_CPUS;
+        world_switch(w, ts += 7, cpu, w->on[cpu] < 0 ? cpu : w->on[cpu], i == 300 ? 60 : 4 + i * 5 % 40, KERNEL_LEAVE_BLOCKED);
+        world_call(w, ts += 3, cpu, NAME_READ);
+        world_irq(w, ts += 2, cpu, KERNEL_IRQ_ENTRY, 7, (uint32_t)i + 1);
+        world_wake(w, ts, cpu, 50 + i % 7);
+        world_irq(w, ts += 2, cpu, KERNEL_IRQ_EXIT, 7, (uint32_t)i + 1);
+        world_return(w, ts += 5, cpu, NAME_READ, i % 9 ? i : (int64_t)i << 40);
+        if (i == 299)
+            world_wake(w, 1009, cpu, 60); /* told late */
+        world_add(w,
+            (struct kernel_record){
+                .ts = ts, .cpu = (uint32_t)cpu, .kind = KERNEL_PAGE_ALLOC + i % 2, .row = w->on[cpu], .u.page.order = 2});
+        world_add(w,
+            (struct kernel_record){
+                .ts = ts, .cpu = (uint32_t)cpu, .kind = KERNEL_FREQUENCY, .row = w->on[cpu], .u.frequency = {0, (uint32_t)i}});
+        int64_t told = ts;
+        state_builder_events(w->builder, &told, 1);
+    }
+    world_lost(w, ts, 2, ts, ts + 10, 5);
+    world_end(w);
+}
+
+/* The sections as they are, with the byte changed, under checksums that fit. */
+static void write_changed(const char *from, const char *to, const char *section, size_t at, uint8_t change)
+{
+    static const struct {
+        const char *name;
+        size_t item;
+    } sections[] = {{"totals", sizeof(struct state_disk_totals)}, {"text", 1}, {"names", 4}, {"codes", sizeof(struct state_disk_code)},
+        {"rows", sizeof(struct state_disk_row)}, {"blocks", sizeof(struct state_disk_block)}, {"grid", 4},
+        {"columns", sizeof(struct state_disk_column)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
+        {"late", sizeof(struct state_disk_late)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
+        {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}};
+    enum { SECTIONS = sizeof sections / sizeof *sections };
+    struct err e = {0};
+    struct store *s;
+    assert_int_equal(store_open(from, "states", STATE_VERSION, NULL, &s, &e), 0);
+    struct store_writer *w = store_create("states", STATE_VERSION, 0);
+    uint8_t *copies[SECTIONS];
+    for (size_t i = 0; i < SECTIONS; i++) {
+        size_t n;
+        const void *items = store_section(s, sections[i].name, sections[i].item, &n);
+        copies[i] = malloc(n * sections[i].item + 1);
+        assert_non_null(items);
+        memcpy(copies[i], items, n * sections[i].item);
+        if (!strcmp(section, sections[i].name) && at < n * sections[i].item)
+            copies[i][at] ^= change;
+        store_add(w, sections[i].name, copies[i], sections[i].item, n);
+    }
+    assert_int_equal(store_commit(w, to, &e), 0);
+    for (size_t i = 0; i < SECTIONS; i++)
+        free(copies[i]);
+    store_close(s);
+}
+
+/* docs/formats/container.md: 48 bytes of the table per section from byte 64; name at 0, place at 16, items at 24, their bytes at 32. */
+static size_t find_section(const char *file, const char *name, size_t *bytes)
+{
+    for (const char *entry = file + 64;; entry += 48) {
+        uint64_t offset, count;
+        uint32_t item;
+        if (strcmp(entry, name) != 0)
+            continue;
+        memcpy(&offset, entry + 16, sizeof offset);
+        memcpy(&count, entry + 24, sizeof count);
+        memcpy(&item, entry + 32, sizeof item);
+        *bytes = (size_t)count * item;
+        return (size_t)offset;
+    }
+}
+
+static void damage_leads_nowhere(void **state)
+{
+    static const char *const sections[] = {
+        "totals", "names", "codes", "rows", "blocks", "grid", "columns", "heads", "late", "tiles", "figures", "losses", "bytes"};
+    struct kernel_tracker w;
+    size_t opened = 0, refused = 0, n, bytes;
+    struct err e = {0};
+    char *good;
+    write_store(&w);
+    assert_int_equal(file_read(w.path, 1 << 20, &good, &n, &e), 0);
+    int fd = open(w.path, O_WRONLY);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        size_t offset = find_section(good, sections[i], &bytes);
+        if (!bytes)
+            fail_msg("%s is empty", sections[i]);
+        for (size_t at = 0; at < bytes; at += 1 + bytes / 2000) {
+            struct state_store *s;
+            char bad = (char)(good[offset + at] ^ 1 << at % 8);
+            assert_int_equal(pwrite(fd, &bad, 1, (off_t)(offset + at)), 1);
+            assert_int_equal(store_check(w.path, &e), ERR_FORMAT);
+            if (!state_open(w.path, &s, &e)) {
+                read_all_states(s);
+                state_close(s);
+                opened++;
+            } else {
+                refused++;
+            }
+            assert_int_equal(pwrite(fd, &good[offset + at], 1, (off_t)(offset + at)), 1);
+        }
+    }
+    assert_int_equal(store_check(w.path, &e), 0);
+    assert_true(opened > 1000 && refused > 100);
+    close(fd);
+    free(good);
+    world_close(&w);
+}
+
+/* Entries and their checksums are not looked at on opening, only when asked. */
+static void contents_are_checked_when_asked(void **state)
+{
+    struct kernel_tracker w;
+    struct state_store *s;
+    struct err e = {0};
+    write_store(&w);
+    assert_int_equal(state_open(w.path, &s, &e), 0);
+    const struct state_disk_row *r = s->rows;
+    while (r->idle || !r->n) /* whose time is summed up */
+        r++;
+    size_t block = (size_t)r->first_block * sizeof(struct state_disk_block);
+    state_close(s);
+    write_changed(w.path, w.path, "blocks", block + offsetof(struct state_disk_block, least),
+        1); /* `least` of a row's first block: other numbers than the sums say */
+    assert_int_equal(store_check(w.path, &e), 0);
+    assert_int_equal(state_check(w.path, &e), ERR_FORMAT);
+    assert_int_equal(state_open(w.path, &s, &e), 0);
+    state_close(s);
+    char *bytes;
+    size_t n;
+    assert_int_equal(file_read(w.path, 1 << 20, &bytes, &n, &e), 0);
+    bytes[n - 1] ^= 1;
+    assert_int_equal(file_write(w.path, bytes, n, &e), 0);
+    assert_int_equal(store_check(w.path, &e), ERR_FORMAT);
+    assert_int_equal(state_open(w.path, &s, &e), 0);
+    state_close(s);
+    free(bytes);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damage_leads_nowhere),
+        cmocka_unit_test(contents_are_checked_when_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+/* Traces of user space for tests: written with weft's own CTF writer as LTTng-UST would, with the contexts vpid, vtid and procname. */
+#ifndef WEFT_TESTS_STATE_UST_WORLD_H
+#define WEFT_TESTS_STATE_UST_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ctf_writer;
+/* Who records the next events; changed freely between them. */
+struct ust {
+    struct ctf_writer *writer;
+    uint32_t cpu;
+    int32_t pid, tid;
+    const char *name;
+    bool bare;               /* no contexts: threads are not told; the trace is of process 321 */
+};
+enum { UST_CPUS = 2 };
+#define UST_START INT64_C(1700000000000000000) /* times below are ns after that */
+void ust_create(struct ust *, const char *dir, const char *host, bool bare);
+void ust_close(struct ust *);
+
+void ust_enter(struct ust *, int64_t t, uint64_t address);
+void ust_exit(struct ust *, int64_t t, uint64_t address);
+void ust_fast_enter(struct ust *, int64_t t, uint64_t address);
+void ust_fast_exit(struct ust *, int64_t t);
+void ust_named_enter(struct ust *, int64_t t, uint64_t address, const char *name); /* lttng_ust_cyg_profile:func_entry with a field `name` */
+void ust_message(struct ust *, int64_t t, const char *text);
+void ust_bin_info(struct ust *, int64_t t, uint64_t base, uint64_t bytes, const char *path, bool pic);
+void ust_dlopen(struct ust *, int64_t t, uint64_t base, uint64_t bytes, const char *path);
+void ust_dlclose(struct ust *, int64_t t, uint64_t base);
+void ust_malloc(struct ust *, int64_t t, uint64_t bytes, uint64_t result);
+void ust_calloc(struct ust *, int64_t t, uint64_t count, uint64_t bytes, uint64_t result);
+void ust_realloc(struct ust *, int64_t t, uint64_t old, uint64_t bytes, uint64_t result);
+void ust_free(struct ust *, int64_t t, uint64_t address);
+/* The current packet of the CPU ends, telling of lost events. */
+void ust_lose(struct ust *, uint64_t events);
+
+/* One of every kind: two processes, libraries, unbalanced calls, lost events, memory. */
+void ust_write_sample(const char *dir, const char *host);
+/* `n` random calls of some threads, now and then without exits or entries. lossy: events are lost too, but none before a CPU's first packet is full,
+ * and no two events have one time. */
+void ust_write_random(const char *dir, uint32_t seed, int n, bool lossy);
+
+#endif

@@ -1,0 +1,510 @@
+"""Views of what only some kernel traces tell (memory …), through the server, against babeltrace2's text: test_kernel_views.py MAKER.
+
+The MAKER (make_trace.c) makes traces at random; recorded ones are asked too where they are."""
+import bisect
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from graph_client import DATA, RESOURCES, Server, check_row, key, sample_times
+from graph_oracle import Oracle
+
+COUNTERS = "org.eclipse.tracecompass.analysis.counters.core.CounterDataProvider"
+MEMORY = "org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage"
+PAGE = 4096
+SWS = "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws"
+PRIORITIES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityStatisticsDataProvider:" + SWS
+PRIORITIES_NAMES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityThreadNameStatisticsDataProvider:" + SWS
+STATES = "org.eclipse.tracecompass.internal.tmf.core.statesystem.provider.StateSystemDataProvider"
+LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:(\S+) )?([\w:]+): (.*)$")
+FIELD = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
+dice = random.Random(11)
+
+
+class Steps:
+    """A value over time: `start` until it is first set."""
+
+    def __init__(self, start=None):
+        self.times, self.values, self.start = [], [], start
+
+    def set(self, t, value):
+        self.times.append(t)
+        self.values.append(value)
+
+    def add(self, t, value):
+        self.set(t, (self.values[-1] if self.values else self.start) + value)
+
+    def at(self, t):
+        i = bisect.bisect_right(self.times, t)
+        return self.values[i - 1] if i else self.start
+
+    def change_after(self, t):
+        """When it next changes; None: never."""
+        return next((self.times[i] for i in range(bisect.bisect_right(self.times, t), len(self.times)) if self.at(self.times[i]) != self.at(t)), None)
+
+    def change_before(self, t):
+        """Since when it is what it is at t; None: it never was anything else."""
+        return next((self.times[i] for i in range(bisect.bisect_right(self.times, t) - 1, -1, -1) if self.at(self.times[i] - 1) != self.at(t)), None)
+
+    def stored(self):
+        """Without what is passed within one ns, and from the first time on that it is not 0."""
+        steps = Steps()
+        for i, (t, value) in enumerate(zip(self.times, self.values)):
+            if (i + 1 == len(self.times) or self.times[i + 1] > t) and (value or steps.times):
+                steps.set(t, value)
+        return steps
+
+    def least(self):
+        """Least value at any time: what is passed within one ns does not count."""
+        return min([self.start] + [v for i, v in enumerate(self.values) if i + 1 == len(self.times) or self.times[i + 1] > self.times[i]])
+
+
+class Text:
+    """A trace as babeltrace2 tells it: events as (ns, name, fields), and who runs on each CPU by its switches alone."""
+
+    def __init__(self, path):
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        self.events = []
+        for line in text.decode("utf-8", "replace").splitlines():
+            m = LINE.match(line)
+            self.events.append((int(m[1]) * 10**9 + int(m[2]), m[4], {k: int(v, 16 if "x" in v else 10) for k, v in FIELD.findall(m[5])}, int(FIELD.search(m[5])[2])))
+        self.first, self.last = self.events[0][0], self.events[-1][0]
+        self.current = self.before_first_switch()
+        self.read()
+
+    def before_first_switch(self):
+        current = {}
+        for _, name, fields, cpu in self.events:
+            if name == "sched_switch":
+                current.setdefault(cpu, self.who(fields["prev_tid"], cpu))
+        return current
+
+    @staticmethod
+    def who(tid, cpu):
+        """Idle threads are one per CPU."""
+        return tid if tid else ("idle", cpu)
+
+    def read(self):
+        self.memory, self.counters, self.frequency = {"total": Steps(0)}, {}, {}
+        self.irqs, self.irq_lines, busy = {}, {}, {}
+        for t, name, fields, cpu in self.events:
+            for field, value in fields.items():
+                if field.startswith("perf_"):
+                    self.counters.setdefault((cpu, field), Steps()).set(t, value)
+            if name == "sched_switch":
+                self.current[cpu] = self.who(fields["next_tid"], cpu)
+            elif name in ("kmem_mm_page_alloc", "mm_page_alloc") and fields["page"]:
+                self.pages(t, cpu, 1 << fields["order"])
+            elif name in ("kmem_mm_page_free", "mm_page_free"):
+                self.pages(t, cpu, -(1 << fields["order"]))
+            elif name in ("irq_handler_entry", "irq_handler_exit"):
+                begins = name.endswith("entry")
+                self.irqs.setdefault((cpu, fields["irq"]), Steps()).set(t, "Active" if begins else None)
+                at = busy.setdefault(fields["irq"], [])  # CPUs, the one that began last at the end
+                at.append(cpu) if begins else at.remove(cpu)
+                self.irq_lines.setdefault(fields["irq"], Steps()).set(t, at[-1] if at else None)
+            elif name == "power_cpu_frequency":
+                self.frequency.setdefault(fields["cpu_id"], Steps()).set(t, fields["state"])
+
+    def pages(self, t, cpu, n):
+        self.memory["total"].add(t, n)
+        if cpu in self.current:
+            self.memory.setdefault(self.current[cpu], Steps(0)).add(t, n)
+
+
+def some_range(text):
+    while True:
+        begin, end = sorted(dice.randrange(text.first, text.last + 1) for _ in range(2))
+        if end > begin:
+            return begin, end
+
+
+def xy(server, output, items, begin, end, n, **more):
+    model = server.model("/XY/%s/xy" % output, requested_timerange={"start": begin, "end": end, "nbTimes": n}, requested_items=items, **more)
+    times = sample_times(begin, end, n)
+    for s in model["series"]:
+        assert s["xValues"] == times, (len(s["xValues"]), len(times))
+    return times, {s["seriesId"]: s for s in model["series"]}
+
+
+def xy_tree(server, output, **parameters):
+    return server.model("/XY/%s/tree" % output, **parameters)["entries"]
+
+
+def offered(server):
+    return {o["id"]: o for o in server.get(server.outputs)}
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------------------------
+
+def check_memory(server, text):
+    assert offered(server)[MEMORY]["type"] == "TREE_TIME_XY" and offered(server)[MEMORY]["name"] == "Memory Usage"
+    entries = xy_tree(server, MEMORY)
+    roots = [e for e in entries if e["parentId"] == -1]
+    assert len(roots) == 1 and roots[0]["labels"][1] == "Total"
+    who = {roots[0]["id"]: "total"}
+    for e in entries:
+        if e["parentId"] != -1:
+            assert e["parentId"] == roots[0]["id"] and e["metadata"]["TID"] == [int(e["labels"][1])]
+            who[e["id"]] = int(e["labels"][1]) or ("idle", int(e["labels"][0].split("/")[1]))
+    lives = list(who.values())
+    assert set(lives) == set(text.memory), set(lives) ^ set(text.memory)
+    assert len(lives) == len(set(lives)), "the traces of this test use no tid twice"
+    n = 0
+    for _ in range(40):
+        begin, end = some_range(text)
+        times, series = xy(server, MEMORY, list(who), begin, end, dice.choice((2, 30, 500)))
+        assert set(series) == set(who)
+        for entry, s in series.items():
+            truth = text.memory[who[entry]]
+            least = truth.least()
+            assert s["yValues"] == [PAGE * (truth.at(t) - least) for t in times], (who[entry], begin, end)
+            n += len(times)
+        assert all(s["yValuesDescription"]["unit"] == "B" for s in series.values())
+        active = xy_tree(server, MEMORY, isFiltered=True, requested_timerange={"start": begin, "end": end})
+        moved = {w for w, steps in text.memory.items() if any(begin < t <= end and steps.at(t) != steps.at(t - 1) for t in steps.times)}
+        assert {who[e["id"]] for e in active} == moved | {"total"}, (begin, end, moved)
+    print("memory: %d values of %d threads" % (n, len(who) - 1))
+
+
+# ---- counters --------------------------------------------------------------------------------------------------------------------------
+
+def check_counters(server, text):
+    assert offered(server)[COUNTERS]["name"] == "Counters" and offered(server)[COUNTERS]["type"] == "TREE_TIME_XY"
+    entries = {e["id"]: e for e in xy_tree(server, COUNTERS)}
+    who = {}
+    for e in entries.values():
+        path, at = [], e
+        while at:
+            path.insert(0, at["labels"][0])
+            at = entries.get(at["parentId"])
+        if e["hasData"]:
+            assert path[1:3] == ["Grouped", "CPU"] and len(path) == 5, path
+            who[e["id"]] = (int(path[3]), path[4])
+    assert set(who.values()) == set(text.counters) and len(who) == len(text.counters) > 0
+    n = 0
+    for _ in range(40):
+        begin, end = some_range(text)
+        count = dice.choice((2, 30, 500))
+        times, counted = xy(server, COUNTERS, list(who), begin, end, count)
+        _, shown = xy(server, COUNTERS, list(who), begin, end, count, isCumulative=True)
+        assert set(counted) == set(shown) == set(who)
+        before = [times[0] - (times[1] - times[0])] + times
+        for entry, (cpu, name) in who.items():
+            steps = text.counters[cpu, name]
+            values = [steps.at(max(t, steps.times[0])) for t in before]
+            assert shown[entry]["yValues"] == values[1:], (cpu, name, begin, end)
+            assert counted[entry]["yValues"] == [b - a for a, b in zip(values, values[1:])], (cpu, name, begin, end)
+            n += len(times)
+    assert xy(server, COUNTERS, [], text.first, text.last, 10)[1] == {}
+    whole = xy(server, COUNTERS, list(who), text.first, text.last, 7)[1]
+    for entry, key in who.items():
+        assert sum(whole[entry]["yValues"]) == text.counters[key].values[-1] - text.counters[key].at(text.counters[key].times[0])
+    print("counters: %d values of %d" % (n, len(who)))
+
+
+# ---- frequencies -----------------------------------------------------------------------------------------------------------------------
+
+def check_steps(server, text, output, rows, shown, share=1):
+    """States of rows {entry: Steps} on random ranges: label and bounds. shown(value): the label. Nothing is shown before the first step."""
+    n = 0
+    for _ in range(30):
+        begin, end = some_range(text)
+        count = dice.choice((2, 40, 400))
+        times = sample_times(begin, end, count)
+        some = [e for e in rows if dice.random() < share] or list(rows)[:1]
+        for entry, states in server.states(output, some, begin, end, count).items():
+            steps = rows[entry]
+            for t, state in check_row(states, times, text.first, text.last).items():
+                t = min(t, text.last - 1)  # the last instant belongs to the state before it
+                value = steps.at(t)
+                assert (key(state) is None) == (value is None) and state.get("label") == shown(value), (state, value, t)
+                assert state["start"] == (steps.change_before(t) or text.first), (state, value, t)
+                assert state["end"] == (steps.change_after(t) or text.last), (state, value, t)
+                n += 1
+    return n
+
+
+def frequency_text(khz):
+    if khz is not None:
+        return "%.7g GHz" % (khz / 1e6) if khz >= 1e6 else "%.7g MHz" % (khz / 1e3)
+
+
+def check_frequencies(server, text):
+    entries = {e["id"]: e for e in server.tree(RESOURCES)}
+    rows = {e["id"]: e["metadata"]["cpu"][0] for e in entries.values() if e["labels"][0].endswith(" Frequency")}
+    assert sorted(rows.values()) == sorted(text.frequency) and len(text.frequency) > 1
+    for entry, cpu in rows.items():
+        assert entries[entry]["labels"] == ["CPU %d Frequency" % cpu]
+        assert entries[entries[entry]["parentId"]]["labels"] == ["CPU %d States" % cpu]
+    n = check_steps(server, text, RESOURCES, {e: text.frequency[cpu] for e, cpu in rows.items()}, frequency_text)
+    most = max(v for steps in text.frequency.values() for v in steps.values)
+    styles = server.model("/%s/style" % RESOURCES)["styles"]
+    for entry, cpu in rows.items():
+        t = text.frequency[cpu].times[len(text.frequency[cpu].times) // 2]
+        khz = text.frequency[cpu].at(t)
+        tip = server.tooltip(RESOURCES, entry, t)
+        assert tip["Frequency"] == frequency_text(khz) and tip["CPU"] == str(cpu), tip
+        state = server.states(RESOURCES, [entry], t, t + 1, 2)[entry][0]
+        assert 0 <= styles[key(state)]["values"]["height"] - khz / most < 0.1, (state, khz, most)
+    print("frequencies: %d states of %d CPUs" % (n, len(rows)))
+
+
+# ---- everything that is stored ---------------------------------------------------------------------------------------------------------
+
+def paths_of(entries):
+    by_id, paths = {e["id"]: e for e in entries}, {}
+    for e in entries:
+        path, at = [], e
+        while at:
+            path.insert(0, at["labels"][0])
+            at = by_id.get(at["parentId"])
+        paths.setdefault("/".join(path[1:]), []).append(e)
+    return paths
+
+
+def raw(value):
+    return None if value is None else str(value)
+
+
+def check_histories(server, text, oracle, rows):
+    """States of threads and CPUs. rows: {entry: (what, history or TID, number of a CPU)}."""
+    n = 0
+    cpu_of = {entry: row[2] for entry, row in rows.items() if len(row) > 2}
+    for _ in range(15):
+        begin, end = some_range(text)
+        count = dice.choice((2, 40, 400))
+        times = sample_times(begin, end, count)
+        for entry, states in server.states(STATES, list(rows), begin, end, count).items():
+            what, history, *_ = rows[entry]
+            for t, state in check_row(states, times, text.first, text.last).items():
+                if t == text.last:
+                    continue
+                shown = (key(state), state.get("label"))
+                if what == "Current_cpu":
+                    there = [(cpu, h.at(t)) for cpu, h in oracle.cpus.items() if h.at(t)[0] == history]
+                    if there:
+                        cpu, (_, since, until) = there[0]
+                        assert shown[1] == str(cpu) and (state["start"], state["end"]) == (since, until or text.last), (state, there)
+                    elif all(h.at(t)[0] is not None for h in oracle.cpus.values()):
+                        assert shown == (None, None), (state, t)
+                    n += 1
+                    continue
+                value, since, until = history.at(t)
+                if value in (None, "before"):
+                    continue
+                if what == "Cpu_status":  # of each thread its own
+                    occupant = oracle.cpus[cpu_of[entry]].at(t)
+                    since, until = max(since, occupant[1]), min(until or text.last, occupant[2] or text.last)
+                if what in ("Status", "Cpu_status"):
+                    expected = (value[0], value[0])
+                elif what == "System_call":
+                    expected = ("System call", value[1]) if value[0] == "System call" else (None, None)
+                    if value[1] == "unknown":  # to the tracer
+                        expected = (expected[0], shown[1])
+                else:
+                    expected = (shown[0], str(value))
+                assert shown == expected, (what, state, value)
+                assert state["end"] == (until or text.last) and (since == history.times[0] or state["start"] == since), (what, state, since, until)
+                n += 1
+    return n
+
+
+def check_states(server, text, path, old=False):
+    """old: a tracer whose system calls the oracle does not know."""
+    oracle = Oracle(path)
+    assert offered(server)[STATES]["type"] == "TIME_GRAPH" and offered(server)[STATES]["name"] == "State System Explorer"
+    entries = server.tree(STATES)
+    assert entries[0]["start"] == text.first and entries[0]["parentId"] == -1
+    paths = paths_of(entries)
+    steps = {}
+
+    def put(path, truth):
+        assert len(paths[path]) == 1, path
+        steps[paths[path][0]["id"]] = truth
+
+    for who, truth in text.memory.items():
+        if who == "total":
+            if truth.times:
+                put("Memory", truth.stored())
+        elif not isinstance(who, tuple) and len(paths["Threads/%d" % who]) == 1:
+            put("Threads/%d/Memory" % who, truth.stored())
+    for cpu, truth in text.frequency.items():
+        put("CPUs/%d/Current_frequency" % cpu, truth)
+    for (cpu, name), truth in text.counters.items():
+        put("CPUs/%d/Counters/%s" % (cpu, name), truth)
+    for (cpu, irq), truth in text.irqs.items():
+        put("CPUs/%d/IRQs/%d" % (cpu, irq), truth)
+    for irq, truth in text.irq_lines.items():
+        put("IRQs/%d" % irq, truth)
+    n = check_steps(server, text, STATES, steps, raw) if steps else 0
+
+    rows = {}
+    for tid, thread in oracle.threads.items():
+        if not old and tid and tid not in oracle.gone and len(paths["Threads/%d" % tid]) == 1:
+            for what, history in (("Status", thread.history), ("System_call", thread.history), ("Current_cpu", tid)):
+                rows[paths["Threads/%d/%s" % (tid, what)][0]["id"]] = what, history
+    for cpu in oracle.cpus:
+        if not old:
+            rows[paths["CPUs/%d/Status" % cpu][0]["id"]] = "Cpu_status", oracle.cpu_states[cpu], cpu
+        rows[paths["CPUs/%d/Current_thread" % cpu][0]["id"]] = "Current_thread", oracle.cpus[cpu]
+    m = check_histories(server, text, oracle, rows)
+    assert m > 1000, m
+    # every row is asked for at once: nothing fails, and each that has data has its row
+    everything = [e["id"] for e in entries if e["hasData"]]
+    assert set(server.states(STATES, everything, text.first, text.last, 20)) == set(everything)
+    middle = (text.first + text.last) // 2
+    cpu = min(oracle.cpus)
+    tip = server.tooltip(STATES, paths["CPUs/%d/Current_thread" % cpu][0]["id"], middle)
+    assert tip["Attribute path"].endswith("/CPUs/%d/Current_thread" % cpu) and tip["Value"] == str(oracle.cpus[cpu].at(middle)[0]), tip
+    wanted = tip["Value"]
+    filtered = server.states(STATES, list(rows), text.first, text.last, 50, filter_query_parameters={"strategy": "SAMPLED", "filter_expressions_map": {"1": ["label==" + wanted]}})
+    shown = [s for states in filtered.values() for s in states if key(s)]
+    assert shown and all(bool(s.get("tags", 0) & 1) == (s["label"] != wanted) for s in shown)
+    print("attributes: %d states of %d counters and interrupts, %d of %d rows of threads and CPUs" % (n, len(steps), m, len(rows)))
+
+
+def check_disks(server, text):
+    """What was read and written in all."""
+    truth = {"Bytes_read": 0, "Bytes_written": 0}
+    for _, name, fields, _ in text.events:
+        if name == "block_rq_complete" and fields["rwbs"] & 7 in (1, 4) and not fields["error"]:
+            truth["Bytes_written" if fields["rwbs"] & 1 else "Bytes_read"] += 512 * fields["nr_sector"]
+    ours = dict.fromkeys(truth, 0)
+    for path, entries in paths_of(server.tree(STATES)).items():
+        if path.startswith("Disks/") and path.count("/") == 2:
+            state = server.states(STATES, [entries[0]["id"]], text.last - 1, text.last, 2)[entries[0]["id"]][-1]
+            ours[path.split("/")[2]] += int(state.get("label", 0))
+    assert ours == truth and any(truth.values()), (ours, truth)
+
+
+# ---- priorities ------------------------------------------------------------------------------------------------------------------------
+
+class Waits(list):
+    """(begin, ns, priority, name) of each wait for a CPU: from the waking of a thread that does not run to when it next runs."""
+
+    def __init__(self, path):
+        out = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        woken, running = {}, {}
+        for line in out.decode("utf-8", "replace").splitlines():
+            m = LINE.match(line)
+            t, name, rest = int(m[1]) * 10**9 + int(m[2]), m[4], m[5]
+            number = {k: int(v, 16 if "x" in v else 10) for k, v in FIELD.findall(rest)}
+            if name == "sched_switch":
+                running[number["cpu_id"]] = number["next_tid"]
+                if number["next_tid"] in woken:
+                    begin = woken.pop(number["next_tid"])
+                    self.append((begin, t - begin, number["next_prio"], re.search(r'next_comm = "([^"]*)"', rest)[1]))
+            elif name == "sched_waking" and number["tid"] not in running.values():
+                woken.setdefault(number["tid"], t)
+
+
+def check_priorities(server, text, path):
+    waits = Waits(path)
+    assert len({w[2] for w in waits}) > 1
+    for output, group in ((PRIORITIES, lambda w: "Priority %d" % w[2]), (PRIORITIES_NAMES, lambda w: "Priority %d/%s" % w[2:])):
+        assert offered(server)[output]["type"] == "DATA_TREE" and "Priority" in offered(server)[output]["name"]
+        for begin, end in [(text.first, text.last)] + [some_range(text) for _ in range(10)]:
+            entries = server.model("/data/%s/tree" % output, requested_timerange={"start": begin, "end": end})["entries"]
+            roots = {e["labels"][0]: e["id"] for e in entries if e["parentId"] == -1}
+            for root, some in (("Total", waits), ("Selection", [w for w in waits if begin <= w[0] <= end])):
+                if root == "Selection" and (begin, end) == (text.first, text.last):
+                    assert root not in roots
+                    continue
+                groups = {}
+                for w in some:
+                    groups.setdefault(group(w), []).append(w)
+                assert (root in roots) == bool(groups)
+                rows = {e["labels"][0]: e["labels"] for e in entries if groups and e["parentId"] == roots[root]}
+                assert set(rows) == set(groups), (root, set(rows) ^ set(groups))
+                for name, of in groups.items():
+                    least, most = (tuple(map(int, rows[name][i].strip("[]").split(","))) for i in (7, 8))
+                    assert int(rows[name][5]) == len(of), (rows[name], of)
+                    assert least[1] - least[0] == min(w[1] for w in of) and least in [(w[0], w[0] + w[1]) for w in of]
+                    assert most[1] - most[0] == max(w[1] for w in of) and most in [(w[0], w[0] + w[1]) for w in of]
+                if groups:
+                    total = next(e["labels"] for e in entries if e["id"] == roots[root])
+                    assert int(total[5]) == len(some)
+    print("priorities: %d waits" % len(waits))
+
+
+# ---- traces ----------------------------------------------------------------------------------------------------------------------------
+
+def check_made(maker, seed, perf):
+    path = tempfile.mkdtemp(prefix="weft-made-")
+    try:
+        subprocess.run([maker, path, str(seed)] + (["perf"] if perf else []), check=True)
+        text = Text(path)
+        with Server(path) as server:
+            assert (server.begin, server.end) == (text.first, text.last)
+            check_memory(server, text)
+            check_frequencies(server, text)
+            check_states(server, text, path)
+            check_priorities(server, text, path)
+            if perf:
+                check_counters(server, text)
+            else:
+                check_absent(server, COUNTERS)
+    finally:
+        shutil.rmtree(path)
+
+
+def check_absent(server, output):
+    """What a trace has no events of is not offered."""
+    assert output not in offered(server), output
+    status, _ = server.request("POST", "%s/XY/%s/tree" % (server.outputs, output), {"parameters": {}})
+    assert status == 405, status
+
+
+def check_lossy(maker, seed):
+    """Where events are missing what counts goes on from what is seen."""
+    path = tempfile.mkdtemp(prefix="weft-made-")
+    try:
+        subprocess.run([maker, path, str(seed), "perf", "lossy"], check=True)
+        text = Text(path)
+        with Server(path) as server:
+            paths = {path: entries[0]["id"] for path, entries in paths_of(server.tree(STATES)).items()}
+            steps = {paths["CPUs/%d/Counters/%s" % key]: truth for key, truth in text.counters.items()}
+            steps.update({paths["CPUs/%d/Current_frequency" % cpu]: truth for cpu, truth in text.frequency.items()})
+            steps[paths["Memory"]] = text.memory["total"].stored()
+            print("with losses: %d states of %d counters" % (check_steps(server, text, STATES, steps, raw), len(steps)))
+            assert sum(int(a["label"].split()[0]) for a in server.annotations(RESOURCES, text.first, text.last)["Lost events by CPU"]) == 3 * 8
+    finally:
+        shutil.rmtree(path)
+
+
+def check_recorded():
+    path = os.path.join(DATA, "traces-public", "single-host", "bug446190")
+    if os.path.isdir(path):
+        text = Text(path)
+        with Server(path) as server:
+            check_memory(server, text)
+            check_states(server, text, path, old=True)
+    else:
+        print("skipped: no " + path)
+    path = os.path.join(DATA, "traces", "three-tier", "db", "kernel")
+    if os.path.isdir(path):
+        with Server(path) as server:
+            check_absent(server, MEMORY)
+            check_absent(server, COUNTERS)
+            text = Text(path)
+            check_states(server, text, path)
+            check_disks(server, text)
+
+
+def main():
+    if not shutil.which("babeltrace2"):
+        print("skipped: no babeltrace2")
+        sys.exit(77)
+    for seed in (1, 2):
+        check_made(sys.argv[1], seed, perf=False)
+        check_made(sys.argv[1], seed, perf=True)
+    check_lossy(sys.argv[1], 3)
+    check_recorded()
+
+
+main()
