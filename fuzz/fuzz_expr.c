@@ -9,6 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void get(void *arg, size_t slot, struct expr_value *out)
 {
+    static const char long_text[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/dev/sd\xff\n 17";
     static const struct expr_value values[] = {
         {.type = EXPR_INT, .i = INT64_MIN},
         {.type = EXPR_STRING, .s = "sched_switch", .n = 5},
@@ -16,6 +17,7 @@ static void get(void *arg, size_t slot, struct expr_value *out)
         {.type = EXPR_INT, .i = -1, .is_unsigned = true},
         {.type = EXPR_FLOAT, .f = -1.5e300},
         {.type = EXPR_STRING},
+        {.type = EXPR_STRING, .s = long_text, .n = sizeof long_text - 1},
         {.type = EXPR_FLOAT, .f = NAN},
         {.type = EXPR_INT},
     };
@@ -32,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct expr *x;
     struct err e = {0};
     if (expr_compile(source, &x, &e) == ERR_OK) {
-        for (size_t shift = 0; shift < 8; shift++)
+        for (size_t shift = 0; shift < 9; shift++)
             expr_eval(x, get, &shift);
         const char *const *names;
         for (size_t i = expr_names(x, &names); i-- > 0;)

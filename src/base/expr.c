@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/expr_code.h"
-#include "base/expr_regex.h"
 #include "base/mem.h"
+#include "base/regex.h"
 #include "base/text.h"
 
 enum { LONGEST_SOURCE = 4096, DEEPEST = 64 };
@@ -241,7 +241,7 @@ static int parse_pattern(struct parser *p, int op)
         return code;
     if (x->n_patterns == x->cap_patterns)
         x->patterns = mem_grow(x->patterns, &x->cap_patterns, x->n_patterns + 1, sizeof *x->patterns);
-    code = expr_regex_compile(pattern, &x->patterns[x->n_patterns], p->e);
+    code = regex_compile(pattern, &x->patterns[x->n_patterns], p->e);
     if (code) {
         err_wrap(p->e, "column %zu", text_cells(p->source, (size_t)(begin - p->source)) + 1);
         return code;
@@ -319,7 +319,7 @@ void expr_free(struct expr *x)
     if (!x)
         return;
     for (size_t i = 0; i < x->n_patterns; i++)
-        regfree(&x->patterns[i]);
+        regex_free(x->patterns[i]);
     free(x->patterns);
     free(x->names);
     free(x->constants);

@@ -3,6 +3,7 @@
  *
  * Binding, loosest first: || && comparisons | & +- * / % and the signs ! -. Unlike in C, bits bind tighter than comparisons: `flags & 4 == 4` asks for bit 4.
  * Integers are exact (signed and unsigned mix); division by 0 and sums of texts are absent. A text never equals a number; =~ takes a number's decimal text.
+ * Neither =~ nor !~ holds for a text on which the pattern needs more than REGEX_STEPS steps (base/regex.h).
  * In quotes, \" \' \\ \n \t are the characters; any other backslash stays, so that "\.so$" is a regular expression as written. */
 #ifndef WEFT_BASE_EXPR_H
 #define WEFT_BASE_EXPR_H
@@ -18,7 +19,7 @@ enum expr_type { EXPR_ABSENT, EXPR_INT, EXPR_FLOAT, EXPR_STRING };
 struct expr_value { int type; int64_t i; double f; const char *s; size_t n; bool is_unsigned; };
 
 struct expr;
-/* Compiles; errors (ERR_ARG, ERR_LIMIT, ERR_UNSUPPORTED) name the column. Limits: 4096 bytes, depth 64. */
+/* Compiles; errors (ERR_ARG, ERR_LIMIT) name the column. Limits: 4096 bytes, depth 64. */
 int expr_compile(const char *source, struct expr **out, struct err *e);
 void expr_free(struct expr *);
 /* Distinct names used, in order of first use; a name's position is its slot. */

@@ -2,10 +2,9 @@
 #ifndef WEFT_BASE_EXPR_CODE_H
 #define WEFT_BASE_EXPR_CODE_H
 
-#include <regex.h>
-
 #include "base/arena.h"
 #include "base/expr.h"
+#include "base/regex.h"
 
 /* A stack machine. `arg` of CONSTANT, LOAD, MATCH: position in constants, names, patterns; of the jumps: the instruction to go on with. */
 enum expr_op {
@@ -30,7 +29,7 @@ struct expr {
     size_t n_constants, cap_constants;
     const char **names;
     size_t n_names, cap_names;
-    regex_t *patterns;
+    struct regex **patterns;
     size_t n_patterns, cap_patterns;
 };
 

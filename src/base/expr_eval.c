@@ -132,7 +132,8 @@ static struct expr_cell arithmetic(int op, const struct expr_cell *a, const stru
     return absent; /* bits of floating numbers */
 }
 
-static bool matches(const regex_t *pattern, const struct expr_cell *c)
+/* 1, 0, or -1: given up. */
+static int matches(const struct regex *pattern, const struct expr_cell *c)
 {
     char number[64];
     const char *s = c->s;
@@ -148,8 +149,7 @@ static bool matches(const regex_t *pattern, const struct expr_cell *c)
         n = (size_t)snprintf(number, sizeof number, "%.15g", c->f);
         s = number;
     }
-    regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)(n < INT32_MAX ? n : INT32_MAX)};
-    return regexec(pattern, s, 1, &range, REG_STARTEND) == 0;
+    return regex_finds(pattern, s, n);
 }
 
 bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct expr_value *out), void *arg)
@@ -182,7 +182,7 @@ bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct 
             break;
         }
         case OP_MATCH:
-        case OP_NO_MATCH: *top = of_int(top->type != EXPR_ABSENT && matches(&x->patterns[in.arg], top) == (in.op == OP_MATCH)); break;
+        case OP_NO_MATCH: *top = of_int(top->type != EXPR_ABSENT && matches(x->patterns[in.arg], top) == (in.op == OP_MATCH)); break;
         case OP_EQ:
         case OP_NE:
         case OP_LT:

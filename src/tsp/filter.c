@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <math.h>
 
-#include "base/expr_regex.h"
+#include "base/regex.h"
 #include "tsp/server.h"
 
 enum { MAX_EXPRESSIONS = 64, MAX_DEPTH = 32, MAX_NODES = 256, MAX_EXPRESSION_BYTES = 4096 };
@@ -28,13 +28,13 @@ struct node {
     const struct node *a, *b;
     const char *key, *value;
     double number; /* NaN: value is no number */
-    const regex_t *regex;
+    const struct regex *regex;
 };
 
 /* A compiled pattern owns memory outside the arena: filter_fini frees it. */
 struct filter_regexes {
     struct filter_regexes *next;
-    regex_t regex;
+    struct regex *regex;
 };
 
 struct tsp_filter {
@@ -223,13 +223,13 @@ static void compile_patterns(struct node *n, struct arena *a, struct filter_rege
         return;
     struct filter_regexes *r = arena_new(a, struct filter_regexes, 1);
     struct err e = {0};
-    if (expr_regex_compile(n->value, &r->regex, &e)) {
+    if (regex_compile(n->value, &r->regex, &e)) {
         n->kind = NODE_CONTAINS;
         return;
     }
     r->next = *list;
     *list = r;
-    n->regex = &r->regex;
+    n->regex = r->regex;
 }
 
 struct tsp_filter *filter_compile(json_t *map, struct arena *a)
@@ -258,7 +258,7 @@ struct tsp_filter *filter_compile(json_t *map, struct arena *a)
 void filter_fini(const struct tsp_filter *f)
 {
     for (struct filter_regexes *r = f ? f->regexes : NULL; r; r = r->next)
-        regfree(&r->regex);
+        regex_free(r->regex);
 }
 
 /* ---- matching ------------------------------------------------------------------------------------------------------------------------ */
@@ -289,7 +289,7 @@ static bool value_fits(const struct node *n, const char *value)
     if (n->kind == NODE_CONTAINS)
         return strcasestr(value, n->value) != NULL;
     if (n->kind == NODE_MATCHES)
-        return !regexec(n->regex, value, 0, NULL, 0);
+        return regex_finds(n->regex, value, strlen(value)) == 1;
     double number = isnan(n->number) ? NAN : number_of(value);
     if (!isnan(number))
         return compare_numbers(n->kind, number, n->number);

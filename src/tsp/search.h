@@ -2,12 +2,11 @@
 #ifndef WEFT_TSP_SEARCH_H
 #define WEFT_TSP_SEARCH_H
 
-#include <regex.h>
-
+#include "base/regex.h"
 #include "tsp/provider.h"
 
 enum { SEARCH_MAX = 64 };
-struct search_term { size_t column; /* place */ const char *plain; /* or NULL: regex */ regex_t regex; };
+struct search_term { size_t column; /* place */ const char *plain; /* or NULL: regex */ struct regex *regex; };
 struct search { size_t n; bool impossible; /* asks for a column that is not there */ struct text cell; struct search_term terms[SEARCH_MAX]; };
 
 bool search_term_fits(const struct search_term *, const char *text);

@@ -1,5 +1,5 @@
 /* Tables whose rows are at hand by number: columns, lines by index or time, search. */
-#include "base/expr_regex.h"
+#include "base/regex.h"
 #include "tsp/provider.h"
 #include "tsp/search.h"
 
@@ -29,7 +29,7 @@ static void add_term(struct search *s, size_t column, const char *pattern)
     struct search_term *t = &s->terms[s->n++];
     t->column = column;
     bool means_itself = !pattern[strcspn(pattern, ".[]{}()*+?^$|\\")];
-    t->plain = means_itself || expr_regex_compile(pattern, &t->regex, &e) ? pattern : NULL;
+    t->plain = means_itself || regex_compile(pattern, &t->regex, &e) ? pattern : NULL;
 }
 
 void search_init(struct search *s, json_t *expressions, const struct tsp_column *columns, size_t n)
@@ -55,13 +55,13 @@ void search_fini(struct search *s)
 {
     for (size_t i = 0; i < s->n; i++)
         if (!s->terms[i].plain)
-            regfree(&s->terms[i].regex);
+            regex_free(s->terms[i].regex);
     text_fini(&s->cell);
 }
 
 bool search_term_fits(const struct search_term *t, const char *text)
 {
-    return t->plain ? strstr(text, t->plain) != NULL : regexec(&t->regex, text, 0, NULL, 0) == 0;
+    return t->plain ? strstr(text, t->plain) != NULL : regex_finds(t->regex, text, strlen(text)) == 1;
 }
 
 bool search_fits(struct search *s, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row)
