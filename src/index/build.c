@@ -19,8 +19,9 @@
 #include "base/store.h"
 #include "base/text.h"
 #include "index/experiment.h"
+#include "index/types.h"
 
-enum { MANIFEST_VERSION = 2, BUILDER_VERSION = 10, BATCH = 512 };
+enum { MANIFEST_VERSION = 2, BUILDER_VERSION = 11, BATCH = 512 };
 
 struct manifest {
     uint64_t events, lost_events;
@@ -67,6 +68,7 @@ struct pass {
     struct flow_builder *flows;
     struct graph_builder *graph;
     struct state_builder *states;
+    struct types_builder *types;
 };
 
 struct files {
@@ -92,9 +94,30 @@ uint64_t index_stream_bytes(const struct ctf_trace *t)
     return sum;
 }
 
+/* Of a batch: times of its events, which are counted, and losses. */
+static size_t take_times(const struct ctf_event *ev, size_t n, int64_t *times, struct manifest *m)
+{
+    int64_t begin = m->begin, end = m->end;
+    size_t events = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t ts = ev[i].ts;
+        if (__builtin_expect(ev[i].cls->item == CTF_EVENT, 1)) {
+            times[events++] = ts;
+            end = ts > end ? ts : end;
+            begin = ts < begin ? ts : begin;
+        } else if (ev[i].cls->item == CTF_LOST_EVENTS) {
+            m->lost_events += ((const struct ctf_loss *)(const void *)ev[i].data)->count;
+        }
+    }
+    m->begin = begin;
+    m->end = end;
+    m->events += events;
+    return events;
+}
+
 /* Runs all events through the tracker. The share done is judged by time, told as bytes. */
-static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct state_builder *states, struct manifest *m,
-    struct text *problems, const struct index_options *o, struct err *e)
+static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct pass *p, struct manifest *m, struct text *problems,
+    const struct index_options *o, struct err *e)
 {
     struct ctf_source source = {.trace = h->trace};
     struct ctf_merge *merge;
@@ -107,21 +130,12 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
     double span = (double)h->end - (double)h->begin;
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
         int64_t times[BATCH];
-        size_t events = 0;
         kernel_tracker_feed(tracker, batch, n);
-        for (size_t i = 0; i < n; i++) {
-            if (batch[i].cls->item == CTF_EVENT) {
-                times[events++] = batch[i].ts;
-                m->end = batch[i].ts > m->end ? batch[i].ts : m->end;
-                m->begin = batch[i].ts < m->begin ? batch[i].ts : m->begin;
-            } else if (batch[i].cls->item == CTF_LOST_EVENTS) {
-                m->lost_events += ((const struct ctf_loss *)(const void *)batch[i].data)->count;
-            }
-        }
-        m->events += events;
+        size_t events = take_times(batch, n, times, m);
         if (o->tell && events)
             o->tell(o->tell_arg, h->trace, events, m->begin, m->end);
-        state_builder_events(states, times, events);
+        state_builder_events(p->states, times, events);
+        types_builder_add(p->types, batch, n);
         double share = span > 0 ? ((double)batch[n - 1].ts - (double)h->begin) / span : 1;
         uint64_t now = share < 0 ? 0 : share > 1 ? bytes : (uint64_t)(share * (double)bytes);
         if (now > told + (bytes >> 8)) {
@@ -175,7 +189,7 @@ static void write_one(void *arg, size_t i)
     else if (i == 2)
         flow_builder_write(w->pass->flows, w->to->flows, w->key, &w->errors[i]);
     else
-        index_counts_write(w->trace, w->to->packets, w->key, &w->errors[i]);
+        index_counts_write(w->trace, w->pass->types, w->to->packets, w->key, &w->errors[i]);
 }
 
 static int write_stores(const struct ctf_trace *t, struct pass *p, const struct files *to, const struct manifest *m, uint64_t key,
@@ -204,14 +218,16 @@ static int build(struct index_host *h, const struct files *to, const struct inde
     p.flows = flow_builder_new(tracker);
     p.graph = graph_builder_new(tracker);
     p.states = state_builder_new(tracker);
+    p.types = types_builder_new(h->trace);
     struct manifest m = {.begin = INT64_MAX, .end = INT64_MIN};
     struct text problems = {.fd = -1};
-    if (!(rc = run_pass(h, tracker, p.states, &m, &problems, o, e))) {
+    if (!(rc = run_pass(h, tracker, &p, &m, &problems, o, e))) {
         if (m.begin > m.end)
             m.begin = m.end = h->begin;
         rc = write_stores(h->trace, &p, to, &m, index_key(h->trace), &problems, e);
     }
     text_fini(&problems);
+    types_builder_free(p.types);
     state_builder_free(p.states);
     graph_builder_free(p.graph);
     flow_builder_free(p.flows);
@@ -268,6 +284,7 @@ struct opening {
     struct graph *graph;
     struct flow_store *flows;
     struct state_store *states;
+    struct index_types *types;
     struct err errors[4];
 };
 
@@ -279,7 +296,7 @@ static void open_one(void *arg, size_t i)
     int rc = i == 0 ? (o->written ? graph_open_written : graph_open)(files[i], &o->graph, e)
         : i == 1    ? flow_open(files[i], &o->flows, e)
         : i == 2    ? state_open(files[i], &o->states, e)
-                    : index_counts_open(o->trace, files[i], o->key, e);
+                    : index_counts_open(o->trace, files[i], o->key, &o->types, e);
     if (!rc && i < 3)
         store_check_key(files[i], o->key, e);
 }
@@ -294,11 +311,13 @@ static int open_all(struct index_host *h, const struct files *from, uint64_t key
             graph_close(o.graph);
             flow_close(o.flows);
             state_close(o.states);
+            types_close(o.types);
             return e->code;
         }
     h->graph = o.graph;
     h->flows = o.flows;
     h->states = o.states;
+    h->types = o.types;
     return 0;
 }
 

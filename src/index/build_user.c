@@ -9,6 +9,7 @@
 #include "base/store.h"
 #include "base/text.h"
 #include "index/experiment.h"
+#include "index/types.h"
 
 enum { MANIFEST_VERSION = 1, BATCH = 512 };
 
@@ -31,7 +32,8 @@ static void tell(const struct index_options *o, const struct ctf_trace *t, const
         o->tell(o->tell_arg, t, events, begin, end);
 }
 
-static void feed(const struct ctf_trace *t, struct ctf_merge *merge, struct stack_builder *b, const struct index_options *o)
+static void feed(
+    const struct ctf_trace *t, struct ctf_merge *merge, struct stack_builder *b, struct types_builder *types, const struct index_options *o)
 {
     struct ctf_event batch[BATCH];
     uint64_t told = 0, bytes = index_stream_bytes(t);
@@ -40,6 +42,7 @@ static void feed(const struct ctf_trace *t, struct ctf_merge *merge, struct stac
     double span = (double)end - (double)begin;
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
         stack_builder_feed(b, batch, n);
+        types_builder_add(types, batch, n);
         if (o->tell)
             tell(o, t, batch, n);
         double share = span > 0 ? ((double)batch[n - 1].ts - (double)begin) / span : 1;
@@ -74,13 +77,15 @@ static int build(struct index_trace *t, const struct files *to, const struct ind
     if (rc)
         return rc;
     struct stack_builder *b = stack_builder_new(t->trace);
+    struct types_builder *types = types_builder_new(t->trace);
     ctf_merge_count(merge);
-    feed(t->trace, merge, b, o);
+    feed(t->trace, merge, b, types, o);
     if (unlink(to->manifest) && errno != ENOENT)
         rc = err_sys(e, "%s", to->manifest);
     else if (!(rc = stack_builder_write(b, to->stacks, index_key(t->trace), e)) &&
-        !(rc = index_counts_write(t->trace, to->packets, index_key(t->trace), e)))
+        !(rc = index_counts_write(t->trace, types, to->packets, index_key(t->trace), e)))
         rc = write_manifest(to->manifest, index_key(t->trace), merge, e);
+    types_builder_free(types);
     stack_builder_free(b);
     ctf_merge_free(merge);
     t->built = !rc;
@@ -92,15 +97,17 @@ static int open_stores(struct experiment *x, struct index_trace *t, const struct
     uint64_t key = index_key(t->trace);
     struct store *s;
     struct stack_store *stacks = NULL;
+    struct index_types *types = NULL;
     int rc = store_open(from->manifest, "manifest", MANIFEST_VERSION, &key, &s, e);
     if (rc)
         return rc;
     if (!(rc = stack_open(from->stacks, &stacks, e)) && !(rc = store_check_key(from->stacks, key, e)) &&
-        !(rc = index_counts_open(t->trace, from->packets, key, e))) {
+        !(rc = index_counts_open(t->trace, from->packets, key, &types, e))) {
         size_t n;
         const char *lines = store_section(s, "problems", 1, &n);
         index_tell_problems(x, x->hosts.v[t->host].name, lines, n);
         t->stacks = stacks;
+        t->types = types;
     } else {
         stack_close(stacks);
     }

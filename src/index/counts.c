@@ -1,25 +1,27 @@
-/* The packets store: what random access must know of a trace, so that no reader has to read it for that. */
+/* The packets store: what random access must know of a trace, so that no reader has to read it for that; and how many events of each class it has. */
 #include <stdlib.h>
 
 #include "base/store.h"
 #include "index/experiment.h"
+#include "index/types.h"
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
-int index_counts_write(const struct ctf_trace *t, const char *path, uint64_t key, struct err *e)
+int index_counts_write(const struct ctf_trace *t, struct types_builder *types, const char *path, uint64_t key, struct err *e)
 {
     struct ctf_counts c;
     ctf_trace_counts(t, &c);
     struct store_writer *s = store_create("packets", VERSION, key);
     store_add(s, "packets", c.packets, sizeof *c.packets, c.n_packets);
     store_add(s, "marks", c.marks, sizeof *c.marks, c.n_marks);
+    types_builder_store(types, s);
     int rc = store_commit(s, path, e);
     free(c.packets);
     free(c.marks);
     return rc;
 }
 
-int index_counts_open(const struct ctf_trace *t, const char *path, uint64_t key, struct err *e)
+int index_counts_open(const struct ctf_trace *t, const char *path, uint64_t key, struct index_types **types, struct err *e)
 {
     struct ctf_counts c;
     struct store *s;
@@ -30,6 +32,8 @@ int index_counts_open(const struct ctf_trace *t, const char *path, uint64_t key,
     c.marks = (struct ctf_mark *)store_section(s, "marks", sizeof *c.marks, &c.n_marks);
     if (!ctf_trace_set_counts(t, &c))
         rc = err_set(e, ERR_FORMAT, "%s: not the packets of this trace", path);
+    else
+        rc = types_open(t, s, path, types, e);
     store_close(s);
     return rc;
 }

@@ -4,6 +4,7 @@
 
 #include "base/pool.h"
 #include "index/experiment.h"
+#include "index/types.h"
 
 void experiment_problem(struct experiment *x, const char *host, const char *text, uint64_t count)
 {
@@ -31,10 +32,12 @@ static void index_one(void *arg, size_t i)
     struct indexing *job = arg;
     struct experiment *x = job->x;
     struct index_trace *t = &x->traces.v[i];
-    if (t->is_kernel)
+    if (t->is_kernel) {
         index_host_stores(x, &x->hosts.v[t->host], job->options, &job->errors[i]);
-    else if (is_wanted(x, job->options, i))
+        t->types = x->hosts.v[t->host].types;
+    } else if (is_wanted(x, job->options, i)) {
         index_user_stores(x, t, job->options, &job->errors[i]);
+    }
 }
 
 /* What cannot be indexed is told; it stops nothing as long as something remains to look at. */
@@ -103,8 +106,10 @@ void experiment_close(struct experiment *x)
         flow_close((struct flow_store *)x->hosts.v[i].flows);
         state_close((struct state_store *)x->hosts.v[i].states);
     }
-    for (size_t i = 0; i < x->traces.n; i++)
+    for (size_t i = 0; i < x->traces.n; i++) {
         stack_close((struct stack_store *)x->traces.v[i].stacks);
+        types_close((struct index_types *)x->traces.v[i].types);
+    }
     for (size_t i = 0; i < x->sources.n; i++)
         ctf_trace_close(x->sources.v[i].trace);
     ctf_schemas_free(x->schemas);

@@ -46,8 +46,9 @@ uint64_t index_stream_bytes(const struct ctf_trace *);
 /* Waits until nobody else builds in the directory. Returns a descriptor to close, or a negative error. */
 int index_lock_dir(const char *dir, struct err *);
 /* The packets store of a trace (counts.c): written of what the pass counted; given back to the trace. */
-int index_counts_write(const struct ctf_trace *, const char *path, uint64_t key, struct err *);
-int index_counts_open(const struct ctf_trace *, const char *path, uint64_t key, struct err *);
+struct types_builder;
+int index_counts_write(const struct ctf_trace *, struct types_builder *, const char *path, uint64_t key, struct err *);
+int index_counts_open(const struct ctf_trace *, const char *path, uint64_t key, struct index_types **types, struct err *);
 /* Tells lines of "COUNT TEXT", as a manifest keeps them, among the problems. */
 void index_tell_problems(struct experiment *, const char *host, const char *lines, size_t n);
 /* Opens the stores of a host, building them first when they are missing, stale or damaged (or force). */

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "ctf/ctf.h"
 
-struct graph; struct flow_store; struct state_store; struct stack_store; struct clock_net; struct clock_options; struct progress;
+struct index_types; struct graph; struct flow_store; struct state_store; struct stack_store; struct clock_net; struct clock_options; struct progress;
 
 struct index_options {
     const char *store;       /* --store DIR, or NULL: `.weft` in each trace, where it can be written, else below the user's cache directory */
@@ -35,6 +35,7 @@ struct index_host {
     const struct graph *graph;        /* NULL unless stores were asked for and it is a kernel trace */
     const struct flow_store *flows;   /* likewise, and so the states */
     const struct state_store *states;
+    struct index_types *types;
     uint64_t fingerprint;
 };
 
@@ -43,6 +44,7 @@ struct index_trace {
     struct ctf_trace *trace;
     int32_t host;            /* the machine it was recorded on */
     bool is_kernel, built;
+    const struct index_types *types; /* how many events of each class; NULL without stores */
     const char *store_dir;   /* this and what follows of user-space traces only, when their stores were asked for and could be had */
     const struct stack_store *stacks;
 };
@@ -63,6 +65,15 @@ int32_t experiment_source_host(const struct experiment *, size_t source);
 int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
 /* What was wrong with the input, one line each, "HOST: …". */
 size_t experiment_problems(const struct experiment *, const struct ctf_problem **out);
+
+/* ---- how many events of each class --------------------------------------------------------------------------------------------- */
+
+/* Classes that a trace has events of. */
+size_t index_types(const struct index_types *);
+/* The class, which lives as long as the trace, and how many events of it there are in all. */
+const struct ctf_event_class *index_type(const struct index_types *, size_t i, uint64_t *events);
+/* counts[i]: events of class i from begin to end, both included, by the trace's own clock. Reads some 100 000 events at most, whatever the range. */
+int index_types_count(const struct index_types *, int64_t begin, int64_t end, uint64_t *counts, struct err *e);
 
 /* ---- which events are wanted: by name, CPU, thread and expression (docs/verbs/events.md) -------------------------------------- */
 

@@ -31,6 +31,7 @@
     X(tsp_clock_error)            \
     X(tsp_provider_machines)      \
     X(tsp_provider_critical_path) \
+    X(tsp_event_statistics)       \
     X(tsp_provider_events)        \
     X(tsp_provider_histogram)
 

@@ -22,6 +22,7 @@ RECORDED = os.path.join(DATA, "traces-public", "context-switches-ust")
 FLAME_CHART = "org.eclipse.tracecompass.internal.analysis.profiling.callstack.provider.CallStackDataProvider"
 STATISTICS = "org.eclipse.tracecompass.internal.analysis.profiling.core.callgraph.callgraphanalysis.statistics"
 DENSITY = "org.eclipse.tracecompass.analysis.profiling.core.callstack.functiondensity.provider"
+EVENT_TYPES = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider"
 MEMORY = "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider"
 FLAME_GRAPH = "org.eclipse.tracecompass.analysis.profiling.core.flamegraph:org.eclipse.tracecompass.lttng2.ust.core.analysis.callstack"
 UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
@@ -412,7 +413,10 @@ class Live(Served):
         self.serve(LIVE)
         ends = [int(line[1:21].replace(".", "")) for line in (lines[0], lines[-1])]
         self.assertEqual([self.x[k] for k in ("nbEvents", "start", "end")], [200, *ends])
-        self.assertEqual({o["type"] for o in self.listed.values()}, {"TABLE", "TREE_TIME_XY"})
+        self.assertEqual({o["type"] for o in self.listed.values()}, {"TABLE", "TREE_TIME_XY", "DATA_TREE"})
+        root, one = (e["labels"] for e in self.entries("data", EVENT_TYPES).values())
+        self.assertEqual(root[1:4:2], ["200", "200"])
+        self.assertEqual(one[:4:3], [lines[0].split()[2].rstrip(":"), "200"])
         rows = self.model("table", EVENTS, "lines", requested_table_index=199, requested_table_count=5)
         self.assertEqual((rows["size"], len(rows["lines"])), (200, 1))
         xy = self.model("XY", HISTOGRAM, "xy", requested_items=list(self.entries("XY", HISTOGRAM)), requested_timerange=self.whole(nbTimes=30))
@@ -432,6 +436,8 @@ class Together(Served):
         for output in (FLAME_CHART, THREAD_STATUS):
             roots = [e for e in self.entries("timeGraph", output).values() if e["parentId"] == -1]
             self.assertEqual([e["labels"][0] for e in roots], ["small"])
+        roots = [e["labels"] for e in self.entries("data", EVENT_TYPES).values() if e["parentId"] == -1]
+        self.assertEqual({(root[0], root[1], root[3]) for root in roots}, {("small", str(kernel), str(kernel)), ("small (user space)", "27", "27")})
         entries = self.entries("XY", HISTOGRAM)
         totals = [e["id"] for e in entries.values() if e["labels"][0] == "Total"]
         self.assertEqual(len({e["labels"][0] for e in entries.values() if e["parentId"] == -1}), 3)

@@ -9,11 +9,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 
 from graph_client import DATA, RESOURCES, Server, check_row, key, sample_times
 from graph_oracle import Oracle
 
 COUNTERS = "org.eclipse.tracecompass.analysis.counters.core.CounterDataProvider"
+EVENT_TYPES = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider"
 MEMORY = "org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage"
 PAGE = 4096
 SWS = "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws"
@@ -382,6 +384,29 @@ def check_disks(server, text):
     assert ours == truth and any(truth.values()), (ours, truth)
 
 
+# ---- event types -----------------------------------------------------------------------------------------------------------------------
+
+def check_event_types(server, text):
+    """How many events of each name, in all and within random ranges."""
+    assert offered(server)[EVENT_TYPES]["type"] == "DATA_TREE"
+    names = Counter(name for _, name, _, _ in text.events)
+    times = [t for t, _, _, _ in text.events]
+    ranges = [(text.first, text.last), (text.first, text.first), (text.last, text.last)] + [some_range(text) for _ in range(20)]
+    for begin, end in ranges + [(times[i], times[i + 3]) for i in range(5, 100, 9)]:
+        root, *rows = server.model("/data/%s/tree" % EVENT_TYPES, requested_timerange={"start": begin, "end": end})["entries"]
+        within = Counter(e[1] for e in text.events[bisect.bisect_left(times, begin):bisect.bisect_right(times, end)])
+        total = sum(within.values())
+        share = lambda n, of: "%.3f %%" % (100 * n / of if of else 0)
+        assert root["labels"][1:] == [str(len(times)), "100.000 %", str(total), share(total, total)], (root, begin, end)
+        shown = [e["labels"][0] for e in rows]
+        assert shown == sorted(names, key=lambda n: (-names[n], n)), (shown, names)
+        for e in rows:
+            name = e["labels"][0]
+            assert e["parentId"] == root["id"]
+            assert e["labels"][1:] == [str(names[name]), share(names[name], len(times)), str(within[name]), share(within[name], total)], (e, begin, end)
+    print("event types: %d of %d events" % (len(names), len(times)))
+
+
 # ---- priorities ------------------------------------------------------------------------------------------------------------------------
 
 class Waits(list):
@@ -441,6 +466,7 @@ def check_made(maker, seed, perf):
         text = Text(path)
         with Server(path) as server:
             assert (server.begin, server.end) == (text.first, text.last)
+            check_event_types(server, text)
             check_memory(server, text)
             check_frequencies(server, text)
             check_states(server, text, path)
@@ -492,6 +518,7 @@ def check_recorded():
             check_absent(server, MEMORY)
             check_absent(server, COUNTERS)
             text = Text(path)
+            check_event_types(server, text)
             check_states(server, text, path)
             check_disks(server, text)
 

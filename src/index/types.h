@@ -1,0 +1,31 @@
+/* Private to index: counts of events by class, while a trace is read and as they are kept (in the store of packets). */
+#ifndef WEFT_INDEX_TYPES_H
+#define WEFT_INDEX_TYPES_H
+
+#include "base/mem.h"
+#include "base/store.h"
+#include "ctf/ctf.h"
+#include "index/index.h"
+
+struct types_builder {
+    const struct ctf_event_class *const *classes;
+    size_t n_classes, places; /* places: all class indices are below */
+    uint64_t *counts;         /* by class index, so far; losses too */
+    uint64_t since;           /* items since counts were kept */
+    int64_t last;             /* greatest time so far */
+    VEC(int64_t) times;
+    VEC(uint64_t) before;     /* for each of the times, by class index: items before it */
+    VEC(uint32_t) used;       /* what is written */
+};
+struct types_builder *types_builder_new(const struct ctf_trace *);
+/* Merged items of that trace alone, in order; n > 0. */
+void types_builder_add(struct types_builder *, const struct ctf_event *, size_t n);
+/* Adds the sections, once; they are the builder's. */
+void types_builder_store(struct types_builder *, struct store_writer *);
+void types_builder_free(struct types_builder *);
+
+/* From a store's sections. ERR_FORMAT: they are not of this trace. The trace must outlive it. */
+int types_open(const struct ctf_trace *, const struct store *, const char *path, struct index_types **out, struct err *e);
+void types_close(struct index_types *);
+
+#endif
