@@ -109,7 +109,7 @@ static inline size_t copy_plain(char *to, const char *s, size_t n)
     return i;
 }
 
-static void write_quoted(struct text *t, const char *s, size_t n)
+void json_quote(struct text *t, const char *s, size_t n)
 {
     text_room(t, n + 2);
     text_putc(t, '"');
@@ -136,7 +136,7 @@ void json_key(struct json *j, const char *key)
 {
     assert(!j->key_pending);
     json_before_value(j);
-    write_quoted(j->out, key, strlen(key));
+    json_quote(j->out, key, strlen(key));
     text_putc(j->out, ':');
     j->key_pending = true;
 }
@@ -144,7 +144,7 @@ void json_key(struct json *j, const char *key)
 void json_string_n(struct json *j, const char *s, size_t n)
 {
     json_before_value(j);
-    write_quoted(j->out, s, n);
+    json_quote(j->out, s, n);
 }
 
 void json_write_string(struct json *j, const char *s)
@@ -159,7 +159,7 @@ void json_i64(struct json *j, int64_t v)
 {
     text_room(j->out, 24);
     json_before_value(j);
-    text_i64(j->out, v);
+    text_i64_near(j->out, &j->near, v);
 }
 
 void json_u64(struct json *j, uint64_t v)

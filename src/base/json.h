@@ -9,6 +9,7 @@ struct json {
     uint64_t comma;          /* bit per depth: something was written there */
     uint8_t depth;           /* at most 60 */
     bool key_pending;
+    struct text_near near;   /* digits of the last large number */
 };
 #define JSON_TO(text_pointer) ((struct json){.out = (text_pointer)})
 
@@ -27,6 +28,8 @@ void json_double(struct json *, double);                   /* NaN and infinities
 void json_bool(struct json *, bool);
 void json_write_null(struct json *);
 void json_raw(struct json *, const char *s, size_t n);     /* a value that is JSON already */
+/* The string alone, quoted, at any place. */
+void json_quote(struct text *, const char *s, size_t n);
 /* key and value in one */
 void json_kv_string(struct json *, const char *key, const char *s);
 void json_kv_i64(struct json *, const char *key, int64_t);

@@ -100,6 +100,27 @@ void text_i64(struct text *t, int64_t v)
     }
 }
 
+void text_i64_near(struct text *t, struct text_near *near, int64_t v)
+{
+    enum { MOST_ABOVE = 16 }; /* at least the 11 digits that there are */
+    const uint64_t unit = 100000000;
+    uint64_t above = v < 0 ? 0 : (uint64_t)v / unit;
+    char *p = text_room(t, MOST_ABOVE + 8);
+    if (!above) {
+        text_i64(t, v);
+        return;
+    }
+    if (above != near->above) {
+        struct text digits = {.v = near->digits, .cap = sizeof near->digits};
+        text_u64(&digits, above);
+        near->above = above;
+        near->n = (unsigned)digits.n;
+    }
+    memcpy(p, near->digits, MOST_ABOVE);
+    write_eight(p + near->n, eight_digits((uint32_t)((uint64_t)v % unit)));
+    t->n += near->n + 8;
+}
+
 void text_hex(struct text *t, uint64_t v, bool upper)
 {
     const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";

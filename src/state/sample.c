@@ -247,23 +247,62 @@ static inline bool is_next(struct state_interval *out, size_t found)
     return true;
 }
 
-/* Adds to the `found` there are. The times are all within entries. */
+/* First of the n times that is >= t. */
+static size_t first_from(const int64_t *times, size_t n, int64_t t)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (times[mid] < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The same, where it is near the begin as a rule. */
+static size_t gallop(const int64_t *times, size_t n, int64_t t)
+{
+    size_t from = 0, step = 1;
+    while (from + step <= n && times[from + step - 1] < t) {
+        from += step;
+        step *= 2;
+    }
+    return from + first_from(times + from, n - from < step ? n - from : step, t);
+}
+
+/* Adds to the `found` there are. The times are all within entries. Where most times need an entry of their own, it looks far ahead; where entries are
+ * longer than the times are apart, not at all. */
 static size_t sample_entries(
     const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out, size_t found)
 {
     struct batch b;
-    for (size_t i = 0; i < n; i += BATCH) {
-        size_t m = n - i < BATCH ? n - i : BATCH;
-        if (found && times[i + m - 1] < out[found - 1].end)
+    size_t ahead = 1;
+    for (size_t i = 0, m; i < n; i += m) {
+        if (found && times[i] < out[found - 1].end) {
+            m = gallop(times + i, n - i, out[found - 1].end);
             continue;
-        prepare(s, r, times + i, m, &b);
+        }
+        size_t needed = 0;
+        m = n - i < ahead ? n - i : ahead;
+        if (m > 1)
+            prepare(s, r, times + i, m, &b);
+        else
+            bracket(s, r, times[i], &b.lo[0], &b.hi[0]);
         for (size_t j = 0; j < m; j++) {
             int64_t t = times[i + j];
             if (found && t < out[found - 1].end)
                 continue;
             set_entry(s, r, search(s, r, t, b.lo[j], b.hi[j]), t, &out[found]);
             found += is_next(out, found);
+            needed++;
         }
+        bool last_needed = i + m == n || times[i + m] >= out[found - 1].end;
+        if (2 * needed > m && last_needed)
+            ahead = 2 * ahead < BATCH ? 2 * ahead : BATCH;
+        else if (ahead > 1)
+            ahead /= 2;
     }
     return found;
 }
@@ -278,20 +317,6 @@ static size_t sample_one_by_one(
         found += is_next(out, found);
     }
     return found;
-}
-
-/* First of the n times that is >= t. */
-static size_t first_from(const int64_t *times, size_t n, int64_t t)
-{
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (times[mid] < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
 }
 
 size_t state_sample(const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)

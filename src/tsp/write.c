@@ -122,26 +122,31 @@ void tsp_begin_row(struct json *j, int64_t entry)
     json_begin_array(j);
 }
 
+/* What answers hold most of: keys and brackets are written as they stand. */
 void tsp_write_state(struct json *j, const struct tsp_state *s)
 {
+    struct text *t = j->out;
     if (tsp_full(j))
         return;
-    json_begin_object(j);
-    JSON_KEY(j, "start");
-    json_i64(j, s->start);
-    JSON_KEY(j, "end");
-    json_i64(j, s->end);
+    json_before_value(j);
+    TEXT_PUT(t, "{\"start\":");
+    text_i64_near(t, &j->near, s->start);
+    TEXT_PUT(t, ",\"end\":");
+    text_i64_near(t, &j->near, s->end);
     if (s->label) {
-        JSON_KEY(j, "label");
-        json_write_string(j, s->label);
+        TEXT_PUT(t, ",\"label\":");
+        json_quote(t, s->label, strlen(s->label));
     }
     if (s->tags) {
-        JSON_KEY(j, "tags");
-        json_i64(j, s->tags);
+        TEXT_PUT(t, ",\"tags\":");
+        text_i64(t, s->tags);
     }
-    if (s->style_key)
-        write_style_key(j, s->style_key);
-    json_end_object(j);
+    if (s->style_key) {
+        TEXT_PUT(t, ",\"style\":{\"parentKey\":");
+        json_quote(t, s->style_key, strlen(s->style_key));
+        TEXT_PUT(t, ",\"values\":{}}");
+    }
+    text_putc(t, '}');
 }
 
 void tsp_end_row(struct json *j)

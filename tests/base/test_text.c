@@ -41,6 +41,27 @@ static void check_number(struct text *t, uint64_t v)
     }
 }
 
+/* What one number leaves behind must not show in the next, whatever that is. */
+static void near_numbers(void **state)
+{
+    static const int64_t steps[] = {0, 1, -1, 99999999, 100000000, -100000000, 1000000000000, INT64_C(-1700000000000000000)};
+    static const int64_t begins[] = {
+        0, 1, 99999999, 100000000, 1000000007, INT64_C(1700000000123456789), INT64_MAX, INT64_MIN, -5, -100000001};
+    struct text t = {0};
+    struct text_near near = {0};
+    char expected[32];
+    for (size_t b = 0; b < sizeof begins / sizeof *begins; b++)
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            const int64_t pair[] = {begins[b], (int64_t)((uint64_t)begins[b] + (uint64_t)steps[i])};
+            for (int k = 0; k < 2; k++) {
+                snprintf(expected, sizeof expected, "%" PRId64, pair[k]);
+                text_i64_near(&t, &near, pair[k]);
+                expect(&t, expected);
+            }
+        }
+    text_fini(&t);
+}
+
 static void numbers_as_printf(void **state)
 {
     struct text t = {0};
@@ -183,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_as_printf),
+        cmocka_unit_test(near_numbers),
         cmocka_unit_test(printf_grows),
         cmocka_unit_test(durations),
         cmocka_unit_test(groups_and_cells),
