@@ -98,21 +98,28 @@ static inline bool all_plain(uint64_t word)
 static inline size_t copy_plain(char *to, const char *s, size_t n)
 {
     size_t i = 0;
-    for (uint64_t word; i + 8 <= n; i += 8) {
+    uint64_t word;
+    for (; i + 8 <= n; i += 8) {
         memcpy(&word, s + i, 8);
         if (!all_plain(word))
             break;
         memcpy(to + i, &word, 8);
+    }
+    if (n - i < 8 && n >= 8) { /* the last bytes with some of those before */
+        memcpy(&word, s + n - 8, 8);
+        if (all_plain(word)) {
+            memcpy(to + n - 8, &word, 8);
+            return n;
+        }
     }
     for (; i < n && is_plain((unsigned char)s[i]); i++)
         to[i] = s[i];
     return i;
 }
 
-void json_quote(struct text *t, const char *s, size_t n)
+static void write_escaped(struct text *t, const char *s, size_t n)
 {
-    text_room(t, n + 2);
-    text_putc(t, '"');
+    text_room(t, n);
     for (size_t i = 0; i < n;) {
         size_t plain = copy_plain(text_room(t, n - i), s + i, n - i);
         t->n += plain;
@@ -129,7 +136,33 @@ void json_quote(struct text *t, const char *s, size_t n)
             text_put(t, "\xef\xbf\xbd", 3);
         i += length ? length : 1;
     }
+}
+
+void json_quote(struct text *t, const char *s, size_t n)
+{
+    text_room(t, n + 2);
     text_putc(t, '"');
+    write_escaped(t, s, n);
+    text_putc(t, '"');
+}
+
+void json_escape_since(struct text *t, size_t from)
+{
+    uint64_t word;
+    memset(text_room(t, sizeof word), ' ', sizeof word);
+    for (; from < t->n; from += sizeof word) {
+        memcpy(&word, t->v + from, sizeof word);
+        if (!all_plain(word))
+            break;
+    }
+    if (from >= t->n)
+        return;
+    size_t n = t->n - from;
+    char *rest = mem_alloc(n);
+    memcpy(rest, t->v + from, n);
+    t->n = from;
+    write_escaped(t, rest, n);
+    free(rest);
 }
 
 void json_key(struct json *j, const char *key)

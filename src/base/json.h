@@ -30,6 +30,8 @@ void json_write_null(struct json *);
 void json_raw(struct json *, const char *s, size_t n);     /* a value that is JSON already */
 /* The string alone, quoted, at any place. */
 void json_quote(struct text *, const char *s, size_t n);
+/* Makes what was appended to the text since it had `from` bytes the inside of a string. */
+void json_escape_since(struct text *, size_t from);
 /* key and value in one */
 void json_kv_string(struct json *, const char *key, const char *s);
 void json_kv_i64(struct json *, const char *key, int64_t);

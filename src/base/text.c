@@ -73,6 +73,11 @@ void text_u64(struct text *t, uint64_t v)
     enum { MOST_DIGITS = 20 };
     const uint64_t unit = 100000000;
     char *p = text_room(t, MOST_DIGITS);
+    if (v < 10) {
+        *p = (char)('0' + v);
+        t->n++;
+        return;
+    }
     uint64_t above = v / unit;
     if (!above) {
         t->n += write_short(p, (uint32_t)v);

@@ -233,29 +233,40 @@ int time_parse(const char *text, int64_t start, int64_t *out, struct err *e)
     return in_range((__int128)days * S_PER_DAY * NS_PER_S + clock - zone, text, out, e);
 }
 
-static void write_date(struct text *t, int64_t days)
+/* The last n digits of v; returns their end. */
+static inline char *put_digits(char *p, uint64_t v, unsigned n)
+{
+    uint32_t left = (uint32_t)v;
+    for (unsigned i = n; i-- > 0; left /= 10)
+        p[i] = (char)('0' + left % 10);
+    return p + n;
+}
+
+/* "2024-02-29": 64 bits of ns reach years of four digits. */
+static char *put_date(char *p, int64_t days)
 {
     int64_t year;
     int month, day;
     date_of_days(days, &year, &month, &day);
-    text_pad(t, (uint64_t)year, 4, '0');
-    text_putc(t, '-');
-    text_pad(t, (uint64_t)month, 2, '0');
-    text_putc(t, '-');
-    text_pad(t, (uint64_t)day, 2, '0');
+    p = put_digits(p, (uint64_t)year, 4);
+    *p++ = '-';
+    p = put_digits(p, (uint64_t)month, 2);
+    *p++ = '-';
+    return put_digits(p, (uint64_t)day, 2);
 }
 
-/* "01:37:53." and the rest of the second in ns. */
-static uint64_t write_clock(struct text *t, uint64_t ns_of_day)
+/* "01:37:53.", and the rest of the second in ns. */
+static char *put_clock(char *p, uint64_t ns_of_day, uint64_t *rest)
 {
     uint64_t s = ns_of_day / NS_PER_S;
-    text_pad(t, s / 3600, 2, '0');
-    text_putc(t, ':');
-    text_pad(t, s / 60 % 60, 2, '0');
-    text_putc(t, ':');
-    text_pad(t, s % 60, 2, '0');
-    text_putc(t, '.');
-    return ns_of_day % NS_PER_S;
+    p = put_digits(p, s / 3600, 2);
+    *p++ = ':';
+    p = put_digits(p, s / 60 % 60, 2);
+    *p++ = ':';
+    p = put_digits(p, s % 60, 2);
+    *p++ = '.';
+    *rest = ns_of_day % NS_PER_S;
+    return p;
 }
 
 /* Time since the beginning of its day; wraps right for the first day that 64 bits can count, whose beginning they cannot. */
@@ -264,27 +275,35 @@ static uint64_t ns_of_day(int64_t ns)
     return (uint64_t)ns - (uint64_t)day_of(ns) * (uint64_t)(NS_PER_S * S_PER_DAY);
 }
 
+enum { LONGEST = sizeof "2024-02-29 01:37:53.123 456 789" };
+
 void time_write_utc(struct text *t, int64_t ns, bool date)
 {
+    char *p = text_room(t, LONGEST);
+    uint64_t rest;
     if (date) {
-        write_date(t, day_of(ns));
-        text_putc(t, ' ');
+        p = put_date(p, day_of(ns));
+        *p++ = ' ';
     }
-    uint64_t frac = write_clock(t, ns_of_day(ns));
-    text_pad(t, frac / 1000000, 3, '0');
-    text_putc(t, ' ');
-    text_pad(t, frac / 1000 % 1000, 3, '0');
-    text_putc(t, ' ');
-    text_pad(t, frac % 1000, 3, '0');
+    p = put_clock(p, ns_of_day(ns), &rest);
+    p = put_digits(p, rest / 1000000, 3);
+    *p++ = ' ';
+    p = put_digits(p, rest / 1000 % 1000, 3);
+    *p++ = ' ';
+    p = put_digits(p, rest % 1000, 3);
+    t->n = (size_t)(p - t->v);
 }
 
 void time_write_iso(struct text *t, int64_t ns)
 {
-    write_date(t, day_of(ns));
-    text_putc(t, 'T');
-    uint64_t frac = write_clock(t, ns_of_day(ns));
-    text_pad(t, frac, 9, '0');
-    text_putc(t, 'Z');
+    char *p = text_room(t, LONGEST);
+    uint64_t rest;
+    p = put_date(p, day_of(ns));
+    *p++ = 'T';
+    p = put_clock(p, ns_of_day(ns), &rest);
+    p = put_digits(p, rest, 9);
+    *p++ = 'Z';
+    t->n = (size_t)(p - t->v);
 }
 
 static int64_t now(clockid_t clock)

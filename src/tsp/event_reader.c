@@ -4,6 +4,7 @@ enum { READERS = 8, SHORT_WAY = 20000 };
 
 struct event_reader {
     struct ctf_merge *merge;
+    struct event_prios *prios;
     uint64_t next;
     bool busy;
     uint64_t used;
@@ -12,7 +13,7 @@ struct event_reader {
     struct ctf_event batch[EVENT_BATCH];
 };
 struct event_readers {
-    const struct tsp_experiment *x;
+    const struct event_cells *cells;
     pthread_mutex_t lock; /* guards the readers' fields but for busy ones */
     pthread_cond_t free_reader;
     struct event_reader v[READERS];
@@ -26,10 +27,10 @@ struct ctf_merge *event_merge_new(const struct tsp_experiment *x)
     return ctf_merge_new(x->sources, x->n_sources, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e) ? NULL : m;
 }
 
-struct event_readers *event_readers_new(const struct tsp_experiment *x)
+struct event_readers *event_readers_new(const struct event_cells *cells)
 {
     struct event_readers *t = mem_zalloc(sizeof *t);
-    t->x = x;
+    t->cells = cells;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->free_reader, NULL);
     return t;
@@ -37,14 +38,21 @@ struct event_readers *event_readers_new(const struct tsp_experiment *x)
 
 void event_readers_free(struct event_readers *t)
 {
-    for (int i = 0; i < READERS; i++)
+    for (int i = 0; i < READERS; i++) {
         ctf_merge_free(t->v[i].merge);
+        event_prios_free(t->v[i].prios);
+    }
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->free_reader);
     free(t);
 }
 
-/* The free reader that is nearest before `index`; else one that is not made yet; else the one not used for longest. */
+static bool at_hand(const struct event_reader *r, uint64_t index)
+{
+    return index - r->batch_at < r->batch_n;
+}
+
+/* The free reader that has `index` at hand; else the nearest before it; else one that is not made yet; else the one not used for longest. */
 static struct event_reader *choose(struct event_readers *t, uint64_t index)
 {
     struct event_reader *best = NULL, *fresh = NULL, *oldest = NULL;
@@ -52,6 +60,8 @@ static struct event_reader *choose(struct event_readers *t, uint64_t index)
         struct event_reader *r = &t->v[i];
         if (r->busy)
             continue;
+        if (at_hand(r, index))
+            return r;
         if (!r->merge)
             fresh = fresh ? fresh : r;
         else if (r->next <= index && index - r->next < SHORT_WAY && (!best || r->next > best->next))
@@ -71,9 +81,10 @@ struct event_reader *event_reader_take(struct event_readers *t, uint64_t index)
     r->busy = true;
     r->used = ++t->clock;
     pthread_mutex_unlock(&t->lock);
-    r->batch_n = 0;
-    if (!r->merge && (r->merge = event_merge_new(t->x)))
+    if (!r->merge && (r->merge = event_merge_new(t->cells->x))) {
+        r->prios = event_prios_new(t->cells);
         r->next = 0;
+    }
     return r;
 }
 
@@ -88,6 +99,11 @@ void event_reader_leave(struct event_readers *t, struct event_reader *r)
 const struct ctf_merge *event_reader_merge(const struct event_reader *r)
 {
     return r->merge;
+}
+
+struct event_prios *event_reader_prios(struct event_reader *r)
+{
+    return r->prios;
 }
 
 size_t event_reader_read(struct event_reader *r, struct ctf_event *out, size_t max)
@@ -105,6 +121,7 @@ bool event_reader_go(struct event_reader *r, uint64_t index)
     if (!r->merge)
         return false;
     if (index < r->next || index - r->next >= SHORT_WAY) {
+        r->batch_n = 0;
         if (ctf_merge_seek(r->merge, index, &e)) {
             r->next = UINT64_MAX; /* somewhere: the next use seeks */
             return false;
@@ -119,7 +136,7 @@ bool event_reader_go(struct event_reader *r, uint64_t index)
 
 const struct ctf_event *event_reader_at(struct event_reader *r, uint64_t index, uint64_t last)
 {
-    if (index - r->batch_at < r->batch_n)
+    if (at_hand(r, index))
         return &r->batch[index - r->batch_at];
     if (!event_reader_go(r, index))
         return NULL;

@@ -33,7 +33,7 @@ static void *make_events(struct tsp_experiment *x)
 {
     struct events *t = mem_zalloc(sizeof *t);
     event_cells_init(&t->cells, x);
-    t->readers = event_readers_new(x);
+    t->readers = event_readers_new(&t->cells);
     t->scans = event_scans_new(&t->cells);
     for (size_t i = 0; i < x->n_sources; i++)
         t->total += ctf_trace_items(x->sources[i].trace);
@@ -151,13 +151,13 @@ static uint64_t row_at(const struct rows *w, int64_t time)
 struct cell_of {
     const struct rows *w;
     const struct ctf_event *ev;
-    struct event_prios *prios;
 };
 
 static void write_cell(void *arg, size_t row, size_t column, struct text *out)
 {
     const struct cell_of *c = arg;
-    event_cell_write(&c->w->t->cells, c->prios, column, c->ev, ctf_merge_source(event_reader_merge(c->w->reader), c->ev->stream), out);
+    event_cell_write(&c->w->t->cells, event_reader_prios(c->w->reader), column, c->ev,
+        ctf_merge_source(event_reader_merge(c->w->reader), c->ev->stream), out);
 }
 
 /* ---- search ------------------------------------------------------------------------------------------------------------------------------ */
@@ -234,23 +234,19 @@ static void write_lines(const struct rows *w, struct event_match *m, uint64_t ro
     const size_t *places;
     size_t n_places = search_columns(w->q, cells->columns, cells->n_columns, &places), n;
     uint64_t items[EVENT_BATCH];
-    struct text scratch = {.fd = -1};
-    struct event_prios *prios = event_prios_new(cells);
     search_begin_lines(j, row, w->n, cells->columns, places, n_places);
     while (
         row < end && !http_gone(w->q->http) && (n = items_of(w, row, items, end - row < EVENT_BATCH ? (size_t)(end - row) : EVENT_BATCH))) {
         for (size_t i = 0; i < n; i++) {
-            struct cell_of cell = {w, event_reader_at(w->reader, items[i], items[n - 1]), prios};
+            struct cell_of cell = {w, event_reader_at(w->reader, items[i], items[n - 1])};
             if (!cell.ev)
                 break;
             bool fits = event_match_fits(m, event_reader_merge(w->reader), cell.ev);
-            search_write_line(j, row + i, fits ? 8 : 0, write_cell, &cell, 0, places, n_places, &scratch);
+            search_write_line(j, row + i, fits ? 8 : 0, write_cell, &cell, 0, places, n_places);
         }
         row += n;
     }
     search_end_lines(j);
-    event_prios_free(prios);
-    text_fini(&scratch);
 }
 
 static void answer(struct rows *w, struct event_match *m, struct json *j)

@@ -19,7 +19,7 @@ void search_fini(struct search *);
 size_t search_columns(const struct tsp_query *, const struct tsp_column *, size_t n, const size_t **places);
 void search_begin_lines(struct json *, uint64_t low, uint64_t size, const struct tsp_column *, const size_t *places, size_t n);
 void search_write_line(struct json *, uint64_t index, int tags, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row,
-    const size_t *places, size_t n, struct text *scratch);
+    const size_t *places, size_t n);
 void search_end_lines(struct json *);
 
 #endif

@@ -106,26 +106,30 @@ void search_begin_lines(struct json *j, uint64_t low, uint64_t size, const struc
 }
 
 void search_write_line(struct json *j, uint64_t index, int tags, void (*cell)(void *arg, size_t row, size_t column, struct text *out),
-    void *arg, size_t row, const size_t *places, size_t n, struct text *scratch)
+    void *arg, size_t row, const size_t *places, size_t n)
 {
+    struct text *t = j->out;
     if (tsp_full(j))
         return;
-    json_begin_object(j);
-    json_kv_u64(j, "index", index);
-    json_key(j, "cells");
-    json_begin_array(j);
+    json_before_value(j);
+    TEXT_PUT(t, "{\"index\":");
+    text_u64(t, index);
+    TEXT_PUT(t, ",\"cells\":[");
     for (size_t i = 0; i < n; i++) {
-        scratch->n = 0;
-        cell(arg, row, places[i], scratch);
-        json_begin_object(j);
-        json_key(j, "content");
-        json_string_n(j, scratch->v ? scratch->v : "", scratch->n);
-        json_end_object(j);
+        if (i)
+            text_putc(t, ',');
+        TEXT_PUT(t, "{\"content\":\"");
+        size_t from = t->n;
+        cell(arg, row, places[i], t);
+        json_escape_since(t, from);
+        TEXT_PUT(t, "\"}");
     }
-    json_end_array(j);
-    if (tags)
-        json_kv_i64(j, "tags", tags);
-    json_end_object(j);
+    text_putc(t, ']');
+    if (tags) {
+        TEXT_PUT(t, ",\"tags\":");
+        text_i64(t, tags);
+    }
+    text_putc(t, '}');
 }
 
 void search_end_lines(struct json *j)
@@ -174,12 +178,10 @@ static struct tsp_result write_lines(const struct tsp_table *t, const struct tsp
     if (q->search && q->search_find)
         row = find(t, q, &s, row);
     size_t end = t->rows - row < (uint64_t)q->count ? t->rows : row + (size_t)q->count;
-    struct text scratch = {.fd = -1};
     search_begin_lines(j, row < t->rows || q->by_time ? row : q->search_find ? 0 : (uint64_t)q->index, t->rows, t->columns, places, n);
     for (; row < end; row++)
-        search_write_line(j, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n, &scratch);
+        search_write_line(j, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
     search_end_lines(j);
-    text_fini(&scratch);
     search_fini(&s);
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }

@@ -70,6 +70,20 @@ static void sixty_levels(void **state)
     text_fini(&t);
 }
 
+/* What is appended in pieces and escaped where it stands is the string that is quoted in one go. */
+static void check_in_place(const char *in, size_t n, const struct text *quoted)
+{
+    for (size_t before = 0; before < 3; before++) {
+        struct text t = {0};
+        text_put(&t, "\"\"\"", before);
+        text_put(&t, in, n);
+        json_escape_since(&t, before);
+        assert_int_equal(t.n, before + quoted->n - 2);
+        assert_memory_equal(t.v + before, quoted->v + 1, quoted->n - 2);
+        text_fini(&t);
+    }
+}
+
 static void check_string(const char *s, size_t n, const char *expected, size_t expected_n)
 {
     struct text t = {0};
@@ -79,6 +93,7 @@ static void check_string(const char *s, size_t n, const char *expected, size_t e
     assert_int_equal(json_string_length(v), expected_n);
     assert_memory_equal(json_string_value(v), expected, expected_n);
     json_decref(v);
+    check_in_place(s, n, &t);
     text_fini(&t);
 }
 
