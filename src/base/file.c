@@ -123,6 +123,21 @@ static int open_regular(const char *path, struct stat *st, struct err *e)
     return fd;
 }
 
+/* Zero pages that begin at a multiple of a huge page: what a file's huge pages in memory can be mapped by. NULL: there is no room. */
+static uint8_t *reserve(size_t size)
+{
+    size_t whole = size + MEM_HUGE_PAGE - page_bytes;
+    uint8_t *p = mmap(NULL, whole, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    size_t before = -(uintptr_t)p % MEM_HUGE_PAGE, behind = whole - before - size;
+    if (before)
+        munmap(p, before);
+    if (behind)
+        munmap(p + before + size, behind);
+    return p + before;
+}
+
 int file_map_open(const char *path, struct file_map *out, struct err *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -137,8 +152,8 @@ int file_map_open(const char *path, struct file_map *out, struct err *e)
     size_t size = (size_t)st.st_size;
     size_t total = (size + FILE_SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1);
     /* Zero pages first, the file over them: the spare bytes exist also when the file ends at the end of a page. */
-    void *p = mmap(NULL, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) {
+    uint8_t *p = reserve(total);
+    if (!p) {
         code = err_sys(e, "%s: cannot map %zu bytes", path, size);
         goto close_fd;
     }

@@ -125,6 +125,35 @@ static void chunks_are_one_section(void **state)
     }
 }
 
+/* Larger than what goes to the file at once: many small chunks, and sections that end anywhere. */
+static void large_sections_arrive_whole(void **state)
+{
+    enum { CHUNK = 10007, CHUNKS = 700, BYTES = CHUNK * (CHUNKS - 1) + 5, OTHER = (5 << 20) + 1 };
+    struct place *p = *state;
+    struct err e = {0};
+    struct store *s;
+    uint8_t *bytes = malloc(OTHER > CHUNK * CHUNKS ? OTHER : CHUNK * CHUNKS);
+    const void *chunks[CHUNKS];
+    size_t n;
+    for (size_t i = 0; i < CHUNK * CHUNKS; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (size_t i = 0; i < CHUNKS; i++)
+        chunks[i] = bytes + i * CHUNK;
+    struct store_writer *w = store_create("graph", 3, key);
+    store_add_chunks(w, "pieces", chunks, CHUNK, BYTES);
+    store_add(w, "other", bytes, 1, OTHER);
+    store_add(w, "names", names, 1, sizeof names);
+    assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
+    assert_int_equal(store_open(p->path, "graph", 3, &key, &s, &e), ERR_OK);
+    assert_memory_equal(store_section(s, "pieces", 1, &n), bytes, BYTES);
+    assert_int_equal(n, BYTES);
+    assert_memory_equal(store_section(s, "other", 1, &n), bytes, OTHER);
+    assert_int_equal(n, OTHER);
+    assert_memory_equal(store_section(s, "names", 1, &n), names, sizeof names);
+    store_close(s);
+    free(bytes);
+}
+
 /* The bytes that docs/formats/container.md promises, so that the format does not change by accident. */
 static void layout_as_documented(void **state)
 {
@@ -265,6 +294,7 @@ int main(void)
         HERE(places_that_cannot_be_written),
         HERE(the_same_bytes_each_time),
         HERE(chunks_are_one_section),
+        HERE(large_sections_arrive_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
