@@ -37,7 +37,11 @@ struct flow_packet {
 };
 
 struct flow_store;
+/* Reads next to nothing of it: all below is safe whatever the file holds, and wrong contents give wrong answers only. Checksums are not compared: whoever
+ * cannot know that the file is as it was written calls store_check (base/store.h) before. */
 int flow_open(const char *path, struct flow_store **out, struct err *e);
+/* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
+int flow_check(const char *path, struct err *e);
 void flow_close(struct flow_store *);
 size_t flow_count(const struct flow_store *);
 void flow_key(const struct flow_store *, size_t flow, struct flow_key *out);

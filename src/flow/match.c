@@ -32,9 +32,9 @@ static uint32_t first_reaching(const struct flow_disk_packet *sends, uint32_t n,
     return lo;
 }
 
-static int64_t distance(int64_t a, int64_t b)
+static uint64_t distance(int64_t a, int64_t b)
 {
-    return a > b ? a - b : b - a;
+    return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
 
 /* The first send that carried byte end - 1, if this list has it. */
@@ -45,15 +45,16 @@ static const struct flow_disk_packet *covering(const struct flow_disk_packet *se
 }
 
 /* Each host unwraps from the first packet it saw, so the two sides may differ by whole turns of 2^32: of the turns that fit, the nearest in time. */
-static const struct flow_disk_packet *explain_bytes(const struct flow_disk_packet *sends, uint32_t n, const struct flow_packet *r)
+static const struct flow_disk_packet *explain_bytes(const struct flow_part *from, const struct flow_packet *r)
 {
     const uint64_t turn = UINT64_C(1) << 32;
-    const struct flow_disk_packet *best = covering(sends, n, r->seq_end);
-    if (!n || sends[n - 1].high - sends[0].seq_end < turn / 2) {
-        if (best)
-            return best;
-    }
-    for (uint64_t end = r->seq_end % turn; n && end <= sends[n - 1].high; end += turn) {
+    const struct flow_disk_packet *sends = from->sends, *best;
+    uint32_t n = from->n_sends;
+    best = covering(sends, n, r->seq_end);
+    if (best && sends[n - 1].high - sends[0].seq_end < turn / 2)
+        return best;
+    uint64_t end = r->seq_end % turn, turns = (uint64_t)n + from->n_receives + 2; /* from one packet to the next it is less than a turn */
+    for (; turns && end <= sends[n - 1].high; turns--, end += turn) {
         const struct flow_disk_packet *p = end >= turn / 2 ? covering(sends, n, end) : NULL;
         if (p && (!best || distance(p->ts, r->ts) < distance(best->ts, r->ts)))
             best = p;
@@ -103,23 +104,23 @@ static uint32_t *match_datagrams(const struct flow_disk_packet *sends, uint32_t 
     return send_of;
 }
 
-static const struct flow_disk_packet *explain_datagram(struct flow_store *receiver, uint32_t flow, uint32_t receive,
-    const struct flow_store *sender, const struct flow_disk_packet *sends, uint32_t n)
+static const struct flow_disk_packet *explain_datagram(
+    struct flow_store *receiver, uint32_t flow, size_t receive, const struct flow_store *sender, const struct flow_part *from)
 {
-    const struct flow_disk_flow *f = &receiver->flows[flow];
     pthread_mutex_lock(&receiver->lock);
     struct flow_datagrams *d = receiver->datagrams;
     while (d && (d->sender != sender || d->flow != flow))
         d = d->next;
     if (!d) {
+        struct flow_part to = flow_part(receiver, flow);
         d = mem_zalloc(sizeof *d);
         *d = (struct flow_datagrams){
-            sender, flow, match_datagrams(sends, n, receiver->packets + f->first + f->sends, f->receives), receiver->datagrams};
+            sender, flow, match_datagrams(from->sends, from->n_sends, to.receives, to.n_receives), receiver->datagrams};
         receiver->datagrams = d;
     }
     uint32_t j = d->send_of[receive];
     pthread_mutex_unlock(&receiver->lock);
-    return j == UINT32_MAX ? NULL : &sends[j];
+    return j == UINT32_MAX ? NULL : &from->sends[j];
 }
 
 /* ---- translated addresses ------------------------------------------------------------------------------------------------------ */
@@ -138,7 +139,7 @@ static void index_bytes(struct flow_store *s)
     s->by_bytes_size = size;
     for (size_t i = 0; i < s->n_packets; i++) {
         const struct flow_disk_packet *p = &s->packets[i];
-        if (!p->is_send || !carries(p) || s->flows[p->flow].key.protocol != TCP)
+        if (!p->is_send || !carries(p) || p->flow >= s->n_flows || s->flows[p->flow].key.protocol != TCP)
             continue;
         size_t h = bytes_hash(p->seq_end, p->ack, p->bytes) & (size - 1);
         while (s->by_bytes[h])
@@ -177,25 +178,27 @@ static const struct flow_disk_packet *explain_bare(const struct flow_disk_packet
 bool flow_explain(
     const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
 {
+    size_t place = receive->number < receiver->n_by_number ? receiver->by_number[receive->number] : SIZE_MAX;
+    struct flow_part mine = flow_part(receiver, receive->flow);
+    size_t index = place - (size_t)(mine.receives - receiver->packets);
+    if (index >= mine.n_receives)
+        return false;
     const struct flow_key *key = &receiver->flows[receive->flow].key;
     int64_t flow = flow_lookup(sender, key);
     const struct flow_disk_packet *p = NULL;
     bool same_host = receiver == sender;
     if (!same_host && flow_is_anonymous(key))
         return false;
-    if (flow >= 0 && sender->flows[flow].sends) {
-        const struct flow_disk_packet *sends = sender->packets + sender->flows[flow].first;
-        uint32_t n = sender->flows[flow].sends;
-        const struct flow_disk_flow *mine = &receiver->flows[receive->flow];
-        uint32_t index = (uint32_t)(receiver->by_number[receive->number] - mine->first - mine->sends);
+    struct flow_part from = flow >= 0 ? flow_part(sender, (size_t)flow) : (struct flow_part){0};
+    if (from.n_sends) {
         if (!key->family)
-            p = same_host ? NULL : explain_bare(sends, n, receive);
+            p = same_host ? NULL : explain_bare(from.sends, from.n_sends, receive);
         else if (key->protocol != TCP)
-            p = explain_datagram((struct flow_store *)receiver, receive->flow, index, sender, sends, n);
+            p = explain_datagram((struct flow_store *)receiver, receive->flow, index, sender, &from);
         else if (receive->bytes || receive->flags & (SYN | FIN))
-            p = explain_bytes(sends, n, receive);
+            p = explain_bytes(&from, receive);
         else
-            p = explain_ack(sends, n, receive);
+            p = explain_ack(from.sends, from.n_sends, receive);
     } else if (key->protocol == TCP && receive->bytes && !same_host) {
         p = explain_translated((struct flow_store *)sender, receive);
     }

@@ -104,16 +104,30 @@ const char *flow_message_order_defect(const struct flow_store *s)
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------- */
 
+/* The row's messages that the file has. */
+static const uint32_t *messages_of(const struct flow_store *s, int32_t row, size_t *n, size_t *receives)
+{
+    static const struct flow_disk_row none;
+    const struct flow_disk_row *r = row >= 0 && (size_t)row < s->n_rows ? &s->rows[row] : &none;
+    size_t first = r->first < s->n_messages ? r->first : s->n_messages, left = s->n_messages - first;
+    *n = (size_t)r->sends + r->receives;
+    *n = *n < left ? *n : left;
+    *receives = r->receives < *n ? r->receives : *n;
+    return s->messages + first;
+}
+
 size_t flow_messages(const struct flow_store *s, int32_t row, size_t *receives)
 {
-    bool known = row >= 0 && (size_t)row < s->n_rows;
-    *receives = known ? s->rows[row].receives : 0;
-    return known ? (size_t)s->rows[row].sends + s->rows[row].receives : 0;
+    size_t n;
+    messages_of(s, row, &n, receives);
+    return n;
 }
 
 void flow_message(const struct flow_store *s, int32_t row, size_t i, struct flow_packet *out, bool *is_send)
 {
-    const struct flow_disk_packet *p = &s->packets[s->messages[s->rows[row].first + i]];
+    size_t n, receives;
+    const uint32_t *messages = messages_of(s, row, &n, &receives);
+    const struct flow_disk_packet *p = flow_packet_at(s, messages[i]);
     flow_unpack(p, out);
     *is_send = p->is_send;
 }
@@ -125,5 +139,5 @@ size_t flow_replies(const struct flow_store *s)
 
 void flow_reply(const struct flow_store *s, size_t i, struct flow_packet *out)
 {
-    flow_unpack(&s->packets[s->replies[i]], out);
+    flow_unpack(flow_packet_at(s, s->replies[i]), out);
 }

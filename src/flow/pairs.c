@@ -110,18 +110,17 @@ static void pair_flow(struct pairing *g, void (*pair)(void *, int64_t, int64_t),
 void flow_pairs(const struct flow_store *a, const struct flow_store *b, void (*pair)(void *arg, int64_t sent, int64_t received), void *arg)
 {
     for (size_t f = 0; a != b && f < b->n_flows; f++) {
-        const struct flow_disk_flow *in = &b->flows[f];
-        if (flow_is_anonymous(&in->key))
+        const struct flow_key *key = &b->flows[f].key;
+        struct flow_part in = flow_part(b, f);
+        int64_t other = in.n_receives && !flow_is_anonymous(key) ? flow_lookup(a, key) : -1;
+        struct flow_part from = other >= 0 ? flow_part(a, (size_t)other) : (struct flow_part){0};
+        if (!from.n_sends)
             continue;
-        int64_t other = in->receives ? flow_lookup(a, &in->key) : -1;
-        if (other < 0 || !a->flows[other].sends)
-            continue;
-        const struct flow_disk_flow *from = &a->flows[other];
-        pair_flow(&(struct pairing){.sends = a->packets + from->first,
-                      .n = from->sends,
-                      .receives = b->packets + in->first + in->sends,
-                      .m = in->receives,
-                      .datagrams = in->key.family && in->key.protocol != 6},
+        pair_flow(&(struct pairing){.sends = from.sends,
+                      .n = from.n_sends,
+                      .receives = in.receives,
+                      .m = in.n_receives,
+                      .datagrams = key->family && key->protocol != 6},
             pair, arg);
     }
 }

@@ -1,4 +1,4 @@
-/* The flow store: opening, checking, looking up. */
+/* The flow store: opening and looking up. Every number from the file that leads somewhere is bounded when it is used: opening looks at nothing. */
 #include "flow/store.h"
 
 #include <arpa/inet.h>
@@ -23,112 +23,52 @@ bool flow_is_anonymous(const struct flow_key *k)
             (k->family == 6 && !memcmp(k->saddr, loopback, sizeof loopback)));
 }
 
-/* One bit per packet number: is it a receive's? Looking the packet up instead would go to a random place of the largest table each time. */
-static bool is_marked(const uint64_t *receives, const struct flow_store *s, uint32_t number)
+static const void *section(struct flow_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
 {
-    return number == UINT32_MAX || (number < s->n_by_number && receives[number / 64] >> number % 64 & 1);
-}
-
-enum { AHEAD = 16 };
-
-/* The packets of a flow; marks the numbers of its receives. */
-static const char *flow_defect(const struct flow_store *s, size_t f, uint64_t *receives)
-{
-    uint64_t high = 0;
-    for (uint32_t i = 0; i < s->flows[f].sends + s->flows[f].receives; i++) {
-        size_t at = s->flows[f].first + i;
-        const struct flow_disk_packet *p = &s->packets[at];
-        bool send = i < s->flows[f].sends;
-        if (at + AHEAD < s->n_packets) /* numbers of one flow lie apart: what is waited for otherwise */
-            __builtin_prefetch(&s->by_number[p[AHEAD].number < s->n_by_number ? p[AHEAD].number : 0]);
-        if (p->flow != f || p->is_send != send || p->origin > FLOW_BY_UNKNOWN)
-            return "a packet contradicts its flow";
-        if (send && p->high < high)
-            return "sequence numbers out of order";
-        high = p->high;
-        if (p->number >= s->n_by_number || s->by_number[p->number] != at)
-            return "packet numbers out of order";
-        receives[p->number / 64] |= (uint64_t)!send << p->number % 64;
-    }
-    return NULL;
-}
-
-static const char *references_defect(const struct flow_store *s, uint64_t *receives)
-{
-    const char *what;
-    for (size_t f = 0; f < s->n_flows; f++)
-        if ((what = flow_defect(s, f, receives)))
-            return what;
-    for (size_t i = 0; i < s->n_by_number; i++)
-        if (s->by_number[i] != UINT32_MAX && s->by_number[i] >= s->n_packets)
-            return "a packet number lies outside the table";
-    for (size_t i = 0; i < s->n_wakes; i++)
-        if (!is_marked(receives, s, s->wakes[i].receive))
-            return "a wake by something that is no receive";
-    for (size_t i = 0; i < s->n_packets; i++)
-        if (!is_marked(receives, s, s->packets[i].receive))
-            return "a send that follows something that is no receive";
-    return NULL;
-}
-
-/* Every index in the file is checked here, so that no reader needs to. */
-static const char *defect(const struct flow_store *s)
-{
-    size_t next = 0;
-    for (size_t f = 0; f < s->n_flows; f++) {
-        const struct flow_disk_flow *flow = &s->flows[f];
-        if (flow->first != next || flow->sends > s->n_packets - next || flow->receives > s->n_packets - next - flow->sends)
-            return "a flow's packets lie outside the table";
-        if (flow->connection > f)
-            return "a flow names a connection that comes after it";
-        next += (size_t)flow->sends + flow->receives;
-    }
-    if (next != s->n_packets)
-        return "packets that belong to no flow";
-    uint64_t *receives = mem_zalloc((s->n_by_number / 64 + 1) * sizeof *receives);
-    const char *what = references_defect(s, receives);
-    free(receives);
-    if (what || (what = flow_message_order_defect(s)))
-        return what;
-    if (s->table_size & (s->table_size - 1) || s->table_size <= s->n_flows)
-        return "bad size of the key table";
-    size_t filled = 0;
-    for (size_t i = 0; i < s->table_size; i++) {
-        filled += s->table[i] != 0;
-        if (s->table[i] > s->n_flows)
-            return "the key table names a flow that does not exist";
-    }
-    if (filled > s->n_flows)
-        return "the key table is too full";
-    return NULL;
+    const void *items = store_section(s->file, name, item_bytes, n);
+    *whole &= items != NULL;
+    return items;
 }
 
 int flow_open(const char *path, struct flow_store **out, struct err *e)
 {
     struct flow_store *s = mem_zalloc(sizeof *s);
-    int rc = store_open(path, "flows", FLOW_VERSION, NULL, &s->file, e);
+    int rc = store_open_unread(path, "flows", FLOW_VERSION, NULL, &s->file, e);
     if (rc) {
         free(s);
         return rc;
     }
     pthread_mutex_init(&s->lock, NULL);
-    s->flows = store_section(s->file, "flows", sizeof *s->flows, &s->n_flows);
-    s->packets = store_section(s->file, "packets", sizeof *s->packets, &s->n_packets);
-    s->wakes = store_section(s->file, "wakes", sizeof *s->wakes, &s->n_wakes);
-    s->addresses = store_section(s->file, "addresses", sizeof *s->addresses, &s->n_addresses);
-    s->by_number = store_section(s->file, "numbers", sizeof *s->by_number, &s->n_by_number);
-    s->table = store_section(s->file, "keys", sizeof *s->table, &s->table_size);
-    s->rows = store_section(s->file, "rows", sizeof *s->rows, &s->n_rows);
-    s->messages = store_section(s->file, "messages", sizeof *s->messages, &s->n_messages);
-    s->replies = store_section(s->file, "replies", sizeof *s->replies, &s->n_replies);
-    const char *what = defect(s);
-    if (what) {
-        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
+    bool whole = true;
+    s->flows = section(s, "flows", sizeof *s->flows, &s->n_flows, &whole);
+    s->packets = section(s, "packets", sizeof *s->packets, &s->n_packets, &whole);
+    s->wakes = section(s, "wakes", sizeof *s->wakes, &s->n_wakes, &whole);
+    s->addresses = section(s, "addresses", sizeof *s->addresses, &s->n_addresses, &whole);
+    s->by_number = section(s, "numbers", sizeof *s->by_number, &s->n_by_number, &whole);
+    s->table = section(s, "keys", sizeof *s->table, &s->table_size, &whole);
+    s->rows = section(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
+    s->messages = section(s, "messages", sizeof *s->messages, &s->n_messages, &whole);
+    s->replies = section(s, "replies", sizeof *s->replies, &s->n_replies, &whole);
+    if (!whole || s->table_size & (s->table_size - 1) || s->table_size <= s->n_flows || s->n_packets >= UINT32_MAX) {
+        rc = err_set(e, ERR_FORMAT, "%s: a table is missing or of a size that makes no sense", path);
         flow_close(s);
         return rc;
     }
     *out = s;
     return 0;
+}
+
+int flow_check(const char *path, struct err *e)
+{
+    struct flow_store *s;
+    int rc = flow_open(path, &s, e);
+    if (rc)
+        return rc;
+    const char *what = flow_defect(s);
+    if (what)
+        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
+    flow_close(s);
+    return rc;
 }
 
 void flow_close(struct flow_store *s)
@@ -153,21 +93,42 @@ size_t flow_count(const struct flow_store *s)
 
 void flow_key(const struct flow_store *s, size_t flow, struct flow_key *out)
 {
-    *out = s->flows[flow].key;
+    *out = flow < s->n_flows ? s->flows[flow].key : (struct flow_key){0};
 }
 
 int64_t flow_lookup(const struct flow_store *s, const struct flow_key *k)
 {
-    size_t mask = s->table_size - 1;
-    for (size_t i = flow_key_hash(k) & mask; s->table[i]; i = (i + 1) & mask)
-        if (!memcmp(&s->flows[s->table[i] - 1].key, k, sizeof *k))
-            return s->table[i] - 1;
+    size_t mask = s->table_size - 1, at = flow_key_hash(k) & mask;
+    for (size_t tries = s->table_size; tries && s->table[at]; tries--, at = (at + 1) & mask) {
+        size_t flow = s->table[at] - 1;
+        if (flow < s->n_flows && !memcmp(&s->flows[flow].key, k, sizeof *k))
+            return (int64_t)flow;
+    }
     return -1;
 }
 
 uint32_t flow_connection(const struct flow_store *s, size_t flow)
 {
-    return s->flows[flow].connection;
+    return flow < s->n_flows ? s->flows[flow].connection : UINT32_MAX;
+}
+
+struct flow_part flow_part(const struct flow_store *s, size_t flow)
+{
+    static const struct flow_disk_flow none;
+    const struct flow_disk_flow *f = flow < s->n_flows ? &s->flows[flow] : &none;
+    size_t first = f->first < s->n_packets ? f->first : s->n_packets, left = s->n_packets - first;
+    uint32_t sends = f->sends < left ? f->sends : (uint32_t)left;
+    left -= sends;
+    return (struct flow_part){.sends = s->packets + first,
+        .n_sends = sends,
+        .receives = s->packets + first + sends,
+        .n_receives = f->receives < left ? f->receives : (uint32_t)left};
+}
+
+const struct flow_disk_packet *flow_packet_at(const struct flow_store *s, size_t at)
+{
+    static const struct flow_disk_packet nothing = {.number = UINT32_MAX, .receive = UINT32_MAX, .row = -1, .flow = UINT32_MAX};
+    return at < s->n_packets ? &s->packets[at] : &nothing;
 }
 
 void flow_unpack(const struct flow_disk_packet *p, struct flow_packet *out)
@@ -188,27 +149,27 @@ void flow_unpack(const struct flow_disk_packet *p, struct flow_packet *out)
 
 size_t flow_sends(const struct flow_store *s, size_t flow)
 {
-    return s->flows[flow].sends;
+    return flow_part(s, flow).n_sends;
 }
 
 void flow_send(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out)
 {
-    flow_unpack(&s->packets[s->flows[flow].first + i], out);
+    flow_unpack(&flow_part(s, flow).sends[i], out);
 }
 
 size_t flow_receives(const struct flow_store *s, size_t flow)
 {
-    return s->flows[flow].receives;
+    return flow_part(s, flow).n_receives;
 }
 
 void flow_receive(const struct flow_store *s, size_t flow, size_t i, struct flow_packet *out)
 {
-    flow_unpack(&s->packets[s->flows[flow].first + s->flows[flow].sends + i], out);
+    flow_unpack(&flow_part(s, flow).receives[i], out);
 }
 
 bool flow_by_number(const struct flow_store *s, uint32_t number, struct flow_packet *out, bool *is_send)
 {
-    if (number >= s->n_by_number || s->by_number[number] == UINT32_MAX)
+    if (number >= s->n_by_number || s->by_number[number] >= s->n_packets)
         return false;
     const struct flow_disk_packet *p = &s->packets[s->by_number[number]];
     flow_unpack(p, out);
@@ -236,7 +197,7 @@ size_t flow_addresses(const struct flow_store *s, const struct flow_address **ou
 bool flow_may_send(const struct flow_store *s, const struct flow_key *k)
 {
     int64_t f = flow_lookup(s, k);
-    return f >= 0 && s->flows[f].sends > 0;
+    return f >= 0 && flow_part(s, (size_t)f).n_sends > 0;
 }
 
 const char *flow_format_endpoint(const struct flow_key *k, bool source, char *buf, size_t n)

@@ -69,4 +69,15 @@ uint64_t flow_key_hash(const struct flow_key *);
 bool flow_is_anonymous(const struct flow_key *);
 void flow_unpack(const struct flow_disk_packet *, struct flow_packet *out);
 
+/* The packets of a flow that the file has; none of a flow that it does not have. */
+struct flow_part {
+    const struct flow_disk_packet *sends, *receives;
+    uint32_t n_sends, n_receives;
+};
+struct flow_part flow_part(const struct flow_store *, size_t flow);
+/* A packet by its place in the table; one of nothing when there is none. */
+const struct flow_disk_packet *flow_packet_at(const struct flow_store *, size_t at);
+/* What is wrong with the sections of an open store, or NULL. Reads all of it. */
+const char *flow_defect(const struct flow_store *);
+
 #endif

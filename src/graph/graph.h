@@ -60,10 +60,12 @@ struct graph_interval {
 };
 
 struct graph;
-/* Opens a store written by graph_builder_write. Validates everything before any offset in it is used. */
+/* Opens a store written by graph_builder_write. Checks what leads from one table to another, in O(rows): all below is then safe, whatever the rest holds, and
+ * wrong contents give wrong answers only. Checksums are not compared: whoever cannot know that the file is as it was written calls store_check
+ * (base/store.h) before. */
 int graph_open(const char *path, struct graph **out, struct err *e);
-/* The same for a file that this process has just written and that nobody else can have touched since: it is not looked through. */
-int graph_open_written(const char *path, struct graph **out, struct err *e);
+/* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
+int graph_check(const char *path, struct err *e);
 void graph_close(struct graph *);
 
 size_t graph_rows(const struct graph *);
@@ -84,7 +86,7 @@ size_t graph_cpus(const struct graph *);
 /* Periods in which events were lost, in time order. */
 struct graph_loss {
     int64_t begin, end;
-    uint32_t cpu;
+    uint32_t cpu, reserved; /* written as it is: no byte without a name, which would hold anything */
     uint64_t count;
 };
 size_t graph_losses(const struct graph *, const struct graph_loss **out);

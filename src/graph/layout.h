@@ -85,14 +85,11 @@ struct graph {
 };
 
 const char *graph_string(const struct graph *, uint32_t number);
-/* open.c: NULL when every index in the sections is sound, else what is wrong. */
-const char *graph_defect(const struct graph *);
+/* check.c: what is wrong with what leads from one section to another, or NULL: O(rows). Then readers stay inside. */
+const char *graph_structure_defect(const struct graph *);
+/* With everything, of a graph without such a defect: O(intervals). */
+const char *graph_content_defect(const struct graph *);
 /* preempted.c: who held the CPU while the row waited for it, or "throttled"; NULL when not known. */
 const char *graph_preempted_detail(const struct graph *, int32_t row, uint32_t cpu, int64_t begin, int64_t end);
 int32_t graph_occupant_at(const struct graph *, size_t i);
-/* Last entry of a series (blocks [first_block, +n_blocks), begins) whose begin is <= ts; UINT32_MAX when none. */
-uint32_t graph_series_at(const struct graph_disk_block *blocks, uint32_t n_blocks, const uint32_t *begins, uint32_t end, int64_t ts);
-/* Block of entry i. */
-uint32_t graph_series_block(const struct graph_disk_block *blocks, uint32_t n_blocks, uint32_t i);
-
 #endif

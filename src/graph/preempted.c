@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "graph/layout.h"
+#include "graph/series.h"
 
 enum { CANDIDATES = 8, MOST_OCCUPANTS = 4096 };
 
@@ -53,27 +53,22 @@ const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t 
     if (cpu >= g->n_cpus)
         return NULL;
     const struct graph_disk_cpu *c = &g->cpus[cpu];
-    const struct graph_disk_block *blocks = g->cpu_blocks + c->first_block;
-    uint32_t past = c->first + c->n, at = graph_series_at(blocks, c->n_blocks, g->cpu_begins, past, begin);
-    if (at == UINT32_MAX)
+    struct graph_series s = graph_cpu_series(g, c);
+    struct graph_entry e;
+    if (!graph_series_find(&s, begin, &e))
         return NULL;
-    uint32_t b = graph_series_block(blocks, c->n_blocks, at);
     struct shares shares = {.n = 0};
-    int64_t idle = 0, from = begin;
-    bool became_idle = false;
-    for (uint32_t steps = 0; at < past && from < end && steps < MOST_OCCUPANTS; at++, steps++) {
-        uint32_t next = b + 1 < c->n_blocks && blocks[b + 1].first == at + 1 ? b + 1 : b;
-        int64_t to = at + 1 < past ? blocks[next].base + g->cpu_begins[at + 1] : end;
-        to = to < end ? to : end;
-        int32_t occupant = graph_occupant_at(g, at);
+    int64_t idle = 0;
+    bool became_idle = false, more = true;
+    for (uint32_t steps = 0; more && e.begin < end && steps < MOST_OCCUPANTS; more = graph_series_next(&s, &e), steps++) {
+        int64_t from = e.begin > begin ? e.begin : begin, to = e.end < end ? e.end : end;
+        int32_t occupant = graph_occupant_at(g, e.at);
         if (occupant >= 0 && occupant == c->idle_row) {
             idle += to - from;
-            became_idle |= blocks[b].base + g->cpu_begins[at] >= begin;
+            became_idle |= e.begin >= begin;
         } else if (occupant >= 0 && occupant != row) {
             add_share(&shares, occupant, to - from);
         }
-        from = to;
-        b = next;
     }
     /* An idle CPU that only takes its time to answer the wake is no throttling; one that goes idle beside a runnable thread is. */
     if (became_idle && idle * 2 >= end - begin)

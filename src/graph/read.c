@@ -1,7 +1,8 @@
-/* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of threads may read. */
+/* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of threads may read. Every number from
+ * the file that leads somewhere is bounded here, each time: opening looked at rows and CPUs only. */
 #include <string.h>
 
-#include "graph/layout.h"
+#include "graph/series.h"
 
 const char *graph_state_name(int state)
 {
@@ -15,46 +16,7 @@ const char *graph_state_name(int state)
 
 const char *graph_string(const struct graph *g, uint32_t number)
 {
-    return number < g->n_strings ? g->text + g->string_at[number] : "";
-}
-
-/* ---- series -------------------------------------------------------------------------------------------------------------------- */
-
-uint32_t graph_series_block(const struct graph_disk_block *blocks, uint32_t n_blocks, uint32_t i)
-{
-    uint32_t lo = 0, hi = n_blocks;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (blocks[mid].first <= i)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-uint32_t graph_series_at(const struct graph_disk_block *blocks, uint32_t n_blocks, const uint32_t *begins, uint32_t end, int64_t ts)
-{
-    if (!n_blocks || ts < blocks[0].base)
-        return UINT32_MAX;
-    uint32_t lo = 0, hi = n_blocks;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (blocks[mid].base <= ts)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    uint64_t after = (uint64_t)ts - (uint64_t)blocks[lo].base;
-    uint32_t first = blocks[lo].first, past = lo + 1 < n_blocks ? blocks[lo + 1].first : end;
-    while (past - first > 1) {
-        uint32_t mid = first + (past - first) / 2;
-        if (begins[mid] <= after)
-            first = mid;
-        else
-            past = mid;
-    }
-    return first;
+    return number < g->n_strings && g->string_at[number] < g->n_text ? g->text + g->string_at[number] : "";
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
@@ -62,11 +24,6 @@ uint32_t graph_series_at(const struct graph_disk_block *blocks, uint32_t n_block
 static const struct graph_disk_row *row_of(const struct graph *g, int32_t row)
 {
     return row >= 0 && (size_t)row < g->n_rows ? &g->rows[row] : NULL;
-}
-
-static const struct graph_disk_cpu *idle_cpu(const struct graph *g, const struct graph_disk_row *r)
-{
-    return r->idle_cpu >= 0 ? &g->cpus[r->idle_cpu] : NULL;
 }
 
 size_t graph_rows(const struct graph *g)
@@ -102,99 +59,110 @@ size_t graph_row_intervals(const struct graph *g, int32_t row)
     const struct graph_disk_row *r = row_of(g, row);
     if (!r)
         return 0;
-    return r->idle_cpu >= 0 ? idle_cpu(g, r)->n : r->n;
+    return r->idle_cpu >= 0 ? g->cpus[r->idle_cpu].n : r->n;
 }
 
 /* ---- intervals ----------------------------------------------------------------------------------------------------------------- */
 
-/* Where an interval of a thread lies. */
-struct place {
-    const struct graph_disk_row *row;
-    const struct graph_disk_block *block;
-    uint32_t i; /* in the columns */
-    int64_t begin, end;
-};
-
-static struct place place_of(const struct graph *g, const struct graph_disk_row *r, uint32_t i)
+static unsigned state_at(const struct graph *g, uint32_t at)
 {
-    const struct graph_disk_block *blocks = g->blocks + r->first_block;
-    uint32_t at = r->first + i, b = graph_series_block(blocks, r->n_blocks, at);
-    struct place p = {.row = r, .block = &blocks[b], .i = at, .begin = blocks[b].base + g->begins[at], .end = r->end};
-    if (i + 1 < r->n)
-        p.end = b + 1 < r->n_blocks && blocks[b + 1].first == at + 1 ? blocks[b + 1].base : blocks[b].base + g->begins[at + 1];
-    return p;
+    unsigned state = graph_kind_state(g->kinds[at]);
+    return state < GRAPH_STATE_COUNT ? state : GRAPH_UNKNOWN;
 }
 
-/* How many intervals of the block before i have (kind & mask) == value. */
-static uint32_t rank(const struct graph *g, const struct place *p, uint8_t mask, uint8_t value)
+/* How a CPU's occupant looks from the idle thread's row. */
+static unsigned idle_state(const struct graph *g, int32_t row, uint32_t at)
 {
-    uint32_t n = 0;
-    for (uint32_t i = p->block->first; i < p->i; i++)
+    int32_t occupant = graph_occupant_at(g, at);
+    return occupant == row ? GRAPH_RUNNING : occupant < 0 ? GRAPH_UNKNOWN : GRAPH_PREEMPTED;
+}
+
+/* How many intervals of the block before this one have (kind & mask) == value: added to where the block's entries begin, its own entry in a sparse
+ * column. */
+static uint64_t rank(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e, uint8_t mask, uint8_t value)
+{
+    uint64_t n = 0;
+    if (e->at - b->first >= GRAPH_BLOCK)
+        return UINT64_MAX / 2; /* beyond every column */
+    for (uint32_t i = b->first; i < e->at; i++)
         n += (g->kinds[i] & mask) == value;
     return n;
 }
 
-static int32_t cpu_of(const struct graph *g, const struct place *p)
+static int32_t cpu_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
 {
-    uint32_t at = p->block->cpu0 + rank(g, p, GRAPH_KIND_STATE, GRAPH_RUNNING);
-    return g->where8 ? g->where8[at] : g->where16[at];
+    uint64_t i = b->cpu0 + rank(g, b, e, GRAPH_KIND_STATE, GRAPH_RUNNING);
+    size_t cpu = i >= g->n_where ? g->n_cpus : g->where8 ? g->where8[i] : g->where16[i];
+    return cpu < g->n_cpus ? (int32_t)cpu : -1;
 }
 
-static void idle_interval(const struct graph *g, const struct graph_disk_cpu *c, int32_t row, uint32_t i, struct graph_interval *out)
+static const char *detail_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
 {
-    const struct graph_disk_block *blocks = g->cpu_blocks + c->first_block;
-    uint32_t at = c->first + i, b = graph_series_block(blocks, c->n_blocks, at);
-    int32_t occupant = graph_occupant_at(g, at);
-    *out = (struct graph_interval){.begin = blocks[b].base + g->cpu_begins[at], .end = g->rows[row].end, .cpu = g->rows[row].idle_cpu};
-    if (i + 1 < c->n)
-        out->end = b + 1 < c->n_blocks && blocks[b + 1].first == at + 1 ? blocks[b + 1].base : blocks[b].base + g->cpu_begins[at + 1];
-    out->state = occupant == row ? GRAPH_RUNNING : occupant < 0 ? GRAPH_UNKNOWN : GRAPH_PREEMPTED;
+    uint64_t i = b->detail0 + rank(g, b, e, GRAPH_KIND_DETAIL, GRAPH_KIND_DETAIL);
+    return i < g->n_details && g->details[i] < g->n_detail_names ? graph_string(g, g->detail_names[g->details[i]]) : NULL;
+}
+
+static int32_t waker_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
+{
+    uint64_t i = b->waker0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_WAKEUP << GRAPH_KIND_CAUSE_SHIFT);
+    size_t row = i >= g->n_wakers ? g->n_rows : g->wakers16 ? g->wakers16[i] : g->wakers32[i];
+    return row < g->n_rows ? (int32_t)row : -1;
+}
+
+static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
+{
+    uint64_t i = b->packet0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_PACKET << GRAPH_KIND_CAUSE_SHIFT);
+    return i < g->n_packets ? g->packets[i] : UINT32_MAX;
+}
+
+static void idle_interval(const struct graph *g, const struct graph_entry *e, int32_t row, struct graph_interval *out)
+{
+    *out = (struct graph_interval){
+        .begin = e->begin, .end = e->end, .state = (uint8_t)idle_state(g, row, e->at), .cpu = g->rows[row].idle_cpu};
     if (out->state == GRAPH_PREEMPTED)
         out->detail = graph_preempted_detail(g, row, (uint32_t)out->cpu, out->begin, out->end);
+}
+
+static void thread_interval(
+    const struct graph *g, const struct graph_series *s, const struct graph_entry *e, int32_t row, struct graph_interval *out)
+{
+    const struct graph_disk_block *b = &s->blocks[e->block];
+    struct graph_entry next = *e;
+    *out = (struct graph_interval){.begin = e->begin, .end = e->end, .state = (uint8_t)state_at(g, e->at), .cpu = -1};
+    if (g->kinds[e->at] & GRAPH_KIND_DETAIL)
+        out->detail = detail_of(g, b, e);
+    if (out->state == GRAPH_RUNNING) {
+        out->cpu = cpu_of(g, b, e);
+    } else if (out->state == GRAPH_PREEMPTED && graph_series_next(s, &next) && state_at(g, next.at) == GRAPH_RUNNING) {
+        out->cpu = cpu_of(g, &s->blocks[next.block], &next);
+        if (!out->detail)
+            out->detail = graph_preempted_detail(g, row, (uint32_t)out->cpu, e->begin, e->end);
+    }
 }
 
 void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
 {
     const struct graph_disk_row *r = row_of(g, row);
-    if (!r || i >= graph_row_intervals(g, row)) {
-        *out = (struct graph_interval){.cpu = -1};
+    *out = (struct graph_interval){.cpu = -1};
+    if (!r || i >= graph_row_intervals(g, row))
         return;
-    }
-    if (r->idle_cpu >= 0) {
-        idle_interval(g, idle_cpu(g, r), row, (uint32_t)i, out);
-        return;
-    }
-    struct place p = place_of(g, r, (uint32_t)i);
-    uint8_t kind = g->kinds[p.i];
-    *out = (struct graph_interval){.begin = p.begin, .end = p.end, .state = (uint8_t)graph_kind_state(kind), .cpu = -1};
-    if (kind & GRAPH_KIND_DETAIL)
-        out->detail = graph_string(g, g->detail_names[g->details[p.block->detail0 + rank(g, &p, GRAPH_KIND_DETAIL, GRAPH_KIND_DETAIL)]]);
-    if (out->state == GRAPH_RUNNING) {
-        out->cpu = cpu_of(g, &p);
-    } else if (out->state == GRAPH_PREEMPTED && i + 1 < r->n && graph_kind_state(g->kinds[p.i + 1]) == GRAPH_RUNNING) {
-        struct place next = place_of(g, r, (uint32_t)i + 1);
-        out->cpu = cpu_of(g, &next);
-        if (!out->detail)
-            out->detail = graph_preempted_detail(g, row, (uint32_t)out->cpu, p.begin, p.end);
-    }
+    struct graph_series s = graph_row_series(g, r);
+    struct graph_entry e;
+    graph_series_entry(&s, (uint32_t)i, &e);
+    if (r->idle_cpu >= 0)
+        idle_interval(g, &e, row, out);
+    else
+        thread_interval(g, &s, &e, row, out);
 }
 
 size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
 {
-    size_t n = graph_row_intervals(g, row);
     const struct graph_disk_row *r = row_of(g, row);
-    if (!n || ts <= r->begin || ts > r->end)
-        return n;
-    uint32_t at, first;
-    if (r->idle_cpu >= 0) {
-        const struct graph_disk_cpu *c = idle_cpu(g, r);
-        first = c->first;
-        at = graph_series_at(g->cpu_blocks + c->first_block, c->n_blocks, g->cpu_begins, first + c->n, ts - 1);
-    } else {
-        first = r->first;
-        at = graph_series_at(g->blocks + r->first_block, r->n_blocks, g->begins, first + r->n, ts - 1);
-    }
-    return at == UINT32_MAX ? n : at - first;
+    if (!r)
+        return 0;
+    struct graph_series s = graph_row_series(g, r);
+    struct graph_entry e;
+    return ts > s.begin && graph_series_find(&s, ts - 1, &e) ? e.at - s.first : s.n;
 }
 
 void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *out)
@@ -217,7 +185,9 @@ static int64_t late_ts(const struct graph *g, uint32_t interval, int64_t otherwi
         else
             hi = mid;
     }
-    return lo < g->n_late && g->late[lo].interval == interval ? g->late[lo].ts : otherwise;
+    return lo < g->n_late && g->late[lo].interval == interval && g->late[lo].ts >= g->head->begin && g->late[lo].ts <= g->head->end
+        ? g->late[lo].ts
+        : otherwise;
 }
 
 void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct graph_cause *out)
@@ -226,21 +196,22 @@ void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct g
     *out = (struct graph_cause){.kind = GRAPH_CAUSE_NONE, .row = -1, .wake = UINT32_MAX};
     if (!r || r->idle_cpu >= 0 || i >= r->n)
         return;
-    struct place p = place_of(g, r, (uint32_t)i);
-    unsigned cause = graph_kind_cause(g->kinds[p.i]);
-    if (i == 0 && cause == GRAPH_CAUSE_NONE && graph_kind_state(g->kinds[p.i]) == GRAPH_PREEMPTED) {
+    struct graph_series s = graph_row_series(g, r);
+    struct graph_entry e;
+    graph_series_entry(&s, (uint32_t)i, &e);
+    unsigned cause = graph_kind_cause(g->kinds[e.at]);
+    if (i == 0 && cause == GRAPH_CAUSE_NONE && state_at(g, e.at) == GRAPH_PREEMPTED) {
         graph_row_origin(g, row, out);
         if (out->kind == GRAPH_CAUSE_FORK)
             return;
     }
-    out->kind = (uint8_t)cause;
-    out->ts = p.end;
+    out->kind = cause <= GRAPH_CAUSE_LOST ? (uint8_t)cause : GRAPH_CAUSE_NONE;
+    out->ts = e.end;
     if (cause == GRAPH_CAUSE_WAKEUP) {
-        uint32_t at = p.block->waker0 + rank(g, &p, GRAPH_KIND_CAUSE, GRAPH_CAUSE_WAKEUP << GRAPH_KIND_CAUSE_SHIFT);
-        out->row = (int32_t)(g->wakers16 ? g->wakers16[at] : g->wakers32[at]);
-        out->ts = late_ts(g, p.i, p.end);
+        out->row = waker_of(g, &s.blocks[e.block], &e);
+        out->ts = late_ts(g, e.at, e.end);
     } else if (cause == GRAPH_CAUSE_PACKET) {
-        out->wake = g->packets[p.block->packet0 + rank(g, &p, GRAPH_KIND_CAUSE, GRAPH_CAUSE_PACKET << GRAPH_KIND_CAUSE_SHIFT)];
+        out->wake = packet_of(g, &s.blocks[e.block], &e);
     }
 }
 
@@ -254,36 +225,22 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
         return;
     begin = begin > r->begin ? begin : r->begin;
     end = end < r->end ? end : r->end;
-    size_t n = graph_row_intervals(g, row);
-    if (begin >= end || !n)
+    struct graph_series s = graph_row_series(g, r);
+    struct graph_entry e;
+    if (begin >= end || !graph_series_find(&s, begin, &e))
         return;
-    const struct graph_disk_cpu *c = idle_cpu(g, r);
-    const struct graph_disk_block *blocks = c ? g->cpu_blocks + c->first_block : g->blocks + r->first_block;
-    const uint32_t *begins = c ? g->cpu_begins : g->begins;
-    uint32_t n_blocks = c ? c->n_blocks : r->n_blocks, past = c ? c->first + c->n : r->first + r->n;
-    uint32_t at = graph_series_at(blocks, n_blocks, begins, past, begin), b = graph_series_block(blocks, n_blocks, at);
-    for (int64_t from = begin; at < past && from < end; at++) {
-        int64_t to = r->end;
-        uint32_t next = b + 1 < n_blocks && blocks[b + 1].first == at + 1 ? b + 1 : b;
-        if (at + 1 < past)
-            to = blocks[next].base + begins[at + 1];
-        int32_t occupant = c ? graph_occupant_at(g, at) : -1;
-        unsigned state = !c   ? graph_kind_state(g->kinds[at])
-            : occupant == row ? GRAPH_RUNNING
-            : occupant < 0    ? GRAPH_UNKNOWN
-                              : GRAPH_PREEMPTED;
-        to = to < end ? to : end;
-        totals[state] += to - from;
-        from = to;
-        b = next;
-    }
+    do {
+        int64_t from = e.begin > begin ? e.begin : begin, to = e.end < end ? e.end : end;
+        totals[r->idle_cpu >= 0 ? idle_state(g, row, e.at) : state_at(g, e.at)] += to - from;
+    } while (graph_series_next(&s, &e) && e.begin < end);
 }
 
 /* ---- CPUs and losses ----------------------------------------------------------------------------------------------------------- */
 
 int32_t graph_occupant_at(const struct graph *g, size_t i)
 {
-    return (int32_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) - 1;
+    size_t row = (size_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) - 1; /* 0, nobody, is beyond all rows */
+    return row < g->n_rows ? (int32_t)row : -1;
 }
 
 size_t graph_cpus(const struct graph *g)
@@ -295,9 +252,9 @@ int32_t graph_cpu_occupant(const struct graph *g, uint32_t cpu, int64_t ts)
 {
     if (cpu >= g->n_cpus || ts >= g->head->end)
         return -1;
-    const struct graph_disk_cpu *c = &g->cpus[cpu];
-    uint32_t at = graph_series_at(g->cpu_blocks + c->first_block, c->n_blocks, g->cpu_begins, c->first + c->n, ts);
-    return at == UINT32_MAX ? -1 : graph_occupant_at(g, at);
+    struct graph_series s = graph_cpu_series(g, &g->cpus[cpu]);
+    struct graph_entry e;
+    return graph_series_find(&s, ts, &e) ? graph_occupant_at(g, e.at) : -1;
 }
 
 size_t graph_losses(const struct graph *g, const struct graph_loss **out)

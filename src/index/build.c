@@ -3,8 +3,8 @@
  * Who builds holds the lock of the store directory (flock: it goes with its process); who waited for it looks again before building. Order of writing: the manifest goes first (removed), then graph and flows are replaced, then the manifest is written. A process killed at any
  * moment leaves either a valid set or no manifest; without a manifest of the right key the stores are built again.
  *
- * The manifest seals the states: their stamp, so that a store that nobody touched since is opened without reading it. With any other stamp its checksums
- * are compared first, once: whoever finds them right seals it anew. */
+ * The manifest seals the stores that grow with the trace: their stamps, so that what nobody touched since is opened without reading it. With any other
+ * stamp a store's checksums are compared first, once: whoever finds them right seals it anew. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "index/experiment.h"
 #include "index/types.h"
 
-enum { MANIFEST_VERSION = 2, BUILDER_VERSION = 11, BATCH = 512 };
+enum { MANIFEST_VERSION = 3, BUILDER_VERSION = 11, BATCH = 512 };
 
 struct manifest {
     uint64_t events, lost_events;
@@ -71,9 +71,28 @@ struct pass {
     struct types_builder *types;
 };
 
+enum { SEALED = 3 }; /* graph, flows and states, in this order */
+
 struct files {
     const char *manifest, *graph, *flows, *states, *packets;
 };
+
+struct seal {
+    struct file_stamp stamps[SEALED];
+};
+
+static const char *sealed_file(const struct files *f, int i)
+{
+    return i == 0 ? f->graph : i == 1 ? f->flows : f->states;
+}
+
+static int take_stamps(const struct files *f, struct seal *out, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < SEALED && !rc; i++)
+        rc = file_stamp(sealed_file(f, i), &out->stamps[i], e);
+    return rc;
+}
 
 static void on_record(void *arg, struct kernel_record *r)
 {
@@ -158,13 +177,13 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
 static int write_manifest(
     const struct files *to, uint64_t key, const struct manifest *m, const char *problems, size_t n_problems, struct err *e)
 {
-    struct file_stamp seal;
-    int rc = file_stamp(to->states, &seal, e);
+    struct seal seal;
+    int rc = take_stamps(to, &seal, e);
     if (rc)
         return rc;
     struct store_writer *s = store_create("manifest", MANIFEST_VERSION, key);
     store_add(s, "totals", m, sizeof *m, 1);
-    store_add(s, "seal", &seal, sizeof seal, 1);
+    store_add(s, "seals", seal.stamps, sizeof *seal.stamps, SEALED);
     store_add(s, "problems", problems, 1, n_problems);
     return store_commit(s, to->manifest, e);
 }
@@ -253,76 +272,56 @@ void index_tell_problems(struct experiment *x, const char *host, const char *lin
     }
 }
 
-/* ERR_STALE when the states were touched since they were sealed: that is found out by whoever holds the lock. */
-static int check_seal(const struct files *from, uint64_t key, const struct store *manifest, bool locked, struct err *e)
+/* ERR_STALE when a store was touched since it was sealed: that is found out by whoever holds the lock. */
+static int check_seals(const struct files *from, uint64_t key, const struct store *manifest, bool locked, struct err *e)
 {
     size_t n_totals, n_seals, n_problems;
     const struct manifest *m = store_section(manifest, "totals", sizeof *m, &n_totals);
-    const struct file_stamp *seal = store_section(manifest, "seal", sizeof *seal, &n_seals);
+    const struct file_stamp *sealed = store_section(manifest, "seals", sizeof *sealed, &n_seals);
     const char *problems = store_section(manifest, "problems", 1, &n_problems);
-    struct file_stamp now;
+    struct seal now;
     struct err unimportant = {0};
-    if (n_totals != 1 || n_seals != 1)
+    if (n_totals != 1 || n_seals != SEALED)
         return err_set(e, ERR_FORMAT, "%s: no totals", from->manifest);
-    int rc = file_stamp(from->states, &now, e);
-    if (rc || !memcmp(seal, &now, sizeof now))
+    int rc = take_stamps(from, &now, e);
+    if (rc || !memcmp(sealed, now.stamps, sizeof now.stamps))
         return rc;
     if (!locked)
-        return err_set(e, ERR_STALE, "%s: not as it was written", from->states);
-    if (!(rc = store_check(from->states, e)))
+        return err_set(e, ERR_STALE, "%s: not all stores are as they were written", from->manifest);
+    for (int i = 0; i < SEALED && !rc; i++)
+        if (memcmp(&sealed[i], &now.stamps[i], sizeof *sealed) != 0)
+            rc = store_check(sealed_file(from, i), e);
+    if (!rc)
         write_manifest(from, key, m, problems, n_problems, &unimportant); /* where it cannot be written, it is found out each time */
     return rc;
 }
 
-/* Checking a store reads it; those of a long trace are checked side by side. */
-enum { MANY_EVENTS = 2000000 };
-struct opening {
-    const struct ctf_trace *trace;
-    const struct files *from;
-    uint64_t key;
-    bool written;
-    struct graph *graph;
-    struct flow_store *flows;
-    struct state_store *states;
-    struct index_types *types;
-    struct err errors[4];
-};
-
-static void open_one(void *arg, size_t i)
+static int open_all(struct index_host *h, const struct files *from, uint64_t key, struct err *e)
 {
-    struct opening *o = arg;
-    struct err *e = &o->errors[i];
-    const char *const files[] = {o->from->graph, o->from->flows, o->from->states, o->from->packets};
-    int rc = i == 0 ? (o->written ? graph_open_written : graph_open)(files[i], &o->graph, e)
-        : i == 1    ? flow_open(files[i], &o->flows, e)
-        : i == 2    ? state_open(files[i], &o->states, e)
-                    : index_counts_open(o->trace, files[i], o->key, &o->types, e);
-    if (!rc && i < 3)
-        store_check_key(files[i], o->key, e);
-}
-
-static int open_all(struct index_host *h, const struct files *from, uint64_t key, bool written, uint64_t events, struct err *e)
-{
-    struct opening o = {.trace = h->trace, .from = from, .key = key, .written = written};
-    pool_run(4, events < MANY_EVENTS ? 1 : 0, open_one, &o);
-    for (int i = 0; i < 4; i++)
-        if (o.errors[i].code) {
-            *e = o.errors[i];
-            graph_close(o.graph);
-            flow_close(o.flows);
-            state_close(o.states);
-            types_close(o.types);
-            return e->code;
-        }
-    h->graph = o.graph;
-    h->flows = o.flows;
-    h->states = o.states;
-    h->types = o.types;
+    struct graph *graph = NULL;
+    struct flow_store *flows = NULL;
+    struct state_store *states = NULL;
+    struct index_types *types = NULL;
+    int rc;
+    (void)((rc = graph_open(from->graph, &graph, e)) || (rc = flow_open(from->flows, &flows, e)) ||
+        (rc = state_open(from->states, &states, e)) || (rc = index_counts_open(h->trace, from->packets, key, &types, e)));
+    for (int i = 0; i < SEALED && !rc; i++)
+        rc = store_check_key(sealed_file(from, i), key, e);
+    if (rc) {
+        graph_close(graph);
+        flow_close(flows);
+        state_close(states);
+        types_close(types);
+        return rc;
+    }
+    h->graph = graph;
+    h->flows = flows;
+    h->states = states;
+    h->types = types;
     return 0;
 }
 
-/* written: by this process, which holds the lock since. */
-static int open_stores(struct experiment *x, struct index_host *h, const struct files *from, bool locked, bool written, struct err *e)
+static int open_stores(struct experiment *x, struct index_host *h, const struct files *from, bool locked, struct err *e)
 {
     uint64_t key = index_key(h->trace);
     struct store *s;
@@ -331,7 +330,7 @@ static int open_stores(struct experiment *x, struct index_host *h, const struct 
         return rc;
     size_t n;
     const struct manifest *m = store_section(s, "totals", sizeof *m, &n);
-    if (!(rc = check_seal(from, key, s, locked, e)) && !(rc = open_all(h, from, key, written, m->events, e))) {
+    if (!(rc = check_seals(from, key, s, locked, e)) && !(rc = open_all(h, from, key, e))) {
         h->events = m->events;
         h->lost_events = m->lost_events;
         h->begin = m->begin;
@@ -364,9 +363,9 @@ static int build_locked(
     int fd = index_lock_dir(dir, e);
     if (fd < 0)
         return fd;
-    int rc = o->force ? ERR_STALE : open_stores(x, h, files, true, false, &found);
+    int rc = o->force ? ERR_STALE : open_stores(x, h, files, true, &found);
     if (rc && !(rc = build(h, files, o, e)))
-        rc = open_stores(x, h, files, true, true, e);
+        rc = open_stores(x, h, files, true, e);
     close(fd);
     return rc;
 }
@@ -380,7 +379,7 @@ int index_host_stores(struct experiment *x, struct index_host *h, const struct i
         struct files files = {arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/graph", dir),
             arena_printf(&names, "%s/flows", dir), arena_printf(&names, "%s/states", dir), arena_printf(&names, "%s/packets", dir)};
         struct err found = {0};
-        rc = o->force ? ERR_STALE : open_stores(x, h, &files, false, false, &found);
+        rc = o->force ? ERR_STALE : open_stores(x, h, &files, false, &found);
         if (rc) {
             rc = build_locked(x, h, dir, &files, o, e);
             if (rc)

@@ -30,13 +30,9 @@ static int check_contents(const char *path, const char *name, struct err *e)
 {
     int rc = 0;
     if (!strcmp(name, "graph")) {
-        struct graph *g;
-        if (!(rc = graph_open(path, &g, e)))
-            graph_close(g);
+        rc = graph_check(path, e);
     } else if (!strcmp(name, "flows")) {
-        struct flow_store *f;
-        if (!(rc = flow_open(path, &f, e)))
-            flow_close(f);
+        rc = flow_check(path, e);
     } else if (!strcmp(name, "states")) {
         rc = state_check(path, e);
     } else if (!strcmp(name, "stacks")) {

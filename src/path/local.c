@@ -19,7 +19,8 @@ enum {
     ROW_UNKNOWN_SENDER = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1),
     SENDER_NOT_FOUND = -1,
     SENDER_UNTRACED = -2, /* after TRIES_UNTRACED receives that no host sent */
-    TRIES_UNTRACED = 8
+    TRIES_UNTRACED = 8,
+    MOST_NEIGHBOURS = 1024 /* intervals looked at beside the one that was found: those of a sound store are next to it */
 };
 
 /* What is known of a flow that some host received. */
@@ -102,7 +103,7 @@ static bool find_interval(const struct path_local_host *h, int32_t row, int64_t 
         graph_interval(h->graph, row, 0, iv);
         i = t <= iv->begin ? 0 : n - 1;
     }
-    for (;;) {
+    for (int steps = 0; steps < MOST_NEIGHBOURS; steps++) {
         graph_interval(h->graph, row, i, iv);
         if (ts <= to_reference(h, iv->begin)) {
             if (i-- == 0)
@@ -115,6 +116,7 @@ static bool find_interval(const struct path_local_host *h, int32_t row, int64_t 
             return true;
         }
     }
+    return false; /* of a damaged store: its intervals are out of order */
 }
 
 /* Cuts a running interval at the borders of the polling stretches in it, to the piece that holds ts. */

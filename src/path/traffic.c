@@ -38,14 +38,15 @@ static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int6
     size_t i = graph_find(g, row, end);
     if (i >= graph_row_intervals(g, row))
         return false;
-    for (;; i--) {
+    for (int64_t after = end;; i--) {
         graph_interval(g, row, i, &iv);
-        if (!is_awake(iv.state))
+        if (!is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
             return false;
         if (iv.begin <= begin)
             return true;
         if (i == 0)
             return false;
+        after = iv.begin;
     }
 }
 
@@ -73,11 +74,15 @@ static struct row_polls *find_polls(const struct traffic *t, int32_t row)
     struct row_polls *out = mem_zalloc(sizeof *out);
     struct flow_packet ask = {0}, p;
     size_t receives, n = flow_messages(t->flows, row, &receives);
+    int64_t seen = INT64_MIN;
     bool asked = false, is_send;
     for (size_t i = 0; i < n; i++, ask = p, asked = is_send) {
         flow_message(t->flows, row, i, &p, &is_send);
-        if (asked && !is_send && p.ts - ask.ts >= SHORTEST_POLL_NS &&
-            flow_connection(t->flows, ask.flow) == flow_connection(t->flows, p.flow) && stayed_awake(t->graph, row, ask.ts, p.ts))
+        if (!asked || is_send || ask.ts < seen || p.ts <= ask.ts || (uint64_t)p.ts - (uint64_t)ask.ts < SHORTEST_POLL_NS ||
+            flow_connection(t->flows, ask.flow) != flow_connection(t->flows, p.flow))
+            continue;
+        seen = p.ts; /* each stretch is looked through once, also in a damaged store whose messages are out of order */
+        if (stayed_awake(t->graph, row, ask.ts, p.ts))
             vec_push(&out->polls, ((struct traffic_poll){.receive = p.number, .begin = ask.ts, .end = p.ts}));
     }
     return out;

@@ -9,6 +9,9 @@ import unittest
 from weft_e2e import Case, load, main, scenario, scratch, weft
 
 
+SEALED = ("graph", "flows", "states")  # opened without being read as long as nobody touched them
+
+
 def store_files(store):
     found = []
     for d, _, names in os.walk(store):
@@ -58,30 +61,45 @@ class Stores(Case):
     def test_sealed_again_after_a_touch(self):
         """A store that was touched is looked through once, and is not built again when nothing is wrong with it."""
         self.index()
-        states = [f for f in store_files(self.store) if os.path.basename(f) == "states"]
+        stores = [f for f in store_files(self.store) if os.path.basename(f) in SEALED]
         manifests = [f for f in store_files(self.store) if os.path.basename(f) == "manifest"]
-        for f in states:
+        for f in stores:
             os.utime(f, ns=(1, 1))
-        before = {f: os.stat(f).st_ino for f in states + manifests}
+        before = {f: os.stat(f).st_ino for f in stores + manifests}
         self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"})
-        after = {f: os.stat(f).st_ino for f in states + manifests}
+        after = {f: os.stat(f).st_ino for f in stores + manifests}
         self.assertEqual([f for f in before if before[f] != after[f]], manifests)
         self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"})
-        self.assertEqual({f: os.stat(f).st_ino for f in states + manifests}, after)
+        self.assertEqual({f: os.stat(f).st_ino for f in stores + manifests}, after)
 
     def test_damage_that_keeps_size_and_time(self):
-        """A byte of the states changed in place, and the file's time put back: the stores are not what they were, and are built again."""
+        """A byte of a store changed in place, and the file's time put back: the stores are not what they were, and are built again."""
         self.index()
-        path = next(f for f in store_files(self.store) if os.path.basename(f) == "states")
-        good, was = read(path), os.stat(path)
-        with open(path, "r+b") as f:
-            f.seek(len(good) - 100)
-            byte = f.read(1)[0]
-            f.seek(len(good) - 100)
-            f.write(bytes([byte ^ 4]))
-        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
-        self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"])
-        self.assertEqual(read(path), good)
+        for name in SEALED:
+            path = next(f for f in store_files(self.store) if os.path.basename(f) == name)
+            good, was = read(path), os.stat(path)
+            with open(path, "r+b") as f:
+                f.seek(len(good) - 100)
+                byte = f.read(1)[0]
+                f.seek(len(good) - 100)
+                f.write(bytes([byte ^ 4]))
+            os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+            self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"], name)
+            self.assertEqual(read(path), good)
+
+    def test_one_store_alone_is_touched(self):
+        """Whichever it is, it is looked through: a copy in its place is sealed, a damaged copy is not."""
+        self.index()
+        for name in SEALED:
+            path = next(f for f in store_files(self.store) if os.path.basename(f) == name)
+            good = read(path)
+            os.unlink(path)
+            write(path, good)
+            self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"}, name)
+            os.unlink(path)
+            write(path, good[:-100] + bytes([good[-100] ^ 4]) + good[-99:])
+            self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"], name)
+            self.assertEqual(read(path), good)
 
     def test_event_counts(self):
         if not os.path.exists(os.path.join(scenario("three-tier"), "verify.json")):

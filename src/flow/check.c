@@ -1,0 +1,83 @@
+/* Whether the contents of an open flow store make sense: for `verify`. Readers are safe whatever they are. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "flow/messages.h"
+#include "flow/store.h"
+
+/* One bit per packet number: is it a receive's? Looking the packet up instead would go to a random place of the largest table each time. */
+static bool is_marked(const uint64_t *receives, const struct flow_store *s, uint32_t number)
+{
+    return number == UINT32_MAX || (number < s->n_by_number && receives[number / 64] >> number % 64 & 1);
+}
+
+enum { AHEAD = 16 };
+
+/* The packets of a flow; marks the numbers of its receives. */
+static const char *packets_defect(const struct flow_store *s, size_t f, uint64_t *receives)
+{
+    uint64_t high = 0;
+    for (uint32_t i = 0; i < s->flows[f].sends + s->flows[f].receives; i++) {
+        size_t at = s->flows[f].first + i;
+        const struct flow_disk_packet *p = &s->packets[at];
+        bool send = i < s->flows[f].sends;
+        if (at + AHEAD < s->n_packets) /* numbers of one flow lie apart: what is waited for otherwise */
+            __builtin_prefetch(&s->by_number[p[AHEAD].number < s->n_by_number ? p[AHEAD].number : 0]);
+        if (p->flow != f || p->is_send != send || p->origin > FLOW_BY_UNKNOWN)
+            return "a packet contradicts its flow";
+        if (send && p->high < high)
+            return "sequence numbers out of order";
+        high = p->high;
+        if (p->number >= s->n_by_number || s->by_number[p->number] != at)
+            return "packet numbers out of order";
+        receives[p->number / 64] |= (uint64_t)!send << p->number % 64;
+    }
+    return NULL;
+}
+
+static const char *references_defect(const struct flow_store *s, uint64_t *receives)
+{
+    const char *what;
+    for (size_t f = 0; f < s->n_flows; f++)
+        if ((what = packets_defect(s, f, receives)))
+            return what;
+    for (size_t i = 0; i < s->n_by_number; i++)
+        if (s->by_number[i] != UINT32_MAX && s->by_number[i] >= s->n_packets)
+            return "a packet number lies outside the table";
+    for (size_t i = 0; i < s->n_wakes; i++)
+        if (!is_marked(receives, s, s->wakes[i].receive))
+            return "a wake by something that is no receive";
+    for (size_t i = 0; i < s->n_packets; i++)
+        if (!is_marked(receives, s, s->packets[i].receive))
+            return "a send that follows something that is no receive";
+    return NULL;
+}
+
+const char *flow_defect(const struct flow_store *s)
+{
+    size_t next = 0;
+    for (size_t f = 0; f < s->n_flows; f++) {
+        const struct flow_disk_flow *flow = &s->flows[f];
+        if (flow->first != next || flow->sends > s->n_packets - next || flow->receives > s->n_packets - next - flow->sends)
+            return "a flow's packets lie outside the table";
+        if (flow->connection > f)
+            return "a flow names a connection that comes after it";
+        next += (size_t)flow->sends + flow->receives;
+    }
+    if (next != s->n_packets)
+        return "packets that belong to no flow";
+    uint64_t *receives = mem_zalloc((s->n_by_number / 64 + 1) * sizeof *receives);
+    const char *what = references_defect(s, receives);
+    free(receives);
+    if (what || (what = flow_message_order_defect(s)))
+        return what;
+    size_t filled = 0;
+    for (size_t i = 0; i < s->table_size; i++) {
+        filled += s->table[i] != 0;
+        if (s->table[i] > s->n_flows)
+            return "the key table names a flow that does not exist";
+    }
+    if (filled > s->n_flows)
+        return "the key table is too full";
+    return NULL;
+}

@@ -1,0 +1,226 @@
+/* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
+ * somebody asks. */
+#include "graph/layout.h"
+
+/* ---- structure ----------------------------------------------------------------------------------------------------------------- */
+
+static const char *row_defect(const struct graph *g, const struct graph_disk_row *r, size_t next, size_t next_block)
+{
+    if (r->begin < g->head->begin || r->end > g->head->end)
+        return "a row outside the graph's time";
+    if (r->parent_row < -1 || (r->parent_row >= 0 && (size_t)r->parent_row >= g->n_rows) || r->begin > r->end)
+        return "a row that makes no sense";
+    if (r->first != next || r->n > g->n_intervals - next || r->first_block != next_block || r->n_blocks > g->n_blocks - next_block ||
+        !r->n_blocks != !r->n)
+        return "a row outside the columns";
+    if (r->idle_cpu >= 0 && (r->n || (size_t)r->idle_cpu >= g->n_cpus || g->cpus[r->idle_cpu].idle_row != (int32_t)(r - g->rows)))
+        return "an idle row that is not its CPU's";
+    return NULL;
+}
+
+static const char *rows_defect(const struct graph *g)
+{
+    const char *what;
+    size_t next = 0, next_block = 0;
+    for (size_t i = 0; i < g->n_rows; i++) {
+        if ((what = row_defect(g, &g->rows[i], next, next_block)))
+            return what;
+        next += g->rows[i].n;
+        next_block += g->rows[i].n_blocks;
+    }
+    return next != g->n_intervals || next_block != g->n_blocks ? "columns of different lengths" : NULL;
+}
+
+static const char *cpus_defect(const struct graph *g)
+{
+    size_t next = 0, next_block = 0;
+    for (size_t i = 0; i < g->n_cpus; i++) {
+        const struct graph_disk_cpu *c = &g->cpus[i];
+        if (c->first != next || c->n > g->n_occupants - next || c->first_block != next_block ||
+            c->n_blocks > g->n_cpu_blocks - next_block || !c->n_blocks != !c->n)
+            return "a CPU outside the columns";
+        if (c->idle_row >= 0 && ((size_t)c->idle_row >= g->n_rows || g->rows[c->idle_row].idle_cpu != (int32_t)i))
+            return "a CPU whose idle row is another's";
+        next += c->n;
+        next_block += c->n_blocks;
+    }
+    return next != g->n_occupants || next_block != g->n_cpu_blocks ? "columns of different lengths" : NULL;
+}
+
+const char *graph_structure_defect(const struct graph *g)
+{
+    size_t most = UINT32_MAX;
+    if (g->n_rows > INT32_MAX || g->n_intervals > most || g->n_occupants > most || g->n_blocks > most || g->n_cpu_blocks > most ||
+        g->n_cpus > most)
+        return "a section that is too long";
+    if (g->head->begin > g->head->end || g->head->begin < -GRAPH_MOST_TIME || g->head->end > GRAPH_MOST_TIME)
+        return "times that make no sense";
+    if (g->n_text && g->text[g->n_text - 1])
+        return "text that does not end";
+    const char *what = rows_defect(g);
+    return what ? what : cpus_defect(g);
+}
+
+/* ---- contents ------------------------------------------------------------------------------------------------------------------ */
+
+/* Begins of a series increase, from `begin` on, and stay below `end`; its blocks follow each other without gap. */
+static const char *series_defect(
+    const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins, uint32_t first, uint32_t n, int64_t begin, int64_t end)
+{
+    if (!n)
+        return begin == end ? NULL : "a row without states has a length";
+    int64_t last = begin;
+    for (size_t b = 0; b < n_blocks; b++) {
+        uint32_t from = blocks[b].first, to = b + 1 < n_blocks ? blocks[b + 1].first : first + n;
+        if ((b == 0 && from != first) || from >= to || to > first + n || to - from > GRAPH_BLOCK || begins[from] != 0)
+            return "a block lies outside its series";
+        int64_t base = blocks[b].base;
+        if (b == 0 ? base != begin : base <= last)
+            return "times out of order";
+        for (uint32_t i = from + 1; i < to; i++)
+            if (begins[i] <= begins[i - 1])
+                return "times out of order";
+        if (__builtin_add_overflow(base, (int64_t)begins[to - 1], &last) || last >= end)
+            return "a time beyond the end of its row";
+    }
+    return NULL;
+}
+
+struct counts {
+    uint32_t wakers, packets, details, cpus;
+};
+
+/* What an interval of each kind adds to the sparse columns, 12 bits for each (a block has fewer intervals than that holds), and a bit for kinds that do
+ * not exist: a block is summed in one go. */
+enum { LANE_BITS = 12, LANE = (1 << LANE_BITS) - 1 };
+_Static_assert((int)GRAPH_BLOCK <= (int)LANE, "the counts of a block fit");
+#define KIND_UNKNOWN (UINT64_C(1) << 4 * LANE_BITS)
+
+struct kinds {
+    uint64_t adds[256];
+};
+
+static void fill_kinds(struct kinds *k)
+{
+    for (unsigned kind = 0; kind < 256; kind++) {
+        unsigned cause = graph_kind_cause((uint8_t)kind), state = graph_kind_state((uint8_t)kind);
+        k->adds[kind] = state >= GRAPH_STATE_COUNT || cause > GRAPH_CAUSE_LOST
+            ? KIND_UNKNOWN
+            : (uint64_t)(cause == GRAPH_CAUSE_WAKEUP) | (uint64_t)(cause == GRAPH_CAUSE_PACKET) << LANE_BITS |
+                (uint64_t)((kind & GRAPH_KIND_DETAIL) != 0) << 2 * LANE_BITS | (uint64_t)(state == GRAPH_RUNNING) << 3 * LANE_BITS;
+    }
+}
+
+/* The sparse columns begin where the blocks say. */
+static const char *kinds_defect(const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
+{
+    for (uint32_t b = r->first_block; b < r->first_block + r->n_blocks; b++) {
+        const struct graph_disk_block *x = &g->blocks[b];
+        uint32_t to = b + 1 < r->first_block + r->n_blocks ? x[1].first : r->first + r->n;
+        if (x->waker0 != c->wakers || x->packet0 != c->packets || x->detail0 != c->details || x->cpu0 != c->cpus)
+            return "a block's columns begin at the wrong place";
+        uint64_t sum = 0;
+        for (uint32_t i = x->first; i < to; i++)
+            sum += k->adds[g->kinds[i]];
+        if (sum >= KIND_UNKNOWN)
+            return "an unknown state or cause";
+        c->wakers += sum & LANE;
+        c->packets += sum >> LANE_BITS & LANE;
+        c->details += sum >> 2 * LANE_BITS & LANE;
+        c->cpus += (uint32_t)(sum >> 3 * LANE_BITS);
+    }
+    return NULL;
+}
+
+static const char *row_content_defect(const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
+{
+    if (r->name >= g->n_strings || r->first_name >= g->n_strings)
+        return "a name that does not exist";
+    if (r->idle_cpu >= 0)
+        return NULL;
+    const char *what = series_defect(g->blocks + r->first_block, r->n_blocks, g->begins, r->first, r->n, r->begin, r->end);
+    return what ? what : kinds_defect(g, k, r, c);
+}
+
+static const char *cpu_content_defect(const struct graph *g, const struct graph_disk_cpu *c)
+{
+    int64_t begin = c->n_blocks ? g->cpu_blocks[c->first_block].base : 0, end = g->head->end;
+    if (c->idle_row >= 0) {
+        begin = g->rows[c->idle_row].begin;
+        end = g->rows[c->idle_row].end;
+    } else if (!c->n) {
+        return NULL;
+    }
+    return series_defect(g->cpu_blocks + c->first_block, c->n_blocks, g->cpu_begins, c->first, c->n, begin, end);
+}
+
+static const char *columns_defect(const struct graph *g)
+{
+    struct counts c = {0};
+    struct kinds kinds;
+    fill_kinds(&kinds);
+    const char *what = NULL;
+    for (size_t i = 0; i < g->n_rows && !what; i++)
+        what = row_content_defect(g, &kinds, &g->rows[i], &c);
+    for (size_t i = 0; i < g->n_cpus && !what; i++)
+        what = cpu_content_defect(g, &g->cpus[i]);
+    if (what)
+        return what;
+    return c.wakers != g->n_wakers || c.packets != g->n_packets || c.details != g->n_details || c.cpus != g->n_where
+        ? "columns of different lengths"
+        : NULL;
+}
+
+/* Are all numbers of the column below the limit? Without a branch per number: there are millions. */
+static bool below16(const uint16_t *v, size_t n, size_t limit)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < n; i++)
+        wrong += v[i] >= limit;
+    return !wrong;
+}
+
+static bool below32(const uint32_t *v, size_t n, size_t limit)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < n; i++)
+        wrong += v[i] >= limit;
+    return !wrong;
+}
+
+static bool below8(const uint8_t *v, size_t n, size_t limit)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < n; i++)
+        wrong += v[i] >= limit;
+    return !wrong;
+}
+
+static const char *values_defect(const struct graph *g)
+{
+    if (g->wakers16 ? !below16(g->wakers16, g->n_wakers, g->n_rows) : !below32(g->wakers32, g->n_wakers, g->n_rows))
+        return "a waker that does not exist";
+    if (g->occupants16 ? !below16(g->occupants16, g->n_occupants, g->n_rows + 1) : !below32(g->occupants32, g->n_occupants, g->n_rows + 1))
+        return "an occupant that does not exist";
+    if (g->where8 ? !below8(g->where8, g->n_where, g->n_cpus) : !below16(g->where16, g->n_where, g->n_cpus))
+        return "a CPU that does not exist";
+    for (size_t i = 0; i < g->n_details; i++)
+        if (g->details[i] >= g->n_detail_names)
+            return "a detail that does not exist";
+    for (size_t i = 0; i < g->n_detail_names; i++)
+        if (g->detail_names[i] >= g->n_strings)
+            return "a detail without a name";
+    for (size_t i = 0; i < g->n_late; i++)
+        if (g->late[i].interval >= g->n_intervals || (i && g->late[i].interval <= g->late[i - 1].interval))
+            return "late wakes out of order";
+    for (size_t i = 0; i < g->n_strings; i++)
+        if (g->string_at[i] >= g->n_text)
+            return "a string outside the text";
+    return NULL;
+}
+
+const char *graph_content_defect(const struct graph *g)
+{
+    const char *what = values_defect(g);
+    return what ? what : columns_defect(g);
+}

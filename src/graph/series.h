@@ -1,0 +1,32 @@
+/* Private to graph: the entries of one row, or of one CPU, by number and by time. The blocks and begins come from the file and may be anything; the reader
+ * stays inside the series all the same: what it gives are entries of the series, within its time, that do not end before they begin. */
+#ifndef WEFT_GRAPH_SERIES_H
+#define WEFT_GRAPH_SERIES_H
+
+#include "graph/layout.h"
+
+struct graph_series {
+    const struct graph_disk_block *blocks;
+    const uint32_t *begins; /* of all series: columns */
+    uint32_t n_blocks;      /* none when there are no entries */
+    uint32_t first, n;      /* entries, in the columns */
+    int64_t begin, end;     /* no entry lies outside */
+};
+
+struct graph_entry {
+    uint32_t at;    /* in the columns */
+    uint32_t block; /* of the series */
+    int64_t begin, end;
+};
+
+/* The series of a row: an idle row's is its CPU's. */
+struct graph_series graph_row_series(const struct graph *, const struct graph_disk_row *);
+struct graph_series graph_cpu_series(const struct graph *, const struct graph_disk_cpu *);
+/* Entry i < n. O(log n) */
+void graph_series_entry(const struct graph_series *, uint32_t i, struct graph_entry *);
+/* The entry with begin <= ts < end, if there is one. O(log n) */
+bool graph_series_find(const struct graph_series *, int64_t ts, struct graph_entry *);
+/* The one after; false: there is none. */
+bool graph_series_next(const struct graph_series *, struct graph_entry *);
+
+#endif
