@@ -1,7 +1,8 @@
-/* A client that asks as fast as it is answered: bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUEST
- * Sends the bytes of REQUEST (head and body) again and again on each of so many connections that stay open, and reads the answers by their
- * Content-Length. Prints one JSON line: requests per second, bytes of an answer, and how long answers took. */
+/* A client that asks as fast as it is answered: bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUESTS
+ * Sends the REQUESTS (heads with Content-Length, and bodies) one after the other, again and again, on each of so many connections that stay open, and
+ * reads the answers by their Content-Length. Prints one JSON line: requests per second, bytes of an answer on average, and how long answers took. */
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,13 +17,18 @@
 
 enum { MOST_CONNECTIONS = 256, HEAD_BYTES = 16384 };
 
+struct request {
+    const char *bytes;
+    size_t n;
+};
+static VEC(struct request) requests;
+
 struct client {
     pthread_t thread;
     struct sockaddr_in to;
-    const char *request;
-    size_t request_bytes;
+    size_t first; /* request */
     int64_t end_ns;
-    size_t body_bytes; /* of an answer */
+    uint64_t body_bytes; /* of all answers */
     VEC(int64_t) took;
 };
 
@@ -66,14 +72,16 @@ static void *run(void *arg)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     if (connect(fd, (struct sockaddr *)&c->to, sizeof c->to))
         give_up("cannot connect");
+    size_t next = c->first;
     for (int64_t t = time_monotonic_ns(); t < c->end_ns;) {
-        for (size_t sent = 0; sent < c->request_bytes;) {
-            ssize_t w = send(fd, c->request + sent, c->request_bytes - sent, MSG_NOSIGNAL);
+        struct request q = requests.v[next++ % requests.n];
+        for (size_t sent = 0; sent < q.n;) {
+            ssize_t w = send(fd, q.bytes + sent, q.n - sent, MSG_NOSIGNAL);
             if (w <= 0)
                 give_up("the server takes no more");
             sent += (size_t)w;
         }
-        c->body_bytes = read_answer(fd, buffer, ROOM);
+        c->body_bytes += read_answer(fd, buffer, ROOM);
         int64_t now = time_monotonic_ns();
         vec_push(&c->took, now - t);
         t = now;
@@ -89,39 +97,56 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static void split_requests(const char *bytes, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        const char *blank = memmem(bytes + at, n - at, "\r\n\r\n", 4), *length = strcasestr(bytes + at, "\r\nContent-Length:");
+        if (!blank || !length || length > blank)
+            give_up("a request has no Content-Length");
+        size_t whole = (size_t)(blank + 4 - (bytes + at)) + strtoull(length + 17, NULL, 10);
+        if (whole > n - at)
+            give_up("a request is cut");
+        vec_push(&requests, ((struct request){bytes + at, whole}));
+        at += whole;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct client clients[MOST_CONNECTIONS];
-    static char request[1 << 20];
-    size_t bytes = fread(request, 1, sizeof request, stdin), n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    static char text[4 << 20];
+    size_t bytes = fread(text, 1, sizeof text - 1, stdin), n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     double seconds = argc > 3 ? strtod(argv[3], NULL) : 0;
     char *colon = argc > 1 ? strrchr(argv[1], ':') : NULL;
     struct sockaddr_in to = {.sin_family = AF_INET};
     if (colon)
         *colon = '\0';
     if (!colon || !bytes || !n || n > MOST_CONNECTIONS || seconds <= 0 || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1) {
-        fprintf(stderr, "bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUEST\n");
+        fprintf(stderr, "bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUESTS\n");
         return 2;
     }
+    split_requests(text, bytes);
     to.sin_port = htons((uint16_t)atoi(colon + 1));
     int64_t begin = time_monotonic_ns();
     for (size_t i = 0; i < n; i++) {
-        clients[i] = (struct client){.to = to, .request = request, .request_bytes = bytes, .end_ns = begin + (int64_t)(seconds * 1e9)};
+        clients[i] = (struct client){.to = to, .first = i * requests.n / n, .end_ns = begin + (int64_t)(seconds * 1e9)};
         pthread_create(&clients[i].thread, NULL, run, &clients[i]);
     }
     VEC(int64_t) took = {0};
+    uint64_t body_bytes = 0;
     for (size_t i = 0; i < n; i++) {
         pthread_join(clients[i].thread, NULL);
         for (size_t k = 0; k < clients[i].took.n; k++)
             vec_push(&took, clients[i].took.v[k]);
         vec_free(&clients[i].took);
+        body_bytes += clients[i].body_bytes;
     }
     double spent = (double)(time_monotonic_ns() - begin) / 1e9;
     qsort(took.v, took.n, sizeof *took.v, by_value);
-    printf(
-        "{\"bench\":\"http\",\"connections\":%zu,\"requests\":%zu,\"per_second\":%.1f,\"body_bytes\":%zu,\"median_ms\":%.3f,\"p99_ms\":%.3f}\n",
-        n, took.n, (double)took.n / spent, clients[0].body_bytes, (double)took.v[took.n / 2] / 1e6,
-        (double)took.v[took.n * 99 / 100] / 1e6);
+    printf("{\"bench\":\"http\",\"connections\":%zu,\"requests\":%zu,\"per_second\":%.1f,\"body_bytes\":%" PRIu64
+           ",\"median_ms\":%.3f,\"p99_ms\":%.3f}\n",
+        n, took.n, (double)took.n / spent, body_bytes / took.n, (double)took.v[took.n / 2] / 1e6, (double)took.v[took.n * 99 / 100] / 1e6);
     vec_free(&took);
+    vec_free(&requests);
     return 0;
 }

@@ -3,6 +3,7 @@ import gzip
 import http.client
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,10 @@ class Server:
         self.process.stdout.close()
 
 
+def requests(host, method, path, several, encoding):
+    return b"".join(request(host, method, path, parameters, encoding) for parameters in several)
+
+
 def request(host, method, path, parameters, encoding):
     body = b"" if parameters is None else json.dumps({"parameters": parameters}).encode()
     head = f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -87,17 +92,19 @@ def load(build, server, data):
 
 
 def questions(server):
-    """What a viewer asks most: (name, method, path, parameters)."""
+    """What a viewer asks most: (name, method, path, [parameters, …]): the client asks one after the other."""
     x = server.opened()
     base = f"/tsp/api/experiments/{x['UUID']}/outputs"
     tree = server.model(f"{base}/timeGraph/{THREAD_STATUS}/tree", {})
     rows = [e["id"] for e in tree["entries"] if e["hasData"]][:30]
     middle, span = (x["start"] + x["end"]) // 2, (x["end"] - x["start"]) // 20
     states = {"requested_timerange": {"start": middle, "end": middle + span, "nbTimes": 1000}, "requested_items": rows}
-    lines = {"requested_table_index": x["nbEvents"] // 2, "requested_table_count": 50}
-    return [("states of 30 rows × 1000 samples", "POST", f"{base}/timeGraph/{THREAD_STATUS}/states", states),
-            ("50 lines of the events table", "POST", f"{base}/table/{EVENTS}/lines", lines),
-            ("list of outputs", "GET", base, None)]
+    lines = lambda first: {"requested_table_index": first, "requested_table_count": 50}
+    places = random.Random(7)
+    return [("states of 30 rows × 1000 samples", "POST", f"{base}/timeGraph/{THREAD_STATUS}/states", [states]),
+            ("50 lines of the events table", "POST", f"{base}/table/{EVENTS}/lines", [lines(x["nbEvents"] // 2)]),
+            ("50 lines at any of 500 places", "POST", f"{base}/table/{EVENTS}/lines", [lines(places.randrange(x["nbEvents"] - 50)) for _ in range(500)]),
+            ("list of outputs", "GET", base, [None])]
 
 
 def viewer(bench, trace, store, name):
@@ -126,17 +133,17 @@ def measure(bench, trace, store):
     """Rows of requests per second; the same client asks weft and the plain server, one after the other."""
     weft = Server(bench.weft, "serve", "--listen", "127.0.0.1:0", "--store", store, trace)
     try:
-        for name, method, path, parameters in questions(weft):
+        for name, method, path, several in questions(weft):
             for encoding in ("identity", "gzip"):
-                content = weft.ask(method, path, parameters, encoding)
+                content = weft.ask(method, path, several[0], encoding)
                 if encoding == "gzip" and content[:2] != b"\x1f\x8b":
                     continue  # too small to be worth it
-                mine = load(bench.build, weft, request(weft.host, method, path, parameters, encoding))
+                mine = load(bench.build, weft, requests(weft.host, method, path, several, encoding))
                 file = os.path.join(bench.dir, "plain")
                 with open(file, "wb") as f:
                     f.write(content)
                 plain = Server(os.path.join(bench.build, "bench", "plain_server"), file)
-                other = load(bench.build, plain, request(plain.host, method, path, parameters, encoding))
+                other = load(bench.build, plain, requests(plain.host, method, path, several, encoding))
                 plain.stop()
                 size = f"{len(content) / 1000:.3g} kB" + (f" of {len(gzip.decompress(content)) / 1000:.3g}, gzip" if encoding == "gzip" else "")
                 bench.row(f"requests, {name} ({size})", None, None, mine["per_second"], "/s", other["per_second"], peer="file")

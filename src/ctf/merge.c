@@ -53,6 +53,12 @@ static bool outside(const struct ctf_merge *m, const struct cursor *c, const str
     return m->window.end != INT64_MAX && !p->n_losses && ctf_merge_corrected(c->source, p->begin) > m->window.end;
 }
 
+/* Is it known that times ascend, and where packets and marks begin? */
+static bool in_order(const struct cursor *c)
+{
+    return atomic_load_explicit(&c->trace->counted, memory_order_acquire) && !c->stream->disorder;
+}
+
 bool ctf_merge_next_packet(const struct ctf_merge *m, struct cursor *c)
 {
     const struct ctf_stream *s = c->stream;
@@ -66,7 +72,7 @@ bool ctf_merge_next_packet(const struct ctf_merge *m, struct cursor *c)
         c->packet = p;
         c->next_loss = 0;
         ctf_packet_open(c->trace, s, p, &c->d);
-        if (m->window.begin != INT64_MIN && atomic_load_explicit(&c->trace->counted, memory_order_acquire) && !s->disorder)
+        if (m->window.begin != INT64_MIN && in_order(c))
             ctf_merge_to_mark(c, m->window.begin, &(uint64_t){0});
         return true;
     }
@@ -335,6 +341,10 @@ static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
             *c = (struct cursor){.trace = src->trace, .source = src, .stream = s, .losses = losses, .rank = *rank, .lane = lane};
             c->head = &m->heads[m->n_cursors - 1];
             c->d.stream = m->first_stream[source] + (uint32_t)i;
+            if (m->window.begin != INT64_MIN && in_order(c)) {
+                size_t begun = ctf_merge_packets_begun(c, m->window.begin);
+                c->next_packet = begun ? begun - 1 : 0;
+            }
         }
     }
 }

@@ -3,6 +3,8 @@
 
 #include "ctf/merge.h"
 
+enum { GUESS_SLACK = 32 };
+
 static void rewind_all(struct ctf_merge *m)
 {
     for (size_t i = 0; i < m->n_cursors; i++) {
@@ -33,8 +35,7 @@ static int64_t item_time(const struct cursor *c, int64_t ts)
     return ts == INT64_MIN ? ts : ctf_merge_corrected(c->source, ts);
 }
 
-/* The number behind that of the last packet of the lane that begins before the time; 0: none. */
-static size_t packets_begun(const struct cursor *c, int64_t time)
+size_t ctf_merge_packets_begun(const struct cursor *c, int64_t time)
 {
     const struct ctf_stream *s = c->stream;
     size_t lo = 0, hi = s->packets.n;
@@ -83,7 +84,7 @@ bool ctf_merge_to_mark(struct cursor *c, int64_t time, uint64_t *before)
 /* Items between marks (or ends of packets) where the first is before the time: all that are before it, and some more. */
 static uint64_t items_begun(const struct cursor *c, int64_t time)
 {
-    size_t n = packets_begun(c, time);
+    size_t n = ctf_merge_packets_begun(c, time);
     if (n == 0)
         return 0;
     const struct ctf_packet *p = &c->stream->packets.v[n - 1];
@@ -91,11 +92,28 @@ static uint64_t items_begun(const struct cursor *c, int64_t time)
     return p->before + (marks < p->marks ? c->stream->marks[p->mark + marks].before : p->items);
 }
 
-static uint64_t all_begun(const struct ctf_merge *m, int64_t time)
+/* About how many are before the time: as if they came evenly between marks. */
+static uint64_t items_about(const struct cursor *c, int64_t time)
+{
+    size_t n = ctf_merge_packets_begun(c, time);
+    if (n == 0)
+        return 0;
+    const struct ctf_packet *p = &c->stream->packets.v[n - 1];
+    const struct ctf_mark *marks = c->stream->marks + p->mark;
+    uint32_t k = marks_begun(c, p, time);
+    uint64_t from = k ? marks[k - 1].before : 0, to = k < p->marks ? marks[k].before : p->items;
+    int64_t begin = item_time(c, k ? marks[k - 1].first : p->first), end = item_time(c, k < p->marks ? marks[k].first : p->last);
+    double share = time < end && begin < time ? ((double)time - (double)begin) / ((double)end - (double)begin) : 1;
+    return p->before + from + (uint64_t)(share * (double)(to - from));
+}
+
+typedef uint64_t count_items(const struct cursor *, int64_t time);
+
+static uint64_t count_all(const struct ctf_merge *m, count_items *count, int64_t time)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < m->n_cursors; i++)
-        sum += items_begun(&m->cursors[i], time);
+        sum += count(&m->cursors[i], time);
     return sum;
 }
 
@@ -115,14 +133,14 @@ static void span(const struct ctf_merge *m, int64_t *lo, int64_t *hi)
     }
 }
 
-/* The latest time before which certainly at most n items lie. */
-static int64_t time_before(const struct ctf_merge *m, uint64_t n)
+/* The latest time before which at most n items lie, by that count. */
+static int64_t time_before(const struct ctf_merge *m, count_items *count, uint64_t n)
 {
     int64_t lo, hi;
     span(m, &lo, &hi);
     while (lo < hi && (uint64_t)hi - (uint64_t)lo > 1) {
         int64_t mid = (int64_t)((uint64_t)lo + ((uint64_t)hi - (uint64_t)lo) / 2);
-        if (all_begun(m, mid) <= n)
+        if (count_all(m, count, mid) <= n)
             lo = mid;
         else
             hi = mid;
@@ -134,7 +152,7 @@ static int64_t time_before(const struct ctf_merge *m, uint64_t n)
 static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
 {
     const struct ctf_stream *s = c->stream;
-    size_t n = packets_begun(c, begin);
+    size_t n = ctf_merge_packets_begun(c, begin);
     if (n == 0)
         return 0;
     const struct ctf_packet *p = &s->packets.v[n - 1];
@@ -159,6 +177,16 @@ static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
     return before;
 }
 
+/* Puts all cursors on their first items at or after `begin`; returns how many lie before. */
+static uint64_t place_all(struct ctf_merge *m, int64_t begin)
+{
+    uint64_t before = 0;
+    rewind_all(m);
+    for (size_t i = 0; i < m->n_cursors; i++)
+        before += place(m, &m->cursors[i], begin);
+    return before;
+}
+
 int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
 {
     bool ordered = !ctf_merge_limited(m->window);
@@ -169,10 +197,10 @@ int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
     }
     if (!ordered || n == 0)
         return skip(m, n, e);
-    int64_t begin = time_before(m, n);
-    uint64_t before = 0;
-    for (size_t i = 0; i < m->n_cursors; i++)
-        before += place(m, &m->cursors[i], begin);
+    /* Merging what is skipped costs more than decoding alone: first the guess, then what is certain. */
+    uint64_t slack = GUESS_SLACK * (1 + m->n_cursors), before = place_all(m, time_before(m, items_about, n > slack ? n - slack : 0));
+    if (before > n)
+        before = place_all(m, time_before(m, items_begun, n));
     if (before > n) { /* cannot be in order */
         rewind_all(m);
         return skip(m, n, e);
