@@ -328,6 +328,8 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         p->net_header_bytes = s->kind == KERNEL_PACKET_SEND && !p->socket ? 14 : 0;
         cold->header = p->socket ? NULL : kernel_header_bind(&b->arena, c);
     }
+    if (s->kind == KERNEL_SYSCALL_ENTRY || s->kind == KERNEL_SYSCALL_EXIT)
+        p->io = kernel_io_of(detail);
     p->timer = (s->kind == KERNEL_IPI_ENTRY || s->kind == KERNEL_IPI_EXIT) && detail && strstr(detail, "timer");
     p->cold = cold;
     b->has[s->kind] = true;

@@ -51,6 +51,7 @@ struct kernel_plan {
     bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */
     uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
     bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 tell which and what for */
+    uint8_t io;               /* SYSCALL: enum kernel_io, as far as the name tells */
     bool timer;               /* IPI: the local timer's vector */
     struct kernel_field field[KERNEL_FIELDS];
     const struct kernel_cold *cold; /* NULL for OTHER and LOST */
@@ -99,6 +100,9 @@ bool kernel_text_present(const struct kernel_plan *, int i);
 /* counters.c */
 void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const struct ctf_event_class *);
 void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *, int64_t values[KERNEL_MOST_COUNTERS]);
+
+/* io.c: enum kernel_io of a system call; call may be NULL. */
+uint8_t kernel_io_of(const char *call);
 
 /* packet.c. The plan for the network headers of a class; NULL when the class tells none. */
 const struct kernel_header_plan *kernel_header_bind(struct arena *, const struct ctf_event_class *);

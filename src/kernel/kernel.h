@@ -94,6 +94,9 @@ enum kernel_dumped {
     KERNEL_DUMPED_DEAD
 };
 
+/* What a system call does with bytes; its result is their number. COPY: from one descriptor to another. */
+enum kernel_io { KERNEL_IO_NONE, KERNEL_IO_READ, KERNEL_IO_WRITE, KERNEL_IO_COPY };
+
 /* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
 enum kernel_leave { KERNEL_LEAVE_RUNNABLE, KERNEL_LEAVE_BLOCKED, KERNEL_LEAVE_STOPPED, KERNEL_LEAVE_DEAD };
 
@@ -159,6 +162,7 @@ struct kernel_record {
             int64_t ret;
             const struct ctf_event *event;
             uint64_t lock;
+            uint8_t io; /* enum kernel_io */
         } syscall; /* name without syscall_entry_; event borrowed; lock: address of the futex that the call waits for, 0 when it does not */
         struct {
             uint64_t work, function;

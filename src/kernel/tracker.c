@@ -303,15 +303,21 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
     if (p->kind == KERNEL_SYSCALL_ENTRY) {
         if (!name && (p->present & 1))
             name = kernel_numbered_call(t, v[0]);
-        if (life)
+        if (life) {
             life->syscall = name;
+            life->io = p->io;
+        }
+        r->u.syscall.io = p->io;
         r->u.syscall.ret = 0;
         r->u.syscall.lock = p->futex && waits(v[2]) ? (uint64_t)v[1] : 0;
     } else {
-        if (life && !name)
+        r->u.syscall.io = p->io;
+        if (life && !name) {
             name = life->syscall;
+            r->u.syscall.io = life->io;
+        }
         if (life)
-            life->syscall = 0;
+            life->syscall = life->io = 0;
         r->u.syscall.ret = v[0];
         r->u.syscall.lock = 0;
     }

@@ -35,6 +35,7 @@ struct kernel_cpu {
 struct kernel_life {
     uint64_t comm[2]; /* as in the last event */
     uint32_t syscall; /* in progress */
+    uint8_t io;       /* what it does */
     bool exiting;
     bool on_cpu; /* was seen on a CPU */
 };

@@ -45,9 +45,8 @@ void state_builder_free(struct state_builder *b)
     }
     free_devices(&b->disks);
     free_devices(&b->nets);
-    builder_amounts_fini(&b->pages);
-    builder_amounts_fini(&b->cpu_counters);
-    builder_amounts_fini(&b->frequencies);
+    for (int i = 0; i < BUILDER_AMOUNTS; i++)
+        builder_amounts_fini(&b->amounts[i]);
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
         latencies_fini(&b->latencies[i]);
     vec_free(&b->threads);
@@ -106,6 +105,7 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_PAGE_FREE: builder_cpu_pages(b, c, r); break;
     case KERNEL_COUNTERS: builder_cpu_counters(b, r); break;
     case KERNEL_FREQUENCY: builder_frequency(b, r); break;
+    case KERNEL_KVM_EXIT: builder_kvm_exit(b, r); break;
     default: break;
     }
 }

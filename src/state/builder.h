@@ -60,6 +60,7 @@ struct pending {
     int64_t ts, ret;         /* PAGES: ret is their number */
     uint32_t code;
     uint8_t kind;
+    uint8_t io;              /* RETURN: enum kernel_io */
 };
 
 struct builder_cpu {
@@ -98,6 +99,13 @@ struct builder_amounts {
     VEC(struct builder_amount) v;
     VEC(uint32_t) place;     /* by slot: place in v + 1, 0 none yet */
 };
+enum builder_amount_kind {
+    BUILDER_PAGES,           /* slot: row of the thread + 1; 0: of all */
+    BUILDER_CPU_COUNTERS,    /* CPU * n_cpu_counters + counter */
+    BUILDER_FREQUENCIES,     /* the CPU */
+    BUILDER_IO_READ, BUILDER_IO_WRITTEN, BUILDER_KVM_EXITS, /* row of the thread */
+    BUILDER_AMOUNTS
+};
 
 struct state_builder {
     const struct kernel_tracker *tracker;
@@ -107,10 +115,8 @@ struct state_builder {
     VEC(struct builder_irq) irqs;
     struct map irq_by_number;            /* kind << 32 | number -> place in irqs + 1 */
     builder_devices disks, nets;
-    struct builder_amounts pages;        /* slot: row of the thread + 1; 0: of all */
-    struct builder_amounts cpu_counters; /* slot: CPU * n_cpu_counters + counter */
+    struct builder_amounts amounts[BUILDER_AMOUNTS];
     uint32_t n_cpu_counters;
-    struct builder_amounts frequencies;  /* slot: the CPU */
     VEC(struct builder_code) codes;
     VEC(uint32_t) call_codes;            /* by string number */
     VEC(uint32_t) active_codes;          /* ACTIVE on a CPU, by CPU */
@@ -135,7 +141,11 @@ struct state_builder {
 
 /* codes.c */
 uint32_t builder_code(struct state_builder *, struct builder_code);
-uint32_t builder_call_code(struct state_builder *, uint32_t string);
+uint32_t builder_new_call_code(struct state_builder *, uint32_t string);
+static inline uint32_t builder_call_code(struct state_builder *b, uint32_t string)
+{
+    return string < b->call_codes.n && b->call_codes.v[string] ? b->call_codes.v[string] : builder_new_call_code(b, string);
+}
 uint32_t builder_irq_code(struct state_builder *, const struct kernel_record *);
 uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
 uint32_t builder_lock_code(struct state_builder *, int32_t row, uint64_t address);
@@ -205,6 +215,8 @@ void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64
 void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
 void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
 void builder_frequency(struct state_builder *, const struct kernel_record *);
+void builder_io(struct state_builder *, int32_t row, int64_t ts, uint8_t io, int64_t bytes); /* NOBODY: nothing */
+void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
 void builder_amounts_fini(struct builder_amounts *);
 
 static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c) { return (int32_t)(c - b->cpus.v); }

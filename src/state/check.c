@@ -47,6 +47,8 @@ static bool good_row_number(const struct state_store *s, const struct state_disk
         return r->number >= 0 && (size_t)r->number == i;
     if (r->kind == STATE_COUNTER_ROWS + STATE_MEMORY)
         return r->number >= -1 && (r->number < 0 || (size_t)r->number < s->first[STATE_THREAD + 1]);
+    if (r->kind >= STATE_COUNTER_ROWS + STATE_IO_READ)
+        return r->number >= 0 && (size_t)r->number < s->first[STATE_THREAD + 1];
     return r->number >= 0;
 }
 

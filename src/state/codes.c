@@ -14,13 +14,11 @@ uint32_t builder_code(struct state_builder *b, struct builder_code code)
     return (uint32_t)b->codes.n - 1;
 }
 
-uint32_t builder_call_code(struct state_builder *b, uint32_t string)
+uint32_t builder_new_call_code(struct state_builder *b, uint32_t string)
 {
     while (b->call_codes.n <= string)
         vec_push(&b->call_codes, 0);
-    if (!b->call_codes.v[string])
-        b->call_codes.v[string] = builder_code(
-            b, (struct builder_code){.value = STATE_SYSCALL, .kind = CODE_STRING, .cpu = -1, .ref = string});
+    b->call_codes.v[string] = builder_code(b, (struct builder_code){.value = STATE_SYSCALL, .kind = CODE_STRING, .cpu = -1, .ref = string});
     return b->call_codes.v[string];
 }
 

@@ -35,20 +35,50 @@ void builder_packet(struct state_builder *b, const struct kernel_record *r)
 
 /* ---- counters by slot ---------------------------------------------------------------------------------------------------------- */
 
-static struct builder_amount *amount(struct builder_amounts *all, uint32_t slot)
+static void add_amount(struct builder_amounts *all, uint32_t slot)
 {
     while (all->place.n <= slot)
         vec_push(&all->place, 0);
-    if (!all->place.v[slot]) {
-        vec_push(&all->v, ((struct builder_amount){.slot = slot}));
-        all->place.v[slot] = (uint32_t)all->v.n;
-    }
+    vec_push(&all->v, ((struct builder_amount){.slot = slot}));
+    all->place.v[slot] = (uint32_t)all->v.n;
+}
+
+static inline struct builder_amount *amount(struct builder_amounts *all, uint32_t slot)
+{
+    if (__builtin_expect(all->place.n <= slot || !all->place.v[slot], 0))
+        add_amount(all, slot);
     return &all->v.v[all->place.v[slot] - 1];
+}
+
+/* Counts up to what a number can hold. */
+static void count_up(struct state_builder *b, struct builder_amounts *all, int32_t row, int64_t ts, int64_t n)
+{
+    struct builder_amount *a = amount(all, (uint32_t)row);
+    if (!__builtin_add_overflow(a->total, n, &a->total))
+        series_push(&b->pool, &a->series, ts, a->total);
+}
+
+void builder_io(struct state_builder *b, int32_t row, int64_t ts, uint8_t io, int64_t bytes)
+{
+    if (row < 0 || bytes <= 0)
+        return;
+    if (io != KERNEL_IO_COPY) {
+        count_up(b, &b->amounts[io == KERNEL_IO_WRITE ? BUILDER_IO_WRITTEN : BUILDER_IO_READ], row, ts, bytes);
+        return;
+    }
+    count_up(b, &b->amounts[BUILDER_IO_READ], row, ts, bytes);
+    count_up(b, &b->amounts[BUILDER_IO_WRITTEN], row, ts, bytes);
+}
+
+void builder_kvm_exit(struct state_builder *b, const struct kernel_record *r)
+{
+    if (r->row >= 0)
+        count_up(b, &b->amounts[BUILDER_KVM_EXITS], r->row, r->ts, 1);
 }
 
 static void count_pages(struct state_builder *b, uint32_t slot, int64_t ts, int64_t pages)
 {
-    struct builder_amount *a = amount(&b->pages, slot);
+    struct builder_amount *a = amount(&b->amounts[BUILDER_PAGES], slot);
     if (!__builtin_add_overflow(a->total, pages, &a->total))
         series_push(&b->pool, &a->series, ts, a->total);
 }
@@ -70,13 +100,14 @@ void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r
 {
     for (uint32_t i = 0; i < b->n_cpu_counters; i++)
         if (r->u.counters.present >> i & 1)
-            series_tell(&b->pool, &amount(&b->cpu_counters, r->cpu * b->n_cpu_counters + i)->series, r->ts, r->u.counters.values[i]);
+            series_tell(&b->pool, &amount(&b->amounts[BUILDER_CPU_COUNTERS], r->cpu * b->n_cpu_counters + i)->series, r->ts,
+                r->u.counters.values[i]);
 }
 
 void builder_frequency(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->u.frequency.of_cpu < UINT16_MAX) /* there are no such CPUs */
-        series_tell(&b->pool, &amount(&b->frequencies, r->u.frequency.of_cpu)->series, r->ts, r->u.frequency.khz);
+        series_tell(&b->pool, &amount(&b->amounts[BUILDER_FREQUENCIES], r->u.frequency.of_cpu)->series, r->ts, r->u.frequency.khz);
 }
 
 void builder_amounts_fini(struct builder_amounts *all)

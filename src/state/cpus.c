@@ -35,6 +35,13 @@ static void defer(struct builder_cpu *c, struct pending p)
     vec_push(&c->pending, p);
 }
 
+static inline void returned(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret, uint8_t io)
+{
+    builder_thread_return(b, row, cpu, ts, code, ret);
+    if (io)
+        builder_io(b, row, ts, io, ret);
+}
+
 /* Row NOBODY: nobody will ever know. */
 static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
 {
@@ -48,17 +55,21 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
         else if (p->kind == PENDING_PAGES)
             builder_thread_pages(b, row, p->ts, p->ret);
         else
-            builder_thread_return(b, row, cpu, p->ts, p->code, p->ret);
+            returned(b, row, cpu, p->ts, p->code, p->ret, p->io);
     }
     c->pending.n = 0;
 }
 
-/* It turns out that `row` had the CPU just in that ns: too short for states, but pages count. */
+/* It turns out that `row` had the CPU just in that ns: too short for states, but pages and bytes count. */
 static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t ts)
 {
-    for (size_t i = 0; i < c->pending.n; i++)
-        if (c->pending.v[i].kind == PENDING_PAGES && c->pending.v[i].ts >= ts)
-            builder_thread_pages(b, row, c->pending.v[i].ts, c->pending.v[i].ret);
+    for (size_t i = 0; i < c->pending.n; i++) {
+        const struct pending *p = &c->pending.v[i];
+        if (p->kind == PENDING_PAGES && p->ts >= ts)
+            builder_thread_pages(b, row, p->ts, p->ret);
+        else if (p->kind == PENDING_RETURN && p->io && p->ts >= ts)
+            builder_io(b, row, p->ts, p->io, p->ret);
+    }
     replay(b, c, NOBODY);
 }
 
@@ -129,12 +140,12 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
     uint32_t code = builder_call_code(b, r->u.syscall.name);
     bool call = r->kind == KERNEL_SYSCALL_ENTRY;
     if (c->row < 0)
-        defer(c, (struct pending){r->ts, r->u.syscall.ret, code, call ? PENDING_CALL : PENDING_RETURN});
+        defer(c, (struct pending){r->ts, r->u.syscall.ret, code, call ? PENDING_CALL : PENDING_RETURN, r->u.syscall.io});
     else if (call)
         builder_thread_call(
             b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.lock ? builder_lock_code(b, c->row, r->u.syscall.lock) : 0);
     else
-        builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
+        returned(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret, r->u.syscall.io);
 }
 
 /* Pages that the allocator gave or got back. */

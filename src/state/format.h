@@ -8,7 +8,7 @@
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 4,
+    STATE_VERSION = 5,
     STATE_BLOCK = 128,          /* entries of a block, values of a column's block */
     STATE_GRID_SHARE = 8,       /* a grid bucket per so many entries at least */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
@@ -152,7 +152,7 @@ void state_names_fini(struct state_store *);
 
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
 /* Counters that count up; the others may fall and be below 0. */
-static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY; }
+static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY || counter_kind >= STATE_IO_READ; }
 static inline bool state_running(uint8_t value) { return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED; }
 static inline size_t state_latency_column(int kind, int column) { return STATE_COLUMN_LATENCIES + (size_t)kind * STATE_LATENCY_COLUMNS + (size_t)column; }
 /* The bytes of a column's block, inside the file whatever its head says. */

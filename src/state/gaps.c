@@ -195,10 +195,9 @@ static void each_series(struct state_builder *b, bool threads, void (*f)(void *,
         for (size_t i = 0; i < devices[d]->n; i++)
             for (int k = 0; k < 2; k++)
                 f(arg, &devices[d]->v[i].series[k]);
-    struct builder_amounts *amounts[3] = {&b->pages, &b->cpu_counters, &b->frequencies};
-    for (int k = 0; k < 3; k++)
-        for (size_t i = 0; i < amounts[k]->v.n; i++)
-            f(arg, &amounts[k]->v.v[i].series);
+    for (int k = 0; k < BUILDER_AMOUNTS; k++)
+        for (size_t i = 0; i < b->amounts[k].v.n; i++)
+            f(arg, &b->amounts[k].v.v[i].series);
 }
 
 static void finish_one(void *arg, struct series *s)

@@ -79,6 +79,8 @@ enum state_counter_kind { STATE_CPU_TIME, /* ns the thread `number` (row) ran; n
                                            it, or -1 for the total */
                           STATE_CPU_COUNTER, /* what a performance counter of a CPU showed; number: CPU * STATE_CPU_COUNTERS + counter; name: the counter's */
                           STATE_CPU_FREQUENCY, /* kHz; number: the CPU */
+                          STATE_IO_READ, STATE_IO_WRITTEN, /* bytes that system calls of the thread `number` (row) moved, when they return */
+                          STATE_KVM_EXITS, /* how often the thread (row), a virtual CPU, left its guest */
                           STATE_COUNTER_KINDS };
 enum { STATE_CPU_COUNTERS = 64 };
 size_t state_counters(const struct state_store *, int kind);

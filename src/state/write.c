@@ -129,7 +129,7 @@ static void add_pages(struct writing *w)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(w->b->tracker, &threads);
-    struct builder_amounts *pages = &w->b->pages;
+    struct builder_amounts *pages = &w->b->amounts[BUILDER_PAGES];
     for (size_t i = 0; i < pages->v.n; i++) {
         uint32_t slot = pages->v.v[i].slot;
         uint32_t name = !slot ? intern(w, "total") : slot <= n ? intern_string(w, threads[slot - 1].name) : 0;
@@ -137,11 +137,22 @@ static void add_pages(struct writing *w)
     }
 }
 
+static void add_of_threads(struct writing *w, uint8_t kind, struct builder_amounts *all)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    for (size_t i = 0; i < all->v.n; i++) {
+        uint32_t row = all->v.v[i].slot;
+        add_row(w, (uint8_t)(STATE_COUNTER_ROWS + kind), (int32_t)row, row < n ? intern_string(w, threads[row].name) : 0, 0,
+            &all->v.v[i].series);
+    }
+}
+
 static void add_cpu_counters(struct writing *w)
 {
     const char *const *names;
     uint32_t n = (uint32_t)kernel_tracker_counters(w->b->tracker, &names);
-    struct builder_amounts *all = &w->b->cpu_counters;
+    struct builder_amounts *all = &w->b->amounts[BUILDER_CPU_COUNTERS];
     for (size_t i = 0; i < all->v.n; i++) {
         uint32_t slot = all->v.v[i].slot, number = slot / n * STATE_CPU_COUNTERS + slot % n;
         add_row(w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (int32_t)number, intern(w, names[slot % n]), 0, &all->v.v[i].series);
@@ -150,7 +161,7 @@ static void add_cpu_counters(struct writing *w)
 
 static void add_frequencies(struct writing *w)
 {
-    struct builder_amounts *all = &w->b->frequencies;
+    struct builder_amounts *all = &w->b->amounts[BUILDER_FREQUENCIES];
     char text[32];
     for (size_t i = 0; i < all->v.n; i++) {
         snprintf(text, sizeof text, "CPU %u", all->v.v[i].slot);
@@ -176,6 +187,9 @@ static void add_others(struct writing *w)
     add_pages(w);
     add_cpu_counters(w);
     add_frequencies(w);
+    add_of_threads(w, STATE_IO_READ, &b->amounts[BUILDER_IO_READ]);
+    add_of_threads(w, STATE_IO_WRITTEN, &b->amounts[BUILDER_IO_WRITTEN]);
+    add_of_threads(w, STATE_KVM_EXITS, &b->amounts[BUILDER_KVM_EXITS]);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
         if (r->kind != STATE_THREAD && r->kind != STATE_CPU && r->kind != STATE_CPU_THREAD) {

@@ -45,6 +45,9 @@ static void add_threads(struct filling *f, int64_t root)
         add(f, thread, "System_call", "", ATTRIBUTE_CALL, STATE_THREAD, i);
         add(f, thread, "Current_cpu", "", ATTRIBUTE_CPU_OF_THREAD, STATE_THREAD, i);
         add_counter(f, thread, "Memory", STATE_MEMORY, (int32_t)i);
+        add_counter(f, thread, "Bytes_read", STATE_IO_READ, (int32_t)i);
+        add_counter(f, thread, "Bytes_written", STATE_IO_WRITTEN, (int32_t)i);
+        add_counter(f, thread, "KVM_exits", STATE_KVM_EXITS, (int32_t)i);
     }
 }
 

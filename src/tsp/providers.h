@@ -10,6 +10,8 @@
     X(tsp_provider_resources)     \
     X(tsp_cpu_usage)              \
     X(tsp_disk_io)                \
+    X(tsp_io_per_process)         \
+    X(tsp_kvm_exits)              \
     X(tsp_memory_usage)           \
     X(tsp_counters)               \
     X(tsp_state_system)           \

@@ -15,6 +15,8 @@ from graph_client import DATA, RESOURCES, Server, check_row, key, sample_times
 from graph_oracle import Oracle
 
 COUNTERS = "org.eclipse.tracecompass.analysis.counters.core.CounterDataProvider"
+IO_PER_PROCESS = "org.eclipse.tracecompass.incubator.kernel.core.io.per.process"
+KVM_EXITS = "org.eclipse.incubator.overhead.xy.rate.dataprovider"
 EVENT_TYPES = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider"
 MEMORY = "org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage"
 PAGE = 4096
@@ -384,6 +386,67 @@ def check_disks(server, text):
     assert ours == truth and any(truth.values()), (ours, truth)
 
 
+# ---- what threads read and wrote, exits of virtual CPUs --------------------------------------------------------------------------------
+
+READS = {"read", "pread64", "readv", "preadv", "preadv2", "recv", "recvfrom", "recvmsg"}
+WRITES = {"write", "pwrite64", "writev", "pwritev", "pwritev2", "send", "sendto", "sendmsg"}
+COPIES = {"sendfile", "sendfile64", "splice", "copy_file_range"}
+
+
+def count_threads(text):
+    """By thread: bytes read, bytes written, exits from the guest; of those whose thread the switches tell."""
+    counted = ({}, {}, {})
+    current = text.before_first_switch()
+    for t, name, fields, cpu in text.events:
+        who = current.get(cpu)
+        call = name[len("syscall_exit_"):] if name.startswith("syscall_exit_") else None
+        if name == "sched_switch":
+            current[cpu] = Text.who(fields["next_tid"], cpu)
+        elif call and fields["ret"] > 0 and who is not None:
+            for steps, calls in ((counted[0], READS), (counted[1], WRITES)):
+                if call in calls or call in COPIES:
+                    steps.setdefault(who, Steps(0)).add(t, fields["ret"])
+        elif name in ("kvm_x86_exit", "kvm_exit") and who is not None:
+            counted[2].setdefault(who, Steps(0)).add(t, 1)
+    return counted
+
+
+def check_thread_counters(server, text, output, name, labels, counted):
+    """labels: of the entries below a thread's, or none when the thread's own has data; counted: for each {thread: Steps}."""
+    assert (offered(server)[output]["type"], offered(server)[output]["name"]) == ("TREE_TIME_XY", name)
+    n = 0
+    ranges = [(text.first, text.last), (text.first, text.first + 1)] + [some_range(text) for _ in range(25)]
+    for begin, end in ranges:
+        entries = {e["id"]: e for e in xy_tree(server, output, requested_timerange={"start": begin, "end": end})}
+        threads = {e["id"]: e["metadata"]["TID"][0] for e in entries.values() if "TID" in e.get("metadata", {}) and e["labels"][1]}
+        grown = {w: [c[w].at(end) - c[w].at(begin - 1) if w in c else 0 for c in counted] for c in counted for w in c}
+        assert sorted(threads.values()) == sorted(w for w, g in grown.items() if any(g)), (begin, end)
+        root = next(e for e in entries.values() if e["parentId"] == -1)
+        assert root["labels"][2:] == [str(sum(g[k] for g in grown.values())) for k in range(len(counted))]
+        rows = {}
+        for e in entries.values():
+            if e["id"] in threads:
+                assert e["labels"][2:] == [str(g) for g in grown[threads[e["id"]]]], (e, grown[threads[e["id"]]])
+            if e["hasData"]:
+                rows[e["id"]] = (threads[e["parentId"]], labels.index(e["labels"][0])) if labels else (threads[e["id"]], 0)
+        times, series = xy(server, output, list(rows), begin, end, dice.choice((2, 30, 500)))
+        assert set(series) == set(rows)
+        before = [times[0] - (times[1] - times[0])] + times
+        for entry, (who, k) in rows.items():
+            steps = counted[k].get(who, Steps(0))
+            for y, a, b in zip(series[entry]["yValues"], before, times):
+                truth = (steps.at(b) - steps.at(a)) / (b - a) * 1e9
+                assert abs(y - truth) <= 1e-9 * truth, (who, a, b, y, truth)
+                n += 1
+    print("%s: %d values of %d threads" % (name, n, len(set().union(*counted))))
+
+
+def check_io(server, text):
+    read, written, _ = count_threads(text)
+    assert read
+    check_thread_counters(server, text, IO_PER_PROCESS, "IO per process", ["Read", "Write"], [read, written])
+
+
 # ---- event types -----------------------------------------------------------------------------------------------------------------------
 
 def check_event_types(server, text):
@@ -471,6 +534,7 @@ def check_made(maker, seed, perf):
             check_frequencies(server, text)
             check_states(server, text, path)
             check_priorities(server, text, path)
+            check_io(server, text)
             if perf:
                 check_counters(server, text)
             else:
@@ -521,6 +585,13 @@ def check_recorded():
             check_event_types(server, text)
             check_states(server, text, path)
             check_disks(server, text)
+            check_io(server, text)
+            check_absent(server, KVM_EXITS)
+    path = os.path.join(DATA, "traces", "vm", "vmhost", "kernel")
+    if os.path.isdir(path):
+        text = Text(path)
+        with Server(path) as server:
+            check_thread_counters(server, text, KVM_EXITS, "KVM Exit Rate", [], [count_threads(text)[2]])
 
 
 def main():
