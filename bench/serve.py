@@ -125,7 +125,8 @@ def viewer(bench, trace, store, name):
         sys.exit("bench/viewer.mjs failed")
     found = {f["bench"]: f for f in map(json.loads, done.stdout.splitlines())}
     bench.row(f"viewer, {name}: rows on the screen after navigation", 1000, None, found["first paint"]["ms"], "ms", less_is_better=True)
-    frame = found["frame"]
+    frame, scroll = found["frame"], found["scroll"]
+    bench.row(f"viewer, {name}: a draw while {scroll['rows']} rows are scrolled through, 95 of 100", 16, None, scroll["ms"], "ms", less_is_better=True)
     bench.row(f"viewer, {name}: a frame of {frame['rows']} rows, {frame['states']} states", 16, None, frame["ms"], "ms", less_is_better=True)
 
 

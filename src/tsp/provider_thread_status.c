@@ -8,9 +8,10 @@ extern const struct tsp_provider tsp_provider_thread_status;
 
 /* ---- who is whose child ---------------------------------------------------------------------------------------------------------- */
 
-/* Of one host, by row: the row of the parent entry, or -1 (the host); and all rows in the order shown. */
+/* Of one host, by row: the row of the parent entry, or -1 (the host); all rows by tid and begin; and in the order in which they are seen when all
+ * are unfolded, so that a client can show the first ones while the others arrive. */
 struct family {
-    int32_t *parents, *order;
+    int32_t *parents, *order, *seen;
     struct graph_row *rows;
     int32_t n;
 };
@@ -94,12 +95,38 @@ static void break_circles(struct family *f)
     free(seen);
 }
 
+/* Every parent before its children, brothers by tid and begin. */
+static void find_order_seen(struct family *f)
+{
+    int32_t *first = mem_zalloc(((size_t)f->n + 1) * sizeof *first), *next = mem_zalloc(((size_t)f->n + 1) * sizeof *next);
+    for (int32_t i = 0; i <= f->n; i++)
+        first[i] = -1;
+    for (int32_t i = f->n; i-- > 0;) { /* first[n]: of the host itself */
+        int32_t row = f->order[i], parent = f->parents[row] >= 0 ? f->parents[row] : f->n;
+        next[row] = first[parent];
+        first[parent] = row;
+    }
+    for (int32_t row = first[f->n], n = 0; row >= 0;) {
+        f->seen[n++] = row;
+        if (first[row] >= 0) {
+            row = first[row];
+            continue;
+        }
+        while (row >= 0 && next[row] < 0)
+            row = f->parents[row];
+        row = row >= 0 ? next[row] : -1;
+    }
+    free(first);
+    free(next);
+}
+
 static void find_family(struct family *f, const struct tsp_host *h)
 {
     f->n = h->threads;
     f->rows = mem_zalloc(((size_t)f->n + 1) * sizeof *f->rows);
     f->parents = mem_zalloc(((size_t)f->n + 1) * sizeof *f->parents);
     f->order = mem_zalloc(((size_t)f->n + 1) * sizeof *f->order);
+    f->seen = mem_zalloc(((size_t)f->n + 1) * sizeof *f->seen);
     for (int32_t i = 0; i < f->n; i++) {
         graph_row(h->index->graph, i, &f->rows[i]);
         f->order[i] = i;
@@ -108,6 +135,7 @@ static void find_family(struct family *f, const struct tsp_host *h)
     for (int32_t i = 0; i < f->n; i++)
         f->parents[i] = parent_of(f, i);
     break_circles(f);
+    find_order_seen(f);
 }
 
 static void *find_families(struct tsp_experiment *x)
@@ -126,6 +154,7 @@ static void close_families(struct tsp_experiment *x, void *cache)
         free(families[i].rows);
         free(families[i].parents);
         free(families[i].order);
+        free(families[i].seen);
     }
     free(families);
 }
@@ -269,8 +298,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
                 .end = x->end,
                 .host_id = h->id});
         for (int32_t k = 0; k < f->n && !tsp_full(j); k++)
-            if (!keep || keep[f->order[k]])
-                write_thread(x, q, i, f, f->order[k], j);
+            if (!keep || keep[f->seen[k]])
+                write_thread(x, q, i, f, f->seen[k], j);
     }
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};

@@ -104,6 +104,23 @@ class Protocol(ServerCase):
             self.good(s.ask("POST", f"/experiments/{self.uuid}/outputs/table/{EVENTS}/columns", body))
             self.good(s.ask("POST", f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree", body))
 
+    def test_rows_come_in_the_order_in_which_they_are_seen(self):
+        """Every entry after its parent, and what is below an entry right after it: the first rows of a tree of many are its first lines."""
+        entries = self.server.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
+        above, deepest = [], 0
+        for e in entries:
+            while above and above[-1]["id"] != e["parentId"]:
+                above.pop()
+            self.assertEqual(above[-1]["id"] if above else -1, e["parentId"], e["labels"])
+            above.append(e)
+            deepest = max(deepest, len(above))
+        self.assertGreater(deepest, 3)
+        brothers = {}
+        for e in entries:
+            brothers.setdefault(e["parentId"], []).append(e.get("metadata", {}).get("TID", [0])[0])
+        for parent, tids in brothers.items():
+            self.assertEqual(tids if parent >= 0 else [], sorted(tids) if parent >= 0 else [])
+
     def test_experiments(self):
         s = self.server
         web = self.good(s.post("/traces", {"uri": os.path.join(self.root, "web"), "name": "w"}))["UUID"]

@@ -20,6 +20,34 @@ test('JSON: integers beyond 2^53 are exact, everything else as the engine reads 
   assert.equal(writeJson({ a: 1700000000123456789n, b: [1n, 'x"', null], c: undefined }), '{"a":1700000000123456789,"b":[1,"x\\"",null]}');
 });
 
+test('a tree cut anywhere on its way is the tree; its first entries are there before the last', async () => {
+  const { EntryReader } = await load('treestream');
+  const entry = (id, name) => ({ id, parentId: id - 1, labels: [name, `]}{["\\`, ''], metadata: { entries: [{ 'model': [id] }] } });
+  const model = { headers: [{ name: 'é "entries": [' }], autoExpandLevel: -1, entries: [entry(1, 'tür\\'), entry(2, '日本 "x"'), entry(3, '')] }, tail = { status: 'COMPLETED', statusMessage: 'a]b' };
+  const answers = [{ model, ...tail }, { ...tail, model: { entries: model.entries, headers: model.headers } }, { model: { ...model, entries: [] }, ...tail }, { model: null, ...tail }, { model: { entries: 7 } }];
+  const texts = [...answers.map(a => JSON.stringify(a)), JSON.stringify(answers[0], null, 2)];
+  for (const text of texts) {
+    const bytes = new TextEncoder().encode(text), whole = JSON.parse(text);
+    for (const step of [1, 2, 3, 7, 50]) {
+      const reader = new EntryReader();
+      for (let i = 0; i < bytes.length; i += step) reader.push(bytes.subarray(i, i + step));
+      assert.deepEqual(reader.end(), whole, `${step}: ${text}`);
+    }
+    for (let i = 1; i <= bytes.length; i++) {
+      const reader = new EntryReader();
+      reader.push(bytes.subarray(0, i));
+      // Whatever is there is as it will be.
+      reader.entries.forEach((e, k) => assert.deepEqual(e, whole.model.entries[k]));
+      const { entries, ...head } = whole.model ?? {};
+      if (reader.entries.length && text === texts[0] && reader.entries.length < 3) assert.deepEqual(reader.head(), { ...head, entries: [] });
+      if (i < bytes.length) assert.throws(() => reader.end(), SyntaxError, `${i}: ${text}`);
+      reader.push(bytes.subarray(i));
+      assert.deepEqual(reader.end(), whole, `${i}: ${text}`);
+    }
+  }
+  assert.equal(new EntryReader().end(), null);
+});
+
 test('times and durations, and back', async () => {
   const { formatSpan, formatTickTime, formatTime, formatDuration, parseTime, parseDuration, ticks } = await load('time');
   const t = 1700000000123456789n, origin = 1700000000000000000n;

@@ -12,7 +12,7 @@ import { bindKeys } from './keys';
 import { readLink, writeLink, type LinkState } from './link';
 import type { MenuItem } from './menu';
 import { Overview } from './overview';
-import { failureWords, Panel, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
+import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
 import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathpane';
 import { Picker } from './picker';
 import { Session } from './session';
@@ -125,8 +125,8 @@ export class App implements PanelHost {
     const wait = h('div', { class: 'opening', role: 'status' }, `Opening ${x.name}…`);
     this.stack.replaceChildren(wait);
     try {
-      // The first answer to a GET opens it; then it is read until it no longer grows.
-      let now = await client.experiment(x.UUID, signal), shown = false;
+      // A GET of what is closed opens it; then it is read until it no longer grows.
+      let now = x.indexingStatus === 'COMPLETED' ? x : await client.experiment(x.UUID, signal), shown = false;
       for (let ms = 200; ; ms = Math.min(2000, ms * 1.5)) {
         session.experiment = now;
         if (now.end > now.start) { axis.setExtent(now.start, now.end); if (!shown) { axis.show(now.start, now.end, false); shown = true; } }
@@ -138,15 +138,17 @@ export class App implements PanelHost {
       session.outputs = await client.outputs(x.UUID, signal);
       wait.remove();
       if (!now.nbEvents) this.say(`${now.name} has no events.`);
-      this.top.opened();
       this.layout();
       this.openFirst(link);
+      session.markerSet = null;
+      if (link) this.restore(link);
+      await this.front;
+      if (signal.aborted) return;
+      this.top.opened();
+      this.openEvents();
       void this.overview.load();
       void this.bookmarks.load();
-      session.markerSet = null;
       client.markerSets(x.UUID).then(sets => { this.markerSets = sets; }, () => { this.markerSets = []; });
-      this.openEvents();
-      if (link) this.restore(link);
       this.writeLink();
     } catch (e) {
       if (isAbort(e)) return;
@@ -166,8 +168,10 @@ export class App implements PanelHost {
     this.session.axis.anchor = this.session.axis.cursor = null;
   }
 
+  front = Promise.resolve();
   private openFirst(link: LinkState | null): void {
     const { outputs } = this.session;
+    this.front = Promise.resolve();
     if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
     if (this.panels.length) return;
     for (const test of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o); }
@@ -204,9 +208,10 @@ export class App implements PanelHost {
     axis.setExtent(0n, 1_000_000_000n);
     const view = new GraphView(apart, o, this, height);
     view.model.changed.on(() => {
-      let end = 0n;
-      for (const n of view.model.nodes.values()) if (n.entry.end !== undefined && n.entry.end > end) end = n.entry.end;
+      let last = 0;
+      for (const n of view.model.nodes.values()) last = Math.max(last, n.entry.end ?? 0);
       // Its extent is what there is now: the selection's, or the whole trace's.
+      const end = BigInt(Math.trunc(last));
       if (end > 0n && end !== axis.max) { axis.setExtent(0n, end); axis.whole(); }
     });
     view.offerSelection(this.session.axis);
@@ -217,6 +222,7 @@ export class App implements PanelHost {
     if (spec) { this.showPath(o, spec); return this.path?.view ?? null; }
     const p = this.make(o, height);
     if (!p) return null;
+    if (!this.panels.length && p instanceof GraphView) this.front = Promise.race([p.pictured, sleep(PATIENCE)]);
     this.panels.push(p);
     this.stack.querySelector('.opening')?.remove();
     this.stack.append(p.root);

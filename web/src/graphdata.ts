@@ -71,8 +71,8 @@ export class GraphData {
       run.stop.abort();
       this.running = null;
     }
-    void this.fetchArrows(w);
-    void this.fetchMarks(w);
+    // The first states come before everything else.
+    if (this.rows.size || !missing.length) { void this.fetchArrows(w); void this.fetchMarks(w); }
     if (!missing.length) return;
     const { session } = this, { axis } = session, pad = (w.to - w.from) / 4;
     const from = Math.max(0, Math.floor(w.from - pad)), to = Math.min(Number(axis.max - axis.min), Math.ceil(w.to + pad));

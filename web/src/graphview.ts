@@ -8,7 +8,7 @@ import { arrowLines, BUSY, distance, paintRows, type ArrowLine, type GraphPart }
 import { openMenu, type MenuItem } from './menu';
 import { firstAfter, packRow, RowPainter, stateAt, TAG_DIM, TAG_EXCLUDE, type RowStates } from './paint';
 import type { Want } from './layout';
-import { HEAD, Panel, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
+import { HEAD, Panel, PATIENCE, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
 import { tidOf, type Detail, type Session } from './session';
 import { pathName } from './pathdata';
@@ -17,7 +17,7 @@ import { formatDuration, formatExact } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
-import { poll, type Output, isAbort, type Time } from './tsp';
+import { poll, type Output, isAbort, sleep, type Time, type Tree } from './tsp';
 
 export interface Hit { node: Node; row: RowStates; index: number }
 
@@ -28,6 +28,9 @@ export class GraphView extends Panel {
   readonly tree: TreePane;
   readonly surface: Surface;
   readonly part: GraphPart;
+  private picture = (): void => {};
+  /** States of its rows were drawn, or it is known that there will be none. */
+  readonly pictured = new Promise<void>(done => { this.picture = done; });
   /** Told after each drawing, for tests and the title bar: ms that it took. */
   frameMs = 0;
   loaded = false;
@@ -45,7 +48,7 @@ export class GraphView extends Panel {
   constructor(session: Session, output: Output, host: PanelHost, height: number | undefined, readonly path = false) {
     super(session, output, host, height);
     this.looks = new Looks(path);
-    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => this.redraw(), e => this.trouble(e), (s, m) => this.told(s, m), () => this.extra());
+    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => { this.redraw(); setTimeout(this.picture, 100); /* drawn by then, or the page is hidden */ }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m), () => this.extra());
     this.surface = new Surface(`${output.name}: states of the rows over time`);
     this.tree = new TreePane(this.model, {
       label: output.name,
@@ -84,23 +87,29 @@ export class GraphView extends Panel {
   async load(): Promise<void> {
     const { session, output } = this, { client, uuid } = session;
     this.say('loading', 'Asking for the rows…');
+    await this.host.front;
+    if (this.signal.aborted) return;
     try {
       client.styles(uuid, output.id, this.signal).then(a => { if (a.model) { this.looks.setServer(a.model); this.redraw(); } }, () => { /* our own colours */ });
-      this.findMarks();
-      await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal, this.extra()), a => {
-        if (a.model?.entries.length) {
-          this.say('');
-          this.model.set(a.model);
-          if (!this.loaded) this.firstTree();
-          if (a.status === 'RUNNING') this.data.forget(); else this.data.ask();
-        }
+      void this.pictured.then(() => this.findMarks());
+      const early = (t: Tree): Promise<void> | void => {
+        if (this.loaded) return;
+        this.take(t, true);
+        return Promise.race([this.pictured, sleep(PATIENCE, this.signal)]);
+      };
+      let growing = this.loaded;
+      await poll(() => client.tree(uuid, 'timeGraph', output.id, null, this.signal, this.extra(), early), a => {
+        if (a.model?.entries.length) this.take(a.model, false);
+        if (a.status === 'RUNNING') growing = true;
+        if (growing) this.data.forget();
         this.told(a.status, a.statusMessage);
         if (a.status === 'FAILED') this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
         else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', this.emptyWords(a.statusMessage));
+        if (!this.model.nodes.size) this.picture();
       }, this.signal);
       this.data.hasArrows = true;
-      this.data.forget();
-    } catch (e) { this.failed(e, () => void this.load()); }
+      this.data.ask();
+    } catch (e) { this.picture(); this.failed(e, () => void this.load()); }
   }
   /** What an analysis over amounts of time wants besides: the part of the experiment that it is about. */
   private selection: (() => [Time, Time] | null) | null = null;
@@ -123,6 +132,14 @@ export class GraphView extends Panel {
   protected emptyWords(message: string): string {
     return message && !/^(completed|analysis completed|done)\b/i.test(message) ? message : `${this.output.name} has no rows in this trace. `
       + 'Record sched_switch, sched_wakeup and system calls for thread and CPU states; irq and softirq events for interrupts.';
+  }
+  /** `partial`: what is seen first of a tree that is still arriving. */
+  private take(tree: Tree, partial: boolean): void {
+    this.say('');
+    this.model.set(tree, partial);
+    if (this.loaded) { this.data.ask(); return; }
+    this.firstTree();
+    void this.data.fetch(); // at once: there is nothing on screen yet
   }
   private firstTree(): void {
     this.loaded = true;
@@ -151,7 +168,7 @@ export class GraphView extends Panel {
   }
   /** After the server came back. */
   retry(): void { if (this.loaded) { this.data.hasArrows = true; this.data.forget(); } else void this.load(); }
-  override dispose(): void { this.data.stop(); hideTip(); super.dispose(); }
+  override dispose(): void { this.picture(); this.data.stop(); hideTip(); super.dispose(); }
 
   private filter(): void {
     const { search } = this.session;
@@ -224,6 +241,7 @@ export class GraphView extends Panel {
     this.frameMs = performance.now() - began;
     this.tree.draw(top, height - HEAD);
     this.drawLines();
+    if (this.data.rows.size) this.picture();
   }
   private linesDrawn = '';
   private drawLines(): void {

@@ -5,6 +5,8 @@ import type { Session } from './session';
 import { TspError, isAbort, type Output } from './tsp';
 
 export const HEAD = 20; // px of the ruler and column row
+/** ms for which the page lets the first view's rows come before everything else. */
+export const PATIENCE = 1500;
 let treeWidth = 320;
 export const treeWidthNow = (): number => treeWidth;
 export function setTreeWidth(w: number): void {
@@ -13,6 +15,8 @@ export function setTreeWidth(w: number): void {
 }
 
 export interface PanelHost {
+  /** Until then nothing is asked for that would keep the first view's rows waiting. */
+  readonly front: Promise<void>;
   closed(panel: Panel): void;
   resized(): void;
   /** A tree's width was dragged. */

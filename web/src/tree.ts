@@ -19,20 +19,25 @@ export class TreeModel {
   found = 0;
   readonly changed = new Emitter();
   private folded = new Set<string>();
+  /** No tree was complete so far. */
+  private fresh = true;
   private test: RowTest | null = null;
+  /** The nodes carry what a test said. */
+  private tested = false;
 
-  set(tree: Tree): void {
+  /** `partial`: the first entries of a tree of which more will come. */
+  set(tree: Tree, partial = false): void {
     this.headers = tree.headers.length ? tree.headers : [{ name: 'Name' }];
     const nodes = new Map<number, Node>();
-    for (const entry of tree.entries) nodes.set(entry.id, { entry, depth: 0, children: [], parent: null, match: false, hidden: false });
+    for (const entry of tree.entries) nodes.set(entry.id, { entry, depth: 0, children: [], parent: null, match: true, hidden: false });
     this.roots = [];
     for (const node of nodes.values()) {
       const parent = node.entry.parentId >= 0 ? nodes.get(node.entry.parentId) : undefined;
       if (parent && parent !== node && !this.above(node, parent)) { node.parent = parent; parent.children.push(node); } else this.roots.push(node);
     }
-    const first = this.nodes.size === 0;
     this.nodes = nodes;
-    if (first && tree.autoExpandLevel >= 0) for (const n of nodes.values()) if (n.children.length && depthOf(n) >= tree.autoExpandLevel) this.folded.add(this.key(n));
+    if (this.fresh && tree.autoExpandLevel >= 0) for (const n of nodes.values()) if (n.children.length && depthOf(n) >= tree.autoExpandLevel) this.folded.add(this.key(n));
+    this.fresh = partial;
     this.update();
   }
   /** `node` is an ancestor of `of`: a wrong tree must not become a ring. */
@@ -69,22 +74,26 @@ export class TreeModel {
     this.update();
   }
 
-  private mark(node: Node, path: string): boolean {
+  /** Tests the node and all below it. `path`: labels above it, each after a blank. */
+  private mark(node: Node, path: string, test: RowTest): boolean {
     const here = path + ' ' + node.entry.labels.join(' ');
-    node.match = this.test ? this.test(node.entry, here) : true;
-    if (node.match && this.test) this.found++;
+    node.match = test(node.entry, here);
+    if (node.match) this.found++;
     let any = node.match;
-    for (const c of node.children) any = this.mark(c, here) || any;
+    for (const c of node.children) any = this.mark(c, here, test) || any;
     node.hidden = !any;
     return any;
   }
 
   update(): void {
+    const { test } = this;
     this.found = 0;
-    for (const r of this.roots) this.mark(r, '');
+    if (test) for (const r of this.roots) this.mark(r, '', test);
+    else if (this.tested) for (const n of this.nodes.values()) { n.match = true; n.hidden = false; }
+    this.tested = test !== null;
     this.rows = [];
     const walk = (list: Node[], depth: number): void => {
-      for (const n of this.sortBy < 0 ? list : [...list].sort((a, b) => this.compare(a, b))) {
+      for (const n of this.sortBy < 0 ? list : this.sorted(list)) {
         if (n.hidden) continue;
         n.depth = depth;
         this.rows.push(n);
@@ -93,12 +102,12 @@ export class TreeModel {
     };
     walk(this.roots, 0);
     this.rowOf.clear();
-    this.rows.forEach((n, i) => this.rowOf.set(n.entry.id, i));
+    for (let i = 0; i < this.rows.length; i++) this.rowOf.set(this.rows[i].entry.id, i);
     this.changed.emit();
   }
-  private compare(a: Node, b: Node): number {
-    const d = compareLabels(a.entry.labels[this.sortBy] ?? '', b.entry.labels[this.sortBy] ?? '');
-    return this.descending ? -d : d;
+  private sorted(list: Node[]): Node[] {
+    const sign = this.descending ? -1 : 1;
+    return list.map(node => ({ node, key: sortKey(node.entry.labels[this.sortBy] ?? '') })).sort((a, b) => sign * compareKeys(a.key, b.key)).map(x => x.node);
   }
   /** Row of the entry, or of the folded ancestor that stands for it; -1 when the filter hides it. */
   seenRow(id: number): number {
@@ -123,8 +132,11 @@ export function labelNumber(label: string): number {
   const v = Number(m[2].replace(/[\u2009 ]/g, '').replace(',', '.')) * (m[3] ? PREFIX[m[3]] ?? 1 : 1);
   return m[1] === '-' || m[1] === '−' ? -v : v;
 }
-export function compareLabels(a: string, b: string): number {
-  const x = labelNumber(a), y = labelNumber(b);
-  if (!Number.isNaN(x) && !Number.isNaN(y) && x !== y) return x - y;
-  return a.localeCompare(b, undefined, { numeric: true });
+interface SortKey { label: string; number: number }
+const words = new Intl.Collator(undefined, { numeric: true });
+const sortKey = (label: string): SortKey => ({ label, number: labelNumber(label) });
+function compareKeys(a: SortKey, b: SortKey): number {
+  if (!Number.isNaN(a.number) && !Number.isNaN(b.number) && a.number !== b.number) return a.number - b.number;
+  return words.compare(a.label, b.label);
 }
+export const compareLabels = (a: string, b: string): number => compareKeys(sortKey(a), sortKey(b));

@@ -1,5 +1,6 @@
 // Client of the Trace Server Protocol. One method per operation; times are bigint ns, everything else number and string.
 import { parseJson, writeJson } from './json';
+import { EntryReader } from './treestream';
 
 export type Time = bigint;
 export interface Trace { name: string; path: string; UUID: string; nbEvents: number; start: Time; end: Time; indexingStatus: string; properties: Record<string, string> }
@@ -13,7 +14,8 @@ export interface Style { parentKey?: string; values?: Record<string, string | nu
 export interface Header { name: string; tooltip?: string; dataType?: string }
 export interface Entry {
   id: number; parentId: number; labels: string[]; hasData: boolean; isDefault: boolean; style?: Style;
-  start?: Time; end?: Time; metadata: Record<string, (string | number)[]>; hostId?: string;
+  /** ns; exact below 2^53. */
+  end?: number; metadata: Record<string, (string | number)[]>; hostId?: string;
 }
 export interface Tree { headers: Header[]; entries: Entry[]; autoExpandLevel: number }
 export interface State { start: Time; end: Time; label?: string; style?: Style; tags?: number }
@@ -50,19 +52,49 @@ function traceOf(t: any): Trace {
 function experimentOf(x: any): Experiment {
   return { ...x, nbEvents: Number(x.nbEvents ?? 0), start: time(x.start), end: time(x.end), traces: list(x.traces).map(traceOf) };
 }
+/** Becomes what it is asked to be: there may be many, and most are right as they are. */
 function entryOf(e: any): Entry {
-  const metadata = e.metadata ?? {};
-  return {
-    id: Number(e.id), parentId: e.parentId === undefined || e.parentId === null ? -1 : Number(e.parentId), labels: list(e.labels).map(String),
-    hasData: e.hasData !== false, isDefault: e.isDefault === true, style: e.style ?? undefined, metadata,
-    start: e.start === undefined ? undefined : time(e.start), end: e.end === undefined ? undefined : time(e.end),
-    hostId: e.hostId ?? (metadata.hostId ? String(metadata.hostId[0]) : undefined),
-  };
+  const metadata = e.metadata ??= {}, labels = e.labels = list(e.labels);
+  for (let i = 0; i < labels.length; i++) if (typeof labels[i] !== 'string') labels[i] = String(labels[i]);
+  e.id = Number(e.id);
+  e.parentId = Number(e.parentId ?? -1);
+  e.hasData = e.hasData !== false;
+  e.isDefault = e.isDefault === true;
+  e.hostId ??= metadata.hostId ? String(metadata.hostId[0]) : undefined;
+  return e as Entry;
 }
 function treeOf(m: any): Tree {
   return { headers: list(m?.headers), entries: list(m?.entries).map(entryOf), autoExpandLevel: m?.autoExpandLevel ?? -1 };
 }
 function bookmarkOf(b: any): Bookmark { return { uuid: b.uuid ?? b.UUID, name: b.name, start: time(b.start), end: time(b.end) }; }
+
+async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text();
+  return text ? parseJson(text) : null;
+}
+async function refusal(response: Response): Promise<TspError> {
+  let value: any = null;
+  try { value = await readJson(response); } catch (e) { if (!(e instanceof SyntaxError)) throw e; }
+  return new TspError(response.status, String(value?.title ?? response.statusText ?? 'refused') || `Status ${response.status}`, String(value?.detail ?? ''), value);
+}
+/** What is done with the first entries of a tree of many; the others are read when it is through. */
+export type Early = (first: Tree) => Promise<void> | void;
+const SEEN_FIRST = 150;      // entries that are worth being shown alone
+const STEP = 64 * 1024;      // bytes after which they may be there
+async function readTree(response: Response, early: Early): Promise<unknown> {
+  const reader = new EntryReader(), body = response.body!.getReader();
+  for (let told = false; ;) {
+    const { done, value } = await body.read();
+    if (done) return reader.end();
+    for (let at = 0; at < value.length; at += STEP) {
+      reader.push(value.subarray(at, at + STEP));
+      const head = !told && reader.entries.length >= SEEN_FIRST ? reader.head() : null;
+      if (!head) continue;
+      told = true;
+      if (list(head.headers).length) await early(treeOf({ ...head, entries: reader.entries.slice() }));
+    }
+  }
+}
 
 export type TreeKind = 'timeGraph' | 'XY' | 'genericXY' | 'data';
 
@@ -76,7 +108,8 @@ export class TspClient {
 
   constructor(readonly base: string, private readonly token: string | null = null) {}
 
-  async request<T = any>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  /** `read`: what makes the answer's value of its body, when the server accepted the request. */
+  async request<T = any>(method: string, path: string, body?: unknown, signal?: AbortSignal, read: (r: Response) => Promise<unknown> = readJson): Promise<T> {
     this.pending++;
     this.onActivity();
     try {
@@ -84,25 +117,24 @@ export class TspClient {
       if (this.token) headers.Authorization = `Bearer ${this.token}`;
       const raw = body instanceof Blob;
       if (body !== undefined) headers['Content-Type'] = raw ? 'application/octet-stream' : 'application/json';
-      let response: Response, text: string;
+      let response: Response;
+      const away = (e: unknown): Error => {
+        if (isAbort(e) || signal?.aborted) return new DOMException('left behind', 'AbortError');
+        this.reach(false, 'no answer');
+        return new TspError(0, 'The server does not answer');
+      };
       try {
         response = await fetch(this.base + path, { method, headers, signal, body: body === undefined ? undefined : raw ? body as Blob : writeJson(body), cache: 'no-store' });
-        text = await response.text();
-      } catch (e) {
-        if (isAbort(e) || signal?.aborted) throw new DOMException('left behind', 'AbortError');
-        this.reach(false, 'no answer');
-        throw new TspError(0, 'The server does not answer');
-      }
+      } catch (e) { throw away(e); }
       if (response.status >= 502) this.reach(false, `status ${response.status}`); else this.reach(true, '');
-      let value: unknown = null;
-      if (text) {
-        try { value = parseJson(text); } catch { if (response.ok) throw new TspError(response.status, 'The answer is not JSON', text.slice(0, 200)); }
+      try {
+        if (!response.ok) throw await refusal(response);
+        return await read(response) as T;
+      } catch (e) {
+        if (e instanceof TspError) throw e;
+        if (e instanceof SyntaxError) throw new TspError(response.status, 'The answer is not JSON', e.message);
+        throw away(e);
       }
-      if (!response.ok) {
-        const e = (value ?? {}) as any;
-        throw new TspError(response.status, String(e.title ?? response.statusText ?? 'refused') || `Status ${response.status}`, String(e.detail ?? ''), value);
-      }
-      return value as T;
     } finally {
       this.pending--;
       this.onActivity();
@@ -138,15 +170,15 @@ export class TspClient {
 
   private output(x: string, id: string): string { return `/experiments/${x}/outputs/${encode(id)}`; }
 
-  private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal): Promise<Answer<T>> {
-    const a = await this.request('POST', path, { parameters }, signal);
+  private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal, read?: (r: Response) => Promise<unknown>): Promise<Answer<T>> {
+    const a = await this.request('POST', path, { parameters }, signal, read);
     return { model: a?.model === null || a?.model === undefined ? null : convert(a.model), status: a?.status ?? 'COMPLETED', statusMessage: a?.statusMessage ?? '' };
   }
 
   private at(x: string, kind: string, id: string, what: string): string { return `/experiments/${x}/outputs/${kind}/${encode(id)}/${what}`; }
 
-  tree(x: string, kind: TreeKind, id: string, range: Range | null, signal?: AbortSignal, extra: object = {}): Promise<Answer<Tree>> {
-    return this.ask(this.at(x, kind, id, 'tree'), { ...(range ? { requested_timerange: range } : {}), ...extra }, treeOf, signal);
+  tree(x: string, kind: TreeKind, id: string, range: Range | null, signal?: AbortSignal, extra: object = {}, early: Early = () => {}): Promise<Answer<Tree>> {
+    return this.ask(this.at(x, kind, id, 'tree'), { ...(range ? { requested_timerange: range } : {}), ...extra }, treeOf, signal, r => readTree(r, early));
   }
   states(x: string, id: string, range: Range, items: number[], filters: object | null, signal?: AbortSignal, extra: object = {}): Promise<Answer<Row[]>> {
     return this.ask(this.at(x, 'timeGraph', id, 'states'),

@@ -11,7 +11,7 @@ import { formatTick, formatValue } from './time';
 import { hideTip, showTip } from './tip';
 import { TreeModel, type Node } from './tree';
 import { TreePane } from './treepane';
-import { isAbort, poll, type Output, type Series } from './tsp';
+import { isAbort, poll, type Output, type Series, type Tree } from './tsp';
 
 /** Steps of an axis of counts. */
 const WHOLE = Array.from({ length: 40 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
@@ -73,9 +73,19 @@ export class XyView extends Panel {
   async load(): Promise<void> {
     const { session, output } = this, { axis } = session;
     this.say('loading', 'Asking for the series…');
+    await this.host.front;
+    if (this.signal.aborted) return;
     try {
-      await poll(() => session.client.tree(session.uuid, 'XY', output.id, { start: axis.min, end: axis.max, nbTimes: 2 }, this.signal), a => {
-        if (a.model?.entries.length) { this.say(''); this.model.set(a.model); if (!this.loaded) this.choose(); this.ask(); }
+      const take = (tree: Tree, partial: boolean): void => {
+        this.say('');
+        this.model.set(tree, partial);
+        if (!this.loaded) this.choose();
+        this.ask();
+      };
+      // The first entries are enough when the server named what to show at first, and named it there.
+      const early = (t: Tree): void => { if (!this.loaded && t.entries.some(e => e.isDefault)) take(t, true); };
+      await poll(() => session.client.tree(session.uuid, 'XY', output.id, { start: axis.min, end: axis.max, nbTimes: 2 }, this.signal, {}, early), a => {
+        if (a.model?.entries.length) take(a.model, false);
         if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else { this.working(false); this.status(''); }
         if (a.status === 'FAILED') this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
         else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', `${output.name} has no series in this trace. ${emptyHint(output.name)}`);

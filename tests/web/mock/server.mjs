@@ -36,9 +36,11 @@ const STYLES = {
 const PATH_STYLES = { RUNNING: style('#2e9e5b'), TIMER: style('#5f8aa8'), PREEMPTED: style('#d98e04'), BLOCK_DEVICE: style('#6a4fb3'), NETWORK: style('#b45cc4'), UNTRACED_PEER: { values: { 'background-color': '#8a5f66', 'style-name': 'untraced peer' } } };
 const UUID = '6fae5dba-9b77-33c1-a1c1-2e2f27b2e4d0', EVENTS_N = 2_000_000;
 
-export function createMock({ threads = 600, seconds = 20, pathPolls = 2 } = {}) {
+/** `stalls`: the rows of threads stop half-way until `release` is called. */
+export function createMock({ threads = 600, seconds = 20, pathPolls = 2, stalls = false } = {}) {
   const world = new World({ threads, seconds }), log = [], derived = new Map();
-  let bookmarks = [], serial = 0;
+  let bookmarks = [], serial = 0, release;
+  const released = new Promise(done => { release = done; });
   const experiment = () => ({ name: 'three-tier', UUID, nbEvents: EVENTS_N, start: BEGIN, end: world.end, indexingStatus: 'COMPLETED',
     traces: HOSTS.map((h, i) => ({ name: h, path: `/traces/three-tier/${h}`, UUID: `00000000-0000-3000-8000-00000000000${i}`, nbEvents: 1000, start: BEGIN, end: world.end, indexingStatus: 'COMPLETED', properties: {} })) });
   const rel = t => Number(BigInt(t) - BEGIN), abs = t => BEGIN + BigInt(Math.round(t));
@@ -179,14 +181,15 @@ export function createMock({ threads = 600, seconds = 20, pathPolls = 2 } = {}) 
         const text = Buffer.concat(chunks).toString(), body = text && /json/.test(request.headers['content-type'] ?? '') ? read(text) : null;
         log.push({ method: request.method, path: url.pathname, body });
         const value = write(answer(request.method, url, body));
-        response.writeHead(200, { ...headers, 'Content-Type': 'application/json' }).end(value);
+        response.writeHead(200, { ...headers, 'Content-Type': 'application/json' });
+        if (stalls && url.pathname.endsWith(`${THREADS}/tree`)) { response.write(value.slice(0, value.length / 2)); void released.then(() => response.end(value.slice(value.length / 2))); } else response.end(value);
       } catch (e) {
         response.writeHead(e.status ?? 500, { ...headers, 'Content-Type': 'application/json' }).end(write({ title: e.message }));
       }
     });
   });
   return {
-    world, log, uuid: UUID,
+    world, log, release, uuid: UUID,
     listen: (port = 0) => new Promise(ready => server.listen(port, '127.0.0.1', () => ready(`http://127.0.0.1:${server.address().port}`))),
     close: () => new Promise(closed => { server.close(closed); server.closeAllConnections(); }),
   };
