@@ -16,7 +16,8 @@
     X(ARG, -7, "an argument makes no sense")                                             \
     X(LIMIT, -8, "a stated limit was exceeded")                                          \
     X(STALE, -9, "a store does not belong to the data beside it")                        \
-    X(CANCELLED, -10, "the caller asked to stop")
+    X(CANCELLED, -10, "the caller asked to stop")                                        \
+    X(LOST, -11, "a file became shorter, or unreadable, while it was in use")
 
 enum weft_err {
 #define X(name, value, text) ERR_##name = value,

@@ -9,40 +9,50 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/replace.h"
 
-/* One per mapping, reused, never freed: the signal handler walks the list without a lock. begin == 0 means unused. */
-struct file_guard {
-    uintptr_t begin, end;
-    struct file_guard *next;      /* all guards; written before the guard is reachable */
-    struct file_guard *next_free; /* under guard_lock */
-};
-
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct file_guard *all_guards, *free_guards;
+static struct file_guard *_Atomic all_guards;
+static struct file_guard *free_guards;
 static struct sigaction previous_action;
 static size_t page_bytes;
 
-static bool guarded(uintptr_t address)
+static struct file_guard *guard_of(uintptr_t address)
 {
-    for (struct file_guard *g = __atomic_load_n(&all_guards, __ATOMIC_ACQUIRE); g; g = g->next) {
-        uintptr_t begin = __atomic_load_n(&g->begin, __ATOMIC_ACQUIRE);
-        if (begin && address >= begin && address < __atomic_load_n(&g->end, __ATOMIC_RELAXED))
-            return true;
+    for (struct file_guard *g = atomic_load_explicit(&all_guards, memory_order_acquire); g; g = g->next) {
+        uintptr_t begin = atomic_load_explicit(&g->begin, memory_order_acquire);
+        if (begin && address >= begin && address < atomic_load_explicit(&g->end, memory_order_relaxed))
+            return g;
     }
-    return false;
+    return NULL;
 }
 
-/* A page of a mapping has lost its file: put zeros there and let the load run again. Other faults go where they went before. */
+/* A page of a mapping has lost its file: marks it, puts zeros there and to the end of the mapping (one call, however much was cut off), and lets the load
+ * run again. Marked first: whoever reads the zeros finds the mark. */
+static bool lose(uintptr_t address)
+{
+    struct file_guard *g = guard_of(address);
+    uintptr_t page = address & ~(uintptr_t)(page_bytes - 1);
+    if (!g)
+        return false;
+    size_t from = page - atomic_load_explicit(&g->begin, memory_order_relaxed), known = atomic_load(&g->lost_from);
+    while (from < known && !atomic_compare_exchange_weak(&g->lost_from, &known, from))
+        ;
+    atomic_store(&g->lost, true);
+    /* Not by mmap(), which ThreadSanitizer takes for a write to the pages. */
+    return syscall(SYS_mmap, page, atomic_load_explicit(&g->end, memory_order_relaxed) - page, PROT_READ,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != -1;
+}
+
+/* Other faults go where they went before. */
 static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(page_bytes - 1);
-    if (info->si_code > 0 && guarded((uintptr_t)info->si_addr) &&
-        mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+    if (info->si_code > 0 && lose((uintptr_t)info->si_addr)) {
         errno = saved;
         return;
     }
@@ -67,7 +77,7 @@ static void catch_bus_errors(void)
     sigaction(SIGBUS, &action, &previous_action);
 }
 
-static struct file_guard *guard_take(const void *data, size_t size)
+static struct file_guard *guard_take(const char *path, const uint8_t *data, size_t bytes)
 {
     pthread_mutex_lock(&guard_lock);
     struct file_guard *g = free_guards;
@@ -76,11 +86,15 @@ static struct file_guard *guard_take(const void *data, size_t size)
         g = mem_zalloc(sizeof *g);
     else
         free_guards = g->next_free;
-    __atomic_store_n(&g->end, (uintptr_t)data + size, __ATOMIC_RELAXED);
-    __atomic_store_n(&g->begin, (uintptr_t)data, __ATOMIC_RELEASE);
+    g->path = mem_strdup(path);
+    atomic_store_explicit(&g->end, (uintptr_t)data + bytes, memory_order_relaxed);
+    g->last_page = data + bytes - page_bytes;
+    atomic_store_explicit(&g->lost, false, memory_order_relaxed);
+    atomic_store_explicit(&g->lost_from, SIZE_MAX, memory_order_relaxed);
+    atomic_store_explicit(&g->begin, (uintptr_t)data, memory_order_release);
     if (fresh) {
-        g->next = all_guards;
-        __atomic_store_n(&all_guards, g, __ATOMIC_RELEASE);
+        g->next = atomic_load_explicit(&all_guards, memory_order_relaxed);
+        atomic_store_explicit(&all_guards, g, memory_order_release);
     }
     pthread_mutex_unlock(&guard_lock);
     return g;
@@ -89,7 +103,8 @@ static struct file_guard *guard_take(const void *data, size_t size)
 static void guard_give(struct file_guard *g)
 {
     pthread_mutex_lock(&guard_lock);
-    __atomic_store_n(&g->begin, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&g->begin, 0, memory_order_release);
+    free(g->path);
     g->next_free = free_guards;
     free_guards = g;
     pthread_mutex_unlock(&guard_lock);
@@ -127,7 +142,7 @@ static int open_regular(const char *path, struct stat *st, struct err *e)
 static uint8_t *reserve(size_t size)
 {
     size_t whole = size + MEM_HUGE_PAGE - page_bytes;
-    uint8_t *p = mmap(NULL, whole, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     size_t before = -(uintptr_t)p % MEM_HUGE_PAGE, behind = whole - before - size;
@@ -136,6 +151,44 @@ static uint8_t *reserve(size_t size)
     if (behind)
         munmap(p + before + size, behind);
     return p + before;
+}
+
+static int read_at(int fd, const char *path, uint8_t *to, size_t n, size_t offset, struct err *e)
+{
+    for (size_t got = 0; got < n;) {
+        ssize_t r = pread(fd, to + got, n - got, (off_t)(offset + got));
+        if (r > 0)
+            got += (size_t)r;
+        else if (r == 0)
+            return err_set(e, ERR_LOST, "%s: became shorter while it was opened; try again", path);
+        else if (errno != EINTR)
+            return err_sys(e, "%s: cannot read at byte %zu", path, offset + got);
+    }
+    return ERR_OK;
+}
+
+/* Zero pages, and the file over them: its pages but the last; that one, full or not, is read, so that a cut within it takes nothing; behind the spare
+ * bytes it is mapped once more, for file_map_lost. */
+static int map_file(int fd, const char *path, size_t size, struct file_map *out, struct err *e)
+{
+    size_t whole = size ? (size - 1) & ~(page_bytes - 1) : 0,
+           last = whole + page_bytes + ((FILE_SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1)), total = whole ? last + page_bytes : last;
+    uint8_t *p = reserve(total);
+    if (!p)
+        return err_sys(e, "%s: cannot map %zu bytes", path, size);
+    int code = ERR_OK;
+    if (whole &&
+        (mmap(p, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED ||
+            mmap(p + last, page_bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (off_t)whole) == MAP_FAILED))
+        code = err_sys(e, "%s: cannot map %zu bytes", path, size);
+    else if (!(code = read_at(fd, path, p + whole, size - whole, whole, e)) && mprotect(p + whole, last - whole, PROT_READ))
+        code = err_sys(e, "%s: cannot map %zu bytes", path, size);
+    if (code) {
+        munmap(p, total);
+        return code;
+    }
+    *out = (struct file_map){.data = p, .size = size, .mapped_bytes = total, .guard = whole ? guard_take(path, p, total) : NULL};
+    return ERR_OK;
 }
 
 int file_map_open(const char *path, struct file_map *out, struct err *e)
@@ -148,33 +201,40 @@ int file_map_open(const char *path, struct file_map *out, struct err *e)
     int fd = open_regular(path, &st, e);
     if (fd < 0)
         return fd;
-    int code = ERR_OK;
-    size_t size = (size_t)st.st_size;
-    size_t total = (size + FILE_SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1);
-    /* Zero pages first, the file over them: the spare bytes exist also when the file ends at the end of a page. */
-    uint8_t *p = reserve(total);
-    if (!p) {
-        code = err_sys(e, "%s: cannot map %zu bytes", path, size);
-        goto close_fd;
-    }
-    if (size && mmap(p, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
-        code = err_sys(e, "%s: cannot map %zu bytes", path, size);
-        munmap(p, total);
-        goto close_fd;
-    }
-    *out = (struct file_map){.data = p, .size = size, .mapped_bytes = total, .guard = guard_take(p, total)};
-close_fd:
+    int code = map_file(fd, path, (size_t)st.st_size, out, e);
     close(fd);
     return code;
 }
 
 void file_map_close(struct file_map *m)
 {
-    if (m->mapped_bytes) {
+    if (m->guard)
         guard_give(m->guard);
+    if (m->mapped_bytes)
         munmap((void *)m->data, m->mapped_bytes);
-    }
     *m = (struct file_map){0};
+}
+
+/* Why the kernel did not give the page is asked now. */
+int file_map_tell_lost(const struct file_map *m, struct err *e)
+{
+    const struct file_guard *g = m->guard;
+    size_t at = atomic_load(&g->lost_from);
+    struct stat st;
+    uint8_t byte;
+    int fd = open_regular(g->path, &st, NULL);
+    if (fd < 0)
+        return err_set(e, ERR_LOST, "%s: was cut off and removed while it was read", g->path);
+    ssize_t got = pread(fd, &byte, 1, (off_t)(at < m->size ? at : m->size - 1));
+    int reason = errno;
+    close(fd);
+    if ((size_t)st.st_size < m->size)
+        return err_set(e, ERR_LOST, "%s: became shorter while it was read: %zu of %zu bytes are left; ask again for what is left", g->path,
+            (size_t)st.st_size, m->size);
+    if (got < 0)
+        return err_set(
+            e, ERR_LOST, "%s: cannot be read at byte %zu: %s; copy what can be read of it, and ask again", g->path, at, strerror(reason));
+    return err_set(e, ERR_LOST, "%s: was written anew while it was read; ask again", g->path);
 }
 
 int file_stamp(const char *path, struct file_stamp *out, struct err *e)

@@ -2,6 +2,8 @@
 #ifndef WEFT_BASE_FILE_H
 #define WEFT_BASE_FILE_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,17 +12,21 @@
 struct file_guard;
 enum { FILE_SPARE_BYTES = 8192 };
 /* A file mapped for reading. At least FILE_SPARE_BYTES zero bytes can be read behind its end, so that wide loads and small arrays that a damaged file
- * puts at its very end are safe (they stay zero unless the file grows meanwhile). If the file shrinks while mapped, the lost part reads as zeros instead of killing the process (SIGBUS is caught once
- * per process). */
+ * puts at its very end are safe.
+ * If the file becomes shorter while it is mapped, or the disk cannot give a page, what is missing reads as zeros instead of killing the process (SIGBUS is
+ * caught, once per process), and file_map_intact says so from then on. So whoever computed something from a map asks that before he shows it. */
 struct file_map {
     const uint8_t *data;
     size_t size;
     size_t mapped_bytes;
-    struct file_guard *guard; /* private */
+    struct file_guard *guard; /* private, and NULL where nothing can be lost: files of a page are read */
 };
 /* Empty files: size 0, data non-NULL. ERR_NOTFOUND: no such file; ERR_IO: not a regular file, or not readable. */
 int file_map_open(const char *path, struct file_map *out, struct err *e);
 void file_map_close(struct file_map *); /* also of a zeroed struct */
+/* Is all that was read of the map the file's? ERR_LOST for ever once it is not; the message says what happened to the file. Two loads while it is. A file
+ * that is overwritten in place without becoming shorter is not noticed. */
+static inline int file_map_intact(const struct file_map *, struct err *e);
 /* Reads a whole file of at most `limit` bytes (ERR_LIMIT beyond); terminated with NUL (not counted). free() it. ERR_NOTFOUND as above. */
 int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e);
 /* Changes whenever the file is written to or replaced, so that an equal stamp means equal contents (but for a disk that fails silently). */
@@ -34,5 +40,31 @@ int file_make_dirs(const char *path, struct err *e);
 /* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left. What is no regular file
  * (/dev/stdout, a pipe) is written to as it is. */
 int file_write(const char *path, const void *data, size_t n, struct err *e);
+
+/* ---- private --------------------------------------------------------------------------------------------------------------------- */
+
+/* One per mapping, reused, never freed: the signal handler walks the list without a lock. */
+struct file_guard {
+    _Atomic uintptr_t begin, end; /* begin 0: unused */
+    const volatile uint8_t *last_page; /* the file's, mapped once more: it is gone as soon as anything of the map is cut off */
+    atomic_bool lost;
+    _Atomic size_t lost_from;    /* bytes */
+    char *path;
+    struct file_guard *next;     /* all guards; written before the guard is reachable */
+    struct file_guard *next_free; /* under a lock */
+};
+int file_map_tell_lost(const struct file_map *, struct err *e);
+/* Cutting a file zeroes the rest of the page without a fault: only touching a page behind the cut tells. */
+static inline bool file_map_lost(const struct file_map *m)
+{
+    if (!m->guard)
+        return false;
+    (void)*m->guard->last_page;
+    return __builtin_expect(atomic_load_explicit(&m->guard->lost, memory_order_acquire), 0);
+}
+static inline int file_map_intact(const struct file_map *m, struct err *e)
+{
+    return file_map_lost(m) ? file_map_tell_lost(m, e) : ERR_OK;
+}
 
 #endif

@@ -226,19 +226,24 @@ int store_commit(struct store_writer *w, const char *path, struct err *e)
 
 struct store {
     struct file_map map;
-    struct header header;
-    const struct entry *entries; /* in the map; checked */
+    VEC(void *) kept;      /* sections */
+    struct header *header; /* and the table of contents: in memory, so that it stays as it was checked */
+    const struct entry *entries;
 };
 
-/* Checks what must hold before the table of contents can be believed. */
-static int check_header(const struct file_map *m, struct header *h, struct err *e)
+/* Header and table of contents, once what must hold before they can be believed was checked. free() it. */
+static int read_front(const struct file_map *m, struct header **out, struct err *e)
 {
-    if (m->size < sizeof *h || memcmp(m->data, signature, sizeof signature) != 0)
+    struct header first, *h;
+    if (m->size < sizeof first || memcmp(m->data, signature, sizeof signature) != 0)
         return err_set(e, ERR_FORMAT, "not a weft store, or its first bytes are damaged (byte 0)");
-    memcpy(h, m->data, sizeof *h);
-    if (h->n_sections > MOST_SECTIONS || table_end(h->n_sections) > m->size)
-        return err_set(e, ERR_FORMAT, "damaged: %u sections do not fit (byte 40)", h->n_sections);
-    if (header_checksum(m->data, table_end(h->n_sections)) != h->checksum)
+    memcpy(&first, m->data, sizeof first);
+    uint64_t end = table_end(first.n_sections);
+    if (first.n_sections > MOST_SECTIONS || end > m->size)
+        return err_set(e, ERR_FORMAT, "damaged: %u sections do not fit (byte 40)", first.n_sections);
+    *out = h = mem_alloc(end);
+    memcpy(h, m->data, end);
+    if (memcmp(h, &first, sizeof first) != 0 || header_checksum(h, end) != h->checksum)
         return err_set(e, ERR_FORMAT, "damaged: wrong checksum of the table of contents (byte 56)");
     if (h->container_version != CONTAINER_VERSION)
         return err_set(e, ERR_STALE, "written in container version %u, this program reads %d", h->container_version, CONTAINER_VERSION);
@@ -251,7 +256,7 @@ static int check_header(const struct file_map *m, struct header *h, struct err *
 /* Sections follow each other without gaps and end with the file. */
 static int check_table(const struct file_map *m, const struct header *h, struct err *e)
 {
-    const struct entry *entry = (const struct entry *)(m->data + sizeof *h);
+    const struct entry *entry = (const struct entry *)(h + 1);
     uint64_t at = table_end(h->n_sections);
     for (uint32_t i = 0; i < h->n_sections; i++, entry++) {
         uint64_t bytes;
@@ -268,7 +273,7 @@ static int check_table(const struct file_map *m, const struct header *h, struct 
 
 static int check_sections(const struct file_map *m, const struct header *h, struct err *e)
 {
-    const struct entry *entry = (const struct entry *)(m->data + sizeof *h);
+    const struct entry *entry = (const struct entry *)(h + 1);
     for (uint32_t i = 0; i < h->n_sections; i++, entry++) {
         if (XXH3_64bits(m->data + entry->offset, aligned(entry->count * entry->item_bytes)) != entry->checksum)
             return err_set(
@@ -302,14 +307,14 @@ static int open_checked(
         return code;
     }
     madvise((void *)s->map.data, s->map.size, MADV_HUGEPAGE); /* only advice: what has to be read from the disk is read in huge pages */
-    (void)((code = check_header(&s->map, &s->header, e)) || (code = check_identity(&s->header, kind, version, key, e)) ||
-        (code = check_table(&s->map, &s->header, e)) || (sections && (code = check_sections(&s->map, &s->header, e))));
+    (void)((code = read_front(&s->map, &s->header, e)) || (code = check_identity(s->header, kind, version, key, e)) ||
+        (code = check_table(&s->map, s->header, e)) || (sections && (code = check_sections(&s->map, s->header, e))));
     if (code) {
         store_close(s);
         err_wrap(e, "%s", path);
         return code;
     }
-    s->entries = (const struct entry *)(s->map.data + sizeof s->header);
+    s->entries = (const struct entry *)(s->header + 1);
     *out = s;
     return ERR_OK;
 }
@@ -328,14 +333,18 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
+    for (size_t i = 0; i < s->kept.n; i++)
+        free(s->kept.v[i]);
+    vec_free(&s->kept);
     file_map_close(&s->map);
+    free(s->header);
     free(s);
 }
 
 const void *store_section(const struct store *s, const char *name, size_t item_bytes, size_t *count)
 {
     *count = 0;
-    for (uint32_t i = 0; i < s->header.n_sections; i++) {
+    for (uint32_t i = 0; i < s->header->n_sections; i++) {
         const struct entry *entry = &s->entries[i];
         if (strcmp(entry->name, name) != 0)
             continue;
@@ -347,9 +356,27 @@ const void *store_section(const struct store *s, const char *name, size_t item_b
     return NULL;
 }
 
+const void *store_section_kept(struct store *s, const char *name, size_t item_bytes, size_t *count)
+{
+    const void *items = store_section(s, name, item_bytes, count);
+    if (!items)
+        return NULL;
+    size_t bytes = *count * item_bytes;
+    void *copy = mem_alloc(bytes + 64);
+    memcpy(copy, items, bytes);
+    memset((char *)copy + bytes, 0, 64);
+    vec_push(&s->kept, copy);
+    return copy;
+}
+
+int store_intact(const struct store *s, struct err *e)
+{
+    return file_map_intact(&s->map, e);
+}
+
 uint64_t store_key(const struct store *s)
 {
-    return s->header.key;
+    return s->header->key;
 }
 
 int store_check(const char *path, struct err *e)
@@ -363,13 +390,14 @@ int store_check(const char *path, struct err *e)
 int store_check_key(const char *path, uint64_t key, struct err *e)
 {
     struct file_map map;
-    struct header h;
+    struct header *h = NULL;
     int code = file_map_open(path, &map, e);
     if (code)
         return code;
-    code = check_header(&map, &h, e);
-    if (!code && h.key != key)
+    code = read_front(&map, &h, e);
+    if (!code && h->key != key)
         code = err_set(e, ERR_STALE, "made from other data than those beside it");
+    free(h);
     file_map_close(&map);
     return code ? (err_wrap(e, "%s", path), code) : ERR_OK;
 }

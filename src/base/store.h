@@ -31,6 +31,11 @@ void store_close(struct store *);
 /* The items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 when absent.
  * A section whose item size differs from item_bytes counts as damaged: returns NULL and sets *count = 0. */
 const void *store_section(const struct store *, const char *name, size_t item_bytes, size_t *count);
+/* The same, in memory until the store is closed: what leads from one table to another, which a reader checks once, must stay what was checked even if the
+ * file is cut off. */
+const void *store_section_kept(struct store *, const char *name, size_t item_bytes, size_t *count);
+/* Is all that was read of the store what was written? ERR_LOST when the file was cut off meanwhile, or the disk could not read it (base/file.h). */
+int store_intact(const struct store *, struct err *e);
 uint64_t store_key(const struct store *);
 /* Reads any store file and checks all of it; for `verify`. */
 int store_check(const char *path, struct err *e);

@@ -34,6 +34,15 @@ int cli_open_traces(char **args, size_t n, struct index_options *o, struct exper
     return rc;
 }
 
+int cli_finish_traces(const struct experiment *x, struct text *out, int code)
+{
+    struct err e = {0};
+    if (!experiment_intact(x, &e))
+        return cli_finish(out, code);
+    text_fini(out);
+    return cli_fail(&e);
+}
+
 bool cli_means_thread(const struct graph_row *r, const char *thread)
 {
     if (*thread && strspn(thread, "0123456789") == strlen(thread))

@@ -2,6 +2,7 @@
 #ifndef WEFT_CLI_TRACES_H
 #define WEFT_CLI_TRACES_H
 
+#include "base/text.h"
 #include "clock/clock.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
@@ -9,6 +10,8 @@
 
 /* experiment_open with a progress bar; problems of the input are told as notes. n = 0 is wrong use. */
 int cli_open_traces(char **args, size_t n, struct index_options *, struct experiment **, struct err *);
+/* cli_finish of an answer made from the experiment, if its files stayed as they were; else none of it is shown, and the exit code is CLI_FAILED. */
+int cli_finish_traces(const struct experiment *, struct text *out, int code);
 /* --drift-prior: a number of ppm, or "none"; NULL leaves the default. */
 int cli_drift_prior(const char *s, struct clock_options *, struct err *);
 /* Is the row meant by TID or COMM? COMM: its first or last name. */

@@ -350,13 +350,14 @@ static int answer(struct work *w, const struct question *q)
     int code = choose_thread(w, q, &options, &row);
     if (code >= 0)
         return code;
-    if (path_walk(path_local_source(w->local), row, &options, &w->path, &e) || (q->svg && write_svg(w, q->svg, &e)))
+    if (path_walk(path_local_source(w->local), row, &options, &w->path, &e) || experiment_intact(w->experiment, &e) ||
+        (q->svg && write_svg(w, q->svg, &e)))
         return cli_fail(&e);
     note_clocks(w);
     note_polling(w);
     struct text out = TEXT_TO(1);
     write_answer(w, q, &out);
-    return cli_finish(&out, CLI_OK);
+    return cli_finish_traces(w->experiment, &out, CLI_OK);
 }
 
 static int run(int argc, char **argv)

@@ -203,6 +203,17 @@ static void note_loss(struct session *s, const struct ctf_event *ev)
     text_fini(&t);
 }
 
+/* Nothing is written of what was printed while a file was cut off. */
+static int write_out(const struct session *s, struct text *out, struct err *e)
+{
+    int r = ctf_merge_intact(s->merge, e);
+    if (r != ERR_OK) {
+        out->n = 0;
+        return r;
+    }
+    return text_drain(out, 0, e);
+}
+
 static int show_all(struct session *s, uint64_t limit, struct text *out, struct err *e)
 {
     struct ctf_event batch[BATCH];
@@ -218,14 +229,14 @@ static int show_all(struct session *s, uint64_t limit, struct text *out, struct 
                 s->shown++;
             else
                 note_loss(s, &batch[i]);
-            if (out->n > DRAIN_BYTES && (r = text_drain(out, 0, e)) != ERR_OK)
+            if (out->n > DRAIN_BYTES && (r = write_out(s, out, e)) != ERR_OK)
                 break;
         }
         s->read += n;
         progress_add(progress, n);
     }
     progress_free(progress);
-    return r;
+    return r == ERR_OK ? write_out(s, out, e) : r;
 }
 
 /* What was wrong with the input. Reading on is success as long as there was anything to read. */

@@ -111,13 +111,13 @@ static int run(int argc, char **argv)
     if (done.any_built)
         cli_note("%llu events indexed in %.2f s (%.1f M events/s)", (unsigned long long)done.events, seconds,
             (double)done.events / seconds / 1e6);
+    code = cli_finish_traces(x, &out, CLI_OK);
     experiment_close(x);
-    if (!done.rows || done.any_failed) {
+    if (code == CLI_OK && (!done.rows || done.any_failed)) {
         err_set(&e, ERR_UNSUPPORTED, "%s could be indexed; the notes above say why", done.rows ? "not all traces" : "nothing");
-        cli_finish(&out, CLI_OK);
         return cli_fail(&e);
     }
-    return cli_finish(&out, CLI_OK);
+    return code;
 }
 
 const struct cli_verb verb_index = {

@@ -1,5 +1,6 @@
 /* weft info: what was recorded where, by what, and how much of it. */
 #include "cli/cli.h"
+#include "cli/traces.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -591,8 +592,9 @@ static int run(int argc, char **argv)
         free(facts[i].streams);
     }
     free(facts);
+    code = cli_finish_traces(x, &out, CLI_OK);
     experiment_close(x);
-    return cli_finish(&out, CLI_OK);
+    return code;
 }
 
 const struct cli_verb verb_info = {

@@ -146,8 +146,9 @@ static int sync_traces(
         write_stats(x, net, started, &out);
     else
         write_maps(net, format, &out);
+    int code = cli_finish_traces(x, &out, CLI_OK);
     experiment_close(x);
-    return cli_finish(&out, CLI_OK);
+    return code;
 }
 
 static int run(int argc, char **argv)

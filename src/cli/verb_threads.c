@@ -180,8 +180,9 @@ static int run(int argc, char **argv)
     if (!count && c.thread)
         cli_note("no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
     free(lines);
+    code = cli_finish_traces(x, &out, CLI_OK);
     experiment_close(x);
-    return cli_finish(&out, CLI_OK);
+    return code;
 }
 
 const struct cli_verb verb_threads = {"threads", "TRACE…", "threads with their running and waiting time by cause",

@@ -208,7 +208,8 @@ void ctf_trace_count(const struct ctf_trace *t)
     if (!atomic_load_explicit(&t->counted, memory_order_acquire)) {
         struct counting job = {t, ctf_counts_new(t)};
         pool_run(t->streams.n, 0, count_stream, &job);
-        ctf_counts_take(t, job.streams);
+        if (!ctf_trace_intact(t, NULL))
+            ctf_counts_take(t, job.streams);
         ctf_counts_drop(t, job.streams);
     }
     pthread_mutex_unlock(&w->counting);

@@ -140,6 +140,9 @@ void ctf_trace_stream(const struct ctf_trace *, size_t i, struct ctf_stream_info
 size_t ctf_trace_problems(const struct ctf_trace *, const struct ctf_problem **out); /* those found while opening */
 /* First and last time of the trace's packets in ns; false when it has no events with a clock. */
 bool ctf_trace_span(const struct ctf_trace *, int64_t *begin, int64_t *end);
+/* ERR_LOST when one of its files was cut off, or could not be read, since it was opened: what was read of it then cannot be believed. Two loads per
+ * file. */
+int ctf_trace_intact(const struct ctf_trace *, struct err *e);
 /* A number that changes whenever the files that make the trace change (names, sizes, times, metadata). */
 uint64_t ctf_trace_fingerprint(const struct ctf_trace *);
 
@@ -162,8 +165,11 @@ struct ctf_merge;
  * Streams are numbered through: those of source 0 as ctf_trace_stream numbers them, then those of source 1, ….
  * A loss that begins before the window and ends in it is given at the window's begin. `only_stream` >= 0 reads one stream of sources[0]. */
 int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream, struct ctf_merge **out, struct err *e);
-/* Up to `max` next events into `out`; 0 at the end. The events stay valid until the next call. Bad packets are skipped and noted. */
+/* Up to `max` next events into `out`; 0 at the end, and where a file was cut off meanwhile. The events stay valid until the next call. Bad packets are
+ * skipped and noted. */
 size_t ctf_merge_next(struct ctf_merge *, struct ctf_event *out, size_t max);
+/* ctf_trace_intact of all that it reads: to be asked before anything that was made of events is shown, or kept. */
+int ctf_merge_intact(const struct ctf_merge *, struct err *e);
 /* Source number of a stream number. */
 uint32_t ctf_merge_source(const struct ctf_merge *, uint32_t stream);
 /* What was found bad while reading so far. */

@@ -107,7 +107,12 @@ static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out,
         if (c->next_loss < c->packet->n_losses) {
             n = give_losses(c, out, room);
             pos = UINT64_MAX;
-        } else if ((n = ctf_decode(&c->d, out, room)) == 0) {
+        } else if (n = ctf_decode(&c->d, out, room), ctf_packet_lost(c->trace, c->packet)) {
+            m->lost = true;
+            c->packet = NULL;
+            c->next_packet = c->stream->packets.n;
+            return 0;
+        } else if (n == 0) {
             if (c->d.stop)
                 ctf_packet_problem(c->trace, c->packet, &c->d, &m->problems);
             c->packet = NULL;
@@ -233,7 +238,8 @@ static size_t take_alone(struct ctf_merge *m, struct cursor *c, struct ctf_event
 static void end_count(struct ctf_merge *m)
 {
     for (size_t i = 0; i < m->n_sources; i++) {
-        ctf_counts_take(m->sources[i].trace, m->counts[i]);
+        if (!ctf_trace_intact(m->sources[i].trace, NULL))
+            ctf_counts_take(m->sources[i].trace, m->counts[i]);
         ctf_counts_drop(m->sources[i].trace, m->counts[i]);
     }
     for (size_t i = 0; i < m->n_cursors; i++)
@@ -276,10 +282,20 @@ static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 
 size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 {
-    size_t n = next(m, out, max);
+    size_t n = m->lost ? 0 : next(m, out, max);
+    if (m->lost) /* what the other streams gave is not in order with what is missing */
+        return 0;
     if (n == 0 && max && m->counts)
         end_count(m);
     return n;
+}
+
+int ctf_merge_intact(const struct ctf_merge *m, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < m->n_sources && !rc; i++)
+        rc = ctf_trace_intact(m->sources[i].trace, e);
+    return rc;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------ */

@@ -48,6 +48,7 @@ struct ctf_merge {
     struct ctf_stream_count **counts; /* by source, while it counts; else NULL */
     struct ctf_problems problems;
     bool started;
+    bool lost;                /* a file was cut off: no more events */
 };
 
 /* Goes to the lane's next packet that the window may need. */

@@ -22,8 +22,10 @@ static int skip(struct ctf_merge *m, uint64_t n, struct err *e)
     struct ctf_event ev[256];
     for (uint64_t left = n; left > 0;) {
         size_t k = ctf_merge_next(m, ev, left < 256 ? (size_t)left : 256);
-        if (k == 0)
-            return err_set(e, ERR_NOTFOUND, "there are fewer events");
+        if (k == 0) {
+            int rc = ctf_merge_intact(m, e);
+            return rc ? rc : err_set(e, ERR_NOTFOUND, "there are fewer events");
+        }
         left -= k;
     }
     return 0;

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "ctf/trace.h"
+#include "ctf/tsdl.h"
 
 /* ---- problems -------------------------------------------------------------------------------------------------------------- */
 
@@ -47,19 +48,19 @@ void ctf_problems_fini(struct ctf_problems *p)
 static int open_piece(struct ctf_trace *t, const char *dir, struct err *e)
 {
     struct ctf_piece piece = {.dir = arena_strdup(&t->arena, dir)};
-    struct file_map map;
-    char *path = arena_printf(&t->arena, "%s/metadata", dir);
-    int rc = file_map_open(path, &map, e);
+    char *path = arena_printf(&t->arena, "%s/metadata", dir), *text;
+    size_t n;
+    int rc = file_read(path, TSDL_MAX_TEXT, &text, &n, e);
     if (rc)
         return rc;
-    rc = ctf_metadata_parse(path, map.data, map.size, t->schemas, &piece.md, e);
+    rc = ctf_metadata_parse(path, text, n, t->schemas, &piece.md, e);
     if (!rc) {
-        uint64_t parts[2] = {t->fingerprint, map_hash(map.data, map.size)};
+        uint64_t parts[2] = {t->fingerprint, map_hash(text, n)};
         t->fingerprint = map_hash(parts, sizeof parts);
         piece.parsed = true;
         vec_push(&t->pieces, piece);
     }
-    file_map_close(&map);
+    free(text);
     return rc;
 }
 
@@ -177,8 +178,20 @@ int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struc
     else
         ctf_problem_add(&t->problems, "%s: the packet header is of a kind that cannot be read", t->pieces.v[t->main].dir);
     ctf_packets_finish(t);
+    if ((rc = ctf_trace_intact(t, e))) {
+        ctf_trace_close(t);
+        return rc;
+    }
     *out = t;
     return 0;
+}
+
+int ctf_trace_intact(const struct ctf_trace *t, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < t->files.n && !rc; i++)
+        rc = file_map_intact(&t->files.v[i].map, e);
+    return rc;
 }
 
 void ctf_trace_close(struct ctf_trace *t)

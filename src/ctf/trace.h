@@ -88,6 +88,8 @@ struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, c
 bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *, struct ctf_decoder *);
 /* Only its events tell when a stream begins and ends. */
 static inline bool ctf_stream_untimed(const struct ctf_stream *s) { return !s->timed && s->plan->sc->clock >= 0; }
+/* Is the packet's file no longer what it was when it was opened? To be asked after decoding. */
+static inline bool ctf_packet_lost(const struct ctf_trace *t, const struct ctf_packet *p) { return file_map_lost(&t->files.v[p->file].map); }
 /* What stopped the decoder, for users; NULL when nothing did. */
 void ctf_packet_problem(const struct ctf_trace *, const struct ctf_packet *, const struct ctf_decoder *, struct ctf_problems *);
 /* count.c: counts items per packet and finds times, once. */

@@ -43,6 +43,7 @@ int flow_open(const char *path, struct flow_store **out, struct err *e);
 /* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
 int flow_check(const char *path, struct err *e);
 void flow_close(struct flow_store *);
+int flow_intact(const struct flow_store *, struct err *e); /* as graph_intact */
 size_t flow_count(const struct flow_store *);
 void flow_key(const struct flow_store *, size_t flow, struct flow_key *out);
 /* Number of the flow with this key, or -1. */

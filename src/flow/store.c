@@ -71,6 +71,11 @@ int flow_check(const char *path, struct err *e)
     return rc;
 }
 
+int flow_intact(const struct flow_store *s, struct err *e)
+{
+    return store_intact(s->file, e);
+}
+
 void flow_close(struct flow_store *s)
 {
     if (!s)

@@ -67,6 +67,8 @@ int graph_open(const char *path, struct graph **out, struct err *e);
 /* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
 int graph_check(const char *path, struct err *e);
 void graph_close(struct graph *);
+/* ERR_LOST when the file was cut off while it was in use: what was read of it is worth nothing, but leads nowhere outside. */
+int graph_intact(const struct graph *, struct err *e);
 
 size_t graph_rows(const struct graph *);
 void graph_row(const struct graph *, int32_t row, struct graph_row *out);

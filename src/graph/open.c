@@ -6,10 +6,17 @@
 #include "graph/layout.h"
 
 /* Absent sections are empty ones. */
+static const uint64_t nothing[16];
 static const void *section(const struct store *s, const char *name, size_t item_bytes, size_t *n)
 {
-    static const uint64_t nothing[16];
     const void *items = store_section(s, name, item_bytes, n);
+    return items ? items : nothing;
+}
+
+/* What is checked on opening stays as it was checked. */
+static const void *kept(struct store *s, const char *name, size_t item_bytes, size_t *n)
+{
+    const void *items = store_section_kept(s, name, item_bytes, n);
     return items ? items : nothing;
 }
 
@@ -25,10 +32,10 @@ static void either(const struct store *s, const char *name16, const uint16_t **v
 
 static bool find_sections(struct graph *g)
 {
-    const struct store *s = g->store;
+    struct store *s = g->store;
     size_t n_head, n;
-    g->head = section(s, "head", sizeof *g->head, &n_head);
-    g->rows = section(s, "rows", sizeof *g->rows, &g->n_rows);
+    g->head = kept(s, "head", sizeof *g->head, &n_head);
+    g->rows = kept(s, "rows", sizeof *g->rows, &g->n_rows);
     g->blocks = section(s, "blocks", sizeof *g->blocks, &g->n_blocks);
     g->begins = section(s, "begins", sizeof *g->begins, &g->n_intervals);
     g->kinds = section(s, "kinds", 1, &n);
@@ -44,13 +51,13 @@ static bool find_sections(struct graph *g)
         g->where8 = NULL;
     g->detail_names = section(s, "detail-names", sizeof *g->detail_names, &g->n_detail_names);
     g->late = section(s, "late", sizeof *g->late, &g->n_late);
-    g->cpus = section(s, "cpus", sizeof *g->cpus, &g->n_cpus);
+    g->cpus = kept(s, "cpus", sizeof *g->cpus, &g->n_cpus);
     g->cpu_blocks = section(s, "cpu-blocks", sizeof *g->cpu_blocks, &g->n_cpu_blocks);
     g->cpu_begins = section(s, "cpu-begins", sizeof *g->cpu_begins, &g->n_occupants);
     either(s, "occupants16", &g->occupants16, "occupants32", &g->occupants32, &n);
     g->losses = section(s, "losses", sizeof *g->losses, &g->n_losses);
     g->string_at = section(s, "string-at", sizeof *g->string_at, &g->n_strings);
-    g->text = section(s, "text", 1, &g->n_text);
+    g->text = kept(s, "text", 1, &g->n_text);
     return n_head == 1 && n == g->n_occupants;
 }
 
@@ -92,6 +99,11 @@ int graph_check(const char *path, struct err *e)
         rc = damaged(path, what, e);
     graph_close(g);
     return rc;
+}
+
+int graph_intact(const struct graph *g, struct err *e)
+{
+    return store_intact(g->store, e);
 }
 
 void graph_close(struct graph *g)

@@ -163,6 +163,7 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
         }
     }
     progress_add(o->progress, bytes - told);
+    rc = ctf_merge_intact(merge, e);
     kernel_tracker_finish(tracker);
     const struct ctf_problem *found;
     size_t n = ctf_merge_problems(merge, &found);
@@ -170,7 +171,7 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
         text_printf(problems, "%llu %s\n", (unsigned long long)found[i].count, found[i].text);
     free(batch);
     ctf_merge_free(merge);
-    return 0;
+    return rc;
 }
 
 /* What was bad in the input is kept too: an answer from stores is as partial as the one that made them. */

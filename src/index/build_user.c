@@ -80,7 +80,9 @@ static int build(struct index_trace *t, const struct files *to, const struct ind
     struct types_builder *types = types_builder_new(t->trace);
     ctf_merge_count(merge);
     feed(t->trace, merge, b, types, o);
-    if (unlink(to->manifest) && errno != ENOENT)
+    if ((rc = ctf_merge_intact(merge, e)))
+        ;
+    else if (unlink(to->manifest) && errno != ENOENT)
         rc = err_sys(e, "%s", to->manifest);
     else if (!(rc = stack_builder_write(b, to->stacks, index_key(t->trace), e)) &&
         !(rc = index_counts_write(t->trace, types, to->packets, index_key(t->trace), e)))

@@ -122,6 +122,28 @@ void experiment_close(struct experiment *x)
     free(x);
 }
 
+static int host_intact(const struct index_host *h, struct err *e)
+{
+    int rc = h->graph ? graph_intact(h->graph, e) : 0;
+    if (!rc && h->flows)
+        rc = flow_intact(h->flows, e);
+    if (!rc && h->states)
+        rc = state_intact(h->states, e);
+    return rc;
+}
+
+int experiment_intact(const struct experiment *x, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < x->sources.n && !rc; i++)
+        rc = ctf_trace_intact(x->sources.v[i].trace, e);
+    for (size_t i = 0; i < x->hosts.n && !rc; i++)
+        rc = host_intact(&x->hosts.v[i], e);
+    for (size_t i = 0; i < x->traces.n && !rc; i++)
+        rc = x->traces.v[i].stacks ? stack_intact(x->traces.v[i].stacks, e) : 0;
+    return rc;
+}
+
 size_t experiment_hosts(const struct experiment *x, const struct index_host **out)
 {
     *out = x->hosts.v;

@@ -54,6 +54,9 @@ struct experiment;
  * twice counts once, pieces of one trace given one by one are one trace, whatever their order. */
 int experiment_open(const char *const *args, size_t n, const struct index_options *, struct experiment **out, struct err *e);
 void experiment_close(struct experiment *);
+/* ERR_LOST when a file of a trace, or a store, was cut off (or could not be read) since it was opened: what was computed from the experiment then must not be
+ * shown. To be asked after computing, before showing. The experiment must be opened anew: stores that were cut off are built again then. */
+int experiment_intact(const struct experiment *, struct err *e);
 size_t experiment_hosts(const struct experiment *, const struct index_host **out);
 /* All traces as sources of a merge, kernel and user space, in the order found. */
 size_t experiment_sources(const struct experiment *, const struct ctf_source **out);

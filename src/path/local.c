@@ -188,7 +188,7 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
     out->detail = iv.detail;
     out->begin = to_reference(h, iv.begin);
     out->end = to_reference(h, iv.end);
-    return true;
+    return out->begin < ts && ts <= out->end; /* stretches of polling were found when the store may have held something else */
 }
 
 /* ---- causes ---------------------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "state/stack_format.h"
 
-/* ---- checking: all that a file claims, so that no reader needs to ------------------------------------------------------------------------ */
+/* ---- checking: all that a file claims. What leads from one table to another is kept in memory, so that it stays as it was checked ---------- */
 
 static const char *names_defect(const struct stack_store *s)
 {
@@ -112,14 +112,14 @@ const char *stack_defect(const struct stack_store *s)
 
 static void read_sections(struct stack_store *s, size_t *n_totals)
 {
-    s->totals = store_section(s->file, "totals", sizeof *s->totals, n_totals);
-    s->text = store_section(s->file, "text", 1, &s->n_text);
-    s->names = store_section(s->file, "names", sizeof *s->names, &s->n_names);
-    s->processes = store_section(s->file, "processes", sizeof *s->processes, &s->n_processes);
-    s->threads = store_section(s->file, "threads", sizeof *s->threads, &s->n_threads);
-    s->renames = store_section(s->file, "renames", sizeof *s->renames, &s->n_renames);
-    s->rows = store_section(s->file, "rows", sizeof *s->rows, &s->n_rows);
-    s->functions = store_section(s->file, "functions", sizeof *s->functions, &s->n_functions);
+    s->totals = store_section_kept(s->file, "totals", sizeof *s->totals, n_totals);
+    s->text = store_section_kept(s->file, "text", 1, &s->n_text);
+    s->names = store_section_kept(s->file, "names", sizeof *s->names, &s->n_names);
+    s->processes = store_section_kept(s->file, "processes", sizeof *s->processes, &s->n_processes);
+    s->threads = store_section_kept(s->file, "threads", sizeof *s->threads, &s->n_threads);
+    s->renames = store_section_kept(s->file, "renames", sizeof *s->renames, &s->n_renames);
+    s->rows = store_section_kept(s->file, "rows", sizeof *s->rows, &s->n_rows);
+    s->functions = store_section_kept(s->file, "functions", sizeof *s->functions, &s->n_functions);
     s->calls = store_section(s->file, "calls", sizeof *s->calls, &s->n_calls);
     s->longs = store_section(s->file, "longs", sizeof *s->longs, &s->n_longs);
     s->memory = store_section(s->file, "memory", sizeof *s->memory, &s->n_memory);
@@ -149,6 +149,11 @@ int stack_open(const char *path, struct stack_store **out, struct err *e)
         s->first_thread[i + 1] += s->first_thread[i];
     *out = s;
     return 0;
+}
+
+int stack_intact(const struct stack_store *s, struct err *e)
+{
+    return store_intact(s->file, e);
 }
 
 void stack_close(struct stack_store *s)
@@ -241,13 +246,15 @@ static int64_t duration_of(const struct stack_store *s, uint64_t call)
         else
             hi = mid;
     }
-    return s->longs[lo].duration;
+    return lo < s->n_longs ? s->longs[lo].duration : 0;
 }
 
 static void get_call(const struct stack_store *s, uint64_t call, struct stack_call *out)
 {
     const struct stack_disk_call *c = &s->calls[call];
-    *out = (struct stack_call){c->begin, c->begin + duration_of(s, call), c->what >> STACK_HOW_BITS, (uint8_t)stack_how_of(c)};
+    uint32_t function = c->what >> STACK_HOW_BITS;
+    *out = (struct stack_call){c->begin, (int64_t)((uint64_t)c->begin + (uint64_t)duration_of(s, call)),
+        function < s->n_functions ? function : 0, (uint8_t)(s->n_functions ? stack_how_of(c) : STACK_UNKNOWN)};
 }
 
 void stack_call(const struct stack_store *s, size_t row, size_t i, struct stack_call *out)

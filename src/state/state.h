@@ -53,6 +53,7 @@ int state_open(const char *path, struct state_store **out, struct err *e);
 /* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
 int state_check(const char *path, struct err *e);
 void state_close(struct state_store *);
+int state_intact(const struct state_store *, struct err *e); /* as graph_intact */
 /* The time covered: what was given to state_builder_write. */
 void state_span(const struct state_store *, int64_t *begin, int64_t *end);
 
@@ -153,6 +154,7 @@ void state_builder_free(struct state_builder *);
 struct stack_store;
 int stack_open(const char *path, struct stack_store **out, struct err *e); /* validates everything */
 void stack_close(struct stack_store *);
+int stack_intact(const struct stack_store *, struct err *e); /* as graph_intact */
 struct stack_totals {
     int64_t begin, end;      /* first and last event; begin > end when there is none */
     uint64_t events, lost_events, calls;

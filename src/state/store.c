@@ -4,6 +4,14 @@
 #include "base/mem.h"
 #include "state/format.h"
 
+/* What leads from one table to another stays as it was checked, whatever happens to the file. */
+static const void *kept(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
+{
+    const void *items = store_section_kept(s->file, name, item_bytes, n);
+    *whole &= items != NULL;
+    return items;
+}
+
 static const void *section(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
 {
     const void *items = store_section(s->file, name, item_bytes, n);
@@ -16,14 +24,14 @@ static bool read_sections(struct state_store *s)
 {
     size_t n_totals;
     bool whole = true;
-    s->totals = section(s, "totals", sizeof *s->totals, &n_totals, &whole);
-    s->text = section(s, "text", 1, &s->n_text, &whole);
-    s->names = section(s, "names", sizeof *s->names, &s->n_names, &whole);
-    s->disk_codes = section(s, "codes", sizeof *s->disk_codes, &s->n_codes, &whole);
-    s->rows = section(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
+    s->totals = kept(s, "totals", sizeof *s->totals, &n_totals, &whole);
+    s->text = kept(s, "text", 1, &s->n_text, &whole);
+    s->names = kept(s, "names", sizeof *s->names, &s->n_names, &whole);
+    s->disk_codes = kept(s, "codes", sizeof *s->disk_codes, &s->n_codes, &whole);
+    s->rows = kept(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
     s->blocks = section(s, "blocks", sizeof *s->blocks, &s->n_blocks, &whole);
     s->grid = section(s, "grid", sizeof *s->grid, &s->n_grid, &whole);
-    s->columns = section(s, "columns", sizeof *s->columns, &s->n_columns, &whole);
+    s->columns = kept(s, "columns", sizeof *s->columns, &s->n_columns, &whole);
     s->heads = section(s, "heads", sizeof *s->heads, &s->n_heads, &whole);
     s->far = section(s, "far", sizeof *s->far, &s->n_far, &whole);
     s->late = section(s, "late", sizeof *s->late, &s->n_late, &whole);
@@ -69,6 +77,11 @@ int state_check(const char *path, struct err *e)
         rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
     state_close(s);
     return rc;
+}
+
+int state_intact(const struct state_store *s, struct err *e)
+{
+    return store_intact(s->file, e);
 }
 
 void state_close(struct state_store *s)

@@ -202,7 +202,8 @@ void analysis_run(struct call *c)
     struct tsp_model_experiment *x = open_wanted(c->s, c->arg[0]);
     if (x && (c->open = open_ref(x))) {
         stage = c->open->stage;
-        if (stage == STAGE_OPEN)
+        c->reads = stage == STAGE_OPEN;
+        if (c->reads)
             p = find_provider(c, x, &q);
     }
     pthread_mutex_unlock(&c->s->lock);

@@ -258,7 +258,7 @@ static int open_traces(struct tsp_server *s, struct tsp_open *o)
     set_figures(o);
     set_paths(o);
     outputs_find(o);
-    return 0;
+    return experiment_intact(o->pub.x, e);
 }
 
 static void close_open(struct tsp_open *o)
@@ -287,6 +287,22 @@ void open_unref(struct tsp_server *s, struct tsp_open *o)
     pthread_mutex_lock(&s->lock);
     open_unref_locked(s, o);
     pthread_mutex_unlock(&s->lock);
+}
+
+int open_intact(struct tsp_server *s, struct tsp_open *o, struct err *e)
+{
+    int rc = experiment_intact(o->pub.x, e);
+    if (!rc)
+        return 0;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->experiments.n; i++)
+        if (s->experiments.v[i]->open == o) {
+            s->experiments.v[i]->open = NULL;
+            open_unref_locked(s, o);
+            break;
+        }
+    pthread_mutex_unlock(&s->lock);
+    return rc;
 }
 
 struct opener {

@@ -278,6 +278,7 @@ void outputs_post(struct call *c)
     pthread_mutex_lock(&c->s->lock);
     struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
     c->open = x ? open_ref(x) : NULL;
+    c->reads = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);
     if (!c->open) {
         call_error(c, 404, "No such trace", NULL);

@@ -77,8 +77,25 @@ static void warn_unsaved(struct call *c)
     http_header(c->q, "Warning", arena_printf(c->q->arena, "199 weft \"not kept over a restart: %s\"", why.text));
 }
 
+static void put_error(struct text *t, const char *title, const char *detail)
+{
+    struct json j = JSON_TO(t);
+    json_begin_object(&j);
+    json_kv_string(&j, "title", title);
+    if (detail && *detail)
+        json_kv_string(&j, "detail", detail);
+    json_end_object(&j);
+}
+
+/* All answers go this way: none is sent that was made of files that were cut off meanwhile. */
 void call_json(struct call *c, int status, struct text *t)
 {
+    struct err lost = {0};
+    if (c->reads && open_intact(c->s, c->open, &lost)) {
+        t->n = 0;
+        put_error(t, "A file of the trace was cut off while it was read", lost.text);
+        status = 500;
+    }
     if (status < 400 && strcmp(c->q->method, "GET") && c->s->state_file)
         warn_unsaved(c);
     http_reply(c->q, status, "application/json", t);
@@ -87,12 +104,7 @@ void call_json(struct call *c, int status, struct text *t)
 void call_error(struct call *c, int status, const char *title, const char *detail)
 {
     struct text t = {.fd = -1};
-    struct json j = JSON_TO(&t);
-    json_begin_object(&j);
-    json_kv_string(&j, "title", title);
-    if (detail && *detail)
-        json_kv_string(&j, "detail", detail);
-    json_end_object(&j);
+    put_error(&t, title, detail);
     call_json(c, status, &t);
 }
 

@@ -89,6 +89,9 @@ struct tsp_model_experiment *open_wanted(struct tsp_server *, const char *uuid);
 struct tsp_open *open_ref(struct tsp_model_experiment *);
 void open_unref(struct tsp_server *, struct tsp_open *); /* without the lock */
 void open_unref_locked(struct tsp_server *, struct tsp_open *); /* may let the lock go for a moment */
+/* ERR_LOST when files of the open experiment were cut off: what was computed from it must not be sent. The model lets it go then, so that it is opened anew,
+ * from what is left, when it is wanted next. Without the lock. */
+int open_intact(struct tsp_server *, struct tsp_open *, struct err *);
 void figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those without events count nothing */
 const struct tsp_output *open_output(const struct tsp_open *, const char *id);
 /* outputs.c: which outputs the experiment has; called once, when it is opened. */
@@ -114,6 +117,7 @@ struct call {
     json_t *parameters;              /* of the body: never NULL when the route needs a body; owned */
     json_t *configuration;           /* copy of a derived output's; owned */
     struct tsp_open *open;           /* referenced while the call runs, or NULL */
+    bool reads;                      /* the answer is made of what is open */
     int operation;                   /* of the route */
 };
 void call_error(struct call *, int status, const char *title, const char *detail);

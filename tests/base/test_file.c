@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -83,24 +84,132 @@ static int in_a_child(int (*f)(void))
     return status;
 }
 
-/* The part that was cut off reads as zeros, in both of two maps; the rest stays. */
-static int shrink(void)
+enum { PAGES = 8 };
+struct shrinking {
+    char path[64];
+    int fd;
+    size_t page, n;
+    struct file_map m;
+};
+
+/* A mapped file of PAGES pages full of sevens, less `short_of` bytes. */
+static bool make_sevens(struct shrinking *s, size_t short_of)
 {
-    char path[] = "/tmp/weft-test-XXXXXX";
-    int fd = mkstemp(path);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 8 * page;
-    char *data = malloc(n);
-    memset(data, 7, n);
-    bool good = write(fd, data, n) == (ssize_t)n;
-    struct file_map a, b;
-    good = good && file_map_open(path, &a, NULL) == ERR_OK && file_map_open(path, &b, NULL) == ERR_OK;
-    unlink(path);
-    good = good && ftruncate(fd, (off_t)page) == 0;
-    for (size_t i = 0; good && i < n; i += 512)
-        good = a.data[i] == (i < page ? 7 : 0) && b.data[n - 1 - i] == (n - 1 - i < page ? 7 : 0);
-    free(data);
+    static char data[1 << 16];
+    strcpy(s->path, "/tmp/weft-test-XXXXXX");
+    s->fd = mkstemp(s->path);
+    s->page = (size_t)sysconf(_SC_PAGESIZE);
+    s->n = PAGES * s->page - short_of;
+    memset(data, 7, s->n);
+    return write(s->fd, data, s->n) == (ssize_t)s->n && file_map_open(s->path, &s->m, NULL) == ERR_OK && !file_map_intact(&s->m, NULL);
+}
+
+static bool cut(struct shrinking *s, size_t to)
+{
+    return ftruncate(s->fd, (off_t)to) == 0;
+}
+
+static bool says(const struct shrinking *s, const char *what)
+{
+    struct err e = {0};
+    return file_map_intact(&s->m, &e) == ERR_LOST && e.code == ERR_LOST && strstr(e.text, s->path) && strstr(e.text, what);
+}
+
+static int done(struct shrinking *s, bool good)
+{
+    file_map_close(&s->m);
+    unlink(s->path);
+    close(s->fd);
     return good ? 0 : 1;
 }
+
+/* What was cut off reads as zeros, from the place on that was read first; what comes before stays. */
+static int zeros_where_it_was(void)
+{
+    struct shrinking s;
+    bool good = make_sevens(&s, 0) && cut(&s, s.page);
+    for (size_t i = 0; good && i < s.n; i += 512)
+        good = s.m.data[i] == (i < s.page ? 7 : 0);
+    return done(&s, good && says(&s, " 4096 of 32768 bytes are left"));
+}
+
+/* Wherever it is cut, and whatever was read before: what reads as something else than sevens is told. */
+static int told_wherever_it_is_cut(void)
+{
+    bool good = true;
+    for (size_t to = 0; good && to < PAGES * 4096; to += 512 + 128) {
+        struct shrinking s;
+        good = make_sevens(&s, 100) && cut(&s, to);
+        bool same = true;
+        for (size_t i = s.n; good && i-- > 0;)
+            same &= s.m.data[i] == 7;
+        good = good && (same || says(&s, "bytes are left"));
+        done(&s, true);
+    }
+    return good ? 0 : 1;
+}
+
+/* Nobody has read what is missing; the page that was cut within reads as zeros without any fault. */
+static int told_without_being_read(void)
+{
+    struct shrinking s;
+    bool good = make_sevens(&s, 0) && cut(&s, 6 * s.page + 5);
+    return done(&s, good && s.m.data[6 * s.page + 5] == 0 && says(&s, "bytes are left"));
+}
+
+/* The last page was read when the file was opened, and so was a small file. */
+static int last_page_stays(void)
+{
+    struct shrinking s, small;
+    bool good = make_sevens(&s, 10) && cut(&s, 7 * s.page + 1);
+    for (size_t i = 0; good && i < s.n; i++)
+        good = s.m.data[i] == 7;
+    good = done(&s, good && !file_map_intact(&s.m, NULL) && s.m.data[s.n] == 0) == 0;
+    good = make_sevens(&small, 7 * 4096 + 1) && cut(&small, 0) && good;
+    return done(&small, good && small.m.data[small.n - 1] == 7 && !file_map_intact(&small.m, NULL));
+}
+
+static int why(void)
+{
+    struct shrinking s;
+    bool good = make_sevens(&s, 0) && cut(&s, 0) && says(&s, " 0 of 32768 bytes") && cut(&s, s.n) && says(&s, "written anew");
+    unlink(s.path);
+    return done(&s, good && says(&s, "removed"));
+}
+
+static void *read_on(void *arg)
+{
+    const struct shrinking *s = arg;
+    bool good = true;
+    for (int round = 0; round < 200; round++) {
+        bool same = true;
+        for (size_t i = (size_t)round; i < s->n; i += 64)
+            same &= s->m.data[i] == 7;
+        good &= same || file_map_intact(&s->m, NULL) == ERR_LOST;
+    }
+    return good ? arg : NULL;
+}
+
+static int many_readers(void)
+{
+    struct shrinking s;
+    pthread_t threads[4];
+    bool good = make_sevens(&s, 0);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, read_on, &s);
+    for (size_t pages = PAGES - 1; pages-- > 0;)
+        good &= cut(&s, pages * s.page + 77);
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        good &= result != NULL;
+    }
+    return done(&s, good);
+}
+
+static int (*const shrinkings[])(void) = {
+    zeros_where_it_was, told_wherever_it_is_cut, told_without_being_read, last_page_stays, why, many_readers};
+enum { SHRINKINGS = sizeof shrinkings / sizeof *shrinkings };
 
 /* The default below weft's handler, also where a sanitizer has put its own. */
 static int raise_it(void)
@@ -128,12 +237,16 @@ static int fault_elsewhere(void)
     return p[0] + 2;
 }
 
-static int shrunk, raised, faulted;
+static int shrunk[SHRINKINGS], raised, faulted;
 
-static void shrinking_kills_nobody(void **state)
+static void shrinking_kills_nobody_and_is_told(void **state)
 {
-    assert_true(WIFEXITED(shrunk));
-    assert_int_equal(WEXITSTATUS(shrunk), 0);
+    for (int i = 0; i < SHRINKINGS; i++) {
+        if (!WIFEXITED(shrunk[i]) || WEXITSTATUS(shrunk[i]) != 0)
+            print_error("shrinking %d: status %#x\n", i, shrunk[i]);
+        assert_true(WIFEXITED(shrunk[i]));
+        assert_int_equal(WEXITSTATUS(shrunk[i]), 0);
+    }
 }
 
 /* Other SIGBUS end the process as they would without weft. */
@@ -272,13 +385,14 @@ static void devices_stay_devices(void **state)
 
 int main(void)
 {
-    shrunk = in_a_child(shrink);
+    for (int i = 0; i < SHRINKINGS; i++)
+        shrunk[i] = in_a_child(shrinkings[i]);
     raised = in_a_child(raise_it);
     faulted = in_a_child(fault_elsewhere);
     const struct CMUnitTest tests[] = {
         HERE(every_size_has_zeros_behind),
         HERE(what_is_no_file),
-        cmocka_unit_test(shrinking_kills_nobody),
+        cmocka_unit_test(shrinking_kills_nobody_and_is_told),
         cmocka_unit_test(other_bus_errors_still_kill),
         HERE(reading_whole_files),
         HERE(directories),

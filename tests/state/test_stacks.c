@@ -4,9 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "stack_fixture.h"
@@ -345,9 +347,66 @@ static void test_samples(void **state)
     remove_place(&p);
 }
 
+/* ---- a file that is cut off while it is open ------------------------------------------------------------------------------------------- */
+
+static size_t ask_all(const struct stack_store *s)
+{
+    const struct stack_totals *span = stack_totals(s);
+    size_t sum = 0;
+    for (size_t i = 0; i < stack_threads(s); i++) {
+        struct stack_thread t;
+        int64_t times[8], bytes[8];
+        struct stack_call found[8];
+        stack_thread(s, i, &t);
+        for (int k = 0; k < 8; k++)
+            times[k] = span->begin + (span->end - span->begin) / 7 * k;
+        stack_memory(s, i, times, 8, bytes);
+        sum += strlen(t.name);
+        for (size_t row = t.first_row; row < t.first_row + t.rows; row++) {
+            sum += stack_sample(s, row, times, 8, found);
+            for (size_t k = 0; k < stack_calls(s, row); k++) {
+                struct stack_function f;
+                stack_call(s, row, k, &found[0]);
+                stack_function(s, found[0].function, &f);
+                sum += strlen(f.name) + stack_find(s, row, found[0].begin);
+            }
+        }
+    }
+    return sum;
+}
+
+/* cmocka catches SIGBUS itself: in a process of its own, in which nothing was opened before. */
+static void test_cut_off(void **state)
+{
+    (void)state;
+    for (int page = 0; page < 12; page++) {
+        pid_t child = fork();
+        if (child == 0) {
+            signal(SIGBUS, SIG_DFL);
+            struct place p;
+            struct stack_store *s;
+            struct err e = {0};
+            snprintf(p.dir, sizeof p.dir, "/tmp/weft-stacks-XXXXXX");
+            bool good = mkdtemp(p.dir) != NULL;
+            snprintf(p.store, sizeof p.store, "%s.store", p.dir);
+            ust_write_random(p.dir, 7, 9000, false);
+            good = good && !stack_fixture(p.dir, p.store, &s, &e) && ask_all(s) && !stack_intact(s, &e) &&
+                !truncate(p.store, page * 4096 + page);
+            good = good && ask_all(s) < SIZE_MAX && stack_intact(s, &e) == ERR_LOST && strstr(e.text, p.store);
+            remove_place(&p);
+            _exit(good ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        if (status)
+            fail_msg("cut after page %d: status %#x", page, (unsigned)status);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut_off), /* first: see there */
         cmocka_unit_test(test_sample_trace),
         cmocka_unit_test(test_fast_and_reloaded),
         cmocka_unit_test(test_without_contexts),
