@@ -2,72 +2,53 @@
 
 #include "graph/layout.h"
 
-enum { FIRST_CAP = 8, GROWTH = 4 };
+enum { FIRST_ROOM = 8, GROWTH = 4 };
 
-bool graph_cause_has_arg(unsigned cause)
+static void add_block(struct arena *a, struct graph_log *log, int64_t base)
 {
-    return cause == GRAPH_CAUSE_WAKEUP || cause == GRAPH_CAUSE_PACKET;
-}
-
-static struct graph_log_block *new_block(struct arena *a, unsigned cap, int64_t base)
-{
-    struct graph_log_block *b = arena_alloc(a, sizeof *b + cap * 13u);
-    b->base = base;
-    b->cap = (uint16_t)cap;
-    b->begin = (uint32_t *)(void *)(b + 1);
-    b->arg = b->begin + cap;
-    b->detail = (uint16_t *)(void *)(b->arg + cap);
-    b->cpu = b->detail + cap;
-    b->kind = (uint8_t *)(b->cpu + cap);
-    return b;
+    struct graph_log_block *last = log->tail;
+    unsigned room = last && log->used == log->room ? log->room * GROWTH : FIRST_ROOM;
+    log->room = (uint16_t)(room < GRAPH_BLOCK ? room : GRAPH_BLOCK);
+    struct graph_log_block *b = arena_alloc(a, sizeof *b + log->room * sizeof *b->v);
+    if (last) {
+        last->n = log->used;
+        last->next = b;
+    } else {
+        log->head = b;
+    }
+    log->tail = b;
+    log->base = b->base = base;
+    log->used = 0;
 }
 
 /* Whether the entry only continues the last one. Causes end what they stand at, so an interval that has one is over; only a gap stays a gap. */
-static bool continues(const struct graph_log_block *b, const struct graph_entry *x, uint8_t kind)
+static bool continues(const struct graph_logged *last, const struct graph_logged *x)
 {
     static const uint8_t gap = GRAPH_UNKNOWN | GRAPH_CAUSE_LOST << GRAPH_KIND_CAUSE_SHIFT;
-    if (!b || b->kind[b->n - 1] != kind || (graph_kind_cause(kind) != GRAPH_CAUSE_NONE && kind != gap))
-        return false;
-    if ((kind & GRAPH_KIND_DETAIL) && b->detail[b->n_details - 1] != x->detail)
-        return false;
-    return x->state != GRAPH_RUNNING || b->cpu[b->n_cpus - 1] == x->cpu;
+    return last->kind == x->kind && (graph_kind_cause(x->kind) == GRAPH_CAUSE_NONE || x->kind == gap) && last->detail == x->detail &&
+        (graph_kind_state(x->kind) != GRAPH_RUNNING || last->cpu == x->cpu);
+}
+
+static struct graph_logged logged(const struct graph_entry *x)
+{
+    return (struct graph_logged){.arg = x->arg, .detail = x->detail, .cpu = x->cpu, .kind = graph_kind(x->state, x->cause, x->detail != 0)};
 }
 
 void graph_log_push(struct arena *a, struct graph_log *log, const struct graph_entry *x)
 {
-    struct graph_log_block *b = log->tail;
-    uint8_t kind = graph_kind(x->state, x->cause, x->detail != 0);
-    if (continues(b, x, kind))
+    struct graph_logged entry = logged(x);
+    if (log->tail && continues(&log->tail->v[log->used - 1], &entry))
         return;
-    if (!b || b->n == b->cap || (uint64_t)x->begin - (uint64_t)b->base > UINT32_MAX) {
-        unsigned cap = !b || b->n < b->cap ? FIRST_CAP : b->cap * GROWTH;
-        struct graph_log_block *fresh = new_block(a, cap < GRAPH_BLOCK ? cap : GRAPH_BLOCK, x->begin);
-        if (b)
-            b->next = fresh;
-        else
-            log->head = fresh;
-        log->tail = b = fresh;
-    }
-    b->begin[b->n] = (uint32_t)((uint64_t)x->begin - (uint64_t)b->base);
-    b->kind[b->n++] = kind;
-    if (graph_cause_has_arg(x->cause))
-        b->arg[b->n_args++] = x->arg;
-    if (x->detail)
-        b->detail[b->n_details++] = x->detail;
-    if (x->state == GRAPH_RUNNING)
-        b->cpu[b->n_cpus++] = x->cpu;
+    if (log->used == log->room || (uint64_t)x->begin - (uint64_t)log->base > UINT32_MAX)
+        add_block(a, log, x->begin);
+    entry.begin = (uint32_t)((uint64_t)x->begin - (uint64_t)log->base);
+    log->tail->v[log->used++] = entry;
     log->n++;
 }
 
 void graph_log_amend(struct graph_log *log, const struct graph_entry *x)
 {
-    struct graph_log_block *b = log->tail;
-    uint8_t old = b->kind[b->n - 1];
-    b->n_args -= graph_cause_has_arg(graph_kind_cause(old));
-    b->n_details -= (old & GRAPH_KIND_DETAIL) != 0;
-    b->kind[b->n - 1] = graph_kind(x->state, x->cause, x->detail != 0);
-    if (graph_cause_has_arg(x->cause))
-        b->arg[b->n_args++] = x->arg;
-    if (x->detail)
-        b->detail[b->n_details++] = x->detail;
+    struct graph_logged *last = &log->tail->v[log->used - 1], entry = logged(x);
+    entry.begin = last->begin;
+    *last = entry;
 }

@@ -1,4 +1,5 @@
-/* Private to graph: a growing series of intervals in memory, 13 bytes each, in blocks that fit few and many. */
+/* Private to graph: a growing series of intervals in memory, 16 bytes each, in blocks that fit few and many. A row comes up at random among hundreds, and
+ * what it finds has left the nearest cache since: so all of an entry lies together, and what must be known of the last block lies in the log. */
 #ifndef WEFT_GRAPH_LOG_H
 #define WEFT_GRAPH_LOG_H
 
@@ -7,21 +8,25 @@
 
 #include "base/arena.h"
 
+struct graph_logged {
+    uint32_t begin; /* minus the block's base */
+    uint32_t arg;
+    uint16_t detail, cpu;
+    uint8_t kind;
+};
+
 struct graph_log_block {
     struct graph_log_block *next;
     int64_t base; /* begin of the first */
-    uint16_t n, cap;
-    uint16_t n_args, n_details, n_cpus;
-    uint32_t *begin;  /* minus base; [cap], as the others */
-    uint32_t *arg;    /* of those whose cause has one, in order */
-    uint16_t *detail; /* of those with GRAPH_KIND_DETAIL */
-    uint16_t *cpu;    /* of those running */
-    uint8_t *kind;
+    uint32_t n;   /* of all but the last block of a log */
+    struct graph_logged v[];
 };
 
 struct graph_log {
     struct graph_log_block *head, *tail;
-    uint32_t n;
+    int64_t base;        /* of the tail */
+    uint32_t n;          /* entries in all */
+    uint16_t used, room; /* of the tail's entries */
 };
 
 struct graph_entry {
@@ -32,10 +37,13 @@ struct graph_entry {
     uint32_t arg;    /* WAKEUP: row; PACKET: wake */
 };
 
-bool graph_cause_has_arg(unsigned cause);
 /* Begins must increase. An entry that says the same as the last one is not added. */
 void graph_log_push(struct arena *, struct graph_log *, const struct graph_entry *);
 /* Replaces state, cause, argument and detail of the last entry; it must not be a running one. */
 void graph_log_amend(struct graph_log *, const struct graph_entry *);
+static inline uint32_t graph_log_block_size(const struct graph_log *log, const struct graph_log_block *b)
+{
+    return b == log->tail ? log->used : b->n;
+}
 
 #endif

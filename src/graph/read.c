@@ -79,7 +79,7 @@ static unsigned idle_state(const struct graph *g, int32_t row, uint32_t at)
 
 /* How many intervals of the block before this one have (kind & mask) == value: added to where the block's entries begin, its own entry in a sparse
  * column. */
-static uint64_t rank(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e, uint8_t mask, uint8_t value)
+static uint64_t rank(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e, uint8_t mask, uint8_t value)
 {
     uint64_t n = 0;
     if (e->at - b->first >= GRAPH_BLOCK)
@@ -89,33 +89,33 @@ static uint64_t rank(const struct graph *g, const struct graph_disk_block *b, co
     return n;
 }
 
-static int32_t cpu_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
+static int32_t cpu_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
 {
     uint64_t i = b->cpu0 + rank(g, b, e, GRAPH_KIND_STATE, GRAPH_RUNNING);
     size_t cpu = i >= g->n_where ? g->n_cpus : g->where8 ? g->where8[i] : g->where16[i];
     return cpu < g->n_cpus ? (int32_t)cpu : -1;
 }
 
-static const char *detail_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
+static const char *detail_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
 {
     uint64_t i = b->detail0 + rank(g, b, e, GRAPH_KIND_DETAIL, GRAPH_KIND_DETAIL);
     return i < g->n_details && g->details[i] < g->n_detail_names ? graph_string(g, g->detail_names[g->details[i]]) : NULL;
 }
 
-static int32_t waker_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
+static int32_t waker_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
 {
     uint64_t i = b->waker0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_WAKEUP << GRAPH_KIND_CAUSE_SHIFT);
     size_t row = i >= g->n_wakers ? g->n_rows : g->wakers16 ? g->wakers16[i] : g->wakers32[i];
     return row < g->n_rows ? (int32_t)row : -1;
 }
 
-static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_entry *e)
+static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
 {
     uint64_t i = b->packet0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_PACKET << GRAPH_KIND_CAUSE_SHIFT);
     return i < g->n_packets ? g->packets[i] : UINT32_MAX;
 }
 
-static void idle_interval(const struct graph *g, const struct graph_entry *e, int32_t row, struct graph_interval *out)
+static void idle_interval(const struct graph *g, const struct graph_place *e, int32_t row, struct graph_interval *out)
 {
     *out = (struct graph_interval){
         .begin = e->begin, .end = e->end, .state = (uint8_t)idle_state(g, row, e->at), .cpu = g->rows[row].idle_cpu};
@@ -124,10 +124,10 @@ static void idle_interval(const struct graph *g, const struct graph_entry *e, in
 }
 
 static void thread_interval(
-    const struct graph *g, const struct graph_series *s, const struct graph_entry *e, int32_t row, struct graph_interval *out)
+    const struct graph *g, const struct graph_series *s, const struct graph_place *e, int32_t row, struct graph_interval *out)
 {
     const struct graph_disk_block *b = &s->blocks[e->block];
-    struct graph_entry next = *e;
+    struct graph_place next = *e;
     *out = (struct graph_interval){.begin = e->begin, .end = e->end, .state = (uint8_t)state_at(g, e->at), .cpu = -1};
     if (g->kinds[e->at] & GRAPH_KIND_DETAIL)
         out->detail = detail_of(g, b, e);
@@ -147,7 +147,7 @@ void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_i
     if (!r || i >= graph_row_intervals(g, row))
         return;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_entry e;
+    struct graph_place e;
     graph_series_entry(&s, (uint32_t)i, &e);
     if (r->idle_cpu >= 0)
         idle_interval(g, &e, row, out);
@@ -161,7 +161,7 @@ size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
     if (!r)
         return 0;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_entry e;
+    struct graph_place e;
     return ts > s.begin && graph_series_find(&s, ts - 1, &e) ? e.at - s.first : s.n;
 }
 
@@ -197,7 +197,7 @@ void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct g
     if (!r || r->idle_cpu >= 0 || i >= r->n)
         return;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_entry e;
+    struct graph_place e;
     graph_series_entry(&s, (uint32_t)i, &e);
     unsigned cause = graph_kind_cause(g->kinds[e.at]);
     if (i == 0 && cause == GRAPH_CAUSE_NONE && state_at(g, e.at) == GRAPH_PREEMPTED) {
@@ -226,7 +226,7 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
     begin = begin > r->begin ? begin : r->begin;
     end = end < r->end ? end : r->end;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_entry e;
+    struct graph_place e;
     if (begin >= end || !graph_series_find(&s, begin, &e))
         return;
     do {
@@ -253,7 +253,7 @@ int32_t graph_cpu_occupant(const struct graph *g, uint32_t cpu, int64_t ts)
     if (cpu >= g->n_cpus || ts >= g->head->end)
         return -1;
     struct graph_series s = graph_cpu_series(g, &g->cpus[cpu]);
-    struct graph_entry e;
+    struct graph_place e;
     return graph_series_find(&s, ts, &e) ? graph_occupant_at(g, e.at) : -1;
 }
 

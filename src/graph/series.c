@@ -29,7 +29,7 @@ static bool begins_block(const struct graph_series *s, uint32_t block, uint32_t 
     return block < s->n_blocks && s->blocks[block].first == at;
 }
 
-static int64_t end_of(const struct graph_series *s, const struct graph_entry *e)
+static int64_t end_of(const struct graph_series *s, const struct graph_place *e)
 {
     uint32_t next = e->at + 1;
     if (next == s->first + s->n)
@@ -38,7 +38,7 @@ static int64_t end_of(const struct graph_series *s, const struct graph_entry *e)
     return end > e->begin ? end : e->begin;
 }
 
-void graph_series_entry(const struct graph_series *s, uint32_t i, struct graph_entry *e)
+void graph_series_entry(const struct graph_series *s, uint32_t i, struct graph_place *e)
 {
     uint32_t at = s->first + i, lo = 0, hi = s->n_blocks;
     while (hi - lo > 1) {
@@ -48,7 +48,7 @@ void graph_series_entry(const struct graph_series *s, uint32_t i, struct graph_e
         else
             hi = mid;
     }
-    *e = (struct graph_entry){.at = at, .block = lo, .begin = begin_of(s, lo, at)};
+    *e = (struct graph_place){.at = at, .block = lo, .begin = begin_of(s, lo, at)};
     e->end = end_of(s, e);
 }
 
@@ -66,7 +66,7 @@ static uint32_t block_at(const struct graph_series *s, int64_t ts)
     return lo;
 }
 
-bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_entry *e)
+bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_place *e)
 {
     if (!s->n || ts < s->begin || ts >= s->end)
         return false;
@@ -81,12 +81,12 @@ bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_en
         else
             past = mid;
     }
-    *e = (struct graph_entry){.at = at, .block = block, .begin = begin_of(s, block, at)};
+    *e = (struct graph_place){.at = at, .block = block, .begin = begin_of(s, block, at)};
     e->end = end_of(s, e);
     return e->begin <= ts && ts < e->end;
 }
 
-bool graph_series_next(const struct graph_series *s, struct graph_entry *e)
+bool graph_series_next(const struct graph_series *s, struct graph_place *e)
 {
     if (e->at + 1 >= s->first + s->n)
         return false;

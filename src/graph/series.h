@@ -13,7 +13,7 @@ struct graph_series {
     int64_t begin, end;     /* no entry lies outside */
 };
 
-struct graph_entry {
+struct graph_place {
     uint32_t at;    /* in the columns */
     uint32_t block; /* of the series */
     int64_t begin, end;
@@ -23,10 +23,10 @@ struct graph_entry {
 struct graph_series graph_row_series(const struct graph *, const struct graph_disk_row *);
 struct graph_series graph_cpu_series(const struct graph *, const struct graph_disk_cpu *);
 /* Entry i < n. O(log n) */
-void graph_series_entry(const struct graph_series *, uint32_t i, struct graph_entry *);
+void graph_series_entry(const struct graph_series *, uint32_t i, struct graph_place *);
 /* The entry with begin <= ts < end, if there is one. O(log n) */
-bool graph_series_find(const struct graph_series *, int64_t ts, struct graph_entry *);
+bool graph_series_find(const struct graph_series *, int64_t ts, struct graph_place *);
 /* The one after; false: there is none. */
-bool graph_series_next(const struct graph_series *, struct graph_entry *);
+bool graph_series_next(const struct graph_series *, struct graph_place *);
 
 #endif

@@ -5,7 +5,8 @@
 #include "graph/builder.h"
 #include "graph/layout.h"
 
-/* The columns of one set of series while they are written; all but the blocks have room for what the logs hold. */
+/* The columns of one set of series while they are written; all but the blocks have room for all entries of the logs, and one more: each entry is written
+ * into all columns, those that do not have it stay where they are. What is not reached takes no memory. */
 struct columns {
     VEC(struct graph_disk_block) blocks;
     uint32_t *begins, *wakers, *packets, *cpus;
@@ -14,29 +15,14 @@ struct columns {
     size_t n, n_wakers, n_packets, n_details, n_cpus;
 };
 
-/* How many entries logs have, and how many of those have what. */
-struct room {
-    size_t entries, args, details, cpus;
-};
-
-static void measure(struct room *r, const struct graph_log *log)
+static void make_room(struct columns *c, struct arena *a, size_t entries)
 {
-    r->entries += log->n;
-    for (const struct graph_log_block *b = log->head; b; b = b->next) {
-        r->args += b->n_args;
-        r->details += b->n_details;
-        r->cpus += b->n_cpus;
-    }
-}
-
-static void make_room(struct columns *c, struct arena *a, const struct room *r)
-{
-    c->begins = arena_new(a, uint32_t, r->entries);
-    c->kinds = arena_new(a, uint8_t, r->entries);
-    c->wakers = arena_new(a, uint32_t, r->args);
-    c->packets = arena_new(a, uint32_t, r->args);
-    c->details = arena_new(a, uint16_t, r->details);
-    c->cpus = arena_new(a, uint32_t, r->cpus);
+    c->begins = arena_new(a, uint32_t, entries + 1);
+    c->kinds = arena_new(a, uint8_t, entries + 1);
+    c->wakers = arena_new(a, uint32_t, entries + 1);
+    c->packets = arena_new(a, uint32_t, entries + 1);
+    c->details = arena_new(a, uint16_t, entries + 1);
+    c->cpus = arena_new(a, uint32_t, entries + 1);
 }
 
 static struct graph_disk_block *new_block(struct columns *c, int64_t base)
@@ -57,25 +43,22 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
     size_t before = c->n;
     struct graph_disk_block *last = NULL;
     for (const struct graph_log_block *b = log->head; b; b = b->next) {
-        const uint32_t *arg = b->arg;
-        const uint16_t *detail = b->detail, *cpu = b->cpu;
-        for (size_t i = 0; i < b->n; i++) {
-            int64_t begin = (int64_t)((uint64_t)b->base + b->begin[i]);
+        const struct graph_logged *past = b->v + graph_log_block_size(log, b);
+        for (const struct graph_logged *x = b->v; x < past; x++) {
+            int64_t begin = (int64_t)((uint64_t)b->base + x->begin);
             if (begin >= end)
                 return c->n - before;
             if (!last || c->n - last->first == GRAPH_BLOCK || (uint64_t)begin - (uint64_t)last->base > UINT32_MAX)
                 last = new_block(c, begin);
-            uint8_t kind = b->kind[i];
             c->begins[c->n] = (uint32_t)((uint64_t)begin - (uint64_t)last->base);
-            c->kinds[c->n++] = kind;
-            if (graph_kind_cause(kind) == GRAPH_CAUSE_WAKEUP)
-                c->wakers[c->n_wakers++] = *arg++;
-            else if (graph_kind_cause(kind) == GRAPH_CAUSE_PACKET)
-                c->packets[c->n_packets++] = *arg++;
-            if (kind & GRAPH_KIND_DETAIL)
-                c->details[c->n_details++] = *detail++;
-            if (graph_kind_state(kind) == GRAPH_RUNNING)
-                c->cpus[c->n_cpus++] = *cpu++;
+            c->kinds[c->n++] = x->kind;
+            c->wakers[c->n_wakers] = c->packets[c->n_packets] = x->arg;
+            c->n_wakers += graph_kind_cause(x->kind) == GRAPH_CAUSE_WAKEUP;
+            c->n_packets += graph_kind_cause(x->kind) == GRAPH_CAUSE_PACKET;
+            c->details[c->n_details] = x->detail;
+            c->n_details += (x->kind & GRAPH_KIND_DETAIL) != 0;
+            c->cpus[c->n_cpus] = x->cpu;
+            c->n_cpus += graph_kind_state(x->kind) == GRAPH_RUNNING;
         }
     }
     return c->n - before;
@@ -262,14 +245,14 @@ int graph_builder_write(struct graph_builder *b, int64_t end, const char *path, 
         end = b->now;
     graph_builder_close(b, end);
     struct columns rows = {0}, cpus = {0};
-    struct room of_rows = {0}, of_cpus = {0};
+    size_t of_rows = 0, of_cpus = 0;
     struct arena a = {0};
     for (size_t i = 0; i < b->rows.n; i++)
-        measure(&of_rows, &b->rows.v[i].log);
+        of_rows += b->rows.v[i].log.n;
     for (size_t i = 0; i < b->cpus.n; i++)
-        measure(&of_cpus, &b->cpus.v[i].occupants);
-    make_room(&rows, &a, &of_rows);
-    make_room(&cpus, &a, &of_cpus);
+        of_cpus += b->cpus.v[i].occupants.n;
+    make_room(&rows, &a, of_rows);
+    make_room(&cpus, &a, of_cpus);
     int rc = write_store(b, &rows, &cpus, &a, end, path, fingerprint, e);
     vec_free(&rows.blocks);
     vec_free(&cpus.blocks);

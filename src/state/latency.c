@@ -52,34 +52,52 @@ static void pack(struct latencies *l, const struct latency *x)
 
 /* ---- the window ---------------------------------------------------------------------------------------------------------------- */
 
-static bool many_open(const struct latencies *l)
+static struct latency *at(const struct latencies *l, uint64_t serial)
 {
-    size_t open = 0;
-    for (size_t i = 0; i < l->half; i++)
-        open += l->window[i].progress == LATENCY_OPEN;
-    return open > l->half / LATENCY_ASIDE_SHARE;
+    return &l->window[serial & (2 * l->half - 1)];
+}
+
+/* Of those that are open, the ones of this one's half. */
+static size_t *open_beside(struct latencies *l, uint64_t serial)
+{
+    return &l->open[(serial - l->origin) >> l->shift & 1];
+}
+
+/* The window, which is full, becomes the older half of one twice as large. */
+static void grow(struct latencies *l)
+{
+    struct latencies old = *l;
+    l->half = old.half ? 2 * old.half : LATENCY_HALF;
+    l->shift = (unsigned)__builtin_ctzll(l->half);
+    l->window = mem_alloc(2 * l->half * sizeof *l->window);
+    for (uint64_t i = l->first; i < l->first + l->n; i++)
+        *at(l, i) = *at(&old, i);
+    l->origin = l->first;
+    l->open[0] = old.open[0] + old.open[1];
+    l->open[1] = 0;
+    free(old.window);
 }
 
 /* Makes room: the older half goes; what is still open moves aside. */
 static void advance(struct latencies *l)
 {
-    if (!l->half || (l->half < LATENCY_MOST_HALF && many_open(l))) {
-        l->half = l->half ? 2 * l->half : LATENCY_HALF;
-        l->window = mem_resize(l->window, 2 * l->half * sizeof *l->window);
+    size_t *open = open_beside(l, l->first);
+    if (!l->half || (l->half<LATENCY_MOST_HALF && * open> l->half / LATENCY_ASIDE_SHARE)) {
+        grow(l);
         return;
     }
-    for (size_t i = 0; i < l->half; i++) {
-        const struct latency *x = &l->window[i];
+    for (uint64_t i = l->first; i < l->first + l->half; i++) {
+        const struct latency *x = at(l, i);
         if (x->progress == LATENCY_CLOSED) {
             pack(l, x);
         } else if (x->progress == LATENCY_OPEN) {
-            *map_put(&l->late_of, l->first + i, NULL) = l->late.n;
+            *map_put(&l->late_of, i, NULL) = l->late.n;
             vec_push(&l->late, *x);
         }
     }
+    *open = 0;
     l->n -= l->half;
     l->first += l->half;
-    memmove(l->window, l->window + l->half, l->n * sizeof *l->window);
 }
 
 uint64_t latency_open(struct latencies *l, int64_t begin, int32_t thread, uint32_t code)
@@ -92,22 +110,26 @@ uint64_t latency_open(struct latencies *l, int64_t begin, int32_t thread, uint32
     l->last_begin = begin;
     if (l->n == 2 * l->half)
         advance(l);
-    l->window[l->n++] = x;
-    return l->first + l->n;
+    uint64_t serial = l->first + l->n++;
+    *at(l, serial) = x;
+    ++*open_beside(l, serial);
+    return serial + 1;
 }
 
-static struct latency *place_of(struct latencies *l, uint64_t handle)
+/* The latency of a handle, which is open no more. */
+static struct latency *take(struct latencies *l, uint64_t handle)
 {
     if (handle & ASIDE)
         return &l->late.v[(handle & ~ASIDE) - 1];
-    if (handle - 1 >= l->first)
-        return &l->window[handle - 1 - l->first];
-    return &l->late.v[*map_find(&l->late_of, handle - 1)];
+    if (handle - 1 < l->first)
+        return &l->late.v[*map_find(&l->late_of, handle - 1)];
+    --*open_beside(l, handle - 1);
+    return at(l, handle - 1);
 }
 
 void latency_close(struct latencies *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
 {
-    struct latency *x = place_of(l, handle);
+    struct latency *x = take(l, handle);
     x->end = end > x->begin ? end : x->begin;
     x->ret = ret;
     x->cpu = cpu;
@@ -116,7 +138,7 @@ void latency_close(struct latencies *l, uint64_t handle, int64_t end, int64_t re
 
 void latency_drop(struct latencies *l, uint64_t handle)
 {
-    place_of(l, handle)->progress = LATENCY_DROPPED;
+    take(l, handle)->progress = LATENCY_DROPPED;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------- */
@@ -144,9 +166,9 @@ static void sort_late(struct latencies *l, latency_refuse *refuse, const void *a
 
 void latencies_finish(struct latencies *l)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (l->window[i].progress == LATENCY_CLOSED)
-            pack(l, &l->window[i]);
+    for (uint64_t i = l->first; i < l->first + l->n; i++)
+        if (at(l, i)->progress == LATENCY_CLOSED)
+            pack(l, at(l, i));
     pack_rows(l);
     l->n = 0;
     sort_late(l, NULL, NULL);

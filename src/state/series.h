@@ -120,9 +120,12 @@ struct latency {
 };
 typedef VEC(int64_t) latency_far;
 struct latencies {
-    struct latency *window;  /* 2 * half places */
-    size_t n, half;
-    uint64_t first;          /* serial number of window[0] */
+    struct latency *window;  /* a ring of 2 * half places, by serial number */
+    size_t n, half;          /* half: 1 << shift, once there is a window */
+    unsigned shift;
+    uint64_t first;          /* serial number of the oldest */
+    uint64_t origin;         /* the halves are counted from here: first is on their border */
+    size_t open[2];          /* how many are, in even and in odd halves */
     int64_t last_begin;
     VEC(struct latency) late;
     struct map late_of;      /* serial number -> place in late */
