@@ -52,6 +52,28 @@ static void read_row(const struct stack_store *s, size_t row)
 
 static volatile size_t sink; /* so that nothing that is read is left out */
 
+/* Counts agree with what a look at every call finds; figures may be wrong, but must be of calls that there are. */
+static void read_figures(const struct stack_store *s, size_t row)
+{
+    size_t n = stack_calls(s, row), whole = 0;
+    uint64_t counts[3] = {0};
+    struct stack_figures *of = calloc(stack_functions(s) + 1, sizeof *of);
+    struct stack_call c;
+    for (size_t i = 0; i < n; i++) {
+        if (stack_whole_before(s, row, i) != whole)
+            abort();
+        stack_call(s, row, i, &c);
+        if (c.how == STACK_WHOLE && stack_whole_at(s, row, whole++) != i)
+            abort();
+    }
+    stack_figures(s, row, 0, n, of);
+    stack_figures(s, row, n / 2, n, of);
+    stack_histogram(s, row, 0, n, 5, 3, counts);
+    for (size_t i = 0; i < stack_functions(s); i++)
+        sink += of[i].calls.n + (size_t)of[i].self;
+    free(of);
+}
+
 static void read_all(const struct stack_store *s)
 {
     size_t sum = 0;
@@ -68,8 +90,10 @@ static void read_all(const struct stack_store *s)
         stack_thread(s, i, &t);
         sum += strlen(t.name) + strlen(stack_thread_name(s, i, t.begin));
         stack_memory(s, i, times, 2, bytes);
-        for (size_t k = 0; k < t.rows; k++)
+        for (size_t k = 0; k < t.rows; k++) {
             read_row(s, t.first_row + k);
+            read_figures(s, t.first_row + k);
+        }
     }
     for (size_t i = 0; i < stack_functions(s); i++) {
         struct stack_function f;
@@ -93,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"threads", sizeof(struct stack_disk_thread)}, {"renames", sizeof(struct stack_disk_rename)},
         {"rows", sizeof(struct stack_disk_row)}, {"functions", sizeof(struct stack_disk_function)},
         {"calls", sizeof(struct stack_disk_call)}, {"longs", sizeof(struct stack_disk_long)}, {"memory", sizeof(struct stack_disk_value)},
-        {"losses", sizeof(struct stack_disk_loss)}};
+        {"losses", sizeof(struct stack_disk_loss)}, {"tiles", 8}, {"figures", sizeof(struct stack_disk_figures)}, {"whole", 8}};
     _Alignas(8) static uint8_t copy[1 << 16];
     char path[64];
     struct err e = {0};

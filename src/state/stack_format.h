@@ -5,7 +5,7 @@
 #include "base/store.h"
 #include "state/state.h"
 
-enum { STACK_VERSION = 2, STACK_HOW_BITS = 2, STACK_MOST_FUNCTIONS = 1 << 29 };
+enum { STACK_VERSION = 3, STACK_HOW_BITS = 2, STACK_MOST_FUNCTIONS = 1 << 29 };
 #define STACK_LONG UINT32_MAX
 
 struct stack_disk_process { int32_t pid; uint32_t name; };
@@ -23,6 +23,9 @@ struct stack_disk_row { uint64_t first_call, calls; };
 struct stack_disk_function { uint64_t address; uint32_t process, name; };
 /* duration STACK_LONG: in "long". what: function << STACK_HOW_BITS | enum stack_how */
 struct stack_disk_call { int64_t begin; uint32_t duration, what; };
+/* Of the WHOLE calls of a function in a tile (stack_tiles.h): ns in all, without the calls below, sum of squared distances from their mean, how many,
+ * and which of the tile's calls took least and most. */
+struct stack_disk_figures { int64_t sum, self; double spread; uint32_t function, n, least, most; };
 struct stack_disk_long { uint64_t call; int64_t duration; };
 struct stack_disk_value { int64_t time, bytes; };
 struct stack_disk_loss { int64_t begin, end; uint64_t count; int32_t cpu; uint32_t reserved; };
@@ -39,9 +42,14 @@ struct stack_store {
     const struct stack_disk_function *functions; size_t n_functions;
     const struct stack_disk_call *calls; size_t n_calls;
     const struct stack_disk_long *longs; size_t n_longs;
+    const uint64_t *tiles; size_t n_tiles;       /* where the figures of each begin, and where the last ones end */
+    const struct stack_disk_figures *figures; size_t n_figures;
+    const uint64_t *whole; size_t n_whole;       /* by tile of level 0: WHOLE calls of the row before it */
     const struct stack_disk_value *memory; size_t n_memory;
     const struct stack_disk_loss *losses; size_t n_losses;
     uint32_t *first_thread;                      /* by process; one more than there are */
+    uint64_t *first_tile, *first_finest;         /* by row: in tiles, in whole */
+    bool *has_below;                             /* by row: the next one is of the same thread */
 };
 
 /* NULL, or what is wrong with the file. */

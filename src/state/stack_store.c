@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "state/stack_format.h"
+#include "state/stack_tiles.h"
 
 /* ---- checking: all that a file claims. What leads from one table to another is kept in memory, so that it stays as it was checked ---------- */
 
@@ -94,6 +94,60 @@ static const char *rows_defect(const struct stack_store *s)
     return call != s->n_calls || longs != s->n_longs ? "calls that belong to no row" : NULL;
 }
 
+/* Least and most are calls of the tile, which makes sense of them. */
+static const char *figures_defect(const struct stack_store *s, uint64_t tile, uint64_t calls)
+{
+    for (uint64_t i = s->tiles[tile]; i < s->tiles[tile + 1]; i++) {
+        const struct stack_disk_figures *f = &s->figures[i];
+        if (f->function >= s->n_functions || !f->n || f->n > calls || f->least >= calls || f->most >= calls)
+            return "figures that make no sense";
+    }
+    return NULL;
+}
+
+static const char *row_tiles_defect(const struct stack_store *s, uint64_t calls, uint64_t *tile)
+{
+    const char *what = NULL;
+    for (int level = 0; level < tile_levels(calls); level++) {
+        uint64_t size = tile_size(level);
+        for (uint64_t first = 0; !what && first < calls; first += size, ++*tile)
+            what = figures_defect(s, *tile, calls - first < size ? calls - first : size);
+    }
+    return what;
+}
+
+/* WHOLE calls before each tile are counted again: places in tables hang on them. */
+static const char *whole_defect(const struct stack_store *s, const struct stack_disk_row *r, uint64_t *at)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < r->calls; i++) {
+        if (i % TILE_LATENCIES == 0 && s->whole[(*at)++] != n)
+            return "calls are counted wrong";
+        n += stack_how_of(&s->calls[r->first_call + i]) == STACK_WHOLE;
+    }
+    return NULL;
+}
+
+static const char *tiles_defect(const struct stack_store *s)
+{
+    uint64_t tiles = 0, finest = 0, tile = 0, at = 0;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        tiles += stack_tiles_of(s->rows[i].calls);
+        finest += tile_count(s->rows[i].calls, 0);
+    }
+    if (s->n_tiles != tiles + 1 || s->n_whole != finest || s->tiles[0] != 0 || s->tiles[tiles] != s->n_figures)
+        return "tiles are missing";
+    for (uint64_t i = 0; i < tiles; i++)
+        if (s->tiles[i] > s->tiles[i + 1])
+            return "tiles out of order";
+    const char *what = NULL;
+    for (size_t i = 0; !what && i < s->n_rows; i++) {
+        what = row_tiles_defect(s, s->rows[i].calls, &tile);
+        what = what ? what : whole_defect(s, &s->rows[i], &at);
+    }
+    return what;
+}
+
 const char *stack_defect(const struct stack_store *s)
 {
     int64_t lasts;
@@ -102,6 +156,7 @@ const char *stack_defect(const struct stack_store *s)
         what = "the trace lasts too long";
     what = what ? what : threads_defect(s);
     what = what ? what : rows_defect(s);
+    what = what ? what : tiles_defect(s);
     for (size_t i = 0; !what && i < s->n_losses; i++)
         if (s->losses[i].end < s->losses[i].begin || (i && s->losses[i].begin < s->losses[i - 1].begin))
             what = "losses out of order";
@@ -122,8 +177,29 @@ static void read_sections(struct stack_store *s, size_t *n_totals)
     s->functions = store_section_kept(s->file, "functions", sizeof *s->functions, &s->n_functions);
     s->calls = store_section(s->file, "calls", sizeof *s->calls, &s->n_calls);
     s->longs = store_section(s->file, "longs", sizeof *s->longs, &s->n_longs);
+    s->tiles = store_section(s->file, "tiles", sizeof *s->tiles, &s->n_tiles);
+    s->figures = store_section(s->file, "figures", sizeof *s->figures, &s->n_figures);
+    s->whole = store_section(s->file, "whole", sizeof *s->whole, &s->n_whole);
     s->memory = store_section(s->file, "memory", sizeof *s->memory, &s->n_memory);
     s->losses = store_section(s->file, "losses", sizeof *s->losses, &s->n_losses);
+}
+
+/* What readers look up by row. */
+static void find_rows(struct stack_store *s)
+{
+    uint64_t tile = 0, finest = 0;
+    s->first_tile = mem_alloc(sizeof *s->first_tile * (s->n_rows + 1));
+    s->first_finest = mem_alloc(sizeof *s->first_finest * (s->n_rows + 1));
+    s->has_below = mem_alloc(sizeof *s->has_below * (s->n_rows + 1));
+    for (size_t i = 0; i < s->n_rows; i++) {
+        s->first_tile[i] = tile;
+        s->first_finest[i] = finest;
+        tile += stack_tiles_of(s->rows[i].calls);
+        finest += tile_count(s->rows[i].calls, 0);
+    }
+    for (size_t i = 0; i < s->n_threads; i++)
+        for (uint32_t k = 0; k < s->threads[i].rows; k++)
+            s->has_below[s->threads[i].first_row + k] = k + 1 < s->threads[i].rows;
 }
 
 int stack_open(const char *path, struct stack_store **out, struct err *e)
@@ -147,6 +223,7 @@ int stack_open(const char *path, struct stack_store **out, struct err *e)
         s->first_thread[s->threads[i].process + 1]++;
     for (size_t i = 0; i < s->n_processes; i++)
         s->first_thread[i + 1] += s->first_thread[i];
+    find_rows(s);
     *out = s;
     return 0;
 }
@@ -161,6 +238,9 @@ void stack_close(struct stack_store *s)
     if (!s)
         return;
     free(s->first_thread);
+    free(s->first_tile);
+    free(s->first_finest);
+    free(s->has_below);
     store_close(s->file);
     free(s);
 }
@@ -280,6 +360,11 @@ static uint64_t begun(const struct stack_store *s, const struct stack_disk_row *
             hi = mid;
     }
     return lo;
+}
+
+size_t stack_begun(const struct stack_store *s, size_t row, int64_t t)
+{
+    return t == INT64_MIN ? 0 : begun(s, &s->rows[row], 0, t - 1);
 }
 
 size_t stack_find(const struct stack_store *s, size_t row, int64_t t)

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "state/stack_builder.h"
+#include "state/stack_tiles.h"
 
 struct writing {
     const struct stack_builder *b;
@@ -17,6 +18,7 @@ struct writing {
     VEC(struct stack_disk_function) functions;
     VEC(struct stack_disk_call) calls;
     VEC(struct stack_disk_long) longs;
+    struct stack_tiles tiles;
     VEC(struct stack_disk_value) memory;
     VEC(struct stack_disk_loss) losses;
     VEC(uint32_t) names;
@@ -179,6 +181,21 @@ static void add_strings(struct writing *w)
     }
 }
 
+/* Of what will be in the store. */
+static void add_tiles(struct writing *w)
+{
+    const struct stack_store s = {.threads = w->threads.v,
+        .n_threads = w->threads.n,
+        .rows = w->rows.v,
+        .n_rows = w->rows.n,
+        .n_functions = w->functions.n,
+        .calls = w->calls.v,
+        .n_calls = w->calls.n,
+        .longs = w->longs.v,
+        .n_longs = w->longs.n};
+    stack_tiles_make(&w->tiles, &s);
+}
+
 static int commit(struct writing *w, const char *path, uint64_t key, struct err *e)
 {
     struct store_writer *s = store_create("stacks", STACK_VERSION, key);
@@ -192,6 +209,9 @@ static int commit(struct writing *w, const char *path, uint64_t key, struct err 
     store_add(s, "functions", w->functions.v, sizeof *w->functions.v, w->functions.n);
     store_add(s, "calls", w->calls.v, sizeof *w->calls.v, w->calls.n);
     store_add(s, "longs", w->longs.v, sizeof *w->longs.v, w->longs.n);
+    store_add(s, "tiles", w->tiles.first.v, sizeof *w->tiles.first.v, w->tiles.first.n);
+    store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
+    store_add(s, "whole", w->tiles.whole.v, sizeof *w->tiles.whole.v, w->tiles.whole.n);
     store_add(s, "memory", w->memory.v, sizeof *w->memory.v, w->memory.n);
     store_add(s, "losses", w->losses.v, sizeof *w->losses.v, w->losses.n);
     return store_commit(s, path, e);
@@ -210,6 +230,7 @@ int stack_builder_write(struct stack_builder *b, const char *path, uint64_t key,
     add_functions(&w);
     for (size_t i = 0; i < b->runners.n; i++)
         add_thread(&w, &b->runners.v[w.runner_order[i]]);
+    add_tiles(&w);
     add_losses(&w);
     add_strings(&w);
     int rc = commit(&w, path, key, e);
@@ -224,6 +245,7 @@ int stack_builder_write(struct stack_builder *b, const char *path, uint64_t key,
     vec_free(&w.functions);
     vec_free(&w.calls);
     vec_free(&w.longs);
+    stack_tiles_fini(&w.tiles);
     vec_free(&w.memory);
     vec_free(&w.losses);
     vec_free(&w.names);

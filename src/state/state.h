@@ -197,11 +197,21 @@ size_t stack_rows(const struct stack_store *);
 size_t stack_calls(const struct stack_store *, size_t row);                /* WHOLE, CUT and UNKNOWN; in order, not overlapping; may last no time */
 void stack_call(const struct stack_store *, size_t row, size_t i, struct stack_call *out);
 size_t stack_find(const struct stack_store *, size_t row, int64_t t);      /* the first call that ends at or after t */
+size_t stack_begun(const struct stack_store *, size_t row, int64_t t);     /* how many begin before t */
 /* What the row does at t; between calls NOTHING from the end of the one before to the begin of the next. False outside the trace's span, whose last
  * instant counts as the one before. O(log calls). */
 bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_call *out);
 /* The distinct states in force at the (ascending) times. Returns how many (at most n). */
 size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times, size_t n, struct stack_call *out);
+
+/* Of WHOLE calls: `self` is without the calls one level below. */
+struct stack_figures { struct state_figures calls; int64_t self; };
+/* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
+void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
+/* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
+void stack_histogram(const struct stack_store *, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts);
+size_t stack_whole_before(const struct stack_store *, size_t row, size_t i); /* WHOLE ones among the first i calls */
+size_t stack_whole_at(const struct stack_store *, size_t row, size_t k);   /* the k-th WHOLE one, which there is */
 
 /* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against them. */
 void stack_memory(const struct stack_store *, size_t thread, const int64_t *times, size_t n, int64_t *bytes);

@@ -37,3 +37,39 @@ void figures_write(struct json *j, struct arena *a, int64_t id, int64_t parent, 
     tsp_write_entry(
         j, &(struct tsp_entry){.id = id, .parent = parent, .labels = labels, .n_labels = FIGURES_HEADERS + n_more, .has_data = true});
 }
+
+static void add_point(struct figures_points *p, const struct tsp_host *h, int64_t begin, int64_t duration)
+{
+    vec_push(&p->x, tsp_to_reference(h, begin));
+    vec_push(&p->y, (double)duration);
+}
+
+void figures_add_points(struct figures_points *p, const struct tsp_host *h, const struct state_figures *f)
+{
+    if (!f->n)
+        return;
+    bool least_first = f->least_begin < f->most_begin;
+    add_point(p, h, least_first ? f->least_begin : f->most_begin, least_first ? f->least : f->most);
+    if (f->least_begin != f->most_begin)
+        add_point(p, h, least_first ? f->most_begin : f->least_begin, least_first ? f->most : f->least);
+}
+
+void figures_write_points(struct json *j, int64_t id, const char *name, const struct figures_points *p)
+{
+    tsp_write_series(j,
+        &(struct tsp_series){.id = id,
+            .name = name,
+            .type = "scatter",
+            .x = p->x.v,
+            .y = p->y.v,
+            .n = p->x.n,
+            .y_label = "Duration",
+            .y_unit = "ns",
+            .y_type = "DURATION"});
+}
+
+void figures_free_points(struct figures_points *p)
+{
+    vec_free(&p->x);
+    vec_free(&p->y);
+}

@@ -9,112 +9,30 @@ enum { BUCKETS = 128, MOST_BUCKETS = 4096 };
 
 /* ---- figures -------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Of one function: durations, and what of them was not spent in calls that it made. */
-struct function_figures {
-    struct state_figures calls;
-    int64_t self;
-};
-/* By place, by function; NULL until wanted. */
-struct all_figures {
-    struct function_figures **of;
-    size_t n;
-};
-
-/* What the calls of the row below took within [begin, end); *at: the first of them that may lie there, left for the next asker. */
-static int64_t time_below(const struct stack_store *s, size_t row, size_t *at, int64_t begin, int64_t end)
-{
-    int64_t sum = 0;
-    struct stack_call c;
-    for (; *at < stack_calls(s, row); ++*at) {
-        stack_call(s, row, *at, &c);
-        if (c.begin >= end)
-            break;
-        if (c.begin >= begin && c.how != STACK_UNKNOWN)
-            sum += c.end - c.begin;
-    }
-    return sum;
-}
-
-/* Adds the row's calls that begin within [begin, end] of the host's clock. has_below: the next row is of the same thread. */
-static void add_row(const struct stack_store *s, size_t row, bool has_below, int64_t begin, int64_t end, struct function_figures *out)
-{
-    struct stack_call c;
-    size_t i = stack_find(s, row, begin), below = has_below ? stack_find(s, row + 1, begin) : 0;
-    for (; i < stack_calls(s, row); i++) {
-        stack_call(s, row, i, &c);
-        if (c.begin > end)
-            return;
-        if (c.how != STACK_WHOLE || c.begin < begin)
-            continue;
-        int64_t duration = c.end - c.begin;
-        struct function_figures *f = &out[c.function];
-        state_figures_join(&f->calls, &(struct state_figures){1, duration, duration, duration, c.begin, c.begin, 0});
-        f->self += duration - (has_below ? time_below(s, row + 1, &below, c.begin, c.end) : 0);
-    }
-}
-
-static void add_place(const struct tsp_experiment *x, const struct stack_place *p, int64_t begin, int64_t end, struct http_request *http,
-    struct function_figures *out)
+/* Of all functions of a trace, by number: the calls that begin within [begin, end]. */
+static struct stack_figures *place_figures(
+    const struct tsp_experiment *x, const struct stack_place *p, int64_t begin, int64_t end, const struct tsp_query *q)
 {
     const struct tsp_host *h = &x->hosts[p->host];
-    for (size_t row = 0; row < stack_rows(p->s) && !(http && http_gone(http)); row++)
-        add_row(p->s, row, row + 1 < stack_rows(p->s) && p->row_threads[row + 1] == p->row_threads[row], begin, end, out);
-    for (size_t f = 0; f < stack_functions(p->s); f++) {
-        out[f].calls.least_begin = tsp_to_reference(h, out[f].calls.least_begin);
-        out[f].calls.most_begin = tsp_to_reference(h, out[f].calls.most_begin);
+    struct stack_figures *of = arena_new(q->http->arena, struct stack_figures, stack_functions(p->s) + 1);
+    for (size_t row = 0; row < stack_rows(p->s) && !http_gone(q->http); row++) {
+        struct stacks_range r = stacks_range(x, p, row, begin, end);
+        stack_figures(p->s, row, r.first, r.end, of);
     }
-}
-
-static struct function_figures **add_all(struct tsp_experiment *x)
-{
-    const struct stack_places *all = stacks_of(x);
-    struct function_figures **of = mem_zalloc(sizeof *of * (all->n + 1));
-    for (size_t i = 0; i < all->n; i++) {
-        of[i] = mem_zalloc(sizeof **of * (stack_functions(all->v[i].s) + 1));
-        add_place(x, &all->v[i], INT64_MIN, INT64_MAX, NULL, of[i]);
+    for (size_t f = 0; f < stack_functions(p->s); f++) {
+        of[f].calls.least_begin = tsp_to_reference(h, of[f].calls.least_begin);
+        of[f].calls.most_begin = tsp_to_reference(h, of[f].calls.most_begin);
     }
     return of;
 }
 
-static void free_figures(struct function_figures **of, size_t n)
+/* By place, by function. */
+static struct stack_figures **all_figures(struct tsp_experiment *x, int64_t begin, int64_t end, const struct tsp_query *q)
 {
-    for (size_t i = 0; of && i < n; i++)
-        free(of[i]);
-    free(of);
-}
-
-static void *make_all(struct tsp_experiment *x)
-{
-    struct all_figures *a = mem_zalloc(sizeof *a);
-    a->n = stacks_of(x)->n;
-    return a;
-}
-
-static void close_all(struct tsp_experiment *x, void *cache)
-{
-    struct all_figures *a = cache;
-    free_figures(a->of, a->n); /* the places may be gone by now */
-    free(a);
-}
-
-/* Of the whole trace: added up once, while others need not wait. */
-static struct function_figures *const *whole(struct tsp_experiment *x)
-{
-    struct all_figures *a = tsp_cache(x, &tsp_function_statistics, make_all);
-    struct function_figures **made = NULL;
-    pthread_mutex_lock(&x->lock);
-    bool missing = !a->of;
-    pthread_mutex_unlock(&x->lock);
-    if (missing)
-        made = add_all(x);
-    pthread_mutex_lock(&x->lock);
-    if (!a->of) {
-        a->of = made;
-        made = NULL;
-    }
-    struct function_figures *const *of = a->of;
-    pthread_mutex_unlock(&x->lock);
-    free_figures(made, a->n);
+    const struct stack_places *all = stacks_of(x);
+    struct stack_figures **of = arena_new(q->http->arena, struct stack_figures *, all->n + 1);
+    for (size_t i = 0; i < all->n; i++)
+        of[i] = place_figures(x, &all->v[i], begin, end, q);
     return of;
 }
 
@@ -127,24 +45,24 @@ struct statistics {
     int64_t next; /* id */
 };
 
-static void join(struct function_figures *to, const struct function_figures *f)
+static void join(struct stack_figures *to, const struct stack_figures *f)
 {
     state_figures_join(&to->calls, &f->calls);
-    to->self += f->self;
+    to->self = (int64_t)((uint64_t)to->self + (uint64_t)f->self);
 }
 
-static void write_one(struct statistics *s, int64_t id, int64_t parent, const char *label, const struct function_figures *f)
+static void write_one(struct statistics *s, int64_t id, int64_t parent, const char *label, const struct stack_figures *f)
 {
     const char *self = figures_duration(s->q->http->arena, (double)f->self);
     figures_write(s->j, s->q->http->arena, id, parent, label, &f->calls, &self, 1);
 }
 
 /* Ids are used up also by what is not written, so that an entry keeps its id whatever the range. */
-static void write_place(struct statistics *s, const struct stack_place *p, const struct function_figures *of, int64_t root)
+static void write_place(struct statistics *s, const struct stack_place *p, const struct stack_figures *of, int64_t root)
 {
     struct arena *a = s->q->http->arena;
     size_t processes = stack_processes(p->s), functions = stack_functions(p->s);
-    struct function_figures *sums = arena_new(a, struct function_figures, processes + 1);
+    struct stack_figures *sums = arena_new(a, struct stack_figures, processes + 1);
     struct stack_function f;
     int64_t first = s->next, first_function = first + (int64_t)processes;
     for (size_t i = 0; i < functions; i++) {
@@ -163,10 +81,10 @@ static void write_place(struct statistics *s, const struct stack_place *p, const
     s->next = first_function + (int64_t)functions;
 }
 
-static void write_all(struct statistics *s, const char *label, struct function_figures *const *of)
+static void write_all(struct statistics *s, const char *label, struct stack_figures *const *of)
 {
     const struct stack_places *all = stacks_of(s->x);
-    struct function_figures sum = {.self = 0};
+    struct stack_figures sum = {.self = 0};
     int64_t root = s->next++;
     for (size_t i = 0; i < all->n; i++)
         for (size_t f = 0; f < stack_functions(all->v[i].s); f++)
@@ -178,22 +96,14 @@ static void write_all(struct statistics *s, const char *label, struct function_f
 
 static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    const struct stack_places *all = stacks_of(x);
     struct statistics s = {x, q, j, stacks_root(x, 0)};
     struct tsp_header headers[FIGURES_HEADERS + 1];
     memcpy(headers, figures_headers, sizeof figures_headers);
     headers[FIGURES_HEADERS] = (struct tsp_header){"Self Time", "Sum without the calls that they made", "DURATION"};
     tsp_begin_tree(j, headers, FIGURES_HEADERS + 1, -1);
-    write_all(&s, "Total", whole(x));
-    if (q->has_range && (q->begin > x->begin || q->end < x->end)) {
-        struct function_figures **part = arena_new(q->http->arena, struct function_figures *, all->n + 1);
-        for (size_t i = 0; i < all->n; i++) {
-            const struct tsp_host *h = &x->hosts[all->v[i].host];
-            part[i] = arena_new(q->http->arena, struct function_figures, stack_functions(all->v[i].s) + 1);
-            add_place(x, &all->v[i], tsp_to_host(h, q->begin), tsp_to_host(h, q->end), q->http, part[i]);
-        }
-        write_all(&s, "Selection", part);
-    }
+    write_all(&s, "Total", all_figures(x, x->begin, x->end, q));
+    if (q->has_range && (q->begin > x->begin || q->end < x->end))
+        write_all(&s, "Selection", all_figures(x, q->begin, q->end, q));
     tsp_end_tree(j);
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }
@@ -238,9 +148,9 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
 }
 
 /* The longest call of the experiment: bounds of the ranges do not move with the time range, so that pictures can be compared. */
-static int64_t longest(struct tsp_experiment *x)
+static int64_t longest(struct tsp_experiment *x, const struct tsp_query *q)
 {
-    struct function_figures *const *of = whole(x);
+    struct stack_figures *const *of = all_figures(x, x->begin, x->end, q);
     const struct stack_places *all = stacks_of(x);
     int64_t most = 0;
     for (size_t i = 0; i < all->n; i++)
@@ -251,25 +161,17 @@ static int64_t longest(struct tsp_experiment *x)
 
 /* Adds the calls of all threads of a process that begin within the range. */
 static void count_process(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, size_t process,
-    int64_t width, size_t n, double *counts)
+    int64_t width, size_t n, uint64_t *counts)
 {
-    const struct tsp_host *h = &x->hosts[p->host];
-    int64_t begin = tsp_to_host(h, q->begin), end = tsp_to_host(h, q->end);
     struct stack_process d;
     struct stack_thread t;
-    struct stack_call c;
     stack_process(p->s, process, &d);
     for (size_t k = d.first_thread; k < (size_t)d.first_thread + d.threads; k++) {
         stack_thread(p->s, k, &t);
-        for (size_t row = t.first_row; row < (size_t)t.first_row + t.rows && !http_gone(q->http); row++)
-            for (size_t i = stack_find(p->s, row, begin); i < stack_calls(p->s, row); i++) {
-                stack_call(p->s, row, i, &c);
-                if (c.begin > end)
-                    break;
-                size_t bucket = (size_t)((c.end - c.begin) / width);
-                if (c.how == STACK_WHOLE && c.begin >= begin)
-                    counts[bucket < n ? bucket : n - 1]++;
-            }
+        for (size_t row = t.first_row; row < (size_t)t.first_row + t.rows && !http_gone(q->http); row++) {
+            struct stacks_range r = stacks_range(x, p, row, q->begin, q->end);
+            stack_histogram(p->s, row, r.first, r.end, width, n, counts);
+        }
     }
 }
 
@@ -285,7 +187,7 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
     const struct stack_places *all = stacks_of(x);
     struct arena *a = q->http->arena;
     size_t n = wanted_buckets(q);
-    int64_t width = longest(x) / (int64_t)n + 1;
+    int64_t width = longest(x, q) / (int64_t)n + 1;
     int64_t(*ranges)[2] = arena_alloc(a, sizeof *ranges * n);
     for (size_t i = 0; i < n; i++) {
         ranges[i][0] = width * (int64_t)i;
@@ -297,8 +199,11 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
             int64_t id = all->v[i].first_process + (int64_t)k;
             if (q->has_items && !tsp_wants(q, id))
                 continue;
-            double *y = arena_new(a, double, n);
-            count_process(x, q, &all->v[i], k, width, n, y);
+            uint64_t *counts = arena_new(a, uint64_t, n);
+            double *y = arena_alloc(a, sizeof *y * n);
+            count_process(x, q, &all->v[i], k, width, n, counts);
+            for (size_t b = 0; b < n; b++)
+                y[b] = (double)counts[b];
             tsp_write_series(j,
                 &(struct tsp_series){.id = id,
                     .name = arena_printf(a, "%s/%s", x->hosts[all->v[i].host].index->name, stacks_process_label(a, &all->v[i], k)),
@@ -322,11 +227,30 @@ const struct tsp_provider tsp_function_statistics = {
     .type = "DATA_TREE",
     .has_data = stacks_have_calls,
     .tree = statistics_tree,
-    .close = close_all,
 };
 const struct tsp_provider tsp_function_density = {
     .id = "org.eclipse.tracecompass.analysis.profiling.core.callstack.functiondensity.provider",
     .name = "Function Density View",
+    .description = "How many calls of functions take how long",
+    .type = "TREE_GENERIC_XY",
+    .has_data = stacks_have_calls,
+    .tree = density_tree,
+    .xy = density_xy,
+};
+/* The same under the names by which analyses of latencies are asked for. */
+const struct tsp_provider tsp_call_statistics = {
+    .id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider:"
+          "org.eclipse.linuxtools.lttng2.ust.analysis.callstack",
+    .name = "LTTng-UST CallStack - Latency Statistics",
+    .description = "Least, most, mean and spread of the durations of functions, by process",
+    .type = "DATA_TREE",
+    .has_data = stacks_have_calls,
+    .tree = statistics_tree,
+};
+const struct tsp_provider tsp_call_density = {
+    .id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider:"
+          "org.eclipse.linuxtools.lttng2.ust.analysis.callstack",
+    .name = "LTTng-UST CallStack - Latency Density",
     .description = "How many calls of functions take how long",
     .type = "TREE_GENERIC_XY",
     .has_data = stacks_have_calls,

@@ -48,30 +48,8 @@ static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* Points of one name. Of those between two samples the shortest and the longest are shown: more cannot be seen. */
-struct points {
-    VEC(int64_t) x;
-    VEC(double) y;
-};
-
-static void add_point(struct points *p, const struct tsp_host *h, int64_t begin, int64_t duration)
-{
-    vec_push(&p->x, tsp_to_reference(h, begin));
-    vec_push(&p->y, (double)duration);
-}
-
-static void add_points(struct points *p, const struct tsp_host *h, const struct state_figures *f)
-{
-    if (!f->n)
-        return;
-    bool least_first = f->least_begin < f->most_begin;
-    add_point(p, h, least_first ? f->least_begin : f->most_begin, least_first ? f->least : f->most);
-    if (f->least_begin != f->most_begin)
-        add_point(p, h, least_first ? f->most_begin : f->least_begin, least_first ? f->most : f->least);
-}
-
 /* `of`: by the host's names. */
-static void host_points(const struct tsp_experiment *x, const struct tsp_query *q, size_t host, struct points *of)
+static void host_points(const struct tsp_experiment *x, const struct tsp_query *q, size_t host, struct figures_points *of)
 {
     const struct tsp_host *h = &x->hosts[host];
     int kind = latency_kind(q);
@@ -87,31 +65,15 @@ static void host_points(const struct tsp_experiment *x, const struct tsp_query *
             continue;
         state_latency_figures(h->states, kind, at, to, figures);
         for (size_t n = 0; n < n_names; n++)
-            add_points(&of[n], h, &figures[n]);
+            figures_add_points(&of[n], h, &figures[n]);
         at = to;
     }
-}
-
-static void write_points(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct latencies *l, size_t name, const struct points *p, struct json *j)
-{
-    if (q->has_items && tsp_wants(q, name_id(x, name)))
-        tsp_write_series(j,
-            &(struct tsp_series){.id = name_id(x, name),
-                .name = arena_printf(q->http->arena, "%s/%s", x->hosts[l->names[name].host].index->name, l->names[name].name),
-                .type = "scatter",
-                .x = p->x.v,
-                .y = p->y.v,
-                .n = p->x.n,
-                .y_label = "Duration",
-                .y_unit = "ns",
-                .y_type = "DURATION"});
 }
 
 static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     const struct latencies *l = latencies_of(x, latency_kind(q));
-    struct points *of = mem_zalloc(sizeof *of * (l->n_names + 1));
+    struct figures_points *of = mem_zalloc(sizeof *of * (l->n_names + 1));
     tsp_begin_xy(j, "Latency vs Time");
     for (size_t h = 0; h < x->n_hosts; h++) {
         bool wanted = false;
@@ -120,9 +82,10 @@ static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_q
         if (wanted)
             host_points(x, q, h, of + l->first_name[h]);
         for (size_t n = l->first_name[h]; n < l->first_name[h + 1]; n++) {
-            write_points(x, q, l, n, &of[n], j);
-            vec_free(&of[n].x);
-            vec_free(&of[n].y);
+            if (q->has_items && tsp_wants(q, name_id(x, n)))
+                figures_write_points(
+                    j, name_id(x, n), arena_printf(q->http->arena, "%s/%s", x->hosts[h].index->name, l->names[n].name), &of[n]);
+            figures_free_points(&of[n]);
         }
     }
     tsp_end_xy(j);

@@ -27,6 +27,10 @@
     X(tsp_flame_chart)            \
     X(tsp_function_statistics)    \
     X(tsp_function_density)       \
+    X(tsp_call_table)             \
+    X(tsp_call_scatter)           \
+    X(tsp_call_statistics)        \
+    X(tsp_call_density)           \
     X(tsp_user_memory)            \
     X(tsp_flame_graph)            \
     X(tsp_clock_table)            \

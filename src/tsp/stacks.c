@@ -101,6 +101,27 @@ const struct stack_place *stacks_process(const struct stack_places *all, int64_t
     return p;
 }
 
+/* Maps there and back may differ by rounding. */
+size_t stacks_begun(const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t t)
+{
+    const struct tsp_host *h = &x->hosts[p->host];
+    size_t i = stack_begun(p->s, row, tsp_to_host(h, t));
+    struct stack_call c;
+    if (!h->map)
+        return i;
+    for (; i > 0 && (stack_call(p->s, row, i - 1, &c), tsp_to_reference(h, c.begin) >= t); i--)
+        ;
+    for (; i < stack_calls(p->s, row) && (stack_call(p->s, row, i, &c), tsp_to_reference(h, c.begin) < t); i++)
+        ;
+    return i;
+}
+
+struct stacks_range stacks_range(const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
+{
+    size_t first = stacks_begun(x, p, row, begin), last = end == INT64_MAX ? stack_calls(p->s, row) : stacks_begun(x, p, row, end + 1);
+    return (struct stacks_range){first, last > first ? last : first};
+}
+
 /* ---- what there is ---------------------------------------------------------------------------------------------------------------------------- */
 
 bool stacks_calls_shown(const struct stack_thread *t)
