@@ -16,7 +16,10 @@ test('opens the only experiment: rows, states, curves, events, overview', async 
   assert.equal(await page.locator(`${graph} .tree-row:not([hidden])`).first().innerText().then(t => t.replace(/\s+/g, ' ').trim()), '▾ client');
   assert.ok((await pixels(page, `${graph} .area canvas:nth-child(2)`, [46, 158, 91])).inked > 20000, 'the graph is drawn');
   assert.match(await page.locator('.vt-row').first().innerText(), /22:13:20/);
-  assert.match(await page.locator('.badge').first().innerText(), /clock ±210\.0 µs/);
+  await page.locator('.badge').filter({ hasText: /^clock ±210\.0 µs$/ }).waitFor();
+  const histogram = world.mock.log.findLast(l => /HistogramDataProvider\/xy$/.test(l.path)).body.parameters, { start: from, end: to, nbTimes } = histogram.requested_timerange;
+  const lost = Array.from({ length: nbTimes }, (_, i) => i * Math.floor(Number(to - from) / (nbTimes - 1))).filter(t => t > 0.71 * world.mock.world.length && t < 0.72 * world.mock.world.length).length * 40;
+  await page.locator('.badge').filter({ hasText: `${lost} events lost` }).waitFor();
   const red = await pixels(page, '.overview canvas', [208, 47, 47]);
   assert.ok(red.near > 50, 'lost events are red in the strip');
   assert.deepEqual(trouble, []);
@@ -141,6 +144,10 @@ test('search: rows by name and machine, states by expression, n finds the next',
   await settled(page);
   const sent = world.mock.log.filter(l => /states$/.test(l.path)).at(-1).body.parameters.filter_query_parameters;
   assert.deepEqual(sent, { strategy: 'DEEP', filter_expressions_map: { 1: ['openat'] } });
+  const told = () => page.locator(graph).locator('.panel-status').innerText();
+  const [, some, shown] = /^(\d+) of (\d+) rows on screen have it$/.exec(await told());
+  const having = await page.evaluate(() => { const g = weft.panels[0], top = Math.floor(g.scroller.scrollTop / 18), rows = g.model.rows.slice(top, top + Math.ceil((g.main.clientHeight - 20) / 18)).map(n => g.data.rows.get(n.entry.id)).filter(Boolean); return [rows.filter(r => r.label.some((l, i) => l === 'openat' && !r.tags[i])).length, rows.length]; });
+  assert.deepEqual([Number(some), Number(shown)], having);
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => weft.session.axis.cursor !== null);
   await settled(page);
@@ -154,6 +161,9 @@ test('search: rows by name and machine, states by expression, n finds the next',
   await page.locator(graph).locator('.tree').focus();
   await page.keyboard.press('p');
   await page.waitForFunction(c => String(weft.session.axis.cursor) === c, one);
+  await page.keyboard.press('/');
+  await page.keyboard.type('state:nosuchcall');
+  await page.locator(graph).getByText('no state on screen matches').waitFor();
   await page.close();
 });
 
@@ -283,5 +293,11 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
   assert.equal(await page.locator('.help').count(), 0);
+  await page.locator('.experiment').focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.picker').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('.picker').waitFor({ state: 'detached' });
+  assert.equal(await page.evaluate(() => document.activeElement.className), 'experiment', 'focus is where the picker was opened');
   await page.close();
 });

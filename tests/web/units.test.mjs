@@ -76,6 +76,14 @@ test('times and durations, and back', async () => {
   }
 });
 
+test('counts are grouped, names of things are not', async () => {
+  const { formatCount } = await load('time');
+  const plain = (text, column) => formatCount(text, column).replace(/\u2009/g, ' ');
+  assert.equal(plain('27041', 'Count'), '27 041');
+  assert.equal(plain('-45211626', 'Offset (ns)'), '−45 211 626');
+  for (const [text, column] of [['9999', 'Count'], ['100123', 'TID'], ['47984', 'Source port'], ['12345.5', 'Count'], ['web', 'Count']]) assert.equal(plain(text, column), text);
+});
+
 test('search: rows and states apart', async () => {
   const { parseSearch, filterParameters } = await load('query');
   const entry = { labels: ['tier', '204'], metadata: { TID: [204] }, hostId: 'web' };

@@ -54,6 +54,7 @@ export class App implements PanelHost {
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
     detailPane(session, this.drawer.page('details'));
+    this.overview.lostTotal.on(n => this.top.showLost(n));
     this.noPath();
     this.frame.append(this.top.root, this.notice, this.overview.root, this.stack, this.drawer.root);
     document.body.append(this.frame);
@@ -107,9 +108,10 @@ export class App implements PanelHost {
     this.picker.root.focus();
   }
   private closePicker(): void {
+    this.frame.classList.remove('picking');
+    if (this.picker) this.top.name.focus(); // where it was opened
     this.picker?.root.remove();
     this.picker = null;
-    this.frame.classList.remove('picking');
   }
 
   // ---- experiment -------------------------------------------------------------------------------------------------------------------

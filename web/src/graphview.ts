@@ -160,7 +160,14 @@ export class GraphView extends Panel {
   }
   private rowsWords(): string {
     const n = this.model.rows.length, { found } = this.model;
+    if (this.session.search.states.length && n && !this.path) return this.matchWords();
     return this.session.search.rows && found ? `${found} found` : n ? `${n} rows` : '';
+  }
+  /** What a search of states found here. */
+  private matchWords(): string {
+    const shown = this.model.rows.slice(...this.visible()).flatMap(n => this.data.rows.get(n.entry.id) ?? []);
+    const found = shown.filter(row => row.tags.some((t, i) => !(t & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank)).length;
+    return found ? `${found} of ${shown.length} rows on screen have it` : 'no state on screen matches · n looks further';
   }
   private trouble(e: unknown): void {
     if (!this.model.nodes.size) this.failed(e, () => this.data.ask());
@@ -317,15 +324,18 @@ export class GraphView extends Panel {
   async details(hit: Hit, at: Time): Promise<void> {
     const { session } = this, lines = this.lineup(hit);
     const begin = session.axis.abs(hit.row.start[hit.index]), end = session.axis.abs(hit.row.end[hit.index]);
-    const detail: Detail = { title: hit.node.entry.labels.slice(0, 2).join(' · '), lines, begin, end };
+    const detail: Detail = { title: this.title(hit.node), lines, begin, end };
     session.detail.emit(detail);
     const more = await this.serverTip(hit, at, this.signal);
     if (more.length) session.detail.emit({ ...detail, lines: merge(lines, more) });
   }
+  private title(node: Node): string {
+    return (this.path ? [pathName(node.entry.labels[0] ?? ''), this.hostOf(node)] : node.entry.labels.slice(0, 2)).filter(Boolean).join(' · ');
+  }
   private lineup(hit: Hit): [string, string][] {
     const { axis } = this.session, { row, index } = hit, look = this.looks.all[row.style[index]];
     const begin = axis.abs(row.start[index]), end = axis.abs(row.end[index]);
-    return [['State', look.blank && !look.key ? 'nothing known' : look.name], ...(row.label[index] ? [['Label', row.label[index]!] as [string, string]] : []),
+    return [['State', look.blank && !look.key ? (this.path ? 'the path is elsewhere' : 'nothing known') : look.name], ...(row.label[index] ? [['Label', row.label[index]!] as [string, string]] : []),
       ['Begin', this.session.time(begin)], ['End', this.session.time(end)], ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]];
   }
   private async serverTip(hit: Hit, at: Time, signal: AbortSignal): Promise<[string, string][]> {
@@ -350,7 +360,7 @@ export class GraphView extends Panel {
     }
     const at = this.session.axis.timeAt(e.offsetX);
     this.tipTimer = window.setTimeout(() => {
-      const lines = this.lineup(hit), title = hit.node.entry.labels.slice(0, 2).filter(Boolean).join(' · ');
+      const lines = this.lineup(hit), title = this.title(hit.node);
       showTip(title, lines, this.looks.all[hit.row.style[hit.index]].css, x, y);
       const stop = this.tipStop = new AbortController();
       void this.serverTip(hit, at, stop.signal).then(more => { const news = more.filter(l => !hit.node.entry.labels.includes(l[1])); if (!stop.signal.aborted && news.length) showTip(title, merge(lines, news), this.looks.all[hit.row.style[hit.index]].css, x, y); });

@@ -1,7 +1,7 @@
 // The strip over everything: event density of the whole experiment, lost events in red, the part in view; drag to zoom.
 import { Surface, SMALL } from './canvas';
 import { drag, h } from './dom';
-import { perFrame } from './emitter';
+import { Emitter, perFrame } from './emitter';
 import type { Session } from './session';
 import { formatDuration, formatTickTime, ticks } from './time';
 import { isAbort, poll, sleep, type Time } from './tsp';
@@ -18,8 +18,8 @@ export class Overview {
   private stop: AbortController | null = null;
   /** Bookmarks and the like, drawn as ticks. */
   marks: { start: Time; end: Time; colour: string }[] = [];
-  /** Events that were lost, for the title bar. */
-  lostTotal = 0;
+  /** Events that were lost. */
+  readonly lostTotal = new Emitter<number>();
   readonly redraw = perFrame(() => this.draw());
 
   constructor(private readonly session: Session) {
@@ -50,7 +50,8 @@ export class Overview {
   async load(): Promise<void> {
     this.stop?.abort();
     const stop = this.stop = new AbortController(), { session } = this, { axis, client, uuid } = session;
-    this.x = []; this.events = []; this.lost = []; this.lostTotal = 0;
+    this.x = []; this.events = []; this.lost = [];
+    this.lostTotal.emit(0);
     const output = session.outputs.find(o => /histogram/i.test(o.id) && o.type === 'TREE_TIME_XY');
     this.words = output ? 'counting events…' : 'no event histogram in this trace';
     this.redraw();
@@ -58,16 +59,18 @@ export class Overview {
     try {
       const range = { start: axis.min, end: axis.max, nbTimes: Math.max(2, Math.min(1200, Math.round((this.root.clientWidth || 1200) / 2))) };
       const tree = await client.tree(uuid, 'XY', output.id, range, stop.signal);
-      const items = (tree.model?.entries ?? []).filter(e => e.hasData).map(e => e.id);
-      const lostIds = new Set((tree.model?.entries ?? []).filter(e => /lost/i.test(e.labels[0] ?? '')).map(e => e.id));
-      const totals = new Set((tree.model?.entries ?? []).filter(e => e.hasData && /total|event/i.test(e.labels[0] ?? '') && !lostIds.has(e.id)).map(e => e.id));
+      // Of the whole experiment where the server sums it up, else of all there is.
+      const all = tree.model?.entries ?? [], whole = all.find(e => e.parentId < 0 && e.labels[0] === session.experiment?.name);
+      const entries = all.filter(e => e.hasData && (!whole || e.parentId === whole.id)), items = entries.map(e => e.id);
+      const lostIds = new Set(entries.filter(e => /lost/i.test(e.labels[0] ?? '')).map(e => e.id));
+      const totals = new Set(entries.filter(e => /total|event/i.test(e.labels[0] ?? '') && !lostIds.has(e.id)).map(e => e.id));
       await poll(() => client.xy(uuid, 'XY', output.id, range, items, stop.signal), a => {
         const series = a.model?.series ?? [];
         this.x = (series[0]?.xValues ?? []).map(t => Number(BigInt(t) - axis.min));
         const add = (want: (id: number) => boolean): number[] => this.x.map((_, i) => series.reduce((sum, s) => sum + (want(s.seriesId) ? Number(s.yValues[i] ?? 0) : 0), 0));
         this.events = add(id => !lostIds.has(id) && (!totals.size || totals.has(id)));
         this.lost = add(id => lostIds.has(id));
-        this.lostTotal = this.lost.reduce((a1, b) => a1 + b, 0);
+        this.lostTotal.emit(this.lost.reduce((a1, b) => a1 + b, 0));
         this.words = '';
         this.redraw();
       }, stop.signal);

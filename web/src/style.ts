@@ -98,7 +98,8 @@ export class Looks {
 }
 
 function hash(s: string): number { let x = 7; for (let i = 0; i < s.length; i++) x = (x * 31 + s.charCodeAt(i)) >>> 0; return x; }
-function niceName(key: string): string { return /^[A-Z_]+$/.test(key) ? key.toLowerCase().replace(/_/g, ' ') : key; }
+/** Keys of servers as words; short ones are abbreviations (IRQ). */
+function niceName(key: string): string { return /^[A-Z_]{4,}$/.test(key) ? key.toLowerCase().replace(/_/g, ' ') : key; }
 
 /** Colours of the page that canvases need, read from the style sheet so that both themes have one source. */
 export interface Theme { dark: boolean; back: string; raised: string; text: string; dim: string; line: string; faint: string; accent: string; select: string; lost: string; glow: string }

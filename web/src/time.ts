@@ -62,6 +62,11 @@ export function formatDuration(ns: Time | number): string {
 /** Every digit: "88 494 107 ns". For details and tooltips. */
 export function formatExact(ns: Time): string { return `${absTime(ns).toString().replace(/\B(?=(\d{3})+$)/g, THIN)} ns`.replace(/^/, ns < 0n ? '−' : ''); }
 
+/** A count with many digits as people read it; numbers that only name something (ids, ports) stay as they are. */
+export function formatCount(text: string, column: string): string {
+  return /^-?\d{5,}$/.test(text) && !/id$|port|address/i.test(column) ? text.replace(/\B(?=(\d{3})+$)/g, THIN).replace('-', '−') : text;
+}
+
 /** A number with a unit of the protocol ("B/s", "%", "ns"), shortened. */
 export function formatValue(v: number, unit = '', type = ''): string {
   if (!Number.isFinite(v)) return '–';

@@ -2,7 +2,7 @@
 import { button, h, setText, toggle } from './dom';
 import { menuBelow, type MenuItem } from './menu';
 import type { Session } from './session';
-import { formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
+import { formatCount, formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
 import { isAbort } from './tsp';
 
 export interface TopActions {
@@ -17,10 +17,11 @@ export class TopBar {
   readonly goto = h('input', { type: 'text', class: 'span-input', placeholder: 'Go to a time  ( g )', 'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g', spellcheck: false });
   private readonly span = h('span', { class: 'span', title: 'What is in view' });
   private readonly date = h('span', { class: 'dim date' });
-  private readonly name: HTMLButtonElement;
+  readonly name: HTMLButtonElement;
   private readonly mode: HTMLButtonElement;
   private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
   private readonly away = h('span', { class: 'badge bad', hidden: true, role: 'status' });
+  private readonly lost = h('span', { class: 'badge bad', hidden: true, role: 'status', title: 'So many events the tracer had no room for: red in the strip, rows have a red ground where it was. What is shown there may lack causes.' });
   private readonly busy = h('span', { class: 'busy', 'aria-hidden': true });
   private readonly exclude: HTMLButtonElement;
   private clockLines: string[] = [];
@@ -40,7 +41,7 @@ export class TopBar {
     ]));
     this.root = h('header', { class: 'top' }, this.name, this.busy, h('span', { class: 'zoom' },
       button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)), button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)), button('⤢', 'Whole trace (Home)', () => axis.whole())),
-    this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.away, this.mode, views, more);
+    this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.lost, this.away, this.mode, views, more);
     let wait = 0;
     this.search.addEventListener('input', () => { clearTimeout(wait); wait = window.setTimeout(() => session.setSearch(this.search.value), 180); });
     this.search.addEventListener('keydown', e => {
@@ -90,6 +91,10 @@ export class TopBar {
     if (x) void this.health();
   }
 
+  showLost(events: number): void {
+    this.lost.hidden = !events;
+    setText(this.lost, `${formatCount(String(events), '')} events lost`);
+  }
   /** Clock error and machines that are away, from the outputs that tell them. */
   private async health(): Promise<void> {
     const { session } = this, { outputs, client, uuid } = session;

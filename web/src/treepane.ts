@@ -1,6 +1,7 @@
 // The left side of a view: a tree grid with sticky names whose rows are made only for what is on screen.
 import { h, setText, toggle, drag } from './dom';
 import { menuBelow } from './menu';
+import { formatCount, formatValue } from './time';
 import { labelNumber, type Node, type TreeModel } from './tree';
 
 export interface TreePaneOptions {
@@ -103,13 +104,21 @@ export class TreePane {
       { label: 'Fold all', run: () => this.model.foldAll(true) },
     ]);
   }
+  /** A cell as people read it. */
+  private text(node: Node, column: number): string {
+    const given = this.options.text?.(node, column);
+    if (given !== undefined) return given;
+    const label = node.entry.labels[column] ?? '', header = this.model.headers[column];
+    if (header?.dataType === 'BINARY_NUMBER' && /^\d+$/.test(label)) return formatValue(Number(label), 'B', header.dataType);
+    return header?.dataType === 'NUMBER' ? formatCount(label, header.name) : label;
+  }
   hideColumns(columns: number[]): void { this.hidden = new Set(columns); }
   /** Columns as wide as their texts, between bounds. */
   fitColumns(least = 40, most = 190, room = Infinity): void {
     const { model } = this, texts = model.headers.map(x => textWidth(headText(x.name)) + 8);
     let seen = 0;
     for (const n of model.nodes.values()) {
-      n.entry.labels.forEach((l, i) => { if (i > 0 && i < texts.length) texts[i] = Math.max(texts[i], textWidth(this.options.text?.(n, i) ?? l)); });
+      n.entry.labels.forEach((_l, i) => { if (i > 0 && i < texts.length) texts[i] = Math.max(texts[i], textWidth(this.text(n, i))); });
       if (++seen >= SAMPLE) break;
     }
     this.widths = texts.map(n => Math.ceil(Math.max(least, Math.min(most, n + 12))));
@@ -167,7 +176,7 @@ export class TreePane {
     while (row.childElementCount > columns.length) row.lastElementChild!.remove();
     columns.forEach((c, k) => {
       let cell = row.children[k] as HTMLElement | undefined;
-      const text = this.options.text?.(node, c) ?? entry.labels[c] ?? '';
+      const text = this.text(node, c);
       if (c === 0) {
         if (!cell || cell.className !== 'tree-name') {
           const fresh = h('div', { class: 'tree-name', role: 'gridcell' }, h('span', { class: 'twisty', 'aria-hidden': true }),
@@ -192,7 +201,7 @@ export class TreePane {
         if (!cell) row.append(cell = h('div', { class: 'tree-cell', role: 'gridcell' }));
         setText(cell, text);
         cell.style.width = `${this.width(c)}px`;
-        toggle(cell, 'number', this.options.numbersRight !== false && !Number.isNaN(labelNumber(text)));
+        toggle(cell, 'number', this.options.numbersRight !== false && (/^-+$/.test(text) || !Number.isNaN(labelNumber(text))));
       }
     });
   }

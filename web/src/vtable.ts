@@ -4,7 +4,7 @@ import { perFrame, settle } from './emitter';
 import { menuBelow } from './menu';
 import { failureWords } from './panel';
 import type { Session } from './session';
-import { formatDuration, parseTime } from './time';
+import { formatCount, formatDuration, parseTime } from './time';
 import { labelNumber } from './tree';
 import { isAbort, TspError, type Column, type Line, type Lines, type Output, type Time } from './tsp';
 
@@ -12,6 +12,8 @@ const CHUNK = 100;
 const TALLEST = 6_000_000; // px that browsers scroll without trouble; longer tables are scrolled by shares
 const HIGHLIGHT = 8;
 const LONG = /^contents?$/i;
+/** Types of columns whose cells stand at the right. */
+const NUMBERS = /^(NUMBER|BINARY_NUMBER|DURATION)$/;
 
 export class VirtualTable {
   readonly root: HTMLElement;
@@ -112,7 +114,7 @@ export class VirtualTable {
     if (column === this.timeColumn) { const t = this.timeOf(line); if (t !== null) return this.session.time(t); }
     if (type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(text)) return this.session.time(BigInt(text));
     if (type === 'DURATION' && /^-?\d+$/.test(text)) return formatDuration(BigInt(text));
-    return text;
+    return type === 'NUMBER' ? formatCount(text, this.columns[column].name) : text;
   }
   private trouble(e: unknown): void {
     if (isAbort(e)) return;
@@ -238,7 +240,9 @@ export class VirtualTable {
         const before = this.widths[i];
         drag(e, dx => { this.widths[i] = Math.max(30, before + dx); this.drawHead(); this.redraw(); });
       });
-      const cell = h('div', { class: 'vt-cell', role: 'columnheader', title: this.columns[i].description || this.columns[i].name }, this.columns[i].name, grip);
+      // Durations carry their units.
+      const { name, type, description } = this.columns[i], words = type === 'DURATION' ? name.replace(/ \(ns\)$/, '') : name;
+      const cell = h('div', { class: `vt-cell${NUMBERS.test(type) ? ' number' : ''}`, role: 'columnheader', title: description || name }, words, grip);
       cell.style.width = `${this.widths[i]}px`;
       return cell;
     }));
@@ -299,7 +303,7 @@ export class VirtualTable {
         setText(cell, text);
         cell.title = text.length > 20 ? text : '';
         cell.style.width = `${this.widths[c]}px`;
-        toggle(cell, 'number', /^(NUMBER|BINARY_NUMBER|DURATION)$/.test(this.columns[c].type) && !Number.isNaN(labelNumber(text)));
+        toggle(cell, 'number', NUMBERS.test(this.columns[c].type) && !Number.isNaN(labelNumber(text)));
       });
     });
   }
@@ -364,7 +368,7 @@ export class VirtualTable {
   private key(e: KeyboardEvent): void {
     if (e.target !== this.scroller || e.ctrlKey || e.metaKey || e.altKey) return;
     const at = this.picked < 0 ? Math.floor(this.top) : this.picked;
-    const to = ({ ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + this.page, PageUp: at - this.page, End: this.size - 1 } as Record<string, number>)[e.key];
+    const to = ({ ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + this.page, PageUp: at - this.page, Home: 0, End: this.size - 1 } as Record<string, number>)[e.key];
     if (to !== undefined) { e.preventDefault(); e.stopPropagation(); this.pick(Math.max(0, Math.min(this.size - 1, to))); return; }
     if ((e.key === 'n' || e.key === 'p') && this.expressions.size) { e.preventDefault(); e.stopPropagation(); void this.find(e.key === 'n' ? 1 : -1); }
   }
