@@ -76,18 +76,18 @@ export class DataTreeView extends Panel {
     }
   }
   private showRow(row: number): void {
-    const rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, top = this.scroller.scrollTop;
+    const rh = this.session.rowHeight, view = this.inner - HEAD, top = this.scroller.scrollTop;
     if (row * rh < top) this.scroller.scrollTop = row * rh;
     else if ((row + 1) * rh > top + view) this.scroller.scrollTop = (row + 1) * rh - view + 4;
   }
   resize(): void {
     if (!this.model || this.folded) return;
     this.tree.rowHeight = this.session.rowHeight;
-    this.stage.style.height = `${this.main.clientHeight}px`;
-    this.tall.style.height = `${Math.max(this.main.clientHeight, HEAD + this.model.rows.length * this.session.rowHeight + 12)}px`;
+    this.stage.style.height = `${this.inner}px`;
+    this.tall.style.height = `${Math.max(this.inner, HEAD + this.model.rows.length * this.session.rowHeight + 12)}px`;
     this.redraw();
   }
-  draw(): void { if (!this.folded) this.tree.draw(this.scroller.scrollTop, this.main.clientHeight - HEAD); }
+  draw(): void { if (!this.folded) this.tree.draw(this.scroller.scrollTop, this.inner - HEAD); }
 }
 
 /** Curves and bars over durations, categories, …: own x axis. */
@@ -135,13 +135,13 @@ export class GenericXyView extends Panel {
     this.status(`${this.of}${log ? ' · logarithmic' : ''}`);
     const axis = { font: SMALL, stroke: theme.dim, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 } };
     this.plot = new uPlot({
-      width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false }, ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
+      width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false }, ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
       axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? '' : unit === 'ns' || type === 'DURATION' ? formatTick(t, 'ns') : formatTick(t, unit, type)) },
         { ...axis, size: 58, values: (_u, v) => v.map(t => t === null ? '' : formatTick(t, first.yValuesDescription?.unit, first.yValuesDescription?.dataType)) }],
       series: [{}, ...this.series.map((s, i): uPlot.Series => ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88', paths: uPlot.paths.bars!({ size: [0.9, 60] }), points: { show: false } }))],
     }, [x, ...this.series.map(s => s.yValues.map(v => log && !Number(v) ? null : Number(v)))] as uPlot.AlignedData, this.box);
   }
   resize(): void { this.redraw?.(); }
-  draw(): void { if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.main.clientHeight - 4 }); }
+  draw(): void { if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4 }); }
   override dispose(): void { this.plot?.destroy(); super.dispose(); }
 }

@@ -28,7 +28,7 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
   const text = (x: number, yy: number, s: string, fill: string, more = ''): void => { out.push(`<text x="${num(x)}" y="${num(yy)}" fill="${fill}"${more}>${escape(s)}</text>`); };
   views.forEach((v, k) => {
     const own = v.session, { axis } = own; // amounts of time have an axis of their own
-    const height = v.main.clientHeight, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, height);
+    const height = v.inner, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, height);
     text(8, y + 14, v.output.name, theme.text, ' font-weight="600"');
     y += TITLE;
     out.push(`<g transform="translate(0 ${y})"><clipPath id="c${k}"><rect x="0" y="0" width="${axis.width}" height="${height}"/></clipPath><clipPath id="n${k}"><rect x="0" y="${HEAD}" width="${left - 8}" height="${height - HEAD}"/></clipPath>`);
@@ -70,7 +70,7 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
 
 export function toPng(session: Session, panels: Panel[], title: string): Promise<Blob | null> {
   const { theme, axis } = session, views = drawn(panels), left = treeWidthNow() + 6, scale = devicePixelRatio || 1;
-  const canvas = document.createElement('canvas'), height = TITLE + views.reduce((sum, v) => sum + v.main.clientHeight + TITLE + 8, 0);
+  const canvas = document.createElement('canvas'), height = TITLE + views.reduce((sum, v) => sum + v.inner + TITLE + 8, 0);
   canvas.width = (left + axis.width) * scale;
   canvas.height = height * scale;
   const ctx = canvas.getContext('2d')!;
@@ -87,7 +87,7 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
     ctx.font = `600 11px system-ui, sans-serif`;
     ctx.fillText(v.output.name, 8, y + 14);
     y += TITLE;
-    const h = v.main.clientHeight, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, h);
+    const h = v.inner, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, h);
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, y + HEAD, left - 8, h - HEAD);
@@ -110,7 +110,7 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
     out.push(`# ${v.output.name}`);
     if (v instanceof GraphView) {
       out.push('row,label,state,text,begin_ns,end_ns,duration');
-      const [first, last] = rowsSeen(session, v.model, scrollOf(v), v.main.clientHeight);
+      const [first, last] = rowsSeen(session, v.model, scrollOf(v), v.inner);
       for (let i = first; i < last; i++) {
         const { entry } = v.model.rows[i], row = v.data.rows.get(entry.id);
         for (let k = row ? firstAfter(row, axis.offset) : 0; row && k < row.n && row.start[k] < axis.rel(axis.end); k++) {

@@ -202,7 +202,8 @@ export class GraphView extends Panel {
   resize(): void {
     if (!this.model || this.folded) return;
     this.tree.rowHeight = this.session.rowHeight;
-    const view = this.main.clientHeight, row = this.tree.pickedRow, y = (row + 1) * this.session.rowHeight - this.scroller.scrollTop + HEAD, cut = row >= 0 && y <= this.seen && y > view;
+    const view = this.inner, row = this.tree.pickedRow, below = (): number => (row + 1) * this.session.rowHeight - this.scroller.scrollTop + HEAD;
+    const cut = row >= 0 && view < this.seen && below() <= this.seen && below() > view;
     this.seen = view;
     this.stage.style.height = `${view}px`;
     this.tall.style.height = `${Math.max(view, HEAD + this.model.rows.length * this.session.rowHeight + 12)}px`;
@@ -213,7 +214,7 @@ export class GraphView extends Panel {
   private seen = 0;
   private visible(): [number, number] {
     const rh = this.session.rowHeight, top = this.scroller.scrollTop;
-    return [Math.max(0, Math.floor(top / rh)), Math.min(this.model.rows.length, Math.ceil((top + this.main.clientHeight - HEAD) / rh))];
+    return [Math.max(0, Math.floor(top / rh)), Math.min(this.model.rows.length, Math.ceil((top + this.inner - HEAD) / rh))];
   }
   private wanted(): Wanted | null {
     if (this.folded || !this.model.rows.length || !this.onScreen()) return null;
@@ -240,7 +241,7 @@ export class GraphView extends Panel {
   draw(): void {
     if (this.folded || !this.onScreen()) return;
     const began = performance.now();
-    const { session } = this, { axis } = session, height = this.main.clientHeight, top = this.scroller.scrollTop;
+    const { session } = this, { axis } = session, height = this.inner, top = this.scroller.scrollTop;
     const ctx = this.surface.start(axis.width, height);
     drawRuler(ctx, session, axis.width, HEAD, height);
     this.part.picked = this.tree.picked;
@@ -252,7 +253,7 @@ export class GraphView extends Panel {
   }
   private linesDrawn = '';
   private drawLines(): void {
-    const { session } = this, { width, begin, end, anchor, cursor, hover } = session.axis, height = this.main.clientHeight;
+    const { session } = this, { width, begin, end, anchor, cursor, hover } = session.axis, height = this.inner;
     // Scrolling rows leaves them as they are.
     const key = `${begin} ${end} ${anchor} ${cursor} ${hover} ${width} ${height} ${session.theme.select}`;
     if (key === this.linesDrawn) return;
@@ -277,7 +278,7 @@ export class GraphView extends Panel {
     return '';
   }
   showRow(row: number): void {
-    const rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, top = this.scroller.scrollTop;
+    const rh = this.session.rowHeight, view = this.inner - HEAD, top = this.scroller.scrollTop;
     if (row * rh < top) this.scroller.scrollTop = row * rh;
     else if ((row + 2) * rh > top + view) this.scroller.scrollTop = (row + 2) * rh - view;
   }
@@ -298,7 +299,7 @@ export class GraphView extends Panel {
   }
   /** The picked row comes on screen, with what is around it. */
   reveal(): void {
-    const row = this.tree.pickedRow, rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, y = row * rh - this.scroller.scrollTop;
+    const row = this.tree.pickedRow, rh = this.session.rowHeight, view = this.inner - HEAD, y = row * rh - this.scroller.scrollTop;
     if (row < 0 || (y >= 0 && y + 2 * rh <= view)) return;
     this.scroller.scrollTop = row * rh - view / 2;
     this.redraw();

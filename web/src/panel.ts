@@ -81,6 +81,8 @@ export abstract class Panel {
   /** Ends when the view is closed. */
   get signal(): AbortSignal { return this.stopping.signal; }
 
+  /** px that its content has: as they were set, because asking the page for them would make it lay everything out. */
+  get inner(): number { return this.folded ? 0 : this.height; }
   setHeight(px: number): void {
     this.fixed = true;
     this.place(px);

@@ -37,6 +37,7 @@ export class TopBar {
       { label: 'Look', heading: true },
       { label: 'Dark theme', checked: session.theme.dark, run: () => { session.setTheme(!session.theme.dark); keep('theme', session.theme.dark ? 'dark' : 'light'); } },
       { label: 'Compact rows', checked: session.compact, run: () => { session.compact = !session.compact; keep('compact', session.compact ? '1' : ''); session.relayout.emit(); } },
+      { label: 'Page', heading: true },
       { label: 'Copy a link to this view', run: () => actions.copyLink() }, { label: 'Keys and mouse', hint: '?', run: () => actions.help() },
     ]));
     this.root = h('header', { class: 'top' }, this.name, this.busy, h('span', { class: 'zoom' },

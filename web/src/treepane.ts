@@ -24,12 +24,11 @@ export interface TreePaneOptions {
 const COLUMN = 54;
 const NAME = 104;   // px that names need
 const SAMPLE = 400; // entries that decide the width of columns
+const LIKE = 8;     // texts of as many letters that are measured
 
 const ruler = document.createElement('canvas').getContext('2d')!;
-function textWidth(text: string): number {
-  ruler.font = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
-  return ruler.measureText(text).width;
-}
+ruler.font = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
+const textWidth = (text: string): number => ruler.measureText(text).width;
 
 /** Numbers need the room more than what they are called. */
 const headText = (name: string): string => name === 'Percentage' ? '%' : name;
@@ -115,12 +114,17 @@ export class TreePane {
   hideColumns(columns: number[]): void { this.hidden = new Set(columns); }
   /** Columns as wide as their texts, between bounds. */
   fitColumns(least = 40, most = 190, room = Infinity): void {
-    const { model } = this, texts = model.headers.map(x => textWidth(headText(x.name)) + 8);
+    // Of each column the texts with most letters are measured, not all.
+    const { model } = this, longest = model.headers.map(() => new Set<string>());
     let seen = 0;
     for (const n of model.nodes.values()) {
-      n.entry.labels.forEach((_l, i) => { if (i > 0 && i < texts.length) texts[i] = Math.max(texts[i], textWidth(this.text(n, i))); });
+      for (let i = 1; i < longest.length && i < n.entry.labels.length; i++) {
+        const text = this.text(n, i), [one = ''] = longest[i];
+        if (text.length > one.length) longest[i] = new Set([text]); else if (text.length === one.length && longest[i].size < LIKE) longest[i].add(text);
+      }
       if (++seen >= SAMPLE) break;
     }
+    const texts = model.headers.map((x, i) => Math.max(textWidth(headText(x.name)) + 8, ...[...longest[i]].map(textWidth)));
     this.widths = texts.map(n => Math.ceil(Math.max(least, Math.min(most, n + 12))));
     // The last ones are left out where names would be cut.
     let used = NAME;

@@ -172,14 +172,14 @@ export class XyView extends Panel {
   resize(): void {
     if (!this.model || this.folded) return;
     this.tree.rowHeight = this.session.rowHeight;
-    const view = this.main.clientHeight;
+    const view = this.inner;
     this.stage.style.height = `${view}px`;
     this.tall.style.height = `${Math.max(view, HEAD + this.model.rows.length * this.session.rowHeight + 12)}px`;
     this.redraw();
     this.ask();
   }
   private showRow(row: number): void {
-    const rh = this.session.rowHeight, view = this.main.clientHeight - HEAD, top = this.scroller.scrollTop;
+    const rh = this.session.rowHeight, view = this.inner - HEAD, top = this.scroller.scrollTop;
     if (row * rh < top) this.scroller.scrollTop = row * rh;
     else if ((row + 1) * rh > top + view) this.scroller.scrollTop = (row + 1) * rh - view + 4;
   }
@@ -215,7 +215,7 @@ export class XyView extends Panel {
 
   draw(): void {
     if (this.folded) return;
-    const { session } = this, width = session.axis.width, height = this.main.clientHeight;
+    const { session } = this, width = session.axis.width, height = this.inner;
     drawRuler(this.back.start(width, height), session, width, HEAD, height);
 
     this.makePlot(width, height - HEAD);
@@ -224,7 +224,7 @@ export class XyView extends Panel {
     this.drawLines();
   }
   private drawLines(): void {
-    const { session } = this, { width } = session.axis, height = this.main.clientHeight;
+    const { session } = this, { width } = session.axis, height = this.inner;
     drawSelection(this.under.start(width, height), session, width, HEAD, height);
     drawCursors(this.lines.start(width, height), session, width, HEAD, height);
   }
