@@ -50,7 +50,7 @@ struct kernel_plan {
     bool by_wakeup;           /* WAKE bound to sched_wakeup */
     bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */
     uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
-    bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 tell which and what for */
+    bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 tell which and what with */
     uint8_t io;               /* SYSCALL: enum kernel_io, as far as the name tells */
     bool timer;               /* IPI: the local timer's vector */
     struct kernel_field field[KERNEL_FIELDS];

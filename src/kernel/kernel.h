@@ -161,9 +161,11 @@ struct kernel_record {
             uint32_t name;
             int64_t ret;
             const struct ctf_event *event;
-            uint64_t lock;
+            uint64_t futex;
+            uint8_t operation;
             uint8_t io; /* enum kernel_io */
-        } syscall; /* name without syscall_entry_; event borrowed; lock: address of the futex that the call waits for, 0 when it does not */
+        } syscall; /* name without syscall_entry_; event borrowed. futex: its address, when a call of futex begins, else 0;
+                      operation: what with, Linux's number without flags */
         struct {
             uint64_t work, function;
         } work;

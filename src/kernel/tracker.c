@@ -277,19 +277,6 @@ static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const str
 
 /* ---- the rest ------------------------------------------------------------------------------------------------------------------ */
 
-/* Operations of futex(2) that wait, by the numbers of Linux: WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2. Flags are above. */
-static bool waits(int64_t op)
-{
-    switch (op & 0x7f) {
-    case 0:
-    case 6:
-    case 9:
-    case 11:
-    case 13: return true;
-    default: return false;
-    }
-}
-
 static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
@@ -309,7 +296,9 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
         }
         r->u.syscall.io = p->io;
         r->u.syscall.ret = 0;
-        r->u.syscall.lock = p->futex && waits(v[2]) ? (uint64_t)v[1] : 0;
+        bool told = p->futex && (p->present & 6) == 6;
+        r->u.syscall.futex = told ? (uint64_t)v[1] : 0;
+        r->u.syscall.operation = told ? v[2] & 0x7f : 0;
     } else {
         r->u.syscall.io = p->io;
         if (life && !name) {
@@ -319,7 +308,7 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
         if (life)
             life->syscall = life->io = 0;
         r->u.syscall.ret = v[0];
-        r->u.syscall.lock = 0;
+        r->u.syscall.futex = 0;
     }
     r->u.syscall.name = name;
     r->u.syscall.event = ev;

@@ -43,6 +43,12 @@ void state_builder_free(struct state_builder *b)
         series_fini(&b->irqs.v[i].series);
         vec_free(&b->irqs.v[i].at);
     }
+    for (size_t i = 0; i < b->futex_users.n; i++)
+        series_fini(&b->futex_users.v[i].series);
+    vec_free(&b->futex_users);
+    builder_lanes_fini(&b->futex_waits);
+    builder_lanes_fini(&b->futex_wakes);
+    builder_lanes_fini(&b->irq_handlers);
     free_devices(&b->disks);
     free_devices(&b->nets);
     for (int i = 0; i < BUILDER_AMOUNTS; i++)
@@ -62,6 +68,7 @@ void state_builder_free(struct state_builder *b)
     vec_free(&b->event_times.heads);
     map_fini(&b->irq_by_number);
     map_fini(&b->irq_codes);
+    map_fini(&b->futex_user_of);
     map_fini(&b->lock_codes);
     map_fini(&b->ipi_numbers);
     series_pool_fini(&b->pool);
@@ -96,6 +103,7 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_SOFTIRQ_EXIT:
     case KERNEL_IPI_EXIT: builder_irq_exit(b, c, r); break;
     case KERNEL_FORK: builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts); break;
+    case KERNEL_EXIT: builder_thread_exit(b, r->u.thread.row, r->ts); break;
     case KERNEL_FREE: builder_thread_free(b, r->u.thread.row, r->ts); break;
     case KERNEL_STATEDUMP_THREAD: builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status); break;
     case KERNEL_BLOCK_COMPLETE: builder_block(b, r); break;

@@ -21,11 +21,21 @@ struct builder_lock {
     int32_t tgid;
 };
 
+/* A call of futex in progress. */
+struct builder_futex_call {
+    int64_t since;
+    uint32_t user;           /* place in futex_users + 1; 0: none */
+    uint32_t lane;
+    uint8_t operation;
+    bool doubtful;           /* it may have ended unseen: its row says so, and it has no lane any more */
+};
+
 enum thread_now { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
 struct builder_thread {
     struct series series;
     uint64_t call_latency, lock_latency, wake_latency; /* handles, 0 none */
     int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
+    struct builder_futex_call futex;
     uint32_t call;           /* code of the system call in progress, 0 none */
     uint32_t windows;        /* losses told when it last left a CPU or was woken */
     int32_t cpu;             /* when running */
@@ -39,8 +49,10 @@ struct builder_thread {
 /* An open interrupt handler. */
 struct builder_frame {
     uint64_t latency;
+    int64_t since;
     uint32_t serial, code;   /* code: what the CPU's row shows */
     uint32_t irq, line;      /* rows of the CPU and over all CPUs, in `irqs` */
+    uint32_t lane;           /* of interrupts, not softirqs */
     uint8_t kind;            /* enum state_latency_kind */
 };
 
@@ -51,16 +63,18 @@ struct builder_irq {
     int32_t number;
     int32_t cpu;             /* rows of one CPU, else -1 */
     uint32_t code;           /* its name's code */
+    uint32_t handler_code;   /* its name and the CPU; 0 none yet */
     VEC(int32_t) at;         /* rows over all CPUs: the CPUs that are at it, the latest last */
 };
 
 /* What happened on a CPU while it was not known who ran there. */
 enum pending_kind { PENDING_OVERLAY, PENDING_CALL, PENDING_RETURN, PENDING_PAGES };
 struct pending {
-    int64_t ts, ret;         /* PAGES: ret is their number */
+    int64_t ts, ret;         /* CALL: ret is the futex; PAGES: their number */
     uint32_t code;
     uint8_t kind;
     uint8_t io;              /* RETURN: enum kernel_io */
+    uint8_t operation;       /* CALL: of the futex */
 };
 
 struct builder_cpu {
@@ -107,6 +121,20 @@ enum builder_amount_kind {
     BUILDER_AMOUNTS
 };
 
+/* What one thread does with one futex. */
+struct builder_futex_user {
+    struct series series;
+    uint32_t code;           /* of the futex */
+    int32_t thread;
+    bool waits;
+};
+
+/* Rows for what goes on at once: each has the lowest that is free. */
+struct builder_lanes {
+    VEC(struct series) v;
+    VEC(uint64_t) free;      /* a bit per lane */
+};
+
 struct state_builder {
     const struct kernel_tracker *tracker;
     struct series_pool pool;
@@ -125,6 +153,9 @@ struct state_builder {
     struct map lock_codes;               /* by mixed process and address */
     uint32_t other_locks;                /* code of those that are too many; 0 none yet */
     uint32_t vector_codes[BUILDER_VECTORS];
+    VEC(struct builder_futex_user) futex_users;
+    struct map futex_user_of;            /* thread << 32 | code -> place in futex_users + 1 */
+    struct builder_lanes futex_waits, futex_wakes, irq_handlers;
     struct latencies latencies[STATE_LATENCY_KINDS];
     latency_far far;                     /* results of calls that need many bits */
     VEC(struct state_disk_loss) losses;
@@ -166,10 +197,11 @@ static inline struct builder_thread *builder_thread(struct state_builder *b, int
 void builder_thread_arrive(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, int32_t priority);
 void builder_thread_leave(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint8_t leave);
 void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, bool interrupted);
-/* lock: code of what the call waits for, 0 for nothing. */
-void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint32_t lock);
+/* futex: as of kernel_record. */
+void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex, uint8_t operation);
 void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
 void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, bool queued);
+void builder_thread_exit(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_free(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_fork(struct state_builder *, int32_t parent, int32_t child, int64_t ts);
 void builder_thread_dumped(struct state_builder *, int32_t row, int64_t ts, uint8_t status);
@@ -196,6 +228,22 @@ void builder_irq_end_frame(struct state_builder *, struct builder_cpu *, int64_t
 void builder_irqs_lose(struct state_builder *, int32_t cpu, int64_t ts);
 void builder_irqs_regain(struct state_builder *, int32_t cpu, int64_t ts);
 
+/* lanes.c */
+uint32_t builder_lane_take(struct builder_lanes *, int64_t since);
+/* What had the lane since then is over. */
+void builder_lane_leave(struct state_builder *, struct builder_lanes *, uint32_t lane, int64_t since, int64_t end, int64_t number);
+void builder_lanes_fini(struct builder_lanes *);
+
+/* futexes.c */
+void builder_futex_call(struct state_builder *, struct builder_futex_call *, int32_t row, int64_t ts, uint32_t code, uint8_t operation);
+void builder_futex_return(struct state_builder *, struct builder_futex_call *, int64_t ts, int64_t ret);
+/* It ended without returning. */
+void builder_futex_cut(struct state_builder *, struct builder_futex_call *, int64_t ts);
+/* From ts on it is not known whether it goes on. */
+void builder_futex_doubt(struct state_builder *, struct builder_futex_call *, int64_t ts);
+/* What still goes on, at the end of the trace. */
+void builder_futexes_finish(struct state_builder *);
+
 /* gaps.c: the end of traces with losses. Threads that did not run were seen by nobody while events were missing: that part of their waits becomes unknown. */
 struct builder_gap { int64_t begin, end; };
 struct builder_gaps {
@@ -207,6 +255,8 @@ void builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps 
 void builder_gaps_fini(struct builder_gaps *);
 /* Does what the thread did between the times include anything unknown? */
 bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end);
+/* From when on? INT64_MAX: it does not. */
+int64_t builder_gaps_first(const struct builder_gaps *, int64_t row, int64_t begin, int64_t end);
 
 /* counters.c */
 void builder_block(struct state_builder *, const struct kernel_record *);

@@ -49,6 +49,8 @@ static bool good_row_number(const struct state_store *s, const struct state_disk
         return r->number >= -1 && (r->number < 0 || (size_t)r->number < s->first[STATE_THREAD + 1]);
     if (r->kind >= STATE_COUNTER_ROWS + STATE_IO_READ)
         return r->number >= 0 && (size_t)r->number < s->first[STATE_THREAD + 1];
+    if (r->kind == STATE_FUTEX_USER)
+        return r->number >= 0 && (size_t)r->number == i - s->first[STATE_FUTEX_USER] && r->thread < (int64_t)s->first[STATE_THREAD + 1];
     return r->number >= 0;
 }
 
@@ -65,7 +67,7 @@ static const char *rows_defect(struct state_store *s)
         if (!good_row_number(s, r, i))
             return "a row's number makes no sense";
         if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES ||
-            r->name >= s->n_names || r->idle > 1 || r->shift > 63)
+            r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->thread < -1 || r->shift > 63)
             return "a row makes no sense";
         uint64_t blocks = r->n / STATE_BLOCK + (r->n % STATE_BLOCK != 0);
         if (r->first_block != block || blocks > s->n_blocks - block || r->n >= UINT32_MAX || r->first_grid != grid ||
@@ -92,15 +94,26 @@ struct reading {
     uint64_t bucket, edge; /* of the grid, next to be checked, and where it begins; beyond all times when there is none */
 };
 
+static bool good_futex_call(int64_t number)
+{
+    int operation = state_futex_operation(number);
+    return operation >= 0 && operation < STATE_FUTEX_OPERATIONS && state_futex_operations[operation].value != STATE_NONE;
+}
+
 static bool good_number(const struct reading *g, int64_t number)
 {
     size_t threads = g->s->first[STATE_THREAD + 1];
     int kind = g->row->kind;
     if (kind >= STATE_COUNTER_ROWS && !state_only_grows(kind - STATE_COUNTER_ROWS))
         return true;
+    if (kind == STATE_FUTEX_USER)
+        return !number || number == STATE_FUTEX_DOUBT || good_futex_call(number);
     if (number < 0)
         return false;
     switch (kind) {
+    case STATE_FUTEX_WAITS:
+    case STATE_FUTEX_WAKES: return (uint64_t)number <= state_rows(g->s, STATE_FUTEX_USER);
+    case STATE_IRQ_HANDLERS: return (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU: return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU_THREAD: return (uint64_t)number <= threads;
     default: return kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->i;

@@ -51,7 +51,7 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
         if (p->kind == PENDING_OVERLAY)
             show_overlay(b, c, p->ts, p->code);
         else if (p->kind == PENDING_CALL)
-            builder_thread_call(b, row, cpu, p->ts, p->code, 0);
+            builder_thread_call(b, row, cpu, p->ts, p->code, (uint64_t)p->ret, p->operation);
         else if (p->kind == PENDING_PAGES)
             builder_thread_pages(b, row, p->ts, p->ret);
         else
@@ -140,10 +140,15 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
     uint32_t code = builder_call_code(b, r->u.syscall.name);
     bool call = r->kind == KERNEL_SYSCALL_ENTRY;
     if (c->row < 0)
-        defer(c, (struct pending){r->ts, r->u.syscall.ret, code, call ? PENDING_CALL : PENDING_RETURN, r->u.syscall.io});
+        defer(c,
+            (struct pending){.ts = r->ts,
+                .ret = call ? (int64_t)r->u.syscall.futex : r->u.syscall.ret,
+                .code = code,
+                .kind = call ? PENDING_CALL : PENDING_RETURN,
+                .io = r->u.syscall.io,
+                .operation = r->u.syscall.operation});
     else if (call)
-        builder_thread_call(
-            b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.lock ? builder_lock_code(b, c->row, r->u.syscall.lock) : 0);
+        builder_thread_call(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.futex, r->u.syscall.operation);
     else
         returned(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret, r->u.syscall.io);
 }

@@ -8,7 +8,7 @@
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 5,
+    STATE_VERSION = 6,
     STATE_BLOCK = 128,          /* entries of a block, values of a column's block */
     STATE_GRID_SHARE = 8,       /* a grid bucket per so many entries at least */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
@@ -32,7 +32,8 @@ struct state_disk_code {
 };
 
 /* A row: entries (time, number) with ascending times; each is in force until the next. Numbers, by kind:
- *   CPU: 2 * code, or 2 * thread + 1. CPU_THREAD: thread + 1, 0 unknown. Counters: the cumulative value. Others: code. */
+ *   CPU: 2 * code, or 2 * thread + 1. CPU_THREAD: thread + 1, 0 unknown. Counters: the cumulative value. FUTEX_USER: state_futex_number.
+ *   FUTEX_WAITS, FUTEX_WAKES: place among rows of FUTEX_USER + 1, 0 none. IRQ_HANDLERS: 2 * code, + 1 when it was not seen to end. Others: code. */
 struct state_disk_row {
     int64_t begin, end;
     uint64_t first_block, n;
@@ -44,6 +45,9 @@ struct state_disk_row {
     uint8_t lead;               /* value before the first entry */
     uint8_t shift;              /* a grid bucket is 1 << shift ns long */
     uint8_t idle;               /* THREAD: an idle thread */
+    int32_t thread;             /* FUTEX_USER: whose; else -1 */
+    uint8_t waits;              /* FUTEX_USER: at least once */
+    uint8_t reserved[3];
 };
 
 /* 128 entries of one row (the last block of a row: fewer). At bytes[position]: n times as differences to base, time_width bits each, up to a whole
@@ -96,7 +100,7 @@ struct state_disk_loss {
 };
 _Static_assert(sizeof(struct state_disk_totals) == 32, "fixed width");
 _Static_assert(sizeof(struct state_disk_code) == 12, "fixed width");
-_Static_assert(sizeof(struct state_disk_row) == 56, "fixed width");
+_Static_assert(sizeof(struct state_disk_row) == 64, "fixed width");
 _Static_assert(sizeof(struct state_disk_block) == 40, "fixed width");
 _Static_assert(sizeof(struct state_disk_head) == 16, "fixed width");
 _Static_assert(sizeof(struct state_disk_late) == 48, "fixed width");
@@ -153,6 +157,16 @@ void state_names_fini(struct state_store *);
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
 /* Counters that count up; the others may fall and be below 0. */
 static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY || counter_kind >= STATE_IO_READ; }
+/* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no call. */
+enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 /* whether there is one is not known */ };
+struct state_futex_operation { const char *name; uint8_t value; }; /* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */
+extern const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS]; /* by Linux's numbers (futexes.c) */
+static inline int64_t state_futex_number(int64_t ret, uint8_t operation, bool cut)
+{
+    int64_t kept = ret < INT32_MIN ? INT32_MIN : ret > INT32_MAX ? INT32_MAX : ret;
+    return kept * 32 + (operation + 1) * 2 + cut;
+}
+static inline int state_futex_operation(int64_t number) { return (int)(number >> 1 & 15) - 1; }
 static inline bool state_running(uint8_t value) { return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED; }
 static inline size_t state_latency_column(int kind, int column) { return STATE_COLUMN_LATENCIES + (size_t)kind * STATE_LATENCY_COLUMNS + (size_t)column; }
 /* The bytes of a column's block, inside the file whatever its head says. */

@@ -178,12 +178,64 @@ static void repack_threads(struct repack *p, int64_t end)
     vec_free(&own);
 }
 
+/* ---- futexes ------------------------------------------------------------------------------------------------------------------- */
+
+/* Whose call the entry tells of; `user`: the thread of the row, -1 in lanes. */
+static int32_t caller(const struct repack *p, const struct series_entry *e, int32_t user)
+{
+    return user >= 0 ? user : p->b->futex_users.v[e->number - 1].thread;
+}
+
+/* Calls end where what their threads did is not known any more. */
+static void repack_futex(struct repack *p, struct series *s, int32_t user, int64_t end)
+{
+    take_entries(p, s);
+    for (size_t i = 0; i < p->entries.n; i++) {
+        struct series_entry e = p->entries.v[i];
+        int64_t until = i + 1 < p->entries.n ? p->entries.v[i + 1].time : end, known = INT64_MAX;
+        if (e.number && e.number != STATE_FUTEX_DOUBT)
+            known = builder_gaps_first(p->gaps, caller(p, &e, user), e.time, until);
+        bool cut = known < INT64_MAX && user >= 0;
+        series_push(&p->fresh, s, e.time, cut ? state_futex_number(0, (uint8_t)state_futex_operation(e.number), true) : e.number);
+        if (known < INT64_MAX)
+            series_push(&p->fresh, s, known, user >= 0 ? STATE_FUTEX_DOUBT : 0);
+    }
+    series_finish(&p->fresh, s);
+}
+
+static void repack_futexes(struct repack *p, int64_t end)
+{
+    struct state_builder *b = p->b;
+    struct builder_lanes *lanes[2] = {&b->futex_waits, &b->futex_wakes};
+    for (size_t i = 0; i < b->futex_users.n; i++)
+        repack_futex(p, &b->futex_users.v[i].series, b->futex_users.v[i].thread, end);
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < lanes[k]->v.n; i++)
+            repack_futex(p, &lanes[k]->v.v[i], NOBODY, end);
+}
+
 /* ---- all ------------------------------------------------------------------------------------------------------------------------- */
 
-static void each_series(struct state_builder *b, bool threads, void (*f)(void *, struct series *), void *arg)
+static void each_lane(struct builder_lanes *l, void (*f)(void *, struct series *), void *arg)
 {
-    for (size_t i = 0; threads && i < b->threads.n; i++)
+    for (size_t i = 0; i < l->v.n; i++)
+        f(arg, &l->v.v[i]);
+}
+
+/* Rows of threads and their calls. */
+static void each_of_threads(struct state_builder *b, void (*f)(void *, struct series *), void *arg)
+{
+    for (size_t i = 0; i < b->threads.n; i++)
         f(arg, &b->threads.v[i].series);
+    for (size_t i = 0; i < b->futex_users.n; i++)
+        f(arg, &b->futex_users.v[i].series);
+    each_lane(&b->futex_waits, f, arg);
+    each_lane(&b->futex_wakes, f, arg);
+}
+
+static void each_other(struct state_builder *b, void (*f)(void *, struct series *), void *arg)
+{
+    each_lane(&b->irq_handlers, f, arg);
     for (size_t i = 0; i < b->cpus.n; i++) {
         f(arg, &b->cpus.v[i].state);
         f(arg, &b->cpus.v[i].thread);
@@ -232,12 +284,14 @@ void builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps
     struct repack p = {.b = b, .gaps = gaps};
     if (!b->windows.n)
         return;
-    each_series(b, true, finish_one, &p);
+    each_of_threads(b, finish_one, &p);
+    each_other(b, finish_one, &p);
     order_blocks(&p);
     memcpy(p.fresh.flags, b->pool.flags, sizeof p.fresh.flags); /* handed over */
     memset(b->pool.flags, 0, sizeof b->pool.flags);
     repack_threads(&p, end);
-    each_series(b, false, repack_one, &p);
+    repack_futexes(&p, end);
+    each_other(b, repack_one, &p);
     struct series_pool old = b->pool;
     b->pool = p.fresh;
     sift_columns(b, &old.bytes, gaps);
@@ -253,12 +307,18 @@ void builder_gaps_fini(struct builder_gaps *g)
     vec_free(&g->first);
 }
 
-bool builder_gaps_touch(const void *arg, int64_t row, int64_t begin, int64_t end)
+int64_t builder_gaps_first(const struct builder_gaps *g, int64_t row, int64_t begin, int64_t end)
 {
-    const struct builder_gaps *g = arg;
     if (row < 0 || (size_t)row + 1 >= g->first.n)
-        return false;
+        return INT64_MAX;
     const struct builder_gap *v = g->gaps.v + g->first.v[row];
     size_t n = g->first.v[row + 1] - g->first.v[row], i = n ? first_after(v, n, begin) : 0;
-    return i < n && v[i].begin < end;
+    if (i == n || v[i].begin >= end)
+        return INT64_MAX;
+    return v[i].begin > begin ? v[i].begin : begin;
+}
+
+bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end)
+{
+    return builder_gaps_first(gaps, row, begin, end) < INT64_MAX;
 }

@@ -56,10 +56,24 @@ void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const str
     f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, (int32_t)((uint32_t)cpu << 16 | (uint32_t)number), cpu, f.code);
     f.line = irq_row(b, soft ? STATE_SOFTIRQ_VECTOR : STATE_IRQ_LINE, number, -1, f.code);
     f.latency = latency_open(&b->latencies[f.kind], r->ts, c->row, f.code);
+    f.since = r->ts;
+    f.lane = soft ? 0 : builder_lane_take(&b->irq_handlers, r->ts);
     c->frames[c->depth++] = f;
     series_push(&b->pool, &b->irqs.v[f.irq].series, r->ts, STATE_ACTIVE);
     line_enter(b, f.line, cpu, r->ts);
     builder_cpu_overlay(b, c, r->ts);
+}
+
+/* The name of the interrupt and where it is handled. */
+static uint32_t handler_code(struct state_builder *b, const struct builder_frame *f, int32_t cpu)
+{
+    struct builder_irq *q = &b->irqs.v[f->irq];
+    if (!q->handler_code) {
+        struct builder_code code = b->codes.v[f->code];
+        code.cpu = cpu;
+        q->handler_code = builder_code(b, code);
+    }
+    return q->handler_code;
 }
 
 void builder_irq_end_frame(struct state_builder *b, struct builder_cpu *c, int64_t ts, bool complete)
@@ -68,6 +82,9 @@ void builder_irq_end_frame(struct state_builder *b, struct builder_cpu *c, int64
     int32_t cpu = builder_cpu_number(b, c);
     series_push(&b->pool, &b->irqs.v[f->irq].series, ts, STATE_NONE);
     line_exit(b, f->line, cpu, ts);
+    if (f->kind == STATE_LATENCY_IRQ)
+        builder_lane_leave(
+            b, &b->irq_handlers, f->lane, f->since, ts > f->since ? ts : f->since, 2 * (int64_t)handler_code(b, f, cpu) + !complete);
     if (complete)
         latency_close(&b->latencies[f->kind], f->latency, ts, 0, cpu);
     else

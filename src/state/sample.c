@@ -82,11 +82,39 @@ static void set_code(const struct state_store *s, uint64_t code, struct state_in
     out->name = c->name;
     out->thread = -1;
     out->amount = 0;
+    out->cut = false;
 }
 
 static inline bool is_thread(const struct state_store *s, int64_t thread)
 {
     return (uint64_t)thread < s->first[STATE_THREAD + 1];
+}
+
+static void set_futex_call(const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+{
+    int operation = state_futex_operation(number);
+    bool known = operation >= 0 && operation < STATE_FUTEX_OPERATIONS;
+    set_code(s, known ? state_futex_operations[operation].value : number ? STATE_UNKNOWN : STATE_NONE, out);
+    out->thread = r->thread;
+    if (known) {
+        out->name = state_futex_operations[operation].name;
+        out->amount = number >> 5;
+        out->cut = number & 1;
+    }
+}
+
+/* Lanes of futexes: the number is that of the row that tells more. */
+static void set_futex_lane(const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+{
+    uint64_t user = (uint64_t)number - 1;
+    bool known = user < state_rows(s, STATE_FUTEX_USER);
+    set_code(s, known ? r->kind == STATE_FUTEX_WAITS ? STATE_FUTEX_WAIT : STATE_FUTEX_WAKE : number ? STATE_UNKNOWN : STATE_NONE, out);
+    if (known) {
+        const struct state_disk_row *of = &s->rows[s->first[STATE_FUTEX_USER] + user];
+        out->thread = of->thread;
+        out->name = state_name(s, of->name);
+        out->amount = (int64_t)user;
+    }
 }
 
 /* Value and names of a number in a row of that kind; a CPU's thread is left to composing. */
@@ -100,6 +128,14 @@ static inline void set_number(const struct state_store *s, const struct state_di
         out->cpu = -1;
         out->name = NULL;
         out->amount = 0;
+        out->cut = false;
+    } else if (r->kind == STATE_FUTEX_USER) {
+        set_futex_call(s, r, number, out);
+    } else if (r->kind == STATE_FUTEX_WAITS || r->kind == STATE_FUTEX_WAKES) {
+        set_futex_lane(s, r, number, out);
+    } else if (r->kind == STATE_IRQ_HANDLERS) {
+        set_code(s, (uint64_t)number >> 1, out);
+        out->cut = number & 1;
     } else if (r->kind >= STATE_COUNTER_ROWS) {
         set_code(s, STATE_ACTIVE, out);
         out->amount = number;

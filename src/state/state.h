@@ -20,14 +20,20 @@ enum state_value {
     STATE_SOFTIRQ_RAISED,    /* softirq rows: wanted, not yet running */
     STATE_ACTIVE,            /* IRQ and softirq rows: its handler runs. CPU_THREAD: a thread that is not idle */
     STATE_UNKNOWN,           /* it is there, but what it does is not known: before it was first seen, lost events */
+    /* rows of futexes */
+    STATE_FUTEX_WAIT, STATE_FUTEX_WAKE, /* within a call that waits for it, that wakes others */
     STATE_VALUES
 };
 
-enum state_kind { STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STATE_CPU_SOFTIRQ, STATE_IRQ_LINE, STATE_SOFTIRQ_VECTOR, STATE_KINDS };
+enum state_kind { STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STATE_CPU_SOFTIRQ, STATE_IRQ_LINE, STATE_SOFTIRQ_VECTOR,
+                  STATE_FUTEX_USER, STATE_FUTEX_WAITS, STATE_FUTEX_WAKES, STATE_IRQ_HANDLERS, STATE_KINDS };
 /* A row of states. Rows of one kind ascend by number. THREAD: number is the row of kernel and graph, and the same as the row's index.
  * CPU: the CPU; CPU_THREAD: which thread has the CPU (interval.thread). CPU_IRQ, CPU_SOFTIRQ: number = cpu << 16 | irq or vector.
  * IRQ_LINE, SOFTIRQ_VECTOR: the irq or vector over all CPUs (when several CPUs are at it, the one that began last).
- * Interrupts that have no number on the host (between processors: "reschedule") have made-up ones from STATE_IPI. */
+ * Interrupts that have no number on the host (between processors: "reschedule") have made-up ones from STATE_IPI.
+ * FUTEX_USER: what one thread does with one futex; number: the row's index, name: the futex as LATENCY_LOCK names it.
+ * FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: lanes. Each wait, wake or handler has the lowest one that is free when it begins, so as many are taken as go on
+ * at once; number: of the lane, from 0. */
 enum { STATE_IPI = 0x8000 };
 struct state_row {
     uint8_t kind;
@@ -35,15 +41,18 @@ struct state_row {
     const char *name;        /* thread name, "CPU 0", name of the irq line, "NET_RX"; never NULL; lives as long as the store */
     size_t intervals;        /* stored ones: what a full read costs */
     int64_t begin, end;      /* outside it has no states: threads: birth (or the trace's begin) and death (or the trace's end) */
+    int32_t thread;          /* FUTEX_USER: the thread's row; else -1 */
+    bool waits;              /* FUTEX_USER: at least once */
 };
 
 struct state_interval {
     int64_t begin, end;      /* true bounds; end = begin of the next */
     uint8_t value;           /* enum state_value */
-    int32_t thread;          /* CPU and CPU_THREAD rows: the thread's row when one has the CPU, else -1 */
-    int32_t cpu;             /* IRQ_LINE, SOFTIRQ_VECTOR: the CPU that handles it; else -1 */
-    const char *name;        /* SYSCALL: its name ("openat"); IRQ, SOFTIRQ of CPU rows: name; else NULL */
-    int64_t amount;          /* rows of counters: the value; else 0 */
+    int32_t thread;          /* CPU and CPU_THREAD rows: the thread's row when one has the CPU; rows of futexes: whose call; else -1 */
+    int32_t cpu;             /* IRQ_LINE, SOFTIRQ_VECTOR, IRQ_HANDLERS: the CPU that handles it; else -1 */
+    const char *name;        /* SYSCALL: its name ("openat"); IRQ, SOFTIRQ of CPU rows: name; FUTEX_USER: operation ("WAIT"); its lanes: the futex; else NULL */
+    int64_t amount;          /* rows of counters: the value; FUTEX_USER: what the call returned; lanes of futexes: the FUTEX_USER row; else 0 */
+    bool cut;                /* FUTEX_USER, IRQ_HANDLERS: it was not seen to end */
 };
 
 struct state_store;

@@ -110,8 +110,14 @@ size_t state_rows(const struct state_store *s, int kind)
 void state_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
     const struct state_disk_row *r = &s->rows[s->first[kind] + i];
-    *out = (struct state_row){
-        .kind = r->kind, .number = r->number, .name = state_name(s, r->name), .intervals = r->n, .begin = r->begin, .end = r->end};
+    *out = (struct state_row){.kind = r->kind,
+        .number = r->number,
+        .name = state_name(s, r->name),
+        .intervals = r->n,
+        .begin = r->begin,
+        .end = r->end,
+        .thread = r->thread,
+        .waits = r->waits};
 }
 
 int64_t state_find_row(const struct state_store *s, int kind, int32_t number)

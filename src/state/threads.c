@@ -32,7 +32,7 @@ static uint32_t mode(const struct builder_thread *t)
     return t->call ? t->call : t->idle ? STATE_IDLE : STATE_USERMODE;
 }
 
-static void forget_call(struct state_builder *b, struct builder_thread *t)
+static void drop_call(struct state_builder *b, struct builder_thread *t)
 {
     if (t->call_latency)
         latency_drop(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency);
@@ -40,6 +40,20 @@ static void forget_call(struct state_builder *b, struct builder_thread *t)
         latency_drop(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency);
     t->call_latency = t->lock_latency = 0;
     t->call = 0;
+}
+
+/* At ts it is in no call, however the last one ended. */
+static void forget_call(struct state_builder *b, struct builder_thread *t, int64_t ts)
+{
+    builder_futex_cut(b, &t->futex, ts);
+    drop_call(b, t);
+}
+
+/* From ts on it may be in its call or not. */
+static void doubt_call(struct state_builder *b, struct builder_thread *t, int64_t ts)
+{
+    builder_futex_doubt(b, &t->futex, ts);
+    drop_call(b, t);
 }
 
 /* From when it runs next it is only likely, not sure, that it does what it seemed to do. */
@@ -77,7 +91,7 @@ void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int6
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
         return;
     show(b, t, ts, STATE_UNKNOWN);
-    forget_call(b, t);
+    doubt_call(b, t, ts);
     forget_mode(t);
     rest(b, t, THREAD_UNKNOWN);
 }
@@ -141,7 +155,7 @@ void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int
     if (!t || (t->now == THREAD_RUNNING ? t->cpu != cpu : t->now != THREAD_UNSEEN && t->now != THREAD_UNKNOWN))
         return;
     if (leave == KERNEL_LEAVE_DEAD) {
-        forget_call(b, t);
+        forget_call(b, t, ts);
         rest(b, t, THREAD_GONE);
         return;
     }
@@ -157,7 +171,7 @@ void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu,
         return;
     series_cut(&t->series, since);
     forget_wake(b, t);
-    forget_call(b, t);
+    doubt_call(b, t, since);
     forget_mode(t);
     t->call = first_call;
     t->mode_known |= first_call != 0;
@@ -173,19 +187,31 @@ void builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu,
 
 /* ---- system calls -------------------------------------------------------------------------------------------------------------- */
 
-void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint32_t lock)
+/* What else the call tells of. */
+static void call_futex(struct state_builder *b, struct builder_thread *t, int32_t row, int64_t ts, uint64_t futex, uint8_t operation)
+{
+    uint8_t value = operation < STATE_FUTEX_OPERATIONS ? state_futex_operations[operation].value : STATE_NONE;
+    if (value == STATE_NONE)
+        return;
+    uint32_t code = builder_lock_code(b, row, futex);
+    builder_futex_call(b, &t->futex, row, ts, code, operation);
+    if (value == STATE_FUTEX_WAIT)
+        t->lock_latency = latency_open(&b->latencies[STATE_LATENCY_LOCK], ts, row, code);
+}
+
+void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex, uint8_t operation)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
         return;
     if (!t->mode_known && t->call) /* so all the while it was in user mode */
         series_rename(&t->series, t->mode_since, t->call, STATE_USERMODE);
-    forget_call(b, t); /* its return may not have been told, as of rt_sigreturn */
+    forget_call(b, t, ts); /* its return may not have been told, as of rt_sigreturn */
     t->call = code;
     t->mode_known = true;
     t->call_latency = latency_open(&b->latencies[STATE_LATENCY_SYSCALL], ts, row, code);
-    if (lock)
-        t->lock_latency = latency_open(&b->latencies[STATE_LATENCY_LOCK], ts, row, lock);
+    if (futex)
+        call_futex(b, t, row, ts, futex, operation);
     show(b, t, ts, code);
 }
 
@@ -198,12 +224,13 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
         series_rename(&t->series, t->mode_since, mode(t), code);
     t->mode_known = true;
     if (t->call_latency && t->call == code) {
+        builder_futex_return(b, &t->futex, ts, ret);
         latency_close(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency, ts, ret, cpu);
         if (t->lock_latency)
             latency_close(&b->latencies[STATE_LATENCY_LOCK], t->lock_latency, ts, ret, cpu);
         t->call_latency = t->lock_latency = 0;
     }
-    forget_call(b, t);
+    forget_call(b, t, ts);
     show(b, t, ts, mode(t));
 }
 
@@ -239,12 +266,20 @@ void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child,
     rest(b, t, THREAD_READY);
 }
 
+/* Whatever it waited for, it does not any more. */
+void builder_thread_exit(struct state_builder *b, int32_t row, int64_t ts)
+{
+    struct builder_thread *t = builder_thread(b, row);
+    if (t)
+        builder_futex_cut(b, &t->futex, ts);
+}
+
 void builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now == THREAD_GONE || t->now == THREAD_RUNNING)
         return;
-    forget_call(b, t);
+    forget_call(b, t, ts);
     forget_wake(b, t);
     t->now = THREAD_GONE;
 }

@@ -91,7 +91,7 @@ static uint32_t disk_name(struct writing *w, uint32_t dev)
 static struct state_disk_row *add_row(struct writing *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
 {
     series_finish(&w->b->pool, s);
-    vec_push(&w->rows, ((struct row){{.number = number, .kind = kind, .name = name, .lead = lead}, s}));
+    vec_push(&w->rows, ((struct row){{.number = number, .kind = kind, .name = name, .lead = lead, .thread = -1}, s}));
     return &w->rows.v[w->rows.n - 1].disk;
 }
 
@@ -169,6 +169,26 @@ static void add_frequencies(struct writing *w)
     }
 }
 
+static void add_lanes(struct writing *w, uint8_t kind, struct builder_lanes *l)
+{
+    for (size_t i = 0; i < l->v.n; i++)
+        add_row(w, kind, (int32_t)i, intern_number(w, (uint32_t)i), STATE_NONE, &l->v.v[i]);
+}
+
+static void add_futexes(struct writing *w)
+{
+    struct state_builder *b = w->b;
+    for (size_t i = 0; i < b->futex_users.n; i++) {
+        struct builder_futex_user *u = &b->futex_users.v[i];
+        struct state_disk_row *r = add_row(w, STATE_FUTEX_USER, (int32_t)i, w->codes.v[u->code].name, STATE_NONE, &u->series);
+        r->thread = u->thread;
+        r->waits = u->waits;
+    }
+    add_lanes(w, STATE_FUTEX_WAITS, &b->futex_waits);
+    add_lanes(w, STATE_FUTEX_WAKES, &b->futex_wakes);
+    add_lanes(w, STATE_IRQ_HANDLERS, &b->irq_handlers);
+}
+
 static void add_others(struct writing *w)
 {
     struct state_builder *b = w->b;
@@ -184,6 +204,7 @@ static void add_others(struct writing *w)
         for (int k = 0; k < 2; k++)
             add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i, intern_string(w, b->nets.v[i].id), 0,
                 &b->nets.v[i].series[k]);
+    add_futexes(w);
     add_pages(w);
     add_cpu_counters(w);
     add_frequencies(w);
@@ -404,9 +425,10 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
 {
     struct writing w = {.b = b, .begin = begin < end ? begin : end, .end = end};
     strings_intern(&w.names, "", 0);
-    name_codes(&w);
     for (size_t i = 0; i < b->cpus.n; i++)
         builder_cpu_finish(b, &b->cpus.v[i], end);
+    builder_futexes_finish(b);
+    name_codes(&w);
     finish_columns(b);
     builder_gaps_make(b, end, &w.gaps);
     add_cpus(&w);

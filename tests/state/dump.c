@@ -5,8 +5,8 @@
 
 #include "fixture.h"
 
-static const char *const values[STATE_VALUES] = {
-    "none", "usermode", "syscall", "interrupted", "ready", "blocked", "waiting", "idle", "irq", "softirq", "raised", "active", "unknown"};
+static const char *const values[STATE_VALUES] = {"none", "usermode", "syscall", "interrupted", "ready", "blocked", "waiting", "idle", "irq",
+    "softirq", "raised", "active", "unknown", "wait", "wake"};
 
 static void dump_intervals(const struct fixture *f, int kind, const char *title)
 {
@@ -77,6 +77,26 @@ static void dump_cpus(const struct fixture *f)
     }
 }
 
+static void dump_futexes(const struct fixture *f)
+{
+    enum { MOST = 256 };
+    struct state_interval list[MOST];
+    const struct kernel_thread *threads;
+    kernel_tracker_threads(f->tracker, &threads);
+    for (size_t row = 0; row < state_rows(f->store, STATE_FUTEX_USER); row++) {
+        struct state_row r;
+        state_row(f->store, STATE_FUTEX_USER, row, &r);
+        int64_t at = f->begin;
+        for (size_t n = MOST; n == MOST; at = list[n - 1].end) {
+            n = state_range(f->store, STATE_FUTEX_USER, row, at, f->end, list, MOST);
+            for (size_t i = 0; i < n; i++)
+                if (list[i].value != STATE_NONE)
+                    printf("futex %s %d %lld %lld %s %lld %d\n", r.name, threads[r.thread].tid, (long long)list[i].begin,
+                        (long long)list[i].end, list[i].name ? list[i].name : "-", (long long)list[i].amount, list[i].cut);
+        }
+    }
+}
+
 static void dump_rest(const struct fixture *f)
 {
     static const char *const kinds[] = {"syscall", "sched", "irq", "softirq", "lock"};
@@ -123,6 +143,7 @@ int main(int argc, char **argv)
     dump_threads(&f);
     dump_cpus(&f);
     dump_rest(&f);
+    dump_futexes(&f);
     if (argc > 2) {
         dump_intervals(&f, STATE_THREAD, "state");
         dump_intervals(&f, STATE_CPU_THREAD, "occupant");

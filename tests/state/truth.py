@@ -23,6 +23,10 @@ NUMBER = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
 TEXT = re.compile(r"(\w+) = \"([^\"]*)\"")
 ENTRY, EXIT = (re.compile(rf"(irq_softirq|irq_handler|x86_irq_vectors_\w+)_{edge}$") for edge in ("entry", "exit"))
 
+# Operations of futex(2) that wait and that wake, as linux/futex.h numbers them.
+FUTEX = {0: "WAIT", 1: "WAKE", 3: "REQUEUE", 4: "CMP_REQUEUE", 5: "WAKE_OP", 6: "LOCK_PI", 7: "UNLOCK_PI", 9: "WAIT_BITSET", 10: "WAKE_BITSET",
+         11: "WAIT_REQUEUE_PI", 12: "CMP_REQUEUE_PI", 13: "LOCK_PI2"}
+
 
 class Truth:
     """What the text of a trace says. Times in ns."""
@@ -31,7 +35,7 @@ class Truth:
         self.ran = collections.Counter()
         self.busy = collections.Counter()
         self.calls = collections.Counter()
-        self.call_list, self.lock_list = [], []
+        self.call_list, self.lock_list, self.futex_list = [], [], []
         self.softirqs = collections.Counter()
         self.irqs = 0
         self.wakes = []
@@ -73,7 +77,7 @@ class Truth:
             self.busy[cpu] += end - begin
 
     def walk(self, events, current, since):
-        in_call, off, woken_at, depth, entered, exiting = {}, {}, {}, collections.Counter(), {}, set()
+        in_call, off, woken_at, depth, entered, exiting, futex = {}, {}, {}, collections.Counter(), {}, set(), {}
         for ts, name, cpu, fields in events:
             tid = current.get(cpu)
             if name == "sched_switch":
@@ -99,14 +103,20 @@ class Truth:
                     woken_at[woken] = ts
             elif name == "sched_process_exit":
                 exiting.add(tid)
+                if tid in futex:
+                    self.futex_list.append((*futex.pop(tid), ts, 0, 1))
             elif name == "sched_process_fork":
                 off[int(fields["child_tid"])] = ("ready", ts)
             elif name.startswith("syscall_entry_"):
                 # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2; flags are above
                 waits = name == "syscall_entry_futex" and int(fields["op"], 0) & 0x7f in (0, 6, 9, 11, 13)
                 in_call[tid] = (name[14:], ts, int(fields["uaddr"], 0) if waits else None)
+                if name == "syscall_entry_futex" and FUTEX.get(int(fields["op"], 0) & 0x7f):
+                    futex[tid] = (int(fields["uaddr"], 0), tid, ts, FUTEX[int(fields["op"], 0) & 0x7f])
             elif name.startswith("syscall_exit_"):
                 begun = in_call.pop(tid, None)
+                if tid in futex:
+                    self.futex_list.append((*futex.pop(tid), ts, int(fields["ret"], 0), 0))
                 if begun and begun[0] == name[13:]:
                     self.calls[begun[0]] += 1
                     self.call_list.append((tid, begun[1], ts, int(fields.get("ret", "0"), 0)))
@@ -130,6 +140,7 @@ class Truth:
                         self.disk[kind] += 512 * int(fields["nr_sector"])
             elif name in ("net_dev_queue", "net_if_receive_skb", "netif_receive_skb"):
                 self.packets[fields["name"]] += 1
+        self.futex_list += [(*call, self.end, 0, 1) for call in futex.values()]
         for cpu, tid in current.items():
             self.run(cpu, tid, since[cpu], self.end)
         for tid, (kind, at) in off.items():
@@ -226,6 +237,8 @@ class StatesAgainstText(unittest.TestCase):
         self.assertEqual(sorted((int(w[2]), int(w[3]), int(w[4]), int(w[5])) for w in calls), sorted(truth.call_list), "each call's thread, begin, end, result")
         locks = [(int(w[1].split(":")[-1], 0), *map(int, w[2:6])) for w in dump["latency"] if w[0] == "lock"]
         self.assertEqual(sorted(locks), sorted(truth.lock_list), "waits for locks")
+        futexes = [(int(w[0].split(":")[-1], 0), int(w[1]), int(w[2]), w[4], int(w[3]), int(w[5]), int(w[6])) for w in dump["futex"]]
+        self.assertEqual(sorted(futexes), sorted(truth.futex_list), "waits and wakes of futexes")
         begins = [int(w[3]) for w in calls]
         self.assertEqual(begins, sorted(begins))
 

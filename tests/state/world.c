@@ -4,7 +4,7 @@ static const char *const counters[] = {"perf_cpu_cycles", "perf_cpu_cache_misses
 
 /* ---- the tracker's questions ------------------------------------------------------------------------------------------------------ */
 
-static const char *const names[NAMES] = {"", "read", "openat", "eth0", "vda", "timer", "reschedule"};
+static const char *const names[NAMES] = {"", "read", "openat", "eth0", "vda", "timer", "reschedule", "futex"};
 
 size_t kernel_tracker_threads(const struct kernel_tracker *w, const struct kernel_thread **out)
 {
@@ -125,6 +125,15 @@ void world_call(struct kernel_tracker *w, int64_t ts, int cpu, uint32_t name)
     world_add(w, r);
 }
 
+void world_futex(struct kernel_tracker *w, int64_t ts, int cpu, uint64_t address, uint8_t operation)
+{
+    struct kernel_record r = record(w, ts, cpu, KERNEL_SYSCALL_ENTRY);
+    r.u.syscall.name = NAME_FUTEX;
+    r.u.syscall.futex = address;
+    r.u.syscall.operation = operation;
+    world_add(w, r);
+}
+
 void world_return(struct kernel_tracker *w, int64_t ts, int cpu, uint32_t name, int64_t ret)
 {
     struct kernel_record r = record(w, ts, cpu, KERNEL_SYSCALL_EXIT);
@@ -161,8 +170,8 @@ void world_lost(struct kernel_tracker *w, int64_t ts, uint32_t cpu, int64_t begi
 
 const char *world_row(struct kernel_tracker *w, int kind, int32_t number)
 {
-    static const char *const values[STATE_VALUES] = {
-        "none", "user", "call", "interrupted", "ready", "blocked", "waiting", "idle", "irq", "softirq", "raised", "active", "unknown"};
+    static const char *const values[STATE_VALUES] = {"none", "user", "call", "interrupted", "ready", "blocked", "waiting", "idle", "irq",
+        "softirq", "raised", "active", "unknown", "wait", "wake"};
     static char text[4096];
     static struct state_interval list[256];
     int64_t row = state_find_row(w->store, kind, number);
@@ -174,12 +183,14 @@ const char *world_row(struct kernel_tracker *w, int kind, int32_t number)
     for (size_t i = 0; i < n; i++) {
         const struct state_interval *x = &list[i];
         char where[32] = "";
-        if (x->thread >= 0 && kind == STATE_CPU_THREAD)
+        if (x->thread >= 0 && (kind == STATE_CPU_THREAD || kind == STATE_FUTEX_WAITS || kind == STATE_FUTEX_WAKES))
             snprintf(where, sizeof where, "@%d", x->thread);
         if (x->cpu >= 0)
             snprintf(where, sizeof where, "@%d", x->cpu);
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s:%lld-%lld", i ? " " : "", x->name ? x->name : values[x->value], where,
-            (long long)x->begin, (long long)x->end);
+        if (kind == STATE_FUTEX_USER && x->name && !x->cut)
+            snprintf(where, sizeof where, "=%lld", (long long)x->amount);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s:%lld-%lld", i ? " " : "", x->name ? x->name : values[x->value], where,
+            x->cut ? "!" : "", (long long)x->begin, (long long)x->end);
     }
     return text;
 }

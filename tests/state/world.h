@@ -16,8 +16,8 @@
 #include "kernel/kernel.h"
 #include "state/state.h"
 
-enum { WORLD_THREADS = 64, WORLD_CPUS = 4 }; /* rows 0 … 3 are the idle threads of CPUs 0 … 3 */
-enum { NAME_NONE, NAME_READ, NAME_OPEN, NAME_ETH, NAME_DISK, NAME_TIMER_IRQ, NAME_IPI, NAMES };
+enum { WORLD_THREADS = 192, WORLD_CPUS = 4 }; /* rows 0 … 3 are the idle threads of CPUs 0 … 3 */
+enum { NAME_NONE, NAME_READ, NAME_OPEN, NAME_ETH, NAME_DISK, NAME_TIMER_IRQ, NAME_IPI, NAME_FUTEX, NAMES };
 
 struct kernel_tracker {
     struct kernel_thread threads[WORLD_THREADS];
@@ -40,10 +40,12 @@ void world_switch(struct kernel_tracker *, int64_t ts, int cpu, int32_t prev, in
 void world_switch_since(struct kernel_tracker *, int64_t ts, int cpu, int32_t prev, int32_t next, int leave, int64_t since);
 void world_wake(struct kernel_tracker *, int64_t ts, int cpu, int32_t row);
 void world_call(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name);
+void world_futex(struct kernel_tracker *, int64_t ts, int cpu, uint64_t address, uint8_t operation); /* a call of NAME_FUTEX */
 void world_return(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name, int64_t ret);
 void world_irq(struct kernel_tracker *, int64_t ts, int cpu, int kind, uint16_t number, uint32_t serial);
 void world_lost(struct kernel_tracker *, int64_t ts, uint32_t cpu, int64_t begin, int64_t end, uint64_t count);
-/* All intervals of a row as "value:begin-end " texts, the names of calls and interrupts for values; threads as @row. Valid until the next call. */
+/* All intervals of a row as "value:begin-end " texts, the names of calls and interrupts for values; threads and CPUs as @number;
+ * calls of futexes with what they returned, "!" behind what was not seen to end. Valid until the next call. */
 const char *world_row(struct kernel_tracker *, int kind, int32_t number);
 
 #endif
