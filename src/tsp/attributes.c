@@ -1,6 +1,8 @@
 /* The attributes of an experiment: per host its threads, CPUs, interrupts, devices and memory. */
 #include "tsp/attributes.h"
 
+#include "base/map.h"
+
 struct filling {
     struct attributes *t;
     size_t number; /* of the host */
@@ -99,6 +101,46 @@ static void add_cpus(struct filling *f, int64_t root)
     }
 }
 
+/* ---- futexes, lanes -------------------------------------------------------------------------------------------------------------- */
+
+static void add_futexes(struct filling *f, int64_t root)
+{
+    struct map groups = {0}; /* name -> index; futexes of one name share its place in the store */
+    int64_t futexes = -1;
+    for (size_t i = 0; i < state_rows(f->s, STATE_FUTEX_USER); i++) {
+        struct state_row r;
+        struct graph_row t = {.tid = -1, .name = ""};
+        bool fresh;
+        state_row(f->s, STATE_FUTEX_USER, i, &r);
+        if (r.thread >= 0 && r.thread < f->host->threads)
+            graph_row(f->host->index->graph, r.thread, &t);
+        if (futexes < 0)
+            futexes = add_group(f, root, "Futexes", "");
+        uint64_t *group = map_put(&groups, (uint64_t)(uintptr_t)r.name, &fresh);
+        if (fresh)
+            *group = (uint64_t)add_group(f, futexes, r.name, "");
+        add(f, (int64_t)*group, number(f, t.tid), t.name, ATTRIBUTE_STATUS, STATE_FUTEX_USER, i);
+    }
+    map_fini(&groups);
+}
+
+static void add_lanes(struct filling *f, int64_t root)
+{
+    static const struct {
+        int kind;
+        const char *label;
+    } kinds[] = {{STATE_FUTEX_WAITS, "Futex_waits"}, {STATE_FUTEX_WAKES, "Futex_wakes"}, {STATE_IRQ_HANDLERS, "IRQ_handlers"}};
+    int64_t scenarios = -1;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t n = state_rows(f->s, kinds[k].kind);
+        if (n && scenarios < 0)
+            scenarios = add_group(f, root, "Scenarios", "");
+        int64_t group = n ? add_group(f, scenarios, kinds[k].label, "") : -1;
+        for (size_t i = 0; i < n; i++)
+            add(f, group, number(f, (int64_t)i), "", ATTRIBUTE_STATUS, kinds[k].kind, i);
+    }
+}
+
 /* ---- devices ----------------------------------------------------------------------------------------------------------------------- */
 
 static void add_devices(struct filling *f, int64_t root, const char *label, const int kinds[2], const char *const labels[2])
@@ -131,6 +173,8 @@ void attributes_fill(struct attributes *t, const struct tsp_experiment *x)
         add_devices(&f, root, "Network", (const int[2]){STATE_NET_SENT, STATE_NET_RECEIVED},
             (const char *const[2]){"Bytes_sent", "Bytes_received"});
         add_counter(&f, root, "Memory", STATE_MEMORY, -1);
+        add_futexes(&f, root);
+        add_lanes(&f, root);
     }
 }
 

@@ -25,6 +25,8 @@ static const struct look {
     [STATE_SOFTIRQ_RAISED] = {"Soft IRQ raised", "#e8d9a0", 0.5, -1},
     [STATE_ACTIVE] = {"Active", LOOK_INTERRUPTED, 0.75, -1},
     [STATE_UNKNOWN] = {"Unknown", LOOK_UNKNOWN, 0.33, -1},
+    [STATE_FUTEX_WAIT] = {"Futex wait", LOOK_BLOCKED, 1, -1},
+    [STATE_FUTEX_WAKE] = {"Futex wake", LOOK_RUNNING, 0.75, -1},
 };
 
 const char *const tsp_palette[TSP_PALETTE] = {

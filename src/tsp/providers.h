@@ -22,6 +22,9 @@
     X(tsp_latency_scatter)        \
     X(tsp_latency_statistics)     \
     X(tsp_latency_density)        \
+    X(tsp_futexes)                \
+    X(tsp_futex_scenarios)        \
+    X(tsp_irq_scenarios)          \
     X(tsp_flows)                  \
     X(tsp_stack_places)           \
     X(tsp_flame_chart)            \

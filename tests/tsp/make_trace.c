@@ -1,4 +1,4 @@
-/* make_trace DIR SEED [perf] [lossy]: a kernel trace of three CPUs and a dozen threads at random, with events of the page allocator and of CPU frequencies;
+/* make_trace DIR SEED [perf] [lossy]: a kernel trace of three CPUs and a dozen threads at random, with events of the page allocator, of futexes and of CPU frequencies;
  * with `perf`, performance counters in every event's context; with `lossy`, events are missing here and there. babeltrace2's text of it is what the tests go by. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,23 @@
 
 enum { CPUS = 3, THREADS = 12, EVENTS = 6000, FIRST_TID = 100, FIRST_NS = 1000, ORDERS = 4, PERF_COUNTERS = 2 };
 static const int64_t epoch_ns = INT64_C(1700000000123456789);
-enum event { SWITCH, WAKING, PAGE_ALLOC, PAGE_FREE, OLD_PAGE_ALLOC, OLD_PAGE_FREE, FREQUENCY, CALL, RETURN, IRQ_ENTRY, IRQ_EXIT, NONSENSE };
+enum event {
+    SWITCH,
+    WAKING,
+    PAGE_ALLOC,
+    PAGE_FREE,
+    OLD_PAGE_ALLOC,
+    OLD_PAGE_FREE,
+    FREQUENCY,
+    CALL,
+    RETURN,
+    IRQ_ENTRY,
+    IRQ_EXIT,
+    NONSENSE,
+    FUTEX_CALL,
+    FUTEX_RETURN
+};
+enum call { NO_CALL, READ_CALL, FUTEX };
 
 #define I32 "integer { size = 32; align = 8; signed = 1; } "
 #define U32 "integer { size = 32; align = 8; signed = 0; } "
@@ -28,7 +44,9 @@ static const char declarations[] = EVENT("sched_switch", "0",
                     EVENT("mm_page_free", "5", U64 "_page; " U32 "_order; ")
                         EVENT("power_cpu_frequency", "6", U32 "_state; " U32 "_cpu_id; ") EVENT("syscall_entry_read", "7", U32 "_fd; ")
                             EVENT("syscall_exit_read", "8", I64 "_ret; ") EVENT("irq_handler_entry", "9", I32 "_irq; string _name; ")
-                                EVENT("irq_handler_exit", "10", I32 "_irq; " I32 "_ret; ") EVENT("something_else", "11", U32 "_x; ");
+                                EVENT("irq_handler_exit", "10", I32 "_irq; " I32 "_ret; ") EVENT("something_else", "11", U32 "_x; ")
+                                    EVENT("syscall_entry_futex", "12", U64 "_uaddr; " I32 "_op; " U32 "_val; ")
+                                        EVENT("syscall_exit_futex", "13", I64 "_ret; " U64 "_uaddr; ");
 
 struct world {
     struct ctf_writer *writer;
@@ -37,7 +55,9 @@ struct world {
     int64_t now;
     int on[CPUS];        /* thread, -1: idle */
     int cpu_of[THREADS]; /* -1: none */
-    bool ready[THREADS], in_call[THREADS];
+    bool ready[THREADS];
+    enum call in_call[THREADS];
+    uint64_t futex[THREADS];
     int prio[THREADS];
     uint64_t counters[CPUS][PERF_COUNTERS];
     uint8_t payload[256];
@@ -170,7 +190,7 @@ static void change_frequency(struct world *w, int cpu)
 static void call(struct world *w, int cpu)
 {
     int thread = w->on[cpu];
-    if (thread < 0)
+    if (thread < 0 || w->in_call[thread] == FUTEX)
         return;
     start(w, cpu);
     if (w->in_call[thread])
@@ -178,7 +198,31 @@ static void call(struct world *w, int cpu)
     else
         put32(w, 3);
     send(w, cpu, w->in_call[thread] ? RETURN : CALL);
-    w->in_call[thread] = !w->in_call[thread];
+    w->in_call[thread] = w->in_call[thread] ? NO_CALL : READ_CALL;
+}
+
+/* Calls of all operations, with and without their flags, on few addresses; they return whatever comes. */
+static void call_futex(struct world *w, int cpu)
+{
+    static const int operations[] = {0, 128, 9, 137, 393, 6, 134, 13, 11, 1, 129, 138, 5, 7, 4, 12, 3, 8, 2, 140};
+    static const int results[] = {0, 0, 0, 1, 2, -4, -11, -110, -512, -516};
+    int thread = w->on[cpu];
+    if (thread < 0 || w->in_call[thread] == READ_CALL)
+        return;
+    start(w, cpu);
+    if (w->in_call[thread]) {
+        put64(w, (uint64_t)(int64_t)results[roll(w, 10)]);
+        put64(w, w->futex[thread]);
+    } else {
+        put64(w, w->futex[thread] = 0x7f0000001000 + roll(w, 4) * 64);
+        put32(w, operations[roll(w, 20)]);
+        put32(w, 1);
+    }
+    send(w, cpu, w->in_call[thread] ? FUTEX_RETURN : FUTEX_CALL);
+    w->in_call[thread] = w->in_call[thread] ? NO_CALL : FUTEX;
+    w->now += roll(w, 300);
+    for (int tries = (int)roll(w, 4); w->in_call[thread] && tries > 0; tries--)
+        wake(w, cpu);
 }
 
 static void interrupt(struct world *w, int cpu)
@@ -203,12 +247,14 @@ static void step(struct world *w, int cpu)
         switch_to(w, cpu);
     else if (what < 40)
         wake(w, cpu);
-    else if (what < 65)
+    else if (what < 57)
         move_pages(w, cpu);
-    else if (what < 67)
+    else if (what < 59)
         change_frequency(w, cpu);
-    else if (what < 85)
+    else if (what < 69)
         call(w, cpu);
+    else if (what < 85)
+        call_futex(w, cpu);
     else if (what < 90)
         interrupt(w, cpu);
     else {
