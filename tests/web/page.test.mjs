@@ -136,6 +136,13 @@ test('search: rows by name and machine, states by expression, n finds the next',
   await page.keyboard.press('Escape');
   await page.waitForFunction(() => weft.panels.find(p => p.part).model.rows.length > 500);
   await page.keyboard.press('/');
+  await page.keyboard.type('host:web');
+  const drawn = () => page.evaluate(() => { const v = weft.panels.find(p => p.curves); return [v.curves.map(c => v.model.nodes.get(c.id).entry.labels[0]), v.plot.series.length - 1]; });
+  await page.waitForFunction(() => weft.panels.find(p => p.curves).plot.series.length === 2);
+  assert.deepEqual(await drawn(), [['web'], 1], 'curves go with their rows');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => weft.panels.find(p => p.curves).plot.series.length === 4);
+  await page.keyboard.press('/');
   await page.keyboard.type('nothinghasthisname');
   await page.getByText('No row of Thread Status matches').waitFor();
   await page.keyboard.press('Escape');

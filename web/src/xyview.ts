@@ -25,7 +25,7 @@ export class XyView extends Panel {
   readonly tree: TreePane;
   /** x of all curves: ns since the experiment's begin. */
   x: number[] = [];
-  curves: Curve[] = [];
+  private fetched: Curve[] = [];
   checked = new Set<number>();
   readonly back = new Surface();
   private readonly under = new Surface();
@@ -92,6 +92,8 @@ export class XyView extends Panel {
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
+  /** Those whose rows a search left. */
+  get curves(): Curve[] { return this.fetched.filter(c => !this.model.nodes.get(c.id)?.hidden); }
   retry(): void { if (this.loaded) { this.got = null; this.ask(); } else void this.load(); }
   override dispose(): void { this.stop?.abort(); this.plot?.destroy(); hideTip(); super.dispose(); }
 
@@ -130,7 +132,7 @@ export class XyView extends Panel {
   private async fetch(): Promise<void> {
     const { session } = this, { axis } = session, items = [...this.checked];
     if (this.folded || !this.loaded) return;
-    if (!items.length) { this.x = []; this.curves = []; this.redraw(); this.status('tick series at the left'); return; }
+    if (!items.length) { this.x = []; this.fetched = []; this.redraw(); this.status('tick series at the left'); return; }
     const key = items.join(), from0 = axis.offset, to0 = axis.rel(axis.end), g = this.got;
     if (g && g.items === key && g.from <= from0 && g.to >= to0 && Math.abs(g.nsPerPx / axis.nsPerPx - 1) < 0.02) return;
     this.stop?.abort();
@@ -147,7 +149,7 @@ export class XyView extends Panel {
       if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => { this.got = null; this.ask(); });
     } catch (e) {
       if (isAbort(e)) return;
-      if (this.curves.length) this.status('shown is what was loaded: the server does not answer'); else this.failed(e, () => { this.got = null; this.ask(); });
+      if (this.fetched.length) this.status('shown is what was loaded: the server does not answer'); else this.failed(e, () => { this.got = null; this.ask(); });
     }
   }
 
@@ -159,7 +161,7 @@ export class XyView extends Panel {
     this.x = same ? xs[0] ?? [] : [...new Set(xs.flat())].sort((a, b) => a - b);
     const place = same ? null : new Map(this.x.map((v, i) => [v, i]));
     const scatterId = /scatter/i.test(this.output.id);
-    this.curves = series.map((s, k) => {
+    this.fetched = series.map((s, k) => {
       let y: (number | null)[] = s.yValues.map(Number);
       if (place) { const all: (number | null)[] = new Array(this.x.length).fill(null); xs[k].forEach((v, i) => { all[place.get(v)!] = y[i]; }); y = all; }
       const kind = scatterId ? 'scatter' : String(s.style?.values?.['series-type'] ?? 'line');
