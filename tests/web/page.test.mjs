@@ -300,6 +300,30 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
   assert.equal(await page.locator('.help').count(), 0);
+  // A letter goes to the next entry that begins with it, ticked or not.
+  await page.getByRole('button', { name: 'Open and close views' }).focus();
+  await page.keyboard.press('Enter');
+  const entry = () => page.evaluate(() => document.activeElement.children[1].textContent);
+  await page.keyboard.press('t');
+  assert.equal(await entry(), 'Thread Status');
+  await page.keyboard.press('End');
+  assert.equal(await entry(), 'Releases');
+  await page.keyboard.press('Home');
+  assert.equal(await entry(), 'Thread Status');
+  await page.keyboard.press('Escape');
+  // Escape lets go of what is dragged.
+  const edge = page.locator(`${graph} .splitter`), at = await edge.boundingBox(), narrow = await width();
+  await page.mouse.move(at.x + 2, at.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(at.x + 22, at.y + 20);
+  await page.waitForTimeout(100);
+  const dragged = await width();
+  assert.ok(dragged < narrow);
+  await page.keyboard.press('Escape');
+  await page.mouse.move(at.x + 82, at.y + 20);
+  await page.waitForTimeout(100);
+  assert.equal(await width(), dragged);
+  await page.mouse.up();
   await page.locator('.experiment').focus();
   await page.keyboard.press('Enter');
   await page.locator('.picker').waitFor();

@@ -46,8 +46,11 @@ export function drag(e: PointerEvent, move: (dx: number, dy: number, e: PointerE
     target.removeEventListener('pointermove', onMove);
     target.removeEventListener('pointerup', onEnd);
     target.removeEventListener('pointercancel', onEnd);
+    removeEventListener('keydown', onKey, true);
     end(moved);
   };
+  const onKey = (k: KeyboardEvent): void => { if (k.key === 'Escape') { k.preventDefault(); k.stopPropagation(); onEnd(); } };
+  addEventListener('keydown', onKey, true);
   target.addEventListener('pointermove', onMove);
   target.addEventListener('pointerup', onEnd);
   target.addEventListener('pointercancel', onEnd);

@@ -43,12 +43,15 @@ export function openMenu(items: MenuItem[], x: number, y: number): void {
   }
   menu.addEventListener('keydown', e => {
     const buttons = [...menu.querySelectorAll<HTMLButtonElement>('button:not(:disabled)')];
-    const i = buttons.indexOf(document.activeElement as HTMLButtonElement);
+    const i = buttons.indexOf(document.activeElement as HTMLButtonElement), label = (b: Element): string => b.children[1].textContent!.toLowerCase();
     if (e.key === 'ArrowDown' || e.key === 'ArrowUp') {
       e.preventDefault();
       buttons[(i + (e.key === 'ArrowDown' ? 1 : -1) + buttons.length) % buttons.length]?.focus();
+    } else if (e.key === 'Home' || e.key === 'End') {
+      e.preventDefault();
+      buttons.at(e.key === 'Home' ? 0 : -1)?.focus();
     } else if (e.key.length === 1 && e.key !== ' ') {
-      buttons.slice(i + 1).concat(buttons).find(b => b.textContent!.trim().toLowerCase().startsWith(e.key.toLowerCase()))?.focus();
+      buttons.slice(i + 1).concat(buttons).find(b => label(b).startsWith(e.key.toLowerCase()))?.focus();
     }
   });
   menu.classList.toggle('long', items.length > 22);
