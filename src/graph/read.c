@@ -115,32 +115,38 @@ static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *
     return i < g->n_packets ? g->packets[i] : UINT32_MAX;
 }
 
-static void idle_interval(const struct graph *g, const struct graph_place *e, int32_t row, struct graph_interval *out)
-{
-    *out = (struct graph_interval){
-        .begin = e->begin, .end = e->end, .state = (uint8_t)idle_state(g, row, e->at), .cpu = g->rows[row].idle_cpu};
-    if (out->state == GRAPH_PREEMPTED)
-        out->detail = graph_preempted_detail(g, row, (uint32_t)out->cpu, out->begin, out->end);
-}
-
-static void thread_interval(
-    const struct graph *g, const struct graph_series *s, const struct graph_place *e, int32_t row, struct graph_interval *out)
+/* All but the CPU of a preempted state, and who held it meanwhile; those are looked for last. */
+static void bare_interval(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s, const struct graph_place *e,
+    struct graph_interval *out)
 {
     const struct graph_disk_block *b = &s->blocks[e->block];
-    struct graph_place next = *e;
-    *out = (struct graph_interval){.begin = e->begin, .end = e->end, .state = (uint8_t)state_at(g, e->at), .cpu = -1};
+    *out = (struct graph_interval){.begin = e->begin, .end = e->end, .cpu = r->idle_cpu};
+    if (r->idle_cpu >= 0) {
+        out->state = (uint8_t)idle_state(g, (int32_t)(r - g->rows), e->at);
+        return;
+    }
+    out->state = (uint8_t)state_at(g, e->at);
     if (g->kinds[e->at] & GRAPH_KIND_DETAIL)
         out->detail = detail_of(g, b, e);
-    if (out->state == GRAPH_RUNNING) {
+    if (out->state == GRAPH_RUNNING)
         out->cpu = cpu_of(g, b, e);
-    } else if (out->state == GRAPH_PREEMPTED && graph_series_next(s, &next) && state_at(g, next.at) == GRAPH_RUNNING) {
-        out->cpu = cpu_of(g, &s->blocks[next.block], &next);
-        if (!out->detail)
-            out->detail = graph_preempted_detail(g, row, (uint32_t)out->cpu, e->begin, e->end);
-    }
 }
 
-void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+/* A thread that is preempted waits for the CPU that it gets next. */
+static void tell_preempted(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s, const struct graph_place *e,
+    struct graph_interval *out)
+{
+    struct graph_place next = *e;
+    if (r->idle_cpu < 0) {
+        if (!graph_series_next(s, &next) || state_at(g, next.at) != GRAPH_RUNNING)
+            return;
+        out->cpu = cpu_of(g, &s->blocks[next.block], &next);
+    }
+    if (!out->detail)
+        out->detail = graph_preempted_detail(g, (int32_t)(r - g->rows), (uint32_t)out->cpu, e->begin, e->end);
+}
+
+static void read_interval(const struct graph *g, int32_t row, size_t i, bool bare, struct graph_interval *out)
 {
     const struct graph_disk_row *r = row_of(g, row);
     *out = (struct graph_interval){.cpu = -1};
@@ -149,10 +155,19 @@ void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_i
     struct graph_series s = graph_row_series(g, r);
     struct graph_place e;
     graph_series_entry(&s, (uint32_t)i, &e);
-    if (r->idle_cpu >= 0)
-        idle_interval(g, &e, row, out);
-    else
-        thread_interval(g, &s, &e, row, out);
+    bare_interval(g, r, &s, &e, out);
+    if (out->state == GRAPH_PREEMPTED && !bare)
+        tell_preempted(g, r, &s, &e, out);
+}
+
+void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+{
+    read_interval(g, row, i, false, out);
+}
+
+void graph_interval_bare(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+{
+    read_interval(g, row, i, true, out);
 }
 
 size_t graph_find(const struct graph *g, int32_t row, int64_t ts)

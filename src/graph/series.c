@@ -38,32 +38,31 @@ static int64_t end_of(const struct graph_series *s, const struct graph_place *e)
     return end > e->begin ? end : e->begin;
 }
 
-void graph_series_entry(const struct graph_series *s, uint32_t i, struct graph_place *e)
+/* The searches below halve what is left without a branch: which way they go is as good as random. */
+
+/* The last block that begins at entry `at` or before; the first one when there is none. */
+static uint32_t block_of(const struct graph_series *s, uint32_t at)
 {
-    uint32_t at = s->first + i, lo = 0, hi = s->n_blocks;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->blocks[mid].first <= at)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    *e = (struct graph_place){.at = at, .block = lo, .begin = begin_of(s, lo, at)};
-    e->end = end_of(s, e);
+    uint32_t lo = 0;
+    for (uint32_t n = s->n_blocks, half; (half = n / 2) > 0; n -= half)
+        lo += s->blocks[lo + half].first <= at ? half : 0;
+    return lo;
 }
 
-/* The last block whose base is <= ts. */
+/* The last block whose base is <= ts; the first one when there is none. */
 static uint32_t block_at(const struct graph_series *s, int64_t ts)
 {
-    uint32_t lo = 0, hi = s->n_blocks;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->blocks[mid].base <= ts)
-            lo = mid;
-        else
-            hi = mid;
-    }
+    uint32_t lo = 0;
+    for (uint32_t n = s->n_blocks, half; (half = n / 2) > 0; n -= half)
+        lo += s->blocks[lo + half].base <= ts ? half : 0;
     return lo;
+}
+
+void graph_series_entry(const struct graph_series *s, uint32_t i, struct graph_place *e)
+{
+    uint32_t at = s->first + i, block = block_of(s, at);
+    *e = (struct graph_place){.at = at, .block = block, .begin = begin_of(s, block, at)};
+    e->end = end_of(s, e);
 }
 
 bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_place *e)
@@ -74,13 +73,8 @@ bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_pl
     int64_t after = ts - within(s, s->blocks[block].base);
     if (at >= s->first + s->n || past < at)
         return false;
-    while (past - at > 1) {
-        uint32_t mid = at + (past - at) / 2;
-        if (s->begins[mid] <= after)
-            at = mid;
-        else
-            past = mid;
-    }
+    for (uint32_t n = past - at, half; (half = n / 2) > 0; n -= half)
+        at += s->begins[at + half] <= after ? half : 0;
     *e = (struct graph_place){.at = at, .block = block, .begin = begin_of(s, block, at)};
     e->end = end_of(s, e);
     return e->begin <= ts && ts < e->end;

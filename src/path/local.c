@@ -100,11 +100,11 @@ static bool find_interval(const struct path_local_host *h, int32_t row, int64_t 
     int64_t t = from_reference(h, ts);
     i = graph_find(h->graph, row, t);
     if (i >= n) {
-        graph_interval(h->graph, row, 0, iv);
+        graph_interval_bare(h->graph, row, 0, iv);
         i = t <= iv->begin ? 0 : n - 1;
     }
     for (int steps = 0; steps < MOST_NEIGHBOURS; steps++) {
-        graph_interval(h->graph, row, i, iv);
+        graph_interval_bare(h->graph, row, i, iv);
         if (ts <= to_reference(h, iv->begin)) {
             if (i-- == 0)
                 return false;
@@ -189,6 +189,17 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
     out->begin = to_reference(h, iv.begin);
     out->end = to_reference(h, iv.end);
     return out->begin < ts && ts <= out->end; /* stretches of polling were found when the store may have held something else */
+}
+
+static void tell_preempted(void *arg, struct path_row row, struct path_interval *iv)
+{
+    const struct path_local_host *h = host_of(arg, row);
+    struct graph_interval told;
+    if (!h || row.row < 0)
+        return;
+    graph_interval(h->graph, row.row, (size_t)iv->id, &told);
+    iv->cpu = told.cpu;
+    iv->detail = told.detail;
 }
 
 /* ---- causes ---------------------------------------------------------------------------------------------------------------- */
@@ -386,7 +397,7 @@ static void cause(void *arg, struct path_row row, const struct path_interval *iv
             cause_of_receive(l, row.host, poll->receive, out);
     } else if (iv->state == GRAPH_BLOCKED || iv->state == GRAPH_NETWORK || iv->state == GRAPH_UNKNOWN) {
         struct graph_interval wait;
-        graph_interval(h->graph, row.row, (size_t)iv->id, &wait);
+        graph_interval_bare(h->graph, row.row, (size_t)iv->id, &wait);
         graph_interval_cause(h->graph, row.row, (size_t)iv->id, &c);
         cause_in_graph(l, row, &c, wait.begin, wait.end, out);
     }
@@ -416,8 +427,13 @@ static void row_name(void *arg, struct path_row row, int32_t *tid, const char **
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
 {
     struct path_local *l = mem_zalloc(sizeof *l);
-    l->source = (struct path_source){
-        .arg = l, .life = life, .interval = interval, .cause = cause, .host_name = host_name, .row_name = row_name};
+    l->source = (struct path_source){.arg = l,
+        .life = life,
+        .interval = interval,
+        .tell_preempted = tell_preempted,
+        .cause = cause,
+        .host_name = host_name,
+        .row_name = row_name};
     l->hosts = mem_zalloc((n + 1) * sizeof *l->hosts);
     l->traffic = mem_zalloc((n + 1) * sizeof *l->traffic);
     l->n = n;

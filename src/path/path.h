@@ -54,6 +54,8 @@ struct path_source {
     bool (*life)(void *arg, struct path_row row, int64_t *begin, int64_t *end);
     /* The state of the row with begin < ts <= end; false when the row has none (before its first, after its last). */
     bool (*interval)(void *arg, struct path_row row, int64_t ts, struct path_interval *out);
+    /* Sets the CPU and the detail of a preempted state that `interval` gave without them, because they take long to find: asked only for what becomes part of a path. NULL: `interval` gives all. */
+    void (*tell_preempted)(void *arg, struct path_row row, struct path_interval *iv);
     /* What ended the interval: a wait or a polling stretch; for an unknown state why it is not known; for any other state (asked only where the row's past leads nowhere: a message or wakeup
      * that reached the row at iv->end although it did not sleep). With origin = true: what created the row, whose
      * first instant is iv->begin and whose first interval had iv->id (UINT64_MAX when none was seen). */

@@ -39,7 +39,7 @@ static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int6
     if (i >= graph_row_intervals(g, row))
         return false;
     for (int64_t after = end;; i--) {
-        graph_interval(g, row, i, &iv);
+        graph_interval_bare(g, row, i, &iv);
         if (!is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
             return false;
         if (iv.begin <= begin)

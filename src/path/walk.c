@@ -52,12 +52,13 @@ struct walk {
     VEC(struct alternative) alternatives;
     struct path_row row; /* the place */
     int64_t t;
-    uint64_t from_id;        /* interval of the row that the walk came down from; UINT64_MAX when it came by a signal */
-    bool by_message;         /* it was reached by a message, whose link is the last one */
-    bool first;              /* nothing was taken yet: the wait that crosses the end of the question is explained by what came later */
-    int64_t covered;         /* all from here to the end of the question is covered */
-    struct path_cover cover; /* what covers [t, covered] */
-    uint64_t steps, looked;  /* that are part of the answer; that were only tried */
+    uint64_t from_id;            /* interval of the row that the walk came down from; UINT64_MAX when it came by a signal */
+    bool by_message;             /* it was reached by a message, whose link is the last one */
+    bool first;                  /* nothing was taken yet: the wait that crosses the end of the question is explained by what came later */
+    int64_t covered;             /* all from here to the end of the question is covered */
+    struct path_cover cover;     /* what covers [t, covered] */
+    struct path_interval untold; /* the preempted state that is the cover, before it is told more of; else no state */
+    uint64_t steps, looked;      /* that are part of the answer; that were only tried */
     unsigned stalled;
     bool no_early_return, clamped;
 };
@@ -106,13 +107,23 @@ static void cover_down_to(struct walk *w, int64_t bound)
     int64_t to = later(w->t, bound);
     if (to >= w->covered)
         return;
+    if (w->untold.state == GRAPH_PREEMPTED) {
+        w->source->tell_preempted(w->source->arg, w->cover.row, &w->untold);
+        w->cover.cpu = w->untold.cpu;
+        if (w->cover.state == GRAPH_PREEMPTED) /* not a message that reached the row then */
+            w->cover.detail = w->untold.detail;
+        w->untold.state = 0;
+    }
     path_build_cover(&w->build, &w->cover, to, w->covered);
     w->covered = to;
 }
 
-static struct path_cover cover_of(struct path_row row, const struct path_interval *iv)
+static void set_cover(struct walk *w, struct path_row row, const struct path_interval *iv)
 {
-    return (struct path_cover){.row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .cpu = iv->cpu, .state = iv->state};
+    w->cover = (struct path_cover){.row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .cpu = iv->cpu, .state = iv->state};
+    w->untold = (struct path_interval){0};
+    if (iv->state == GRAPH_PREEMPTED && w->source->tell_preempted)
+        w->untold = *iv;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------------------------------------- */
@@ -242,7 +253,7 @@ static void follow(struct walk *w, struct path_row to, const struct path_interva
     bool network = c->kind == PATH_CAUSE_NETWORK;
     uint8_t kind = network ? PATH_LINK_NETWORK : c->kind == PATH_CAUSE_FORK ? PATH_LINK_FORK : PATH_LINK_WAKEUP;
     vec_push(&w->build.links, ((struct path_link){.from = c->from, .to = to, .from_ts = ts, .to_ts = iv->end, .kind = kind}));
-    w->cover = cover_of(to, iv);
+    set_cover(w, to, iv);
     if (network) {
         w->cover.state = GRAPH_NETWORK;
         w->cover.detail = c->label;
@@ -268,7 +279,7 @@ static void keep(struct walk *w, const struct path_interval *iv, bool gap, const
         stop_looking_innermost(w);
         return;
     }
-    w->cover = cover_of(w->row, iv);
+    set_cover(w, w->row, iv);
     w->cover.gap = gap;
     w->cover.reason = c ? c->reason : PATH_NO_WAKER;
     w->cover.peer = c ? c->label : NULL;
@@ -344,7 +355,7 @@ static void copy(struct walk *w, const struct path_interval *iv)
                 ((struct path_link){.from = c.from, .to = w->row, .from_ts = ts, .to_ts = iv->end, .kind = PATH_LINK_NETWORK}));
         }
     }
-    w->cover = cover_of(w->row, iv);
+    set_cover(w, w->row, iv);
     if (iv->state == GRAPH_UNKNOWN)
         tell_why_unknown(w, iv);
     w->t = iv->begin;

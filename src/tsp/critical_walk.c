@@ -25,6 +25,13 @@ static bool lens_interval(void *arg, struct path_row row, int64_t ts, struct pat
     return l->inner->interval(l->inner->arg, row, ts, out);
 }
 
+static void lens_tell_preempted(void *arg, struct path_row row, struct path_interval *iv)
+{
+    const struct lens *l = arg;
+    if (l->inner->tell_preempted)
+        l->inner->tell_preempted(l->inner->arg, row, iv);
+}
+
 static void lens_cause(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
 {
     const struct lens *l = arg;
@@ -53,7 +60,7 @@ struct critical_view *critical_walk(const struct tsp_experiment *x, const size_t
     const atomic_bool *stop, struct err *e)
 {
     const struct path_source *inner = path_local_source(x->paths);
-    struct lens l = {{&l, lens_life, lens_interval, lens_cause, lens_host_name, lens_row_name}, inner, only, stop};
+    struct lens l = {{&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name}, inner, only, stop};
     struct path_options o = {.begin = q->begin, .end = q->end};
     struct path *path;
     if (path_walk(&l.source, q->row, &o, &path, e))

@@ -22,6 +22,14 @@ void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_i
 {
     *out = g->rows.v[row].intervals.v[i].iv;
 }
+void graph_interval_bare(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)
+{
+    graph_interval(g, row, i, out);
+    if (out->state == GRAPH_PREEMPTED) {
+        out->cpu = -1;
+        out->detail = NULL;
+    }
+}
 size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
 {
     for (size_t i = 0; i < g->rows.v[row].intervals.n; i++)
