@@ -31,6 +31,7 @@ static const struct {
     {"figures", sizeof(struct state_disk_figures)},
     {"losses", sizeof(struct state_disk_loss)},
     {"bytes", 1},
+    {"files", sizeof(struct state_disk_file)},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, PREFIX = 4 };
 

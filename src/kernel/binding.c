@@ -90,7 +90,7 @@ static const struct spec specs[] = {
     {"lttng_statedump_block_device", KERNEL_STATEDUMP_DISK, {"dev"}, {"diskname"}},
     {"lttng_statedump_network_interface", KERNEL_STATEDUMP_NETIF, {NULL}, {"name"}},
     {"lttng_statedump_interrupt", KERNEL_STATEDUMP_IRQ, {"irq"}, {"action", "name"}},
-    {"lttng_statedump_file_descriptor", KERNEL_STATEDUMP_FD, {NULL}, {NULL}},
+    {"lttng_statedump_file_descriptor", KERNEL_STATEDUMP_FD, {TID, "fd", "flags", "file_table_address"}, {"filename"}},
     {"lttng_statedump_end", KERNEL_STATEDUMP_END, {NULL}, {NULL}},
 };
 static const struct spec syscall_entry = {"", KERNEL_SYSCALL_ENTRY, {NULL}, {NULL}};
@@ -305,6 +305,13 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     const struct spec *s = find_spec(&b->arena, c->name, &detail);
     if (!s)
         return;
+    const struct kernel_io_call *io = s->kind == KERNEL_SYSCALL_ENTRY || s->kind == KERNEL_SYSCALL_EXIT ? kernel_io_call(detail) : NULL;
+    struct spec of_io;
+    p->io = io ? io->io : KERNEL_IO_NONE;
+    if (io && s->kind == KERNEL_SYSCALL_ENTRY) {
+        of_io = (struct spec){"", s->kind, {NULL, io->fields[0], io->fields[1], io->fields[2]}, {io->path}};
+        s = &of_io;
+    }
     p->futex = s == &futex_entry;
     for (p->n = KERNEL_FIELDS; p->n && !s->fields[p->n - 1]; p->n--)
         ;
@@ -320,6 +327,8 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         p->field[2].mask = 0;
         cold->access[2].mode = 0;
     }
+    if (s->kind == KERNEL_STATEDUMP_THREAD)
+        ctf_access_find(c, CTF_PAYLOAD, "file_table_address", &cold->files);
     cold->name = detail;
     cold->has_cpu = ctf_access_find(c, CTF_PAYLOAD, "perf_cpu", &cold->cpu) && cold->cpu.mode;
     const char *name = event_name(c->name);
@@ -328,8 +337,6 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
         p->net_header_bytes = s->kind == KERNEL_PACKET_SEND && !p->socket ? 14 : 0;
         cold->header = p->socket ? NULL : kernel_header_bind(&b->arena, c);
     }
-    if (s->kind == KERNEL_SYSCALL_ENTRY || s->kind == KERNEL_SYSCALL_EXIT)
-        p->io = kernel_io_of(detail);
     p->timer = (s->kind == KERNEL_IPI_ENTRY || s->kind == KERNEL_IPI_EXIT) && detail && strstr(detail, "timer");
     p->cold = cold;
     b->has[s->kind] = true;

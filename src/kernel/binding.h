@@ -28,6 +28,7 @@ struct kernel_cold {
     const char *name; /* system call, IPI */
     struct kernel_text text[2];
     const struct kernel_header_plan *header;
+    struct ctf_access files; /* STATEDUMP_THREAD: the table of descriptors */
     bool has_cpu; /* perf: the CPU is a field */
     struct ctf_access cpu;
     struct ctf_access access[]; /* the fields again, for places that are not fixed */
@@ -101,8 +102,13 @@ bool kernel_text_present(const struct kernel_plan *, int i);
 void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const struct ctf_event_class *);
 void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *, int64_t values[KERNEL_MOST_COUNTERS]);
 
-/* io.c: enum kernel_io of a system call; call may be NULL. */
-uint8_t kernel_io_of(const char *call);
+/* io.c: a system call that works with file descriptors: names of the arguments that are `fd`, `other` and `flags` of its record, and of the path. */
+struct kernel_io_call {
+    const char *name;
+    uint8_t io; /* enum kernel_io */
+    const char *fields[3], *path;
+};
+const struct kernel_io_call *kernel_io_call(const char *name); /* NULL: none; name may be NULL */
 
 /* packet.c. The plan for the network headers of a class; NULL when the class tells none. */
 const struct kernel_header_plan *kernel_header_bind(struct arena *, const struct ctf_event_class *);

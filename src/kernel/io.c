@@ -1,38 +1,107 @@
-/* System calls that move bytes through file descriptors. */
+/* System calls that work with file descriptors: what they do and which of their arguments tell with what. */
 #include <string.h>
 
 #include "kernel/binding.h"
 
-static const struct {
-    const char *call;
-    uint8_t io; /* enum kernel_io */
-} calls[] = {
-    {"read", KERNEL_IO_READ},
-    {"pread64", KERNEL_IO_READ},
-    {"readv", KERNEL_IO_READ},
-    {"preadv", KERNEL_IO_READ},
-    {"preadv2", KERNEL_IO_READ},
-    {"recv", KERNEL_IO_READ},
-    {"recvfrom", KERNEL_IO_READ},
-    {"recvmsg", KERNEL_IO_READ},
-    {"write", KERNEL_IO_WRITE},
-    {"pwrite64", KERNEL_IO_WRITE},
-    {"writev", KERNEL_IO_WRITE},
-    {"pwritev", KERNEL_IO_WRITE},
-    {"pwritev2", KERNEL_IO_WRITE},
-    {"send", KERNEL_IO_WRITE},
-    {"sendto", KERNEL_IO_WRITE},
-    {"sendmsg", KERNEL_IO_WRITE},
-    {"sendfile", KERNEL_IO_COPY},
-    {"sendfile64", KERNEL_IO_COPY},
-    {"splice", KERNEL_IO_COPY},
-    {"copy_file_range", KERNEL_IO_COPY},
+static const struct kernel_io_call calls[] = {
+    {"read", KERNEL_IO_READ, {"fd"}, NULL},
+    {"pread64", KERNEL_IO_READ, {"fd"}, NULL},
+    {"readv", KERNEL_IO_READ, {"fd"}, NULL},
+    {"preadv", KERNEL_IO_READ, {"fd"}, NULL},
+    {"preadv2", KERNEL_IO_READ, {"fd"}, NULL},
+    {"recv", KERNEL_IO_READ, {"fd"}, NULL},
+    {"recvfrom", KERNEL_IO_READ, {"fd"}, NULL},
+    {"recvmsg", KERNEL_IO_READ, {"fd"}, NULL},
+    {"write", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"pwrite64", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"writev", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"pwritev", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"pwritev2", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"send", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"sendto", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"sendmsg", KERNEL_IO_WRITE, {"fd"}, NULL},
+    {"sendfile", KERNEL_IO_COPY, {"in_fd", "out_fd"}, NULL},
+    {"sendfile64", KERNEL_IO_COPY, {"in_fd", "out_fd"}, NULL},
+    {"splice", KERNEL_IO_COPY, {"fd_in", "fd_out"}, NULL},
+    {"copy_file_range", KERNEL_IO_COPY, {"fd_in", "fd_out"}, NULL},
+    {"open", KERNEL_IO_OPEN, {NULL, NULL, "flags"}, "filename"},
+    {"openat", KERNEL_IO_OPEN, {"dfd", NULL, "flags"}, "filename"},
+    {"openat2", KERNEL_IO_OPEN, {"dfd"}, "filename"},
+    {"creat", KERNEL_IO_OPEN, {NULL}, "pathname"},
+    {"close", KERNEL_IO_CLOSE, {"fd"}, NULL},
+    {"close_range", KERNEL_IO_CLOSE, {"fd", "max_fd", "flags"}, NULL},
+    {"dup", KERNEL_IO_DUP, {"fildes"}, NULL},
+    {"dup2", KERNEL_IO_DUP, {"oldfd"}, NULL},
+    {"dup3", KERNEL_IO_DUP, {"oldfd", NULL, "flags"}, NULL},
+    {"fcntl", KERNEL_IO_FCNTL, {"fd", "cmd", "arg"}, NULL},
+    {"fsync", KERNEL_IO_SYNC, {"fd"}, NULL},
+    {"fdatasync", KERNEL_IO_SYNC, {"fd"}, NULL},
+    {"syncfs", KERNEL_IO_SYNC, {"fd"}, NULL},
+    {"sync_file_range", KERNEL_IO_SYNC, {"fd"}, NULL},
+    {"lseek", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"fstat", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"newfstat", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"fstatfs", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"ftruncate", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"fallocate", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"fadvise64", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"flock", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"getdents", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"getdents64", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"ioctl", KERNEL_IO_OTHER, {"fd"}, NULL},
+    {"socket", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"accept", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"accept4", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"epoll_create", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"epoll_create1", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"eventfd", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"eventfd2", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"timerfd_create", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"signalfd", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"signalfd4", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"inotify_init", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"inotify_init1", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"memfd_create", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"pidfd_open", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"perf_event_open", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"io_uring_setup", KERNEL_IO_HIDDEN, {NULL}, NULL},
+    {"pipe", KERNEL_IO_PAIR, {NULL}, NULL},
+    {"pipe2", KERNEL_IO_PAIR, {NULL}, NULL},
+    {"socketpair", KERNEL_IO_PAIR, {NULL}, NULL},
 };
 
-uint8_t kernel_io_of(const char *call)
+const struct kernel_io_call *kernel_io_call(const char *name)
 {
-    for (size_t i = 0; call && i < sizeof calls / sizeof *calls; i++)
-        if (!strcmp(calls[i].call, call))
-            return calls[i].io;
-    return KERNEL_IO_NONE;
+    for (size_t i = 0; name && i < sizeof calls / sizeof *calls; i++)
+        if (!strcmp(calls[i].name, name))
+            return &calls[i];
+    return NULL;
+}
+
+/* The numbers of a list, as pipe returns them. */
+struct pair {
+    int32_t *fds;
+    int n;
+    bool inside;
+};
+static void on_number(void *arg, const struct ctf_value *v)
+{
+    struct pair *p = arg;
+    if (p->inside && !v->name && p->n < 2)
+        p->fds[p->n++] = (int32_t)v->v.i;
+}
+static void on_list(void *arg, const struct ctf_value *v)
+{
+    ((struct pair *)arg)->inside = v->name != NULL && (!strcmp(v->name, "fildes") || !strcmp(v->name, "usockvec"));
+}
+static void on_list_end(void *arg, const struct ctf_value *v)
+{
+    ((struct pair *)arg)->inside = false;
+}
+
+bool kernel_io_pair(const struct ctf_event *ev, int32_t fds[2])
+{
+    struct pair p = {.fds = fds};
+    ctf_visit(ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_number, .begin = on_list, .end = on_list_end, .arg = &p});
+    return p.n == 2;
 }

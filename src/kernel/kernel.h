@@ -94,8 +94,22 @@ enum kernel_dumped {
     KERNEL_DUMPED_DEAD
 };
 
-/* What a system call does with bytes; its result is their number. COPY: from one descriptor to another. */
-enum kernel_io { KERNEL_IO_NONE, KERNEL_IO_READ, KERNEL_IO_WRITE, KERNEL_IO_COPY };
+/* What a system call does with file descriptors. The result of READ, WRITE and COPY (from `fd` to `other`) is a number of bytes, that of OPEN (fd: the
+ * directory), DUP, FCNTL (other: the command, flags: its argument) and HIDDEN (what is no file) a descriptor; CLOSE: up to `other`; PAIR tells two. */
+enum kernel_io {
+    KERNEL_IO_NONE,
+    KERNEL_IO_READ,
+    KERNEL_IO_WRITE,
+    KERNEL_IO_COPY,
+    KERNEL_IO_SYNC,
+    KERNEL_IO_OTHER,
+    KERNEL_IO_OPEN,
+    KERNEL_IO_CLOSE,
+    KERNEL_IO_DUP,
+    KERNEL_IO_FCNTL,
+    KERNEL_IO_HIDDEN,
+    KERNEL_IO_PAIR
+};
 
 /* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
 enum kernel_leave { KERNEL_LEAVE_RUNNABLE, KERNEL_LEAVE_BLOCKED, KERNEL_LEAVE_STOPPED, KERNEL_LEAVE_DEAD };
@@ -150,6 +164,7 @@ struct kernel_record {
         struct {
             int32_t row;
             uint8_t status;
+            uint64_t files; /* STATEDUMP_THREAD: where its table of descriptors is, 0 not told */
         } thread; /* EXIT, FREE, MIGRATE, STATEDUMP_THREAD (status: enum kernel_dumped) and _NS */
         struct {
             uint32_t dev, nr_sector;
@@ -163,6 +178,9 @@ struct kernel_record {
             const struct ctf_event *event;
             uint64_t futex;
             uint8_t operation;
+            int64_t other; /* with io; -1: not told */
+            int32_t fd;    /* likewise */
+            uint32_t flags;
             uint8_t io; /* enum kernel_io */
         } syscall; /* name without syscall_entry_; event borrowed. futex: its address, when a call of futex begins, else 0;
                       operation: what with, Linux's number without flags */
@@ -188,7 +206,13 @@ struct kernel_record {
         } lost; /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
         struct {
             const struct ctf_event *event;
-        } raw; /* STATEDUMP_NETIF, STATEDUMP_FD: borrowed */
+        } raw; /* STATEDUMP_NETIF: borrowed */
+        struct {
+            const struct ctf_event *event;
+            uint64_t table; /* as STATEDUMP_THREAD tells it, 0 not told */
+            int32_t row, fd;
+            uint32_t flags;
+        } descriptor; /* STATEDUMP_FD: event borrowed; row: of the process, KERNEL_NO_ROW not told */
         struct kernel_packet packet;
     } u;
 };
@@ -211,9 +235,10 @@ bool kernel_has(const struct kernel_binding *, int kind); /* does the trace have
  *   FORK parent_tid, child_tid, child_pid, child_ns_inum           EXEC tid, old_tid    EXIT, FREE tid    MIGRATE tid, orig_cpu, dest_cpu
  *   IRQ irq, ret     SOFTIRQ vec     HRTIMER hrtimer, function      IPI vector
  *   PACKET skbaddr, len (inet_sock: sk, seq, ack, flags)            BLOCK dev, sector, nr_sector, rwbs, error
- *   SYSCALL ret or the number of an unknown call                   WORK work, function  KVM vcpu, reason, isa      PAGE order, page or frame
+ *   SYSCALL ret or the number of an unknown call; fd, other, flags WORK work, function  KVM vcpu, reason, isa      PAGE order, page or frame
  *   FREQUENCY kHz, CPU
- *   STATEDUMP_THREAD tid, pid, ppid, status, vtid, ns_inum          STATEDUMP_NS tid, vtid, ns_level, ns_inum   STATEDUMP_DISK dev   STATEDUMP_IRQ irq */
+ *   STATEDUMP_THREAD tid, pid, ppid, status, vtid, ns_inum          STATEDUMP_NS tid, vtid, ns_level, ns_inum   STATEDUMP_DISK dev   STATEDUMP_IRQ irq
+ *   STATEDUMP_FD pid, fd, flags, table */
 int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[6]);
 
 /* ---- tracker --------------------------------------------------------------------------------------------------------------- */
@@ -243,6 +268,10 @@ uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);
 /* Names of the performance counters, by number. */
 size_t kernel_tracker_counters(const struct kernel_tracker *, const char *const **out);
 uint32_t kernel_tracker_intern(struct kernel_tracker *, const char *s, size_t n);
+/* The path that an event tells: of a call to open a file, or of STATEDUMP_FD; not terminated, *n bytes, borrowed from the event. */
+const char *kernel_event_path(const struct kernel_tracker *, const struct ctf_event *, size_t *n);
+/* The two descriptors that a call tells when it returns; false: it does not. */
+bool kernel_io_pair(const struct ctf_event *, int32_t fds[2]);
 bool kernel_tracker_has(const struct kernel_tracker *, int kind); /* kernel_has of its binding */
 void kernel_tracker_free(struct kernel_tracker *);
 

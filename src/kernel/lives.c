@@ -153,6 +153,7 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
     if (!k->name)
         kernel_row_name(t, row, ev, p, 0);
     r->u.thread.row = row;
+    r->u.thread.files = p->cold->files.mode ? (uint64_t)ctf_read_int(ev, &p->cold->files) : 0;
     r->u.thread.status = (uint8_t)(v[3] >= 0 && v[3] <= KERNEL_DUMPED_DEAD ? v[3] : KERNEL_DUMPED_UNKNOWN);
     return true;
 }
@@ -196,6 +197,14 @@ bool kernel_on_statedump(struct kernel_tracker *t, const struct ctf_event *ev, c
     case KERNEL_STATEDUMP_IRQ:
         kernel_fields(ev, p, v);
         name_number(t, &t->irqs, (uint32_t)v[0], ev, p);
+        return true;
+    case KERNEL_STATEDUMP_FD:
+        kernel_fields(ev, p, v);
+        r->u.descriptor.event = ev;
+        r->u.descriptor.row = p->present & 1 ? kernel_row_find(t, v[0]) : KERNEL_NO_ROW;
+        r->u.descriptor.fd = (int32_t)v[1];
+        r->u.descriptor.flags = (uint32_t)v[2];
+        r->u.descriptor.table = (uint64_t)v[3];
         return true;
     default: r->u.raw.event = ev; return true;
     }

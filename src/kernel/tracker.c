@@ -41,6 +41,11 @@ void kernel_tracker_free(struct kernel_tracker *t)
     free(t);
 }
 
+const char *kernel_event_path(const struct kernel_tracker *t, const struct ctf_event *ev, size_t *n)
+{
+    return kernel_text(ev, &t->binding->plans[ev->cls->index], 0, n);
+}
+
 bool kernel_tracker_has(const struct kernel_tracker *t, int kind)
 {
     return kernel_has(t->binding, kind);
@@ -295,6 +300,9 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
             life->io = p->io;
         }
         r->u.syscall.io = p->io;
+        r->u.syscall.fd = p->present & 2 ? (int32_t)v[1] : -1;
+        r->u.syscall.other = p->present & 4 ? v[2] : -1;
+        r->u.syscall.flags = (uint32_t)v[3];
         r->u.syscall.ret = 0;
         bool told = p->futex && (p->present & 6) == 6;
         r->u.syscall.futex = told ? (uint64_t)v[1] : 0;

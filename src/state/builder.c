@@ -7,6 +7,7 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t)
 {
     struct state_builder *b = mem_zalloc(sizeof *b);
     b->tracker = t;
+    b->files = files_new();
     const char *const *names;
     b->n_cpu_counters = (uint32_t)kernel_tracker_counters(t, &names);
     b->now = b->suspect_until = b->last_event = b->last_checkpoint = INT64_MIN;
@@ -51,6 +52,7 @@ void state_builder_free(struct state_builder *b)
     builder_lanes_fini(&b->irq_handlers);
     free_devices(&b->disks);
     free_devices(&b->nets);
+    files_free(b->files);
     for (int i = 0; i < BUILDER_AMOUNTS; i++)
         builder_amounts_fini(&b->amounts[i]);
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
@@ -91,7 +93,11 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     c->last_ts = b->now;
     switch (r->kind) {
     case KERNEL_SYSCALL_ENTRY:
-    case KERNEL_SYSCALL_EXIT: builder_cpu_call(b, c, r); break;
+    case KERNEL_SYSCALL_EXIT:
+        if (r->u.syscall.io && c->row >= 0)
+            files_call(b, c->row, r);
+        builder_cpu_call(b, c, r);
+        break;
     case KERNEL_SWITCH: builder_cpu_switch(b, c, r); break;
     case KERNEL_WAKE:
     case KERNEL_WAKE_NEW:
@@ -102,10 +108,21 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_IRQ_EXIT:
     case KERNEL_SOFTIRQ_EXIT:
     case KERNEL_IPI_EXIT: builder_irq_exit(b, c, r); break;
-    case KERNEL_FORK: builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts); break;
-    case KERNEL_EXIT: builder_thread_exit(b, r->u.thread.row, r->ts); break;
+    case KERNEL_FORK:
+        builder_thread_fork(b, r->u.fork.parent, r->u.fork.child, r->ts);
+        files_fork(b, r->u.fork.parent, r->u.fork.child);
+        break;
+    case KERNEL_EXEC: files_exec(b, r->row, r->ts); break;
+    case KERNEL_EXIT:
+        builder_thread_exit(b, r->u.thread.row, r->ts);
+        files_exit(b, r->u.thread.row, r->ts);
+        break;
     case KERNEL_FREE: builder_thread_free(b, r->u.thread.row, r->ts); break;
-    case KERNEL_STATEDUMP_THREAD: builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status); break;
+    case KERNEL_STATEDUMP_THREAD:
+        builder_thread_dumped(b, r->u.thread.row, r->ts, r->u.thread.status);
+        files_dumped_process(b, r->u.thread.row, r->u.thread.files);
+        break;
+    case KERNEL_STATEDUMP_FD: files_dumped_descriptor(b, r); break;
     case KERNEL_BLOCK_COMPLETE: builder_block(b, r); break;
     case KERNEL_PACKET_SEND:
     case KERNEL_PACKET_RECEIVE: builder_packet(b, r); break;

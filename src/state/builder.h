@@ -3,6 +3,7 @@
 #define WEFT_STATE_BUILDER_H
 
 #include "kernel/kernel.h"
+#include "state/files.h"
 #include "state/series.h"
 
 enum { BUILDER_FRAMES = 12, BUILDER_VECTORS = 16, BUILDER_PENDING = 1 << 16, NOBODY = -1 };
@@ -168,6 +169,7 @@ struct state_builder {
     int64_t event_buffer[STATE_BLOCK];
     size_t event_buffered;
     struct series_column event_times;
+    struct builder_files *files;
 };
 
 /* codes.c */

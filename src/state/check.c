@@ -47,6 +47,8 @@ static bool good_row_number(const struct state_store *s, const struct state_disk
         return r->number >= 0 && (size_t)r->number == i;
     if (r->kind == STATE_COUNTER_ROWS + STATE_MEMORY)
         return r->number >= -1 && (r->number < 0 || (size_t)r->number < s->first[STATE_THREAD + 1]);
+    if (r->kind == STATE_FILE_ROWS)
+        return (size_t)r->number == i - s->first[STATE_FILE_ROWS];
     if (r->kind >= STATE_COUNTER_ROWS + STATE_IO_READ)
         return r->number >= 0 && (size_t)r->number < s->first[STATE_THREAD + 1];
     if (r->kind == STATE_FUTEX_USER)
@@ -79,6 +81,17 @@ static const char *rows_defect(struct state_store *s)
     for (; kind <= STATE_ROW_KINDS; kind++)
         s->first[kind] = s->n_rows;
     return block != s->n_blocks || grid != s->n_grid ? "entries that belong to no row" : NULL;
+}
+
+static const char *files_defect(const struct state_store *s)
+{
+    if (s->n_files != s->first[STATE_FILE_ROWS + 1] - s->first[STATE_FILE_ROWS])
+        return "files that do not fit their rows";
+    for (size_t i = 0; i < s->n_files; i++)
+        if (s->files[i].thread < 0 || (size_t)s->files[i].thread >= s->first[STATE_THREAD + 1] || s->files[i].read < 0 ||
+            s->files[i].written < 0)
+            return "a file makes no sense";
+    return NULL;
 }
 
 /* ---- entries ------------------------------------------------------------------------------------------------------------------- */
@@ -320,6 +333,8 @@ const char *state_structure_defect(struct state_store *s)
     const char *what = s->totals->begin > s->totals->end ? "it ends before it begins" : names_defect(s);
     if (!what)
         what = rows_defect(s);
+    if (!what)
+        what = files_defect(s);
     if (!what)
         what = columns_defect(s);
     if (!what && s->n_tiles != state_tiles(s, STATE_LATENCY_KINDS) + 1)

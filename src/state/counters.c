@@ -62,6 +62,8 @@ void builder_io(struct state_builder *b, int32_t row, int64_t ts, uint8_t io, in
 {
     if (row < 0 || bytes <= 0)
         return;
+    if (io > KERNEL_IO_COPY)
+        return;
     if (io != KERNEL_IO_COPY) {
         count_up(b, &b->amounts[io == KERNEL_IO_WRITE ? BUILDER_IO_WRITTEN : BUILDER_IO_READ], row, ts, bytes);
         return;

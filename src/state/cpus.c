@@ -188,6 +188,7 @@ static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struc
     if (c->row < 0)
         replay(b, c, NOBODY);
     builder_thread_lose(b, c->row, builder_cpu_number(b, c), begin);
+    files_lose(b, c->row, begin);
     show_row(b, c, begin, NOBODY);
     show_overlay(b, c, begin, 0);
     builder_irqs_lose(b, builder_cpu_number(b, c), begin);

@@ -92,6 +92,13 @@ enum { STATE_COLUMN_EVENTS, STATE_COLUMN_LATENCIES, STATE_COLUMNS = STATE_COLUMN
 /* Returns of system calls fit into few bits, but for addresses. Column RET holds ret + 4096 when that is in [0, FAR), else FAR + index into `far`. */
 enum { STATE_RET_BIAS = 4096, STATE_RET_FAR = 1 << 24 };
 
+/* What a row of STATE_FILE_ROWS is about; the row has the name. */
+struct state_disk_file {
+    int64_t read, written;
+    int32_t thread;
+    uint32_t reserved;
+};
+
 struct state_disk_loss {
     int64_t begin, end;
     uint64_t count;
@@ -106,6 +113,7 @@ _Static_assert(sizeof(struct state_disk_head) == 16, "fixed width");
 _Static_assert(sizeof(struct state_disk_late) == 48, "fixed width");
 _Static_assert(sizeof(struct state_disk_figures) == 32, "fixed width");
 _Static_assert(sizeof(struct state_disk_loss) == 32, "fixed width");
+_Static_assert(sizeof(struct state_disk_file) == 24, "fixed width");
 
 struct state_code {             /* a code as readers want it */
     const char *name;           /* or NULL */
@@ -127,10 +135,11 @@ struct state_store {
     const uint64_t *tiles;      /* where the figures of each tile begin */
     const struct state_disk_figures *figures;
     const struct state_disk_loss *losses;
+    const struct state_disk_file *files;
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
     const uint8_t *bytes;       /* readable STATE_SPARE bytes beyond its end */
-    size_t n_rows, n_blocks, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_names, n_text, n_bytes;
+    size_t n_rows, n_blocks, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
     size_t first_late[STATE_LATENCY_KINDS + 1];
     struct state_code *codes;
@@ -156,7 +165,7 @@ void state_names_fini(struct state_store *);
 
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
 /* Counters that count up; the others may fall and be below 0. */
-static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY || counter_kind >= STATE_IO_READ; }
+static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY || (counter_kind >= STATE_IO_READ && counter_kind != STATE_FILE_USES); }
 /* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no call. */
 enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 /* whether there is one is not known */ };
 struct state_futex_operation { const char *name; uint8_t value; }; /* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */

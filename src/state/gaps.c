@@ -247,6 +247,9 @@ static void each_other(struct state_builder *b, void (*f)(void *, struct series 
         for (size_t i = 0; i < devices[d]->n; i++)
             for (int k = 0; k < 2; k++)
                 f(arg, &devices[d]->v[i].series[k]);
+    struct file_access *accesses;
+    for (size_t i = 0, n = files_accesses(b, &accesses); i < n; i++)
+        f(arg, &accesses[i].series);
     for (int k = 0; k < BUILDER_AMOUNTS; k++)
         for (size_t i = 0; i < b->amounts[k].v.n; i++)
             f(arg, &b->amounts[k].v.v[i].series);

@@ -91,6 +91,7 @@ enum state_counter_kind { STATE_CPU_TIME, /* ns the thread `number` (row) ran; n
                           STATE_CPU_FREQUENCY, /* kHz; number: the CPU */
                           STATE_IO_READ, STATE_IO_WRITTEN, /* bytes that system calls of the thread `number` (row) moved, when they return */
                           STATE_KVM_EXITS, /* how often the thread (row), a virtual CPU, left its guest */
+                          STATE_FILE_USES, /* of files: below */
                           STATE_COUNTER_KINDS };
 enum { STATE_CPU_COUNTERS = 64 };
 size_t state_counters(const struct state_store *, int kind);
@@ -105,6 +106,19 @@ int64_t state_counter_least(const struct state_store *, int kind, size_t i);
 /* Counters but CPU_TIME are rows too, of kind STATE_COUNTER_ROWS + their kind: an interval for each step, NONE before the first, then ACTIVE with the
  * amount. */
 enum { STATE_COUNTER_ROWS = 16 };
+
+/* ---- files: who did what with which ------------------------------------------------------------------------------------------------- */
+/* Each is a row of kind STATE_FILE_ROWS; the amount of an interval: bytes read and written so far << STATE_FILE_USE_BITS | enum state_file_use. OPEN: the
+ * thread opened it and nobody closed it yet; OTHER: all else that takes a descriptor, and opening. */
+enum { STATE_FILE_ROWS = STATE_COUNTER_ROWS + STATE_FILE_USES, STATE_FILE_USE_BITS = 3 };
+enum state_file_use { STATE_FILE_NOTHING, STATE_FILE_OPEN, STATE_FILE_READ, STATE_FILE_WRITE, STATE_FILE_SYNC, STATE_FILE_OTHER };
+struct state_file {
+    const char *name;        /* its path as it was given; "fd 3 of NAME (PID)" when no more is known */
+    int32_t thread;          /* row */
+    int64_t read, written;   /* bytes in all */
+};
+size_t state_files(const struct state_store *);              /* sorted by name, then thread; the same numbers as the rows */
+void state_file(const struct state_store *, size_t i, struct state_file *out);
 
 /* ---- events over time -------------------------------------------------------------------------------------------------------------- */
 /* Number of events with ts < t, for ascending times; `exact` tells whether all are exact (else within one checkpoint of 64 events: count the

@@ -38,6 +38,7 @@ static bool read_sections(struct state_store *s)
     s->tiles = section(s, "tiles", sizeof *s->tiles, &s->n_tiles, &whole);
     s->figures = section(s, "figures", sizeof *s->figures, &s->n_figures, &whole);
     s->losses = section(s, "losses", sizeof *s->losses, &s->n_losses, &whole);
+    s->files = section(s, "files", sizeof *s->files, &s->n_files, &whole);
     s->bytes = section(s, "bytes", 1, &s->n_bytes, &whole);
     return whole && n_totals == 1;
 }
@@ -171,6 +172,19 @@ int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
         if (s->blocks[r->first_block + k].least < least)
             least = s->blocks[r->first_block + k].least;
     return least;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------------------- */
+
+size_t state_files(const struct state_store *s)
+{
+    return s->n_files;
+}
+
+void state_file(const struct state_store *s, size_t i, struct state_file *out)
+{
+    const struct state_disk_file *f = &s->files[i];
+    *out = (struct state_file){state_name(s, s->rows[s->first[STATE_FILE_ROWS] + i].name), f->thread, f->read, f->written};
 }
 
 /* ---- events, losses ------------------------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "state/builder.h"
 #include "state/tiles.h"
 
@@ -9,6 +10,12 @@
 struct row {
     struct state_disk_row disk;
     const struct series *series;
+};
+
+/* A file on its way there, by name. */
+struct file_row {
+    struct file_access *access;
+    uint32_t name;
 };
 
 struct writing {
@@ -22,6 +29,7 @@ struct writing {
     struct state_disk_column columns[STATE_COLUMNS];
     VEC(struct state_disk_head) heads;
     VEC(struct state_disk_late) late;
+    VEC(struct state_disk_file) files;
     struct tiles tiles;
     struct builder_gaps gaps;
 };
@@ -148,6 +156,50 @@ static void add_of_threads(struct writing *w, uint8_t kind, struct builder_amoun
     }
 }
 
+static uint32_t file_label(struct writing *w, const struct file_name *n)
+{
+    const struct kernel_thread *threads;
+    char text[64];
+    if (n->fd < 0) {
+        struct text name = {.fd = -1};
+        text_printf(&name, "%s%s", files_path(w->b, n), n->before_loss ? " (before events were lost)" : "");
+        uint32_t number = intern(w, text_cstr(&name));
+        text_fini(&name);
+        return number;
+    }
+    const struct kernel_thread *t = (size_t)n->thread < kernel_tracker_threads(w->b->tracker, &threads) ? &threads[n->thread] : NULL;
+    const char *comm = t ? w->names.v[intern_string(w, t->name)] : "";
+    snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, comm, n->process);
+    return intern(w, text);
+}
+
+/* Sorted by name, then thread. */
+static int by_name(const void *a, const void *b, void *writing)
+{
+    const struct file_row *x = a, *y = b;
+    const struct writing *w = writing;
+    int order = strcmp(w->names.v[x->name], w->names.v[y->name]);
+    return order ? order : x->access->thread < y->access->thread ? -1 : x->access->thread > y->access->thread;
+}
+
+static void add_files(struct writing *w)
+{
+    struct file_access *accesses;
+    size_t n = files_accesses(w->b, &accesses), kept = 0;
+    struct file_row *rows = mem_alloc((n + 1) * sizeof *rows);
+    for (size_t i = 0; i < n; i++)
+        if (accesses[i].series.n || accesses[i].series.closed)
+            rows[kept++] = (struct file_row){&accesses[i], file_label(w, files_name(w->b, &accesses[i]))};
+    if (kept)
+        qsort_r(rows, kept, sizeof *rows, by_name, w);
+    for (size_t i = 0; i < kept; i++) {
+        struct file_access *a = rows[i].access;
+        add_row(w, STATE_FILE_ROWS, (int32_t)i, rows[i].name, 0, &a->series);
+        vec_push(&w->files, ((struct state_disk_file){.read = a->read, .written = a->written, .thread = a->thread}));
+    }
+    free(rows);
+}
+
 static void add_cpu_counters(struct writing *w)
 {
     const char *const *names;
@@ -210,6 +262,7 @@ static void add_others(struct writing *w)
     add_frequencies(w);
     add_of_threads(w, STATE_IO_READ, &b->amounts[BUILDER_IO_READ]);
     add_of_threads(w, STATE_IO_WRITTEN, &b->amounts[BUILDER_IO_WRITTEN]);
+    add_files(w);
     add_of_threads(w, STATE_KVM_EXITS, &b->amounts[BUILDER_KVM_EXITS]);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
@@ -413,6 +466,7 @@ static int commit(struct writing *w, const char *path, uint64_t fingerprint, str
     store_add(s, "tiles", w->tiles.first.v, sizeof *w->tiles.first.v, w->tiles.first.n);
     store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
     store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
+    store_add(s, "files", w->files.v, sizeof *w->files.v, w->files.n);
     store_add_chunks(s, "bytes", (const void *const *)b->pool.bytes.chunks.v, SERIES_CHUNK, b->pool.bytes.n);
     int rc = store_commit(s, path, e);
     free(rows);
@@ -444,6 +498,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     vec_free(&w.grid);
     vec_free(&w.heads);
     vec_free(&w.late);
+    vec_free(&w.files);
     tiles_fini(&w.tiles);
     builder_gaps_fini(&w.gaps);
     return rc;

@@ -125,6 +125,12 @@ void read_all_states(const struct state_store *s)
     state_event_counts(s, times, TIMES, counts, &exact);
     for (int i = 0; i < TIMES; i++)
         expect(counts[i] <= state_events(s));
+    for (size_t i = 0; i < state_files(s); i++) {
+        struct state_file f;
+        state_file(s, i, &f);
+        expect(f.thread >= 0 && is_thread(s, f.thread) && f.read >= 0 && f.written >= 0);
+        expect_name(f.name);
+    }
     for (size_t i = 0; i < state_losses(s); i++) {
         struct state_loss l;
         state_loss(s, i, &l);

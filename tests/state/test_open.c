@@ -26,6 +26,8 @@ static void write_store(struct kernel_tracker *w)
         world_add(w,
             (struct kernel_record){
                 .ts = ts, .cpu = (uint32_t)cpu, .kind = KERNEL_FREQUENCY, .row = w->on[cpu], .u.frequency = {0, (uint32_t)i}});
+        world_io(w, ts, cpu, KERNEL_IO_READ, i % 40, -1, 0, NULL);
+        world_io_return(w, ts + 1, cpu, KERNEL_IO_READ, i);
         int64_t told = ts;
         state_builder_events(w->builder, &told, 1);
     }
@@ -43,7 +45,7 @@ static void write_changed(const char *from, const char *to, const char *section,
         {"rows", sizeof(struct state_disk_row)}, {"blocks", sizeof(struct state_disk_block)}, {"grid", 4},
         {"columns", sizeof(struct state_disk_column)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
         {"late", sizeof(struct state_disk_late)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
-        {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}};
+        {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)}};
     enum { SECTIONS = sizeof sections / sizeof *sections };
     struct err e = {0};
     struct store *s;
@@ -85,7 +87,7 @@ static size_t find_section(const char *file, const char *name, size_t *bytes)
 static void damage_leads_nowhere(void **state)
 {
     static const char *const sections[] = {
-        "totals", "names", "codes", "rows", "blocks", "grid", "columns", "heads", "late", "tiles", "figures", "losses", "bytes"};
+        "totals", "names", "codes", "rows", "blocks", "grid", "columns", "heads", "late", "tiles", "figures", "losses", "bytes", "files"};
     struct kernel_tracker w;
     size_t opened = 0, refused = 0, n, bytes;
     struct err e = {0};

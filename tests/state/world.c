@@ -39,6 +39,14 @@ bool kernel_tracker_has(const struct kernel_tracker *w, int kind)
     return true;
 }
 
+/* What stands for the event is the path itself. */
+const char *kernel_event_path(const struct kernel_tracker *w, const struct ctf_event *ev, size_t *n)
+{
+    const char *path = (const char *)(const void *)ev;
+    *n = path ? strlen(path) : 0;
+    return path ? path : "";
+}
+
 /* ---- life ------------------------------------------------------------------------------------------------------------------------ */
 
 void world_begin(struct kernel_tracker *w)
@@ -140,6 +148,28 @@ void world_return(struct kernel_tracker *w, int64_t ts, int cpu, uint32_t name, 
     r.u.syscall.name = name;
     r.u.syscall.ret = ret;
     world_add(w, r);
+}
+
+void world_io(struct kernel_tracker *w, int64_t ts, int cpu, int io, int32_t fd, int64_t other, uint32_t flags, const char *path)
+{
+    world_add(w,
+        (struct kernel_record){.ts = ts,
+            .cpu = (uint32_t)cpu,
+            .kind = KERNEL_SYSCALL_ENTRY,
+            .ctx = KERNEL_CTX_THREAD,
+            .row = w->on[cpu],
+            .u.syscall = {.name = NAME_READ, .io = (uint8_t)io, .fd = fd, .other = other, .flags = flags, .event = (const void *)path}});
+}
+
+void world_io_return(struct kernel_tracker *w, int64_t ts, int cpu, int io, int64_t ret)
+{
+    world_add(w,
+        (struct kernel_record){.ts = ts,
+            .cpu = (uint32_t)cpu,
+            .kind = KERNEL_SYSCALL_EXIT,
+            .ctx = KERNEL_CTX_THREAD,
+            .row = w->on[cpu],
+            .u.syscall = {.name = NAME_READ, .io = (uint8_t)io, .ret = ret}});
 }
 
 void world_irq(struct kernel_tracker *w, int64_t ts, int cpu, int kind, uint16_t number, uint32_t serial)

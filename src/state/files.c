@@ -1,0 +1,509 @@
+/* Which files threads work with. Descriptors are kept per process, as calls, forks and the state dump tell of them; pipes, sockets and the like are no
+ * files. A row per file and thread: what the thread does with the file, and how many bytes it moved. */
+#include "state/files.h"
+
+#include <stdlib.h>
+
+#include "state/builder.h"
+
+enum { MOST_DESCRIPTORS = 1 << 16, MOST_IN_ALL = 1 << 21, MOST_ACCESSES = 1 << 16, HIDDEN = -1, UNKNOWN = 0 };
+/* As Linux numbers them. */
+enum { CLOSE_ON_EXEC = 02000000, RANGE_CLOSE_ON_EXEC = 4, F_DUPFD = 0, F_SETFD = 2, FD_CLOEXEC = 1, F_DUPFD_CLOEXEC = 1030 };
+static const int64_t most_bytes = INT64_C(1) << 56;
+
+struct descriptor {
+    int32_t file;    /* place in names + 1, or UNKNOWN, HIDDEN */
+    int32_t opener;  /* access through which it was opened, -1 */
+    int32_t user;    /* thread that used it last, and its access */
+    uint32_t access; /* place + 1; 0: not used yet */
+    uint32_t losses; /* told when its file was known */
+    bool close_on_exec;
+};
+typedef VEC(struct descriptor) table;
+
+/* A thread, and its call in progress. */
+struct call {
+    uint32_t table; /* place + 1; 0: not asked for yet */
+    int64_t begin, other;
+    int32_t fd;
+    uint32_t first, second; /* accesses + 1 */
+    uint32_t path, flags;
+    uint8_t io;
+};
+
+struct builder_files {
+    VEC(struct file_name) names;
+    struct map name_of;
+    VEC(struct file_access) accesses;
+    struct map access_of; /* file << 32 | thread -> place + 1 */
+    VEC(table) tables;
+    size_t descriptors;     /* in all tables */
+    struct map table_of;    /* process -> place + 1 */
+    struct map at_address;  /* as the state dump tells it -> place + 1 */
+    VEC(struct call) calls; /* by row */
+    struct strings paths;
+};
+
+struct builder_files *files_new(void)
+{
+    struct builder_files *f = mem_zalloc(sizeof *f);
+    strings_intern(&f->paths, "", 0);
+    return f;
+}
+
+void files_free(struct builder_files *f)
+{
+    for (size_t i = 0; i < f->accesses.n; i++)
+        series_fini(&f->accesses.v[i].series);
+    for (size_t i = 0; i < f->tables.n; i++)
+        vec_free(&f->tables.v[i]);
+    vec_free(&f->names);
+    vec_free(&f->accesses);
+    vec_free(&f->tables);
+    vec_free(&f->calls);
+    map_fini(&f->name_of);
+    map_fini(&f->access_of);
+    map_fini(&f->table_of);
+    map_fini(&f->at_address);
+    strings_fini(&f->paths);
+    free(f);
+}
+
+size_t files_accesses(const struct state_builder *b, struct file_access **out)
+{
+    *out = b->files->accesses.v;
+    return b->files->accesses.n;
+}
+
+const struct file_name *files_name(const struct state_builder *b, const struct file_access *a)
+{
+    return &b->files->names.v[a->file];
+}
+
+const char *files_path(const struct state_builder *b, const struct file_name *n)
+{
+    return strings_get(&b->files->paths, n->path);
+}
+
+/* ---- names ----------------------------------------------------------------------------------------------------------------------- */
+
+static int32_t name_place(struct builder_files *f, uint64_t key, struct file_name name)
+{
+    bool fresh;
+    uint64_t *place = map_put(&f->name_of, key, &fresh);
+    if (fresh) {
+        *place = f->names.n;
+        vec_push(&f->names, name);
+    }
+    return (int32_t)*place;
+}
+
+static int32_t path_place(struct builder_files *f, uint32_t path, bool before_loss)
+{
+    return name_place(
+        f, path | (uint64_t)before_loss << 32, (struct file_name){.path = path, .fd = -1, .thread = -1, .before_loss = before_loss});
+}
+
+
+/* ---- tables of descriptors -------------------------------------------------------------------------------------------------------- */
+
+static const struct kernel_thread *thread_of(const struct state_builder *b, int32_t row)
+{
+    const struct kernel_thread *threads;
+    return row >= 0 && (size_t)row < kernel_tracker_threads(b->tracker, &threads) ? &threads[row] : NULL;
+}
+
+static int32_t process_of(const struct kernel_thread *t)
+{
+    return t->tgid >= 0 ? t->tgid : t->tid;
+}
+
+static uint32_t new_table(struct builder_files *f)
+{
+    vec_push(&f->tables, (table){0});
+    return (uint32_t)f->tables.n;
+}
+
+static struct call *add_calls(struct builder_files *f, int32_t row)
+{
+    while (f->calls.n <= (size_t)row)
+        vec_push(&f->calls, (struct call){0});
+    return &f->calls.v[row];
+}
+
+/* Valid until the next one is made. */
+static inline struct call *call_of(struct builder_files *f, int32_t row)
+{
+    return (size_t)row < f->calls.n ? &f->calls.v[row] : add_calls(f, row);
+}
+
+/* The place + 1 of the table of the thread's process. */
+static uint32_t table_of(struct state_builder *b, int32_t row)
+{
+    struct builder_files *f = b->files;
+    struct call *c = call_of(f, row);
+    if (c->table)
+        return c->table;
+    const struct kernel_thread *t = thread_of(b, row);
+    bool fresh;
+    uint64_t *place = map_put(&f->table_of, t ? (uint32_t)process_of(t) : UINT32_MAX, &fresh);
+    if (fresh)
+        *place = new_table(f);
+    return c->table = (uint32_t)*place;
+}
+
+/* NULL for numbers that make no sense, or are too many. Valid until the next call. */
+static struct descriptor *descriptor_at(struct builder_files *f, uint32_t place, int64_t fd)
+{
+    table *t = &f->tables.v[place - 1];
+    if (fd < 0 || fd >= MOST_DESCRIPTORS)
+        return NULL;
+    size_t more = t->n <= (size_t)fd ? (size_t)fd + 1 - t->n : 0;
+    if (more > MOST_IN_ALL - f->descriptors)
+        return NULL;
+    f->descriptors += more;
+    while (more--)
+        vec_push(t, ((struct descriptor){.opener = -1, .user = -1}));
+    return &t->v[fd];
+}
+
+static int32_t unknown_place(struct state_builder *b, uint32_t place, int32_t row, int32_t fd)
+{
+    const struct kernel_thread *t = thread_of(b, row);
+    return name_place(b->files, UINT64_C(1) << 63 | (uint64_t)place << 20 | (uint32_t)fd,
+        (struct file_name){.fd = fd, .thread = row, .process = t ? process_of(t) : -1});
+}
+
+/* ---- what the rows show ----------------------------------------------------------------------------------------------------------- */
+
+static uint32_t access_place(struct builder_files *f, int32_t file, int32_t row)
+{
+    bool fresh;
+    if (f->accesses.n >= MOST_ACCESSES && !map_find(&f->access_of, (uint64_t)file << 32 | (uint32_t)row))
+        file = path_place(f, strings_intern(&f->paths, "other files", strlen("other files")), false);
+    uint64_t *place = map_put(&f->access_of, (uint64_t)file << 32 | (uint32_t)row, &fresh);
+    if (fresh) {
+        vec_push(&f->accesses, ((struct file_access){.file = (uint32_t)file, .thread = row}));
+        *place = f->accesses.n;
+    }
+    return (uint32_t)*place;
+}
+
+static void show(struct state_builder *b, uint32_t access, int64_t ts, int use)
+{
+    struct file_access *a = &b->files->accesses.v[access - 1];
+    series_push(&b->pool, &a->series, ts, (a->read + a->written) << STATE_FILE_USE_BITS | use);
+}
+
+static void show_rest(struct state_builder *b, uint32_t access, int64_t ts)
+{
+    show(b, access, ts, b->files->accesses.v[access - 1].opened ? STATE_FILE_OPEN : STATE_FILE_NOTHING);
+}
+
+/* The access of the thread to the file behind a descriptor, + 1; 0 when it is none. */
+static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
+{
+    struct builder_files *f = b->files;
+    uint32_t place = table_of(b, row);
+    struct descriptor *d = descriptor_at(f, place, fd);
+    if (!d || d->file == HIDDEN)
+        return 0;
+    if (d->file == UNKNOWN)
+        d->file = unknown_place(b, place, row, (int32_t)fd) + 1;
+    const struct file_name *name = &f->names.v[d->file - 1];
+    if (d->losses != b->windows.n && name->fd < 0) {
+        d->file = path_place(f, name->path, true) + 1;
+        d->access = 0;
+    }
+    d->losses = (uint32_t)b->windows.n;
+    if (d->user != row || !d->access) {
+        d->access = access_place(f, d->file - 1, row);
+        d->user = row;
+    }
+    return d->access;
+}
+
+/* ---- descriptors that come and go --------------------------------------------------------------------------------------------------- */
+
+static void release(struct state_builder *b, struct descriptor *d, int64_t ts)
+{
+    struct builder_files *f = b->files;
+    int32_t opener = d->opener;
+    *d = (struct descriptor){.opener = -1, .user = -1};
+    if (opener < 0)
+        return;
+    struct file_access *a = &f->accesses.v[opener];
+    const struct call *c = call_of(f, a->thread);
+    a->opened -= a->opened > 0;
+    if (c->first != (uint32_t)opener + 1 && c->second != (uint32_t)opener + 1) /* else when its call returns */
+        show_rest(b, (uint32_t)opener + 1, ts);
+}
+
+static void release_all(struct state_builder *b, uint32_t place, int64_t ts, bool exec)
+{
+    table *t = &b->files->tables.v[place - 1];
+    for (size_t i = 0; i < t->n; i++)
+        if (!exec || t->v[i].close_on_exec)
+            release(b, &t->v[i], ts);
+    if (exec)
+        return;
+    b->files->descriptors -= t->n;
+    vec_free(t);
+}
+
+static struct descriptor *replace(struct state_builder *b, int32_t row, int64_t fd, int64_t ts)
+{
+    struct descriptor *d = descriptor_at(b->files, table_of(b, row), fd);
+    if (d)
+        release(b, d, ts);
+    if (d)
+        d->losses = (uint32_t)b->windows.n;
+    return d;
+}
+
+static void hide(struct state_builder *b, int32_t row, int64_t fd, int64_t ts, bool close_on_exec)
+{
+    struct descriptor *d = replace(b, row, fd, ts);
+    if (d) {
+        d->file = HIDDEN;
+        d->close_on_exec = close_on_exec;
+    }
+}
+
+static void opened(struct state_builder *b, int32_t row, const struct call *c, int64_t fd, int64_t ts)
+{
+    struct builder_files *f = b->files;
+    struct descriptor *d = replace(b, row, fd, ts);
+    if (!d)
+        return;
+    d->file = path_place(f, c->path, false) + 1;
+    d->access = access_place(f, d->file - 1, row);
+    d->user = row;
+    d->opener = (int32_t)d->access - 1;
+    d->close_on_exec = c->flags & CLOSE_ON_EXEC;
+    show(b, d->access, c->begin, STATE_FILE_OTHER);
+    f->accesses.v[d->opener].opened++;
+    show(b, d->access, ts, STATE_FILE_OPEN);
+}
+
+static void duplicated(struct state_builder *b, int32_t row, int64_t from, int64_t to, int64_t ts, bool close_on_exec)
+{
+    struct builder_files *f = b->files;
+    uint32_t place = table_of(b, row);
+    if (from == to || !descriptor_at(f, place, from) || !descriptor_at(f, place, to))
+        return;
+    struct descriptor copy = *descriptor_at(f, place, from), *d = replace(b, row, to, ts);
+    copy.opener = -1;
+    copy.close_on_exec = close_on_exec;
+    *d = copy;
+    if (copy.file <= 0)
+        return;
+    uint32_t access = resolve(b, row, to);
+    descriptor_at(f, place, to)->opener = (int32_t)access - 1;
+    f->accesses.v[access - 1].opened++;
+    show_rest(b, access, ts);
+}
+
+static void closed(struct state_builder *b, int32_t row, const struct call *c, int64_t ts)
+{
+    struct builder_files *f = b->files;
+    table *t = &f->tables.v[table_of(b, row) - 1];
+    bool range = c->other >= 0;
+    size_t first = c->fd >= 0 ? (size_t)c->fd : t->n, last = range ? (size_t)c->other : first;
+    for (size_t i = first; i < t->n && i <= last; i++)
+        if (range && c->flags & RANGE_CLOSE_ON_EXEC)
+            t->v[i].close_on_exec = true;
+        else
+            release(b, &t->v[i], ts);
+}
+
+static void controlled(struct state_builder *b, int32_t row, const struct call *c, int64_t ret, int64_t ts)
+{
+    struct descriptor *d = descriptor_at(b->files, table_of(b, row), c->fd);
+    if (c->other == F_DUPFD || c->other == F_DUPFD_CLOEXEC)
+        duplicated(b, row, c->fd, ret, ts, c->other == F_DUPFD_CLOEXEC);
+    else if (c->other == F_SETFD && d)
+        d->close_on_exec = c->flags & FD_CLOEXEC;
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------------------------------------- */
+
+static void moved(struct state_builder *b, uint32_t access, int64_t bytes, bool written)
+{
+    struct file_access *a = &b->files->accesses.v[access - 1];
+    int64_t *to = written ? &a->written : &a->read;
+    if (bytes > 0 && bytes <= most_bytes - a->read - a->written)
+        *to += bytes;
+}
+
+/* The call has moved so many bytes. */
+static void end_use(struct state_builder *b, struct call *c, int64_t ts, int64_t bytes)
+{
+    bool moves = c->io == KERNEL_IO_READ || c->io == KERNEL_IO_WRITE || c->io == KERNEL_IO_COPY;
+    uint32_t first = c->first, second = c->second;
+    if (moves && first)
+        moved(b, first, bytes, c->io == KERNEL_IO_WRITE);
+    if (moves && second)
+        moved(b, second, bytes, true);
+    c->io = KERNEL_IO_NONE;
+    c->first = c->second = 0;
+    if (first)
+        show_rest(b, first, ts);
+    if (second)
+        show_rest(b, second, ts);
+}
+
+/* Relative to a directory that is known by its descriptor, where it is. */
+static uint32_t full_path(struct state_builder *b, int32_t row, const struct kernel_record *r)
+{
+    struct builder_files *f = b->files;
+    size_t n;
+    const char *path = kernel_event_path(b->tracker, r->u.syscall.event, &n);
+    const struct descriptor *d = descriptor_at(f, table_of(b, row), r->u.syscall.fd);
+    if (!n || *path == '/' || !d || d->file <= 0 || f->names.v[d->file - 1].fd >= 0)
+        return strings_intern(&f->paths, path, n);
+    const char *directory = files_path(b, &f->names.v[d->file - 1]);
+    size_t m = strlen(directory);
+    char *joined = mem_alloc(m + n + 2);
+    memcpy(joined, directory, m);
+    if (!m || directory[m - 1] != '/')
+        joined[m++] = '/';
+    memcpy(joined + m, path, n);
+    uint32_t string = strings_intern(&f->paths, joined, m + n);
+    free(joined);
+    return string;
+}
+
+static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
+{
+    static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
+        [KERNEL_IO_COPY] = STATE_FILE_READ,
+        [KERNEL_IO_WRITE] = STATE_FILE_WRITE,
+        [KERNEL_IO_SYNC] = STATE_FILE_SYNC,
+        [KERNEL_IO_OTHER] = STATE_FILE_OTHER};
+    struct call *c = call_of(b->files, row);
+    uint8_t io = r->u.syscall.io;
+    if (c->io) /* its return was not seen */
+        end_use(b, c, r->ts, 0);
+    *c = (struct call){c->table, r->ts, r->u.syscall.other, r->u.syscall.fd, 0, 0, 0, r->u.syscall.flags, io};
+    if (io == KERNEL_IO_OPEN) {
+        c->path = full_path(b, row, r);
+    } else if (io <= KERNEL_IO_OTHER) {
+        uint32_t first = resolve(b, row, r->u.syscall.fd), second = io == KERNEL_IO_COPY ? resolve(b, row, r->u.syscall.other) : 0;
+        c->first = first;
+        c->second = second != first ? second : 0;
+        if (first)
+            show(b, first, r->ts, uses[io]);
+        if (c->second)
+            show(b, c->second, r->ts, STATE_FILE_WRITE);
+    }
+}
+
+static __attribute__((noinline)) void end_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
+{
+    struct call c = *call_of(b->files, row);
+    int64_t ret = r->u.syscall.ret;
+    int32_t pair[2];
+    end_use(b, call_of(b->files, row), r->ts, ret);
+    if (ret < 0)
+        return;
+    switch (c.io) {
+    case KERNEL_IO_OPEN: opened(b, row, &c, ret, r->ts); break;
+    case KERNEL_IO_CLOSE: closed(b, row, &c, r->ts); break;
+    case KERNEL_IO_DUP: duplicated(b, row, c.fd, ret, r->ts, c.flags & CLOSE_ON_EXEC); break;
+    case KERNEL_IO_FCNTL: controlled(b, row, &c, ret, r->ts); break;
+    case KERNEL_IO_HIDDEN: hide(b, row, ret, r->ts, false); break;
+    case KERNEL_IO_PAIR:
+        for (int i = 0; i < 2 && kernel_io_pair(r->u.syscall.event, pair); i++)
+            hide(b, row, pair[i], r->ts, c.flags & CLOSE_ON_EXEC);
+        break;
+    default: break;
+    }
+}
+
+/* What most calls of many programs work with: pipes and sockets. */
+static inline bool is_hidden(const struct builder_files *f, uint32_t place, int32_t fd)
+{
+    const table *t = place ? &f->tables.v[place - 1] : NULL;
+    return t && (uint32_t)fd < t->n && t->v[fd].file == HIDDEN;
+}
+
+void files_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
+{
+    struct builder_files *f = b->files;
+    uint8_t io = r->u.syscall.io, before = (size_t)row < f->calls.n ? f->calls.v[row].io : KERNEL_IO_NONE;
+    if (r->kind == KERNEL_SYSCALL_EXIT) {
+        if (before)
+            end_call(b, row, r);
+    } else if (before || io > KERNEL_IO_OTHER || io == KERNEL_IO_COPY || (size_t)row >= f->calls.n ||
+        !is_hidden(f, f->calls.v[row].table, r->u.syscall.fd)) {
+        begin_call(b, row, r);
+    }
+}
+
+void files_lose(struct state_builder *b, int32_t row, int64_t ts)
+{
+    if (row >= 0 && (size_t)row < b->files->calls.n && b->files->calls.v[row].io)
+        end_use(b, &b->files->calls.v[row], ts, 0);
+}
+
+/* ---- processes ---------------------------------------------------------------------------------------------------------------------- */
+
+void files_fork(struct state_builder *b, int32_t parent, int32_t child)
+{
+    struct builder_files *f = b->files;
+    const struct kernel_thread *t = thread_of(b, child);
+    if (parent < 0 || !t || t->tgid != t->tid) /* threads share what their process has */
+        return;
+    uint32_t from = table_of(b, parent), to = new_table(f);
+    *map_put(&f->table_of, (uint32_t)t->tgid, NULL) = to;
+    call_of(f, child)->table = to;
+    for (size_t i = 0; i < f->tables.v[from - 1].n; i++) {
+        struct descriptor d = f->tables.v[from - 1].v[i], *copy = descriptor_at(f, to, (int64_t)i);
+        bool unknown = d.file > 0 && f->names.v[d.file - 1].fd >= 0;
+        if (copy)
+            *copy = (struct descriptor){
+                .file = unknown ? UNKNOWN : d.file, .opener = -1, .user = -1, .losses = d.losses, .close_on_exec = d.close_on_exec};
+    }
+}
+
+void files_exec(struct state_builder *b, int32_t row, int64_t ts)
+{
+    files_lose(b, row, ts);
+    if (row >= 0)
+        release_all(b, table_of(b, row), ts, true);
+}
+
+void files_exit(struct state_builder *b, int32_t row, int64_t ts)
+{
+    const struct kernel_thread *t = thread_of(b, row);
+    files_lose(b, row, ts);
+    if (t && process_of(t) == t->tid)
+        release_all(b, table_of(b, row), ts, false);
+}
+
+/* ---- the state dump ------------------------------------------------------------------------------------------------------------------- */
+
+void files_dumped_process(struct state_builder *b, int32_t row, uint64_t address)
+{
+    if (row < 0)
+        return;
+    call_of(b->files, row)->table = 0; /* only now it may be known which process it is of */
+    if (address)
+        *map_put(&b->files->at_address, address, NULL) = table_of(b, row);
+}
+
+void files_dumped_descriptor(struct state_builder *b, const struct kernel_record *r)
+{
+    struct builder_files *f = b->files;
+    const uint64_t *at = r->u.descriptor.table ? map_find(&f->at_address, r->u.descriptor.table) : NULL;
+    uint32_t place = at ? (uint32_t)*at : r->u.descriptor.row >= 0 ? table_of(b, r->u.descriptor.row) : 0;
+    struct descriptor *d = place ? descriptor_at(f, place, r->u.descriptor.fd) : NULL;
+    if (!d || (d->file != UNKNOWN && (d->file == HIDDEN || f->names.v[d->file - 1].fd < 0)))
+        return; /* what calls told is newer */
+    size_t n;
+    const char *path = kernel_event_path(b->tracker, r->u.descriptor.event, &n);
+    *d = (struct descriptor){.opener = -1, .user = -1, .losses = (uint32_t)b->windows.n};
+    d->file = n && *path == '/' ? path_place(f, strings_intern(&f->paths, path, n), false) + 1 : HIDDEN;
+    d->close_on_exec = r->u.descriptor.flags & CLOSE_ON_EXEC;
+}
