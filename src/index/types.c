@@ -88,17 +88,6 @@ static void *copy(const void *items, size_t bytes)
     return own;
 }
 
-/* The trace's class with that index, of events; NULL when it has none. */
-static const struct ctf_event_class *class_of(const struct ctf_trace *t, uint32_t index)
-{
-    const struct ctf_event_class *const *classes;
-    size_t n = ctf_trace_classes(t, &classes);
-    for (size_t i = 0; i < n; i++)
-        if (classes[i]->index == index && classes[i]->item == CTF_EVENT)
-            return classes[i];
-    return NULL;
-}
-
 static bool counts_rise(const struct index_types *t)
 {
     for (size_t k = 1; k < t->n_times; k++) {
@@ -111,18 +100,28 @@ static bool counts_rise(const struct index_types *t)
     return true;
 }
 
+/* Each must be a class of the trace's events, once. */
 static bool find_classes(struct index_types *t, const uint32_t *used)
 {
-    t->n_places = t->n ? (size_t)used[t->n - 1] + 1 : 0;
-    for (size_t i = 0; i < t->n; i++) {
-        t->classes[i] = class_of(t->trace, used[i]);
-        if (!t->classes[i] || (i && used[i] <= used[i - 1]))
-            return false;
-    }
+    const struct ctf_event_class *const *classes;
+    size_t n = ctf_trace_classes(t->trace, &classes), found = 0;
+    for (size_t i = 0; i < n; i++)
+        t->n_places = classes[i]->index >= t->n_places ? (size_t)classes[i]->index + 1 : t->n_places;
     t->places = mem_zalloc(sizeof *t->places * (t->n_places + 1));
-    for (size_t i = 0; i < t->n; i++)
+    for (size_t i = 0; i < t->n; i++) {
+        if (used[i] >= t->n_places || t->places[used[i]])
+            return false;
         t->places[used[i]] = (uint32_t)i + 1;
-    return true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t place = t->places[classes[i]->index];
+        if (place && classes[i]->item != CTF_EVENT)
+            return false;
+        if (place)
+            t->classes[place - 1] = classes[i];
+        found += place > 0;
+    }
+    return found == t->n;
 }
 
 int types_open(const struct ctf_trace *trace, const struct store *s, const char *path, struct index_types **out, struct err *e)

@@ -73,7 +73,7 @@ static const struct kernel_io_call calls[] = {
 const struct kernel_io_call *kernel_io_call(const char *name)
 {
     for (size_t i = 0; name && i < sizeof calls / sizeof *calls; i++)
-        if (!strcmp(calls[i].name, name))
+        if (calls[i].name[0] == name[0] && !strcmp(calls[i].name, name))
             return &calls[i];
     return NULL;
 }
