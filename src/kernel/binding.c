@@ -70,6 +70,7 @@ static const struct spec specs[] = {
     {"netif_receive_skb", KERNEL_PACKET_RECEIVE, PACKET_FIELDS},
     {"inet_sock_local_out", KERNEL_PACKET_SEND, SOCKET_FIELDS},
     {"inet_sock_local_in", KERNEL_PACKET_RECEIVE, SOCKET_FIELDS},
+    {"block_rq_insert", KERNEL_BLOCK_INSERT, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
     {"block_rq_issue", KERNEL_BLOCK_ISSUE, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
     {"block_rq_complete", KERNEL_BLOCK_COMPLETE, {"dev", "sector", "nr_sector", "rwbs", "error|errors"}, {NULL}},
     {"workqueue_queue_work", KERNEL_WORK_QUEUE, {"work", "function"}, {NULL}},

@@ -365,6 +365,7 @@ static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct
     kernel_fields(ev, p, v);
     struct kernel_record *r = start(t, c, p->kind);
     switch (p->kind) {
+    case KERNEL_BLOCK_INSERT:
     case KERNEL_BLOCK_ISSUE:
     case KERNEL_BLOCK_COMPLETE:
         r->u.block.dev = (uint32_t)v[0];
@@ -493,6 +494,7 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
         break;
     case KERNEL_FREE: tell = kernel_on_free(t, ev, p, start(t, c, p->kind)); break;
     case KERNEL_MIGRATE: on_migrate(t, c, ev, p); return;
+    case KERNEL_BLOCK_INSERT:
     case KERNEL_BLOCK_ISSUE:
     case KERNEL_BLOCK_COMPLETE:
     case KERNEL_KVM_ENTRY:

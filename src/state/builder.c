@@ -53,6 +53,7 @@ void state_builder_free(struct state_builder *b)
     free_devices(&b->disks);
     free_devices(&b->nets);
     files_free(b->files);
+    builder_requests_fini(b);
     for (int i = 0; i < BUILDER_AMOUNTS; i++)
         builder_amounts_fini(&b->amounts[i]);
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
@@ -123,7 +124,12 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
         files_dumped_process(b, r->u.thread.row, r->u.thread.files);
         break;
     case KERNEL_STATEDUMP_FD: files_dumped_descriptor(b, r); break;
-    case KERNEL_BLOCK_COMPLETE: builder_block(b, r); break;
+    case KERNEL_BLOCK_INSERT:
+    case KERNEL_BLOCK_ISSUE: builder_request(b, r); break;
+    case KERNEL_BLOCK_COMPLETE:
+        builder_block(b, r);
+        builder_request(b, r);
+        break;
     case KERNEL_PACKET_SEND:
     case KERNEL_PACKET_RECEIVE: builder_packet(b, r); break;
     case KERNEL_PAGE_ALLOC:

@@ -136,6 +136,22 @@ struct builder_lanes {
     VEC(uint64_t) free;      /* a bit per lane */
 };
 
+/* What a disk has to do: requests that wait, and those that the driver has. */
+struct builder_request {
+    struct series series;    /* of its place in the queue */
+    uint64_t sector;
+    uint32_t sectors;
+    bool busy;
+};
+struct builder_queue {
+    struct builder_request *v;
+    size_t n, cap;
+};
+struct builder_requests {
+    struct builder_queue queues[2];
+    uint32_t dev;
+};
+
 struct state_builder {
     const struct kernel_tracker *tracker;
     struct series_pool pool;
@@ -170,6 +186,7 @@ struct state_builder {
     size_t event_buffered;
     struct series_column event_times;
     struct builder_files *files;
+    VEC(struct builder_requests) requests;
 };
 
 /* codes.c */
@@ -270,6 +287,12 @@ void builder_frequency(struct state_builder *, const struct kernel_record *);
 void builder_io(struct state_builder *, int32_t row, int64_t ts, uint8_t io, int64_t bytes); /* NOBODY: nothing */
 void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
 void builder_amounts_fini(struct builder_amounts *);
+
+/* requests.c */
+void builder_request(struct state_builder *, const struct kernel_record *);
+void builder_requests_lose(struct state_builder *, int64_t ts);
+void builder_each_request(struct state_builder *, void (*)(void *arg, int32_t number, uint32_t dev, struct series *), void *arg);
+void builder_requests_fini(struct state_builder *);
 
 static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c) { return (int32_t)(c - b->cpus.v); }
 

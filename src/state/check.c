@@ -49,7 +49,7 @@ static bool good_row_number(const struct state_store *s, const struct state_disk
         return r->number >= -1 && (r->number < 0 || (size_t)r->number < s->first[STATE_THREAD + 1]);
     if (r->kind == STATE_FILE_ROWS)
         return (size_t)r->number == i - s->first[STATE_FILE_ROWS];
-    if (r->kind >= STATE_COUNTER_ROWS + STATE_IO_READ)
+    if (r->kind >= STATE_COUNTER_ROWS + STATE_IO_READ && r->kind < STATE_FILE_ROWS)
         return r->number >= 0 && (size_t)r->number < s->first[STATE_THREAD + 1];
     if (r->kind == STATE_FUTEX_USER)
         return r->number >= 0 && (size_t)r->number == i - s->first[STATE_FUTEX_USER] && r->thread < (int64_t)s->first[STATE_THREAD + 1];

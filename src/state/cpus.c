@@ -206,6 +206,7 @@ void builder_lost(struct state_builder *b, const struct kernel_record *r)
     bool all = r->cpu == UINT32_MAX;
     if (r->u.lost.count)
         vec_push(&b->losses, ((struct state_disk_loss){r->u.lost.begin, r->u.lost.end, r->u.lost.count, all ? -1 : (int32_t)r->cpu, 0}));
+    builder_requests_lose(b, r->u.lost.begin);
     if (!all)
         builder_cpu(b, r->cpu);
     for (uint32_t i = 0; i < b->cpus.n; i++)

@@ -8,7 +8,7 @@
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 6,
+    STATE_VERSION = 7,
     STATE_BLOCK = 128,          /* entries of a block, values of a column's block */
     STATE_GRID_SHARE = 8,       /* a grid bucket per so many entries at least */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
@@ -165,7 +165,7 @@ void state_names_fini(struct state_store *);
 
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
 /* Counters that count up; the others may fall and be below 0. */
-static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY || (counter_kind >= STATE_IO_READ && counter_kind != STATE_FILE_USES); }
+static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY || (counter_kind >= STATE_IO_READ && counter_kind < STATE_FILE_USES); }
 /* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no call. */
 enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 /* whether there is one is not known */ };
 struct state_futex_operation { const char *name; uint8_t value; }; /* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */

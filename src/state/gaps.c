@@ -247,6 +247,10 @@ static void each_other(struct state_builder *b, void (*f)(void *, struct series 
         for (size_t i = 0; i < devices[d]->n; i++)
             for (int k = 0; k < 2; k++)
                 f(arg, &devices[d]->v[i].series[k]);
+    for (size_t i = 0; i < b->requests.n; i++)
+        for (int k = 0; k < 2; k++)
+            for (size_t n = 0; n < b->requests.v[i].queues[k].n; n++)
+                f(arg, &b->requests.v[i].queues[k].v[n].series);
     struct file_access *accesses;
     for (size_t i = 0, n = files_accesses(b, &accesses); i < n; i++)
         f(arg, &accesses[i].series);

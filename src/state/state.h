@@ -92,6 +92,7 @@ enum state_counter_kind { STATE_CPU_TIME, /* ns the thread `number` (row) ran; n
                           STATE_IO_READ, STATE_IO_WRITTEN, /* bytes that system calls of the thread `number` (row) moved, when they return */
                           STATE_KVM_EXITS, /* how often the thread (row), a virtual CPU, left its guest */
                           STATE_FILE_USES, /* of files: below */
+                          STATE_DISK_REQUESTS, /* likewise of requests */
                           STATE_COUNTER_KINDS };
 enum { STATE_CPU_COUNTERS = 64 };
 size_t state_counters(const struct state_store *, int kind);
@@ -119,6 +120,14 @@ struct state_file {
 };
 size_t state_files(const struct state_store *);              /* sorted by name, then thread; the same numbers as the rows */
 void state_file(const struct state_store *, size_t i, struct state_file *out);
+
+/* ---- requests of disks --------------------------------------------------------------------------------------------------------------- */
+/* A row of kind STATE_REQUEST_ROWS for each place of a queue; number: disk << DISK_SHIFT | queue (0: waits, 1: the driver has it) << QUEUE_SHIFT | place;
+ * name: the disk's. The amount of an interval: 0, or sector << SECTOR_SHIFT | sectors (at most MOST_SECTORS) << TYPE_BITS | enum state_request. */
+enum { STATE_REQUEST_ROWS = STATE_COUNTER_ROWS + STATE_DISK_REQUESTS, STATE_REQUEST_DISK_SHIFT = 17, STATE_REQUEST_QUEUE_SHIFT = 16 };
+enum { STATE_REQUEST_TYPE_BITS = 3, STATE_REQUEST_SECTOR_SHIFT = 20, STATE_REQUEST_MOST_SECTORS = (1 << 17) - 1 };
+#define STATE_REQUEST_MOST_SECTOR ((UINT64_C(1) << 43) - 1)
+enum state_request { STATE_REQUEST_NONE, STATE_REQUEST_READ, STATE_REQUEST_WRITE, STATE_REQUEST_FLUSH, STATE_REQUEST_OTHER };
 
 /* ---- events over time -------------------------------------------------------------------------------------------------------------- */
 /* Number of events with ts < t, for ascending times; `exact` tells whether all are exact (else within one checkpoint of 64 events: count the

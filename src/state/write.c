@@ -200,6 +200,12 @@ static void add_files(struct writing *w)
     free(rows);
 }
 
+static void add_request(void *arg, int32_t number, uint32_t dev, struct series *s)
+{
+    struct writing *w = arg;
+    add_row(w, STATE_REQUEST_ROWS, number, disk_name(w, dev), 0, s);
+}
+
 static void add_cpu_counters(struct writing *w)
 {
     const char *const *names;
@@ -263,6 +269,7 @@ static void add_others(struct writing *w)
     add_of_threads(w, STATE_IO_READ, &b->amounts[BUILDER_IO_READ]);
     add_of_threads(w, STATE_IO_WRITTEN, &b->amounts[BUILDER_IO_WRITTEN]);
     add_files(w);
+    builder_each_request(b, add_request, w);
     add_of_threads(w, STATE_KVM_EXITS, &b->amounts[BUILDER_KVM_EXITS]);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;

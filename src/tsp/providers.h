@@ -12,6 +12,7 @@
     X(tsp_disk_io)                \
     X(tsp_io_per_process)         \
     X(tsp_kvm_exits)              \
+    X(tsp_disk_requests)          \
     X(tsp_file_access)            \
     X(tsp_io_access)              \
     X(tsp_memory_usage)           \

@@ -100,8 +100,8 @@ static void dump_futexes(const struct fixture *f)
 static void dump_rest(const struct fixture *f)
 {
     static const char *const kinds[] = {"syscall", "sched", "irq", "softirq", "lock"};
-    static const char *const counters[] = {
-        "cpu", "read", "write", "sent", "received", "memory", "perf", "frequency", "io-read", "io-written", "kvm-exits", "files"};
+    static const char *const counters[] = {"cpu", "read", "write", "sent", "received", "memory", "perf", "frequency", "io-read",
+        "io-written", "kvm-exits", "files", "requests"};
     for (int k = 0; k < STATE_LATENCY_KINDS; k++)
         for (size_t i = 0; i < state_latencies(f->store, k); i++) {
             struct state_latency l;

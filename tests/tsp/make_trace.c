@@ -8,7 +8,7 @@
 
 #include "ctf/ctf.h"
 
-enum { CPUS = 3, THREADS = 12, EVENTS = 6000, FIRST_TID = 100, FIRST_NS = 1000, ORDERS = 4, PERF_COUNTERS = 2 };
+enum { CPUS = 3, THREADS = 12, EVENTS = 6000, FIRST_TID = 100, FIRST_NS = 1000, ORDERS = 4, PERF_COUNTERS = 2, REQUESTS = 16 };
 static const int64_t epoch_ns = INT64_C(1700000000123456789);
 enum event {
     SWITCH,
@@ -24,7 +24,10 @@ enum event {
     IRQ_EXIT,
     NONSENSE,
     FUTEX_CALL,
-    FUTEX_RETURN
+    FUTEX_RETURN,
+    BLOCK_INSERT,
+    BLOCK_ISSUE,
+    BLOCK_COMPLETE
 };
 enum call { NO_CALL, READ_CALL, FUTEX };
 
@@ -33,20 +36,22 @@ enum call { NO_CALL, READ_CALL, FUTEX };
 #define I64 "integer { size = 64; align = 8; signed = 1; } "
 #define U64 "integer { size = 64; align = 8; signed = 0; } "
 #define COMM(name) "integer { size = 8; align = 8; signed = 1; encoding = UTF8; } " name "[16]; "
+#define REQUEST U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " U32 "_rwbs; "
 #define EVENT(name, id, fields) "event { name = \"" name "\"; id = " id "; stream_id = 0; fields := struct { " fields "}; };\n"
 
 static const char declarations[] = EVENT("sched_switch", "0",
-    COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32 "_next_tid; " I32 "_next_prio; ")
-    EVENT("sched_waking", "1", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; ")
-        EVENT("kmem_mm_page_alloc", "2", U64 "_page; " U64 "_pfn; " U32 "_order; " U32 "_gfp_flags; " I32 "_migratetype; ")
-            EVENT("kmem_mm_page_free", "3", U64 "_page; " U64 "_pfn; " U32 "_order; ")
-                EVENT("mm_page_alloc", "4", U64 "_page; " U32 "_order; " U32 "_gfp_flags; " I32 "_migratetype; ")
-                    EVENT("mm_page_free", "5", U64 "_page; " U32 "_order; ")
-                        EVENT("power_cpu_frequency", "6", U32 "_state; " U32 "_cpu_id; ") EVENT("syscall_entry_read", "7", U32 "_fd; ")
-                            EVENT("syscall_exit_read", "8", I64 "_ret; ") EVENT("irq_handler_entry", "9", I32 "_irq; string _name; ")
-                                EVENT("irq_handler_exit", "10", I32 "_irq; " I32 "_ret; ") EVENT("something_else", "11", U32 "_x; ")
-                                    EVENT("syscall_entry_futex", "12", U64 "_uaddr; " I32 "_op; " U32 "_val; ")
-                                        EVENT("syscall_exit_futex", "13", I64 "_ret; " U64 "_uaddr; ");
+    COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32
+    "_next_tid; " I32 "_next_prio; ") EVENT("sched_waking", "1", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; ")
+    EVENT("kmem_mm_page_alloc", "2", U64 "_page; " U64 "_pfn; " U32 "_order; " U32 "_gfp_flags; " I32 "_migratetype; ")
+        EVENT("kmem_mm_page_free", "3", U64 "_page; " U64 "_pfn; " U32 "_order; ")
+            EVENT("mm_page_alloc", "4", U64 "_page; " U32 "_order; " U32 "_gfp_flags; " I32 "_migratetype; ")
+                EVENT("mm_page_free", "5", U64 "_page; " U32 "_order; ") EVENT("power_cpu_frequency", "6", U32 "_state; " U32 "_cpu_id; ")
+                    EVENT("syscall_entry_read", "7", U32 "_fd; ") EVENT("syscall_exit_read", "8", I64 "_ret; ")
+                        EVENT("irq_handler_entry", "9", I32 "_irq; string _name; ")
+                            EVENT("irq_handler_exit", "10", I32 "_irq; " I32 "_ret; ") EVENT("something_else", "11", U32 "_x; ")
+                                EVENT("syscall_entry_futex", "12", U64 "_uaddr; " I32 "_op; " U32 "_val; ")
+                                    EVENT("syscall_exit_futex", "13", I64 "_ret; " U64 "_uaddr; ") EVENT("block_rq_insert", "14", REQUEST)
+                                        EVENT("block_rq_issue", "15", REQUEST) EVENT("block_rq_complete", "16", REQUEST I32 "_error; ");
 
 struct world {
     struct ctf_writer *writer;
@@ -60,6 +65,12 @@ struct world {
     uint64_t futex[THREADS];
     int prio[THREADS];
     uint64_t counters[CPUS][PERF_COUNTERS];
+    struct request {
+        uint64_t sector;
+        uint32_t dev, sectors, rwbs;
+        enum { NOWHERE, WAITING, WITH_DRIVER } stage;
+    } requests[REQUESTS];
+    uint64_t sector;
     uint8_t payload[256];
     size_t n;
 };
@@ -240,6 +251,48 @@ static void interrupt(struct world *w, int cpu)
     send(w, cpu, IRQ_EXIT);
 }
 
+static void tell_request(struct world *w, int cpu, const struct request *r, enum event id, uint32_t sectors, int error)
+{
+    start(w, cpu);
+    put32(w, r->dev);
+    put64(w, r->sector);
+    put32(w, sectors);
+    put32(w, r->rwbs);
+    if (id == BLOCK_COMPLETE)
+        put32(w, error);
+    send(w, cpu, id);
+}
+
+/* A request waits or goes to the driver at once; is issued, perhaps together with the one behind it; completes in one or several parts. */
+static void request(struct world *w, int cpu)
+{
+    static const uint32_t kinds[] = {1, 4, 4 | 8, 256, 2};
+    struct request *r = &w->requests[roll(w, REQUESTS)];
+    if (r->stage == NOWHERE) {
+        *r = (struct request){
+            w->sector, roll(w, 3) ? 8 << 20 : 8 << 20 | 16, 8 * roll(w, 40), kinds[roll(w, 5)], roll(w, 4) ? WAITING : WITH_DRIVER};
+        w->sector += r->sectors + 8 * roll(w, 2);
+        tell_request(w, cpu, r, r->stage == WAITING ? BLOCK_INSERT : BLOCK_ISSUE, r->sectors, 0);
+    } else if (r->stage == WAITING) {
+        for (int i = 0; i < REQUESTS; i++) {
+            struct request *next = &w->requests[i];
+            if (next->stage == WAITING && r->sectors && next->sectors && next->dev == r->dev && next->sector == r->sector + r->sectors) {
+                r->sectors += next->sectors;
+                next->stage = NOWHERE;
+            }
+        }
+        r->stage = WITH_DRIVER;
+        tell_request(w, cpu, r, BLOCK_ISSUE, r->sectors, 0);
+    } else if (r->sectors > 8 && roll(w, 3) == 0) {
+        tell_request(w, cpu, r, BLOCK_COMPLETE, 8, 0);
+        r->sector += 8;
+        r->sectors -= 8;
+    } else {
+        tell_request(w, cpu, r, BLOCK_COMPLETE, r->sectors, roll(w, 20) ? 0 : -5);
+        r->stage = NOWHERE;
+    }
+}
+
 static void step(struct world *w, int cpu)
 {
     uint32_t what = roll(w, 100);
@@ -257,6 +310,8 @@ static void step(struct world *w, int cpu)
         call_futex(w, cpu);
     else if (what < 90)
         interrupt(w, cpu);
+    else if (what < 95)
+        request(w, cpu);
     else {
         start(w, cpu);
         put32(w, 1);

@@ -15,6 +15,7 @@ from graph_oracle import Oracle
 from kernel_text import FIELD, LINE, Steps, Text, check_steps, dice, offered, some_range
 
 COUNTERS = "org.eclipse.tracecompass.analysis.counters.core.CounterDataProvider"
+REQUESTS = "org.eclipse.tracecompass.incubator.kernel.core.inputoutput.DiskRequestDataProvider"
 IO_PER_PROCESS = "org.eclipse.tracecompass.incubator.kernel.core.io.per.process"
 KVM_EXITS = "org.eclipse.incubator.overhead.xy.rate.dataprovider"
 EVENT_TYPES = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider"
@@ -322,6 +323,68 @@ def check_io(server, text):
     check_thread_counters(server, text, IO_PER_PROCESS, "IO per process", ["Read", "Write"], [read, written])
 
 
+# ---- requests of disks -----------------------------------------------------------------------------------------------------------------
+
+class Queues:
+    """Places of the queues of disks in order of first use: (disk, waits or driver, place) -> Steps of (type, sectors)."""
+
+    def __init__(self, text):
+        self.places, self.steps, disks = {}, {}, []
+        for t, name, fields, _ in text.events:
+            if name not in ("block_rq_insert", "block_rq_issue", "block_rq_complete"):
+                continue
+            if fields["dev"] not in disks:
+                disks.append(fields["dev"])
+            disk, sector, n = disks.index(fields["dev"]), fields["sector"], fields["nr_sector"]
+            if name == "block_rq_complete":
+                for key, held in sorted(self.places.items()):
+                    if key[:2] == (disk, 1) and held and held[0] == sector:
+                        if n >= held[1] or fields["error"]:
+                            self.put(t, key, None)
+                        else:
+                            held[0], held[1] = sector + n, held[1] - n
+                        break
+                continue
+            if name == "block_rq_issue":
+                for key, held in list(self.places.items()):
+                    if key[:2] == (disk, 0) and held and sector <= held[0] < sector + max(n, 1):
+                        self.put(t, key, None)
+            queue = int(name == "block_rq_issue")
+            place = next(i for i in range(1000) if not self.places.get((disk, queue, i)))
+            flags = fields["rwbs"]
+            kind = "read" if flags & 4 else "write" if flags & 1 else "flush" if flags & 256 else "other"
+            self.put(t, (disk, queue, place), [sector, n], (kind, n, sector))
+
+    def put(self, t, key, held, shown=None):
+        self.places[key] = held
+        self.steps.setdefault(key, Steps()).set(t, shown)
+
+
+def request_text(value):
+    return value and ("%s %d KiB" % (value[0], value[1] // 2) if value[1] else value[0])
+
+
+def check_requests(server, text, most):
+    queues = Queues(text)
+    assert offered(server)[REQUESTS] and offered(server)[REQUESTS]["type"] == "TIME_GRAPH"
+    entries = {e["id"]: e for e in server.tree(REQUESTS)}
+    rows, disks, numbers = {}, [], sorted({key[0] for key in queues.steps})
+    for e in entries.values():
+        if e["hasData"]:
+            queue = entries[e["parentId"]]
+            if queue["parentId"] not in disks:
+                disks.append(queue["parentId"])
+            which = ["Waiting Queue", "Driver Queue"].index(queue["labels"][0])
+            rows[e["id"]] = queues.steps[numbers[disks.index(queue["parentId"])], which, int(e["labels"][0])]
+    assert len(rows) == len(queues.steps) >= most, (len(rows), len(queues.steps))
+    n = check_steps(server, text, REQUESTS, rows, request_text)
+    for entry, steps in rows.items():
+        t, value = next((t, v) for t, v in zip(steps.times, steps.values) if v and steps.at(t) == v)
+        tip = server.tooltip(REQUESTS, entry, t)
+        assert (tip["Type"], tip["Bytes"], tip["Sector"]) == (value[0], str(512 * value[1]), str(value[2])), (tip, value)
+    print("requests: %d states of %d places" % (n, len(rows)))
+
+
 # ---- event types -----------------------------------------------------------------------------------------------------------------------
 
 def check_event_types(server, text):
@@ -410,6 +473,7 @@ def check_made(maker, seed, perf):
             check_states(server, text, path)
             check_priorities(server, text, path)
             check_io(server, text)
+            check_requests(server, text, 6)
             if perf:
                 check_counters(server, text)
             else:
@@ -461,6 +525,7 @@ def check_recorded():
             check_states(server, text, path)
             check_disks(server, text)
             check_io(server, text)
+            check_requests(server, text, 1)
             check_absent(server, KVM_EXITS)
     path = os.path.join(DATA, "traces", "vm", "vmhost", "kernel")
     if os.path.isdir(path):
