@@ -260,7 +260,7 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
 /* ---- arrows: from who wakes to who waited ------------------------------------------------------------------------------------------ */
 
 /* Of a range all waits are looked at when there are few, else those at so many times. */
-enum { MOST_WAITS = 20000, MOST_SAMPLES = 1 << 20, LEAST_SAMPLES = 16 };
+enum { MOST_WAITS = 20000, MOST_SAMPLES = 1 << 17, LEAST_SAMPLES = 16 };
 
 struct waking {
     const struct rows *t;
@@ -280,32 +280,37 @@ static bool wakes_at(const struct state_store *s, size_t user, int64_t t)
     return t > INT64_MIN && state_at(s, STATE_FUTEX_USER, user, t - 1, &iv) && iv.value == STATE_FUTEX_WAKE && iv.end == t;
 }
 
-/* The entry of the wake call that the thread is in, of that futex before others (a wait may have been moved to another one). NONE: none is shown. */
-static int64_t waker_entry(const struct waking *w, const struct futex_wake *wake, const char *futex)
+/* The first of a thread's rows in by_thread. */
+static size_t first_of_thread(const struct waking *w, int32_t thread)
 {
-    size_t n = users_of(w->h), lo = 0, hi = n;
-    int64_t found = NONE;
+    size_t lo = 0, hi = users_of(w->h);
     struct state_row r;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         state_row(w->h->states, STATE_FUTEX_USER, (size_t)w->of->by_thread[mid], &r);
-        if (r.thread < wake->thread)
+        if (r.thread < thread)
             lo = mid + 1;
         else
             hi = mid;
     }
-    for (; lo < n; lo++) {
-        size_t user = (size_t)w->of->by_thread[lo];
-        state_row(w->h->states, STATE_FUTEX_USER, user, &r);
-        if (r.thread != wake->thread)
-            break;
-        if (w->of->entry_of[user] == NONE || !wakes_at(w->h->states, user, wake->at))
-            continue;
-        found = w->of->entry_of[user];
-        if (!strcmp(r.name, futex))
-            return found;
-    }
-    return found;
+    return lo;
+}
+
+/* The entry of the wake call that the thread is in. First its row of that futex is looked at: a wait is seldom moved to another one. NONE: none is shown. */
+static int64_t waker_entry(const struct waking *w, const struct futex_wake *wake, const char *futex)
+{
+    size_t n = users_of(w->h), first = first_of_thread(w, wake->thread);
+    struct state_row r;
+    for (int others = 0; others < 2; others++)
+        for (size_t i = first; i < n; i++) {
+            size_t user = (size_t)w->of->by_thread[i];
+            state_row(w->h->states, STATE_FUTEX_USER, user, &r);
+            if (r.thread != wake->thread)
+                break;
+            if (w->of->entry_of[user] != NONE && (strcmp(r.name, futex) != 0) == others && wakes_at(w->h->states, user, wake->at))
+                return w->of->entry_of[user];
+        }
+    return NONE;
 }
 
 static void write_wake(const struct waking *w, const struct row *r, int64_t entry, const struct state_interval *iv)
