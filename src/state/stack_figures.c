@@ -89,6 +89,44 @@ void stack_figures(const struct stack_store *s, size_t row, size_t first, size_t
     }
 }
 
+/* ---- the shortest and the longest ------------------------------------------------------------------------------------------------------------ */
+
+static inline void reach(struct stack_extremes *x, const struct stack_call *c)
+{
+    int64_t duration = c->end - c->begin;
+    if (!x->any || duration < x->least) {
+        x->least = duration;
+        x->least_begin = c->begin;
+    }
+    if (!x->any || duration > x->most) {
+        x->most = duration;
+        x->most_begin = c->begin;
+    }
+    x->any = true;
+}
+
+void stack_extremes(const struct stack_store *s, size_t row, size_t first, size_t end, struct stack_extremes *of)
+{
+    struct reading r = reading(s, row);
+    struct stack_call c;
+    const struct stack_disk_figures *f;
+    for (uint64_t at = first; at < end;) {
+        struct piece p = piece_at(&r, at, end, r.levels);
+        for (uint64_t i = p.first; p.level < 0 && i < p.end; i++) {
+            stack_call(s, row, i, &c);
+            if (c.how == STACK_WHOLE)
+                reach(&of[c.function], &c);
+        }
+        for (size_t i = 0, n = p.level < 0 ? 0 : figures_in(&r, &p, &f); i < n; i++) {
+            stack_call(s, row, p.first + f[i].least, &c);
+            reach(&of[f[i].function], &c);
+            stack_call(s, row, p.first + f[i].most, &c);
+            reach(&of[f[i].function], &c);
+        }
+        at = p.end;
+    }
+}
+
 /* ---- how many are how long ------------------------------------------------------------------------------------------------------------------- */
 
 struct counting {

@@ -70,25 +70,55 @@ int64_t stack_time_within(const struct stack_store *s, size_t row, int64_t begin
     return sum;
 }
 
+static void add_call(struct making *m, size_t k, int64_t duration, int64_t self, uint32_t place)
+{
+    struct stack_disk_figures *f = &m->figures.v[k];
+    if (duration < m->least.v[k]) {
+        m->least.v[k] = duration;
+        f->least = place;
+    }
+    if (duration > m->most.v[k]) {
+        m->most.v[k] = duration;
+        f->most = place;
+    }
+    f->n++;
+    f->sum = wrapping_sum(f->sum, duration);
+    f->self = wrapping_sum(f->self, self);
+}
+
+/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: nothing is below. */
+static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t end, size_t *below)
+{
+    size_t of[TILE_LATENCIES], n = 0;
+    int64_t durations[TILE_LATENCIES];
+    struct stack_call c;
+    for (uint64_t i = first; i < end; i++) {
+        stack_call(m->s, row, i, &c);
+        if (c.how != STACK_WHOLE)
+            continue;
+        of[n] = place_of(m, c.function);
+        durations[n] = c.end - c.begin;
+        add_call(m, of[n], durations[n], durations[n] - (below ? stack_time_within(m->s, row + 1, c.begin, c.end, below) : 0),
+            (uint32_t)(i - first));
+        n++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct stack_disk_figures *f = &m->figures.v[of[i]];
+        double from = (double)durations[i] - (double)f->sum / f->n;
+        f->spread += from * from;
+    }
+    return n;
+}
+
 /* has_below: the next row is of the same thread. */
 static void add_finest(struct stack_tiles *t, struct making *m, size_t row, bool has_below)
 {
     uint64_t calls = stack_calls(m->s, row), whole = 0;
     size_t below = 0;
-    struct stack_call c;
-    for (uint64_t i = 0; i < calls; i++) {
-        uint32_t place = (uint32_t)(i % TILE_LATENCIES);
-        if (place == 0)
-            vec_push(&t->whole, whole);
-        stack_call(m->s, row, i, &c);
-        if (c.how == STACK_WHOLE) {
-            int64_t duration = c.end - c.begin,
-                    self = duration - (has_below ? stack_time_within(m->s, row + 1, c.begin, c.end, &below) : 0);
-            join(m, &(struct stack_disk_figures){duration, self, 0, c.function, 1, place, place}, duration, duration);
-            whole++;
-        }
-        if (place == TILE_LATENCIES - 1 || i + 1 == calls)
-            end_tile(t, m);
+    for (uint64_t i = 0; i < calls; i += TILE_LATENCIES) {
+        vec_push(&t->whole, whole);
+        whole += add_calls(m, row, i, calls - i < TILE_LATENCIES ? calls : i + TILE_LATENCIES, has_below ? &below : NULL);
+        end_tile(t, m);
     }
 }
 

@@ -240,6 +240,9 @@ size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times
 struct stack_figures { struct state_figures calls; int64_t self; };
 /* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
 void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
+/* The shortest and the longest of them alone, which costs less. */
+struct stack_extremes { int64_t least, most, least_begin, most_begin; bool any; };
+void stack_extremes(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_extremes *of);
 /* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
 void stack_histogram(const struct stack_store *, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts);
 size_t stack_whole_before(const struct stack_store *, size_t row, size_t i); /* WHOLE ones among the first i calls */

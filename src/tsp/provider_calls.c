@@ -125,21 +125,27 @@ static int64_t after(int64_t t)
 static void find_points(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, struct figures_points *of)
 {
     size_t rows = stack_rows(p->s), functions = stack_functions(p->s), samples = q->n_times > 1 ? q->n_times - 1 : 1;
-    struct stack_figures *figures = arena_alloc(q->http->arena, sizeof *figures * (functions + 1));
+    struct stack_extremes *extremes = arena_alloc(q->http->arena, sizeof *extremes * (functions + 1));
     size_t *at = arena_new(q->http->arena, size_t, rows + 1);
     for (size_t row = 0; row < rows; row++)
         at[row] = stacks_begun(x, p, row, q->begin);
     for (size_t i = 0; i < samples && !http_gone(q->http); i++) {
         int64_t end = i + 1 < samples ? q->times[i + 1] : after(q->end);
-        memset(figures, 0, sizeof *figures * functions);
+        memset(extremes, 0, sizeof *extremes * functions);
         for (size_t row = 0; row < rows; row++) {
             size_t to = stacks_begun(x, p, row, end);
             if (to > at[row])
-                stack_figures(p->s, row, at[row], to, figures);
+                stack_extremes(p->s, row, at[row], to, extremes);
             at[row] = to > at[row] ? to : at[row];
         }
         for (size_t f = 0; f < functions; f++)
-            figures_add_points(&of[f], &x->hosts[p->host], &figures[f].calls);
+            if (extremes[f].any)
+                figures_add_points(&of[f], &x->hosts[p->host],
+                    &(struct state_figures){.n = 1,
+                        .least = extremes[f].least,
+                        .most = extremes[f].most,
+                        .least_begin = extremes[f].least_begin,
+                        .most_begin = extremes[f].most_begin});
     }
 }
 

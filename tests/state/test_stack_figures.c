@@ -102,7 +102,9 @@ static void check_figures(size_t row, size_t first, size_t end)
     struct sums *sums = mem_zalloc(sizeof *sums * functions);
     int64_t below = row_below(row);
     struct stack_call c;
+    struct stack_extremes *extremes = mem_zalloc(sizeof *extremes * functions);
     stack_figures(world.s, row, first, end, got);
+    stack_extremes(world.s, row, first, end, extremes);
     for (size_t i = first; i < end; i++) {
         stack_call(world.s, row, i, &c);
         if (c.how != STACK_WHOLE)
@@ -121,6 +123,11 @@ static void check_figures(size_t row, size_t first, size_t end)
         assert_int_equal(f->n, sums[k].n);
         assert_int_equal(f->sum, sums[k].sum);
         assert_int_equal(got[k].self, sums[k].self);
+        assert_int_equal(extremes[k].any, f->n > 0);
+        assert_int_equal(extremes[k].least, f->least);
+        assert_int_equal(extremes[k].most, f->most);
+        assert_int_equal(extremes[k].least_begin, f->least_begin);
+        assert_int_equal(extremes[k].most_begin, f->most_begin);
         if (!f->n)
             continue;
         assert_int_equal(f->least, sums[k].least);
@@ -140,6 +147,7 @@ static void check_figures(size_t row, size_t first, size_t end)
     }
     free(got);
     free(sums);
+    free(extremes);
 }
 
 static void figures(void **state)
