@@ -307,11 +307,20 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 
 /* ---- states ----------------------------------------------------------------------------------------------------------------------- */
 
+/* An idle thread that does not run waits for nothing: its row is blank there. */
+static const char *style_of(const struct tsp_host *h, size_t row, int value)
+{
+    struct graph_row r;
+    if (value == STATE_WAIT_FOR_CPU && (graph_row(h->index->graph, (int32_t)row, &r), r.idle_cpu >= 0))
+        return NULL;
+    return tsp_state_key(value);
+}
+
 static void show(
     struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
-    out->style_key = tsp_state_key(iv->value);
+    out->style_key = style_of(h, row->row, iv->value);
     out->label = iv->value == STATE_SYSCALL ? iv->name : NULL;
     if (!with_properties || !out->style_key)
         return;
@@ -511,9 +520,9 @@ static void write_state_tooltip(struct json *j, const struct tsp_query *q, const
 {
     struct state_interval iv;
     int64_t at = tsp_sample_time(h, t);
-    if (!state_at(h->states, STATE_THREAD, (size_t)row, at, &iv) || !tsp_state_key(iv.value))
+    if (!state_at(h->states, STATE_THREAD, (size_t)row, at, &iv) || !style_of(h, (size_t)row, iv.value))
         return;
-    json_kv_string(j, "State", tsp_state_key(iv.value));
+    json_kv_string(j, "State", style_of(h, (size_t)row, iv.value));
     if (iv.value == STATE_SYSCALL && iv.name)
         json_kv_string(j, "System call", iv.name);
     int32_t cpu = state_thread_cpu(h->states, (size_t)row, at);

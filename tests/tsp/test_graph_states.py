@@ -61,6 +61,27 @@ def check_threads(server, oracle):
     print("threads: %d states of %d threads as babeltrace2's text tells" % (n, len(tids)))
 
 
+def check_idle(server, oracle):
+    """An idle thread shows something when its CPU idles, and nothing when it does not: it waits for no CPU."""
+    n = {True: 0, False: 0}
+    for e in server.tree(THREADS):
+        if e.get("metadata", {}).get("TID") != [0]:
+            continue
+        history = oracle.cpus[int(e["labels"][0].split("/")[1])]
+        for _ in range(10):
+            begin, end = random_range(server)
+            times = sample_times(begin, end, 400)
+            at = check_row(server.states(THREADS, [e["id"]], begin, end, 400)[e["id"]], times, server.begin, server.end)
+            for t, state in at.items():
+                tid, since, _ = history.at(t)
+                if tid in (None, "before") or since == history.times[0]: # before the first switch the server may know more
+                    continue
+                assert key(state) in (("Idle", "Interrupt") if tid == 0 else (None, "Unknown")), (e["labels"], t, state, tid)
+                n[tid == 0] += 1
+    assert min(n.values()) > 100, n
+    print("idle threads: %d states, %d blanks" % (n[True], n[False]))
+
+
 def check_parents(server, oracle):
     entries = {e["id"]: e for e in server.tree(THREADS)}
     tid_of = {i: e["metadata"].get("TID", [-1])[0] for i, e in entries.items()}
@@ -198,6 +219,7 @@ def check_host(path):
         assert server.begin == oracle.first and server.end == oracle.last
         check_parents(server, oracle)
         check_threads(server, oracle)
+        check_idle(server, oracle)
         check_cpus(server, oracle)
         check_machines(server, oracle)
         check_deep(server, oracle)
