@@ -8,17 +8,21 @@
 
 enum { MAX_NOTES = 20 };
 
+/* Losses and clocks are part of what the verbs show. */
 void cli_note_problems(const struct experiment *x)
 {
-    const struct ctf_problem *p;
-    size_t n = experiment_problems(x, &p);
-    for (size_t i = 0; i < n && i < MAX_NOTES; i++)
-        if (p[i].count > 1)
-            cli_note("%s (%llu times)", p[i].text, (unsigned long long)p[i].count);
+    const struct index_note *notes;
+    size_t n = experiment_notes(x, &notes), told = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (notes[i].kind == INDEX_NOTE_LOST || notes[i].kind == INDEX_NOTE_CLOCK || told++ >= MAX_NOTES)
+            continue;
+        if (notes[i].count > 1)
+            cli_note("%s (%llu times)", notes[i].text, (unsigned long long)notes[i].count);
         else
-            cli_note("%s", p[i].text);
-    if (n > MAX_NOTES)
-        cli_note("%zu more notes like these", n - MAX_NOTES);
+            cli_note("%s", notes[i].text);
+    }
+    if (told > MAX_NOTES)
+        cli_note("%zu more notes like these", told - MAX_NOTES);
 }
 
 int cli_open_traces(char **args, size_t n, struct index_options *o, struct experiment **x, struct err *e)

@@ -540,8 +540,8 @@ static void put_all(struct text *out, const struct trace_facts *facts, size_t n,
 /* Traces that could not be opened are only known by what was told about them. */
 static void note_unopened(const struct experiment *x, const struct trace_facts *facts, size_t n)
 {
-    const struct ctf_problem *p;
-    size_t told = experiment_problems(x, &p);
+    const struct index_note *p;
+    size_t told = experiment_notes(x, &p);
     for (size_t i = 0; i < told; i++) {
         bool shown = false;
         for (size_t k = 0; k < n && !shown; k++)

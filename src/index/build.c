@@ -267,7 +267,7 @@ void index_tell_problems(struct experiment *x, const char *host, const char *lin
         struct arena line = {0};
         char *text = arena_strndup(&line, lines + i, length), *rest;
         uint64_t count = strtoull(text, &rest, 10);
-        experiment_problem(x, host, *rest == ' ' ? rest + 1 : rest, count);
+        experiment_note(x, INDEX_NOTE_INPUT, host, *rest == ' ' ? rest + 1 : rest, count);
         arena_fini(&line);
         i += length + 1;
     }
@@ -343,6 +343,15 @@ static int open_stores(struct experiment *x, struct index_host *h, const struct 
     return rc;
 }
 
+void index_note_damage(struct experiment *x, const char *host, const struct err *found)
+{
+    char text[sizeof found->text + 64];
+    if (found->code != ERR_FORMAT)
+        return;
+    snprintf(text, sizeof text, "%s; built again", found->text);
+    experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
+}
+
 int index_lock_dir(const char *dir, struct err *e)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -367,6 +376,8 @@ static int build_locked(
     int rc = o->force ? ERR_STALE : open_stores(x, h, files, true, &found);
     if (rc && !(rc = build(h, files, o, e)))
         rc = open_stores(x, h, files, true, e);
+    if (!rc)
+        index_note_damage(x, h->name, &found);
     close(fd);
     return rc;
 }

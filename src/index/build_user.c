@@ -127,6 +127,8 @@ static int build_locked(
     int rc = o->force ? ERR_STALE : open_stores(x, t, files, &found);
     if (rc && !(rc = build(t, files, o, e)))
         rc = open_stores(x, t, files, e);
+    if (!rc)
+        index_note_damage(x, x->hosts.v[t->host].name, &found);
     close(fd);
     return rc;
 }

@@ -6,13 +6,6 @@
 #include "index/experiment.h"
 #include "index/types.h"
 
-void experiment_problem(struct experiment *x, const char *host, const char *text, uint64_t count)
-{
-    pthread_mutex_lock(&x->lock);
-    vec_push(&x->problems, ((struct ctf_problem){arena_printf(&x->arena, "%s: %s", host, text), count}));
-    pthread_mutex_unlock(&x->lock);
-}
-
 /* ---- stores ------------------------------------------------------------------------------------------------------------------------ */
 
 struct indexing {
@@ -54,7 +47,7 @@ static int tell_errors(struct experiment *x, const struct index_options *o, cons
             *e = errors[i];
             return e->code;
         }
-        experiment_problem(x, x->hosts.v[t->host].name, errors[i].text, 1);
+        experiment_note(x, INDEX_NOTE_LEFT_OUT, x->hosts.v[t->host].name, errors[i].text, 1);
     }
     return 0;
 }
@@ -86,8 +79,9 @@ int experiment_open(const char *const *args, size_t n, const struct index_option
     x->store = o->store ? arena_strdup(&x->arena, o->store) : NULL;
     if (!rc)
         rc = experiment_open_traces(x, args, n, e);
-    if (!rc && o->stores)
-        rc = open_all_stores(x, o, e);
+    if (!rc && o->stores && !(rc = open_all_stores(x, o, e)))
+        experiment_note_losses(x);
+    experiment_sort_notes(x);
     if (rc) {
         experiment_close(x);
         return rc;
@@ -116,7 +110,7 @@ void experiment_close(struct experiment *x)
     vec_free(&x->hosts);
     vec_free(&x->sources);
     vec_free(&x->traces);
-    vec_free(&x->problems);
+    vec_free(&x->notes);
     pthread_mutex_destroy(&x->lock);
     arena_fini(&x->arena);
     free(x);
@@ -165,10 +159,4 @@ size_t experiment_traces(const struct experiment *x, const struct index_trace **
 {
     *out = x->traces.v;
     return x->traces.n;
-}
-
-size_t experiment_problems(const struct experiment *x, const struct ctf_problem **out)
-{
-    *out = x->problems.v;
-    return x->problems.n;
 }

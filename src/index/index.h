@@ -66,8 +66,26 @@ size_t experiment_traces(const struct experiment *, const struct index_trace **o
 int32_t experiment_source_host(const struct experiment *, size_t source);
 /* Clock maps of all hosts: from the store when its key fits, else from the flows. Needs stores. Host numbers as in experiment_hosts. */
 int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
-/* What was wrong with the input, one line each, "HOST: …". */
-size_t experiment_problems(const struct experiment *, const struct ctf_problem **out);
+
+/* What was found wrong and stopped nothing. Told by kind, then host. */
+enum index_note_kind {
+    INDEX_NOTE_LEFT_OUT,     /* a trace that could not be opened, or not be indexed */
+    INDEX_NOTE_TWICE,        /* given more than once */
+    INDEX_NOTE_INPUT,        /* something of a trace could not be read */
+    INDEX_NOTE_STORE,        /* a store was damaged, and built again */
+    INDEX_NOTE_LOST,         /* lost while recording; known when stores were asked for */
+    INDEX_NOTE_CLOCK         /* a host that is not on the clock of the others; known after experiment_sync */
+};
+struct index_note {
+    uint8_t kind;
+    const char *host;        /* or the argument that was given */
+    const char *file;        /* or NULL */
+    const char *what;        /* in the end of `text` */
+    const char *text;        /* "HOST: FILE: what" */
+    uint64_t count;          /* so many times */
+};
+size_t experiment_notes(const struct experiment *, const struct index_note **out);
+const char *index_note_advice(int kind); /* what to do about it */
 
 /* ---- how many events of each class --------------------------------------------------------------------------------------------- */
 

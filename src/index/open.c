@@ -43,9 +43,9 @@ static void tell_twice(const struct opening *o)
     for (size_t i = 0; i < o->n_places; i++) {
         const struct ctf_place *p = &o->places[i];
         if (p->again && p->again == p->found)
-            experiment_problem(o->x, o->args[i], "was given before; it counts once", 1);
+            experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i], "was given before; it counts once", 1);
         else if (p->again)
-            experiment_problem(o->x, o->args[i],
+            experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i],
                 arena_printf(&o->x->arena, "%zu of the %zu trace directories in it were given before; they count once", p->again, p->found),
                 1);
     }
@@ -69,7 +69,7 @@ static int check_opened(const struct opening *o, struct err *e)
         *e = o->errors[0];
     for (size_t i = 0; i < o->n && opened; i++)
         if (!o->traces[i])
-            experiment_problem(o->x, o->names[i], o->errors[i].text, 1);
+            experiment_note(o->x, INDEX_NOTE_LEFT_OUT, o->names[i], o->errors[i].text, 1);
     return opened ? 0 : e->code;
 }
 
@@ -132,7 +132,7 @@ static void add_trace(struct experiment *x, struct ctf_trace *t, int32_t host)
     const struct ctf_problem *p;
     size_t n = ctf_trace_problems(t, &p);
     for (size_t i = 0; i < n; i++)
-        experiment_problem(x, x->hosts.v[host].name, p[i].text, p[i].count);
+        experiment_note(x, INDEX_NOTE_INPUT, x->hosts.v[host].name, p[i].text, p[i].count);
     vec_push(&x->sources, ((struct ctf_source){.trace = t}));
     vec_push(&x->traces, ((struct index_trace){.trace = t, .host = host, .is_kernel = kernel_is_kernel_trace(t)}));
 }

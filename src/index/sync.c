@@ -84,6 +84,7 @@ int experiment_sync(struct experiment *x, const struct clock_options *o, const s
         int rc = clock_net_solve(net, e);
         if (rc) {
             clock_net_free(net);
+            experiment_note_clocks(x, e->text);
             return rc;
         }
         /* What cannot be kept is computed again next time. */
@@ -91,6 +92,7 @@ int experiment_sync(struct experiment *x, const struct clock_options *o, const s
             clock_net_save(net, path, key, &stale);
         x->clocks = net;
     }
+    experiment_note_clocks(x, NULL);
     *out = x->clocks;
     return 0;
 }

@@ -45,6 +45,7 @@
     X(tsp_provider_critical_path) \
     X(tsp_event_statistics)       \
     X(tsp_provider_events)        \
+    X(tsp_trace_notes)            \
     X(tsp_provider_histogram)
 
 #define PROVIDER_DECLARED(name) extern const struct tsp_provider name;

@@ -49,7 +49,7 @@ export class App implements PanelHost {
     this.drawer = new Drawer(() => this.resized());
     this.overview = new Overview(session);
     this.top = new TopBar(session, {
-      openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
+      openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), reveal: o => this.reveal(o), save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
       copyLink: () => { this.writeLink(); void navigator.clipboard?.writeText(location.href); announce('link copied'); }, searchStep: d => this.step(d, true),
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
@@ -233,6 +233,10 @@ export class App implements PanelHost {
     this.relink();
     return p;
   }
+  /** Opens the view unless it is open, and brings it into sight. */
+  private reveal(o: Output): void {
+    (this.panels.find(p => p.output.id === o.id) ?? this.add(o))?.root.scrollIntoView({ block: 'nearest', behavior: reducedMotion() ? 'auto' : 'smooth' });
+  }
   private viewsMenu(): MenuItem[] {
     const items: MenuItem[] = [], titles: Record<string, string> = { TIME_GRAPH: 'States over time', GANTT_CHART: 'Charts', TREE_TIME_XY: 'Curves over time', TREE_GENERIC_XY: 'Distributions', DATA_TREE: 'Figures', TABLE: 'Tables' };
     for (const [type, label] of Object.entries(titles)) {
@@ -241,7 +245,7 @@ export class App implements PanelHost {
       items.push({ label, heading: true });
       for (const o of list) {
         const open = this.panels.find(p => p.output.id === o.id);
-        items.push({ label: o.name, checked: !!open, run: () => { if (open) open.close(); else this.add(o)?.root.scrollIntoView({ block: 'nearest', behavior: reducedMotion() ? 'auto' : 'smooth' }); } });
+        items.push({ label: o.name, checked: !!open, run: () => { if (open) open.close(); else this.reveal(o); } });
       }
     }
     const paths = this.session.outputs.filter(o => specOf(o));

@@ -3,10 +3,10 @@ import { button, h, setText, toggle } from './dom';
 import { menuBelow, type MenuItem } from './menu';
 import type { Session } from './session';
 import { formatCount, formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
-import { isAbort } from './tsp';
+import { isAbort, type Output } from './tsp';
 
 export interface TopActions {
-  openPicker(): void; viewsMenu(): MenuItem[]; save(kind: 'svg' | 'png' | 'csv'): void; help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
+  openPicker(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void; save(kind: 'svg' | 'png' | 'csv'): void; help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
 }
 
 const MODES: [TimeMode, string][] = [['local', 'Local time'], ['utc', 'UTC'], ['relative', 'Since the start']];
@@ -20,13 +20,14 @@ export class TopBar {
   readonly name: HTMLButtonElement;
   private readonly mode: HTMLButtonElement;
   private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
+  private readonly notes = h('button', { type: 'button', class: 'badge middling notes', hidden: true });
   private readonly away = h('span', { class: 'badge bad', hidden: true, role: 'status' });
   private readonly lost = h('span', { class: 'badge bad', hidden: true, role: 'status', title: 'So many events the tracer had no room for: red in the strip, rows have a red ground where it was. What is shown there may lack causes.' });
   private readonly busy = h('span', { class: 'busy', 'aria-hidden': true });
   private readonly exclude: HTMLButtonElement;
   private clockLines: string[] = [];
 
-  constructor(private readonly session: Session, actions: TopActions) {
+  constructor(private readonly session: Session, private readonly actions: TopActions) {
     const { axis } = session;
     this.name = button('weft', 'Open another experiment', () => actions.openPicker(), { class: 'experiment' });
     this.mode = button('', 'How times are written', () => menuBelow(this.mode, MODES.map(([m, label]) => ({ label, checked: session.timeMode === m, run: () => session.setTimeMode(m) }))));
@@ -42,7 +43,7 @@ export class TopBar {
     ]));
     this.root = h('header', { class: 'top' }, this.name, this.busy, h('span', { class: 'zoom' },
       button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)), button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)), button('⤢', 'Whole trace (Home)', () => axis.whole())),
-    this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.lost, this.away, this.mode, views, more);
+    this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes, this.lost, this.away, this.mode, views, more);
     let wait = 0;
     this.search.addEventListener('input', () => { clearTimeout(wait); wait = window.setTimeout(() => session.setSearch(this.search.value), 180); });
     this.search.addEventListener('keydown', e => {
@@ -87,9 +88,9 @@ export class TopBar {
     const x = this.session.experiment;
     setText(this.name, `${x ? x.name : 'weft'} ▾`);
     document.title = x ? `${x.name} – weft` : 'weft';
-    this.clock.hidden = this.away.hidden = true;
+    this.notes.hidden = this.clock.hidden = this.away.hidden = true;
     this.times();
-    if (x) void this.health();
+    if (x) { void this.health(); void this.tellNotes(); }
   }
 
   showLost(events: number): void {
@@ -105,7 +106,8 @@ export class TopBar {
         const [columns, lines] = await Promise.all([client.columns(uuid, clocks.id), client.lines(uuid, clocks.id, { requested_table_index: 0, requested_table_count: 200 })]);
         const names = columns.model ?? [], rows = lines.model?.lines ?? [], error = names.map((c, i) => [c, i] as const).filter(([c]) => /error|±|uncertain/i.test(c.name)).map(([, i]) => i);
         this.clockLines = rows.map(r => r.cells.map((c, i) => `${names[i]?.name ?? ''} ${c.content}`).join('  ·  '));
-        let worst = 0, unknown = false;
+        // Nothing ties such a machine to another one.
+        let worst = 0, unknown = rows.some(r => r.cells.some(c => c.content === 'absent'));
         for (const r of rows) for (const i of error) { const ns = errorNs(r.cells[i]?.content ?? '', names[i].name); if (ns === null) { if (!/★|reference|–|-|^$/.test(r.cells[i]?.content ?? '')) unknown = true; } else worst = Math.max(worst, ns); }
         this.badge(rows.length < 2 ? null : unknown || !error.length ? 'clock error unknown' : `clock ±${formatDuration(worst)}`, unknown ? Infinity : worst);
       } else if ((session.experiment?.traces.length ?? 1) > 1) {
@@ -120,6 +122,18 @@ export class TopBar {
         setText(this.away, `away: ${gone.slice(0, 3).join(', ')}${gone.length > 3 ? ` and ${gone.length - 3} more` : ''}`);
       }
     } catch (e) { if (!isAbort(e)) { this.clockLines = ['The clock report did not arrive.']; this.badge('clock error unknown', Infinity); } }
+  }
+  /** What was found wrong with the traces: how much, and the way to the table that tells. */
+  private async tellNotes(): Promise<void> {
+    const { outputs, client, uuid } = this.session, output = outputs.find(o => o.type === 'TABLE' && /^trace notes$/i.test(o.name));
+    if (!output) return;
+    let n = 0;
+    try { n = (await client.lines(uuid, output.id, { requested_table_index: 0, requested_table_count: 1 })).model?.size ?? 0; } catch (e) { if (isAbort(e)) return; }
+    if (this.session.uuid !== uuid) return;
+    setText(this.notes, n === 1 ? '1 note' : n ? `${n} notes` : 'notes');
+    this.notes.title = 'Something is wrong with these traces: what, and what to do about it';
+    this.notes.onclick = () => this.actions.reveal(output);
+    this.notes.hidden = false;
   }
   private badge(text: string | null, ns: number): void {
     this.clock.hidden = text === null;

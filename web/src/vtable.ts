@@ -11,7 +11,7 @@ import { isAbort, TspError, type Column, type Line, type Lines, type Output, typ
 const CHUNK = 100;
 const TALLEST = 6_000_000; // px that browsers scroll without trouble; longer tables are scrolled by shares
 const HIGHLIGHT = 8;
-const LONG = /^contents?$/i;
+const LONG = /^(contents?|note)$/i;
 /** Types of columns whose cells stand at the right. */
 const NUMBERS = /^(NUMBER|BINARY_NUMBER|DURATION)$/;
 

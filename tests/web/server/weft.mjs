@@ -1,5 +1,5 @@
 // The program under test: the bundled example, `weft serve` on it, and what the other verbs say, which is what the page must show.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,6 +49,9 @@ export const weft = (...args) => exact(run([...args, '--format', 'json']));
 /** The lines of `weft events`; `events`: by the reference host's clock. */
 export const lines = (traces, ...args) => run(['events', '--format', 'json', ...args, traces]).trim().split('\n').filter(Boolean).map(exact);
 export const events = (traces, ...args) => lines(traces, '--sync', ...args);
+
+/** The notes of a verb about its traces. */
+export const notes = (...args) => spawnSync(BIN, args, { encoding: 'utf8' }).stderr.split('\n').filter(l => /^weft: note: /.test(l) && !/events indexed/.test(l)).map(l => l.replace('weft: note: ', ''));
 
 /** A server on a free port, or on `port` again. */
 export async function serve(args, port = 0) {

@@ -1,0 +1,127 @@
+/* What was found wrong with an experiment, for the people who look at it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "index/experiment.h"
+
+const char *index_note_advice(int kind)
+{
+    static const char *const advice[] = {
+        [INDEX_NOTE_LEFT_OUT] = "Repair it or copy it again from where it was recorded; everything else is shown",
+        [INDEX_NOTE_TWICE] = "Nothing; to see copies or pieces apart give them names: a=DIR b=COPY",
+        [INDEX_NOTE_INPUT] = "Copy the trace again from where it was recorded; what could be read of it is shown",
+        [INDEX_NOTE_STORE] = "Nothing; if it happens again, check the disk that holds the stores",
+        [INDEX_NOTE_LOST] = "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
+        [INDEX_NOTE_CLOCK] =
+            "Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times with others'",
+    };
+    return advice[kind];
+}
+
+/* The length of the name of a file that the text begins with, as "FILE: …"; 0: it begins with none. */
+static size_t file_in(const char *text)
+{
+    char path[4096];
+    const char *end = strchr(text, '/') ? strstr(text, ": ") : NULL;
+    size_t n = end ? (size_t)(end - text) : 0;
+    if (!n || n >= sizeof path)
+        return 0;
+    memcpy(path, text, n);
+    path[n] = '\0';
+    return access(path, F_OK) ? 0 : n;
+}
+
+void experiment_note(struct experiment *x, int kind, const char *host, const char *text, uint64_t count)
+{
+    size_t n = file_in(text);
+    pthread_mutex_lock(&x->lock);
+    struct index_note note = {.kind = (uint8_t)kind, .host = arena_strdup(&x->arena, host), .count = count};
+    note.text = arena_printf(&x->arena, "%s: %s", host, text);
+    note.what = note.text + strlen(host) + 2;
+    if (n) {
+        note.file = arena_strndup(&x->arena, text, n);
+        note.what += n + 2;
+    }
+    vec_push(&x->notes, note);
+    pthread_mutex_unlock(&x->lock);
+}
+
+size_t experiment_notes(const struct experiment *x, const struct index_note **out)
+{
+    *out = x->notes.v;
+    return x->notes.n;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct index_note *p = a, *q = b;
+    int order = strcmp(p->host, q->host);
+    return p->kind != q->kind ? p->kind - q->kind : order ? order : strcmp(p->text, q->text);
+}
+
+void experiment_sort_notes(struct experiment *x)
+{
+    if (x->notes.n)
+        qsort(x->notes.v, x->notes.n, sizeof *x->notes.v, by_kind);
+}
+
+/* ---- losses ---------------------------------------------------------------------------------------------------------------------- */
+
+static void note_loss(struct experiment *x, const struct index_trace *t, const char *what, uint64_t count)
+{
+    char text[8192];
+    if (!count)
+        return;
+    snprintf(text, sizeof text, "%s: %llu %s%s lost while it was recorded", ctf_trace_path(t->trace), (unsigned long long)count, what,
+        count == 1 ? " was" : "s were");
+    experiment_note(x, INDEX_NOTE_LOST, x->hosts.v[t->host].name, text, count);
+}
+
+void experiment_note_losses(struct experiment *x)
+{
+    for (size_t i = 0; i < x->traces.n; i++) {
+        uint64_t events = 0, packets = 0;
+        for (size_t k = 0; k < ctf_trace_streams(x->traces.v[i].trace); k++) {
+            struct ctf_stream_info s;
+            ctf_trace_stream(x->traces.v[i].trace, k, &s);
+            events += s.lost_events;
+            packets += s.lost_packets;
+        }
+        note_loss(x, &x->traces.v[i], "event", events);
+        note_loss(x, &x->traces.v[i], "packet", packets);
+    }
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------------------------------------------- */
+
+static void forget_clocks(struct experiment *x)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < x->notes.n; i++)
+        if (x->notes.v[i].kind != INDEX_NOTE_CLOCK)
+            x->notes.v[kept++] = x->notes.v[i];
+    x->notes.n = kept;
+}
+
+void experiment_note_clocks(struct experiment *x, const char *failed)
+{
+    char text[2048];
+    size_t main = 0, most = 0;
+    forget_clocks(x);
+    for (size_t i = 0; i < x->hosts.n && !failed; i++) { /* the reference of most hosts */
+        size_t same = 0;
+        for (size_t k = 0; k < x->hosts.n; k++)
+            same += clock_net_map(x->clocks, k)->n && clock_net_map(x->clocks, k)->reference == i;
+        main = same > most ? i : main;
+        most = same > most ? same : most;
+    }
+    for (size_t i = 0; i < x->hosts.n && x->hosts.n > 1; i++) {
+        const struct clock_map *m = failed ? NULL : clock_net_map(x->clocks, i);
+        if (m && m->n && m->reference == main)
+            continue;
+        snprintf(text, sizeof text, "not on the clock of the others: %s", failed ? failed : "no packets that tie it to them were recorded");
+        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].name, text, 1);
+    }
+}

@@ -1,0 +1,51 @@
+/* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs tell the same on stderr. */
+#include "tsp/provider.h"
+
+extern const struct tsp_provider tsp_trace_notes;
+
+static bool has_notes(struct tsp_experiment *x)
+{
+    const struct index_note *notes;
+    return experiment_notes(x->x, &notes) > 0;
+}
+
+enum { HOST, WHAT, TIMES, ADVICE, PLACE };
+static const struct tsp_column columns[] = {{HOST, "Host", "Machine that it concerns, or what was given", "STRING"},
+    {WHAT, "Note", "What was found", "STRING"}, {TIMES, "Times", "How often it was found", "NUMBER"},
+    {ADVICE, "What to do", "How to get rid of it", "STRING"}, {PLACE, "File", "Where it was found", "STRING"}};
+
+static void cell(void *arg, size_t row, size_t column, struct text *out)
+{
+    const struct index_note *n = (const struct index_note *)arg + row;
+    switch (columns[column].id) {
+    case HOST: text_puts(out, n->host); break;
+    case WHAT: text_puts(out, n->what); break;
+    case TIMES: text_u64(out, n->count); break;
+    case ADVICE: text_puts(out, index_note_advice(n->kind)); break;
+    default: text_puts(out, n->file ? n->file : "");
+    }
+}
+
+static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return tsp_table_columns(columns, sizeof columns / sizeof *columns, j);
+}
+
+static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    const struct index_note *notes;
+    size_t n = experiment_notes(x->x, &notes);
+    struct tsp_table t = {
+        .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = n, .arg = (void *)(uintptr_t)notes, .cell = cell};
+    return tsp_table_lines(&t, q, j);
+}
+
+const struct tsp_provider tsp_trace_notes = {
+    .id = "weft.notes",
+    .name = "Trace Notes",
+    .description = "What was found wrong with the traces, and what to do about it",
+    .type = "TABLE",
+    .has_data = has_notes,
+    .columns = table_columns,
+    .lines = table_lines,
+};
