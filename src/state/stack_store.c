@@ -177,9 +177,9 @@ static void read_sections(struct stack_store *s, size_t *n_totals)
     s->functions = store_section_kept(s->file, "functions", sizeof *s->functions, &s->n_functions);
     s->calls = store_section(s->file, "calls", sizeof *s->calls, &s->n_calls);
     s->longs = store_section(s->file, "longs", sizeof *s->longs, &s->n_longs);
-    s->tiles = store_section(s->file, "tiles", sizeof *s->tiles, &s->n_tiles);
+    s->tiles = store_section_kept(s->file, "tiles", sizeof *s->tiles, &s->n_tiles);
     s->figures = store_section(s->file, "figures", sizeof *s->figures, &s->n_figures);
-    s->whole = store_section(s->file, "whole", sizeof *s->whole, &s->n_whole);
+    s->whole = store_section_kept(s->file, "whole", sizeof *s->whole, &s->n_whole);
     s->memory = store_section(s->file, "memory", sizeof *s->memory, &s->n_memory);
     s->losses = store_section(s->file, "losses", sizeof *s->losses, &s->n_losses);
 }

@@ -352,6 +352,7 @@ static void test_samples(void **state)
 static size_t ask_all(const struct stack_store *s)
 {
     const struct stack_totals *span = stack_totals(s);
+    struct stack_figures *of = calloc(stack_functions(s) + 1, sizeof *of);
     size_t sum = 0;
     for (size_t i = 0; i < stack_threads(s); i++) {
         struct stack_thread t;
@@ -363,7 +364,12 @@ static size_t ask_all(const struct stack_store *s)
         stack_memory(s, i, times, 8, bytes);
         sum += strlen(t.name);
         for (size_t row = t.first_row; row < t.first_row + t.rows; row++) {
+            size_t n = stack_calls(s, row);
+            uint64_t counts[8] = {0};
             sum += stack_sample(s, row, times, 8, found);
+            stack_figures(s, row, 0, n, of);
+            stack_histogram(s, row, n / 3, n, 1000, 8, counts);
+            sum += stack_whole_before(s, row, n / 2) + stack_whole_at(s, row, n / 3);
             for (size_t k = 0; k < stack_calls(s, row); k++) {
                 struct stack_function f;
                 stack_call(s, row, k, &found[0]);
@@ -372,6 +378,7 @@ static size_t ask_all(const struct stack_store *s)
             }
         }
     }
+    free(of);
     return sum;
 }
 
