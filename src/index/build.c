@@ -21,7 +21,7 @@
 #include "index/experiment.h"
 #include "index/types.h"
 
-enum { MANIFEST_VERSION = 3, BUILDER_VERSION = 13, BATCH = 512 };
+enum { MANIFEST_VERSION = 3, BUILDER_VERSION = 14, BATCH = 512 };
 
 struct manifest {
     uint64_t events, lost_events;

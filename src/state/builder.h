@@ -141,6 +141,7 @@ struct builder_request {
     struct series series;    /* of its place in the queue */
     uint64_t sector;
     uint32_t sectors;
+    uint8_t type;            /* enum state_request */
     bool busy;
 };
 struct builder_queue {

@@ -38,11 +38,11 @@ static void enter(struct state_builder *b, struct builder_queue *q, const struct
     struct builder_request *p = &q->v[i];
     p->sector = r->u.block.sector;
     p->sectors = r->u.block.nr_sector;
+    p->type = (uint8_t)type_of(r->u.block.rwbs);
     p->busy = true;
     uint64_t size = p->sectors < STATE_REQUEST_MOST_SECTORS ? p->sectors : STATE_REQUEST_MOST_SECTORS;
     series_push(&b->pool, &p->series, r->ts,
-        (int64_t)((p->sector & STATE_REQUEST_MOST_SECTOR) << STATE_REQUEST_SECTOR_SHIFT | size << STATE_REQUEST_TYPE_BITS |
-            (uint64_t)type_of(r->u.block.rwbs)));
+        (int64_t)((p->sector & STATE_REQUEST_MOST_SECTOR) << STATE_REQUEST_SECTOR_SHIFT | size << STATE_REQUEST_TYPE_BITS | p->type));
 }
 
 static void leave(struct state_builder *b, struct builder_request *p, int64_t ts)
@@ -51,12 +51,22 @@ static void leave(struct state_builder *b, struct builder_request *p, int64_t ts
     series_push(&b->pool, &p->series, ts, 0);
 }
 
+/* Flushes and the like have no sectors, and are told with other places when they complete. */
+static bool is_bare(const struct builder_request *p, const struct kernel_record *r)
+{
+    return p->busy && !p->sectors && p->type == type_of(r->u.block.rwbs);
+}
+
 /* What is issued may have been several requests that were merged. */
 static void leave_within(struct state_builder *b, struct builder_queue *q, const struct kernel_record *r)
 {
-    for (size_t i = 0; i < q->n; i++)
-        if (q->v[i].busy && q->v[i].sector - r->u.block.sector < (r->u.block.nr_sector ? r->u.block.nr_sector : 1))
+    bool left = false;
+    for (size_t i = 0; i < q->n && !left; i++) {
+        bool bare = !r->u.block.nr_sector && is_bare(&q->v[i], r);
+        if (bare || (q->v[i].busy && q->v[i].sectors && q->v[i].sector - r->u.block.sector < r->u.block.nr_sector))
             leave(b, &q->v[i], r->ts);
+        left = bare;
+    }
 }
 
 /* A request may complete part by part, from its begin on. */
@@ -64,9 +74,10 @@ static void complete(struct state_builder *b, struct builder_queue *q, const str
 {
     for (size_t i = 0; i < q->n; i++) {
         struct builder_request *p = &q->v[i];
-        if (!p->busy || p->sector != r->u.block.sector)
+        bool bare = !r->u.block.nr_sector && is_bare(p, r);
+        if (!bare && !(p->busy && p->sectors && p->sector == r->u.block.sector))
             continue;
-        if (r->u.block.nr_sector >= p->sectors || r->u.block.error) {
+        if (bare || r->u.block.nr_sector >= p->sectors || r->u.block.error) {
             leave(b, p, r->ts);
         } else {
             p->sector += r->u.block.nr_sector;

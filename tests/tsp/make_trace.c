@@ -255,7 +255,7 @@ static void tell_request(struct world *w, int cpu, const struct request *r, enum
 {
     start(w, cpu);
     put32(w, r->dev);
-    put64(w, r->sector);
+    put64(w, id == BLOCK_COMPLETE && !sectors ? UINT64_MAX : r->sector);
     put32(w, sectors);
     put32(w, r->rwbs);
     if (id == BLOCK_COMPLETE)

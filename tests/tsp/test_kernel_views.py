@@ -338,7 +338,8 @@ class Queues:
             disk, sector, n = disks.index(fields["dev"]), fields["sector"], fields["nr_sector"]
             if name == "block_rq_complete":
                 for key, held in sorted(self.places.items()):
-                    if key[:2] == (disk, 1) and held and held[0] == sector:
+                    bare = held and not n and not held[1] and held[2] == self.kind(fields)
+                    if key[:2] == (disk, 1) and held and (bare or (held[1] and held[0] == sector)):
                         if n >= held[1] or fields["error"]:
                             self.put(t, key, None)
                         else:
@@ -346,14 +347,22 @@ class Queues:
                         break
                 continue
             if name == "block_rq_issue":
-                for key, held in list(self.places.items()):
-                    if key[:2] == (disk, 0) and held and sector <= held[0] < sector + max(n, 1):
+                for key, held in sorted(self.places.items()):
+                    if key[:2] == (disk, 0) and held and not n and not held[1] and held[2] == self.kind(fields):
+                        self.put(t, key, None)
+                        break
+                    if key[:2] == (disk, 0) and held and held[1] and sector <= held[0] < sector + n:
                         self.put(t, key, None)
             queue = int(name == "block_rq_issue")
             place = next(i for i in range(1000) if not self.places.get((disk, queue, i)))
-            flags = fields["rwbs"]
-            kind = "read" if flags & 4 else "write" if flags & 1 else "flush" if flags & 256 else "other"
-            self.put(t, (disk, queue, place), [sector, n], (kind, n, sector))
+            kind = self.kind(fields)
+            self.put(t, (disk, queue, place), [sector, n, kind], (kind, n, sector))
+
+    @staticmethod
+    def kind(fields):
+        """Those of a flush have no sectors, and another place when they complete."""
+        flags = fields["rwbs"]
+        return "read" if flags & 4 else "write" if flags & 1 else "flush" if flags & 256 else "other"
 
     def put(self, t, key, held, shown=None):
         self.places[key] = held
@@ -364,7 +373,7 @@ def request_text(value):
     return value and ("%s %d KiB" % (value[0], value[1] // 2) if value[1] else value[0])
 
 
-def check_requests(server, text, most):
+def check_requests(server, text, most, recorded=False):
     queues = Queues(text)
     assert offered(server)[REQUESTS] and offered(server)[REQUESTS]["type"] == "TIME_GRAPH"
     entries = {e["id"]: e for e in server.tree(REQUESTS)}
@@ -382,6 +391,7 @@ def check_requests(server, text, most):
         t, value = next((t, v) for t, v in zip(steps.times, steps.values) if v and steps.at(t) == v)
         tip = server.tooltip(REQUESTS, entry, t)
         assert (tip["Type"], tip["Bytes"], tip["Sector"]) == (value[0], str(512 * value[1]), str(value[2])), (tip, value)
+    assert not recorded or not [key for key, held in queues.places.items() if held and not held[1]], "flushes that never complete"
     print("requests: %d states of %d places" % (n, len(rows)))
 
 
@@ -525,8 +535,13 @@ def check_recorded():
             check_states(server, text, path)
             check_disks(server, text)
             check_io(server, text)
-            check_requests(server, text, 1)
+            check_requests(server, text, 1, recorded=True)
             check_absent(server, KVM_EXITS)
+    path = os.path.join(DATA, "traces", "three-tier-disk", "db", "kernel")
+    if os.path.isdir(path):
+        text = Text(path)
+        with Server(path) as server:
+            check_requests(server, text, 2, recorded=True)
     path = os.path.join(DATA, "traces", "vm", "vmhost", "kernel")
     if os.path.isdir(path):
         text = Text(path)
