@@ -103,9 +103,10 @@ void store_add(struct store_writer *w, const char *name, const void *items, size
     add(w, name, (struct planned){.items = items}, item_bytes, count);
 }
 
-void store_add_chunks(struct store_writer *w, const char *name, const void *const *chunks, size_t chunk_bytes, uint64_t bytes)
+void store_add_chunks(
+    struct store_writer *w, const char *name, const void *const *chunks, size_t chunk_bytes, size_t item_bytes, uint64_t count)
 {
-    add(w, name, (struct planned){.chunks = chunks, .chunk_bytes = chunk_bytes}, 1, bytes);
+    add(w, name, (struct planned){.chunks = chunks, .chunk_bytes = chunk_bytes}, item_bytes, count);
 }
 
 /* The part of a section's data that begins at byte `at`, and its size. */

@@ -16,8 +16,8 @@ struct store_writer;
 struct store_writer *store_create(const char *kind, uint32_t version, uint64_t key);
 /* Adds a section: `count` items of `item_bytes`. The data are borrowed until store_commit. Names: 15 characters at most, unique. */
 void store_add(struct store_writer *, const char *name, const void *items, size_t item_bytes, size_t count);
-/* A section of bytes that lie in chunks of chunk_bytes each, the last one perhaps shorter. */
-void store_add_chunks(struct store_writer *, const char *name, const void *const *chunks, size_t chunk_bytes, uint64_t bytes);
+/* A section whose items lie in chunks of chunk_bytes each, the last one perhaps shorter. */
+void store_add_chunks(struct store_writer *, const char *name, const void *const *chunks, size_t chunk_bytes, size_t item_bytes, uint64_t count);
 /* Writes path.tmp.PID, fsync, rename over path, fsync of the directory. On failure nothing is left behind. Frees the writer in any case. */
 int store_commit(struct store_writer *, const char *path, struct err *e);
 

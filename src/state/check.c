@@ -1,6 +1,6 @@
 /* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
  * somebody asks. */
-#include "state/format.h"
+#include "state/cell.h"
 
 static bool good_width(uint8_t width)
 {
@@ -60,6 +60,8 @@ static const char *rows_defect(struct state_store *s)
 {
     uint64_t block = 0, grid = 0;
     int kind = 0;
+    if (s->n_sums != s->n_blocks)
+        return "sums are missing";
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct state_disk_row *r = &s->rows[i];
         if (!good_kind(r->kind) || r->kind < (i ? r[-1].kind : 0) || (i && r->kind == r[-1].kind && r->number <= r[-1].number))
@@ -69,11 +71,11 @@ static const char *rows_defect(struct state_store *s)
         if (!good_row_number(s, r, i))
             return "a row's number makes no sense";
         if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES ||
-            r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->thread < -1 || r->shift > 63)
+            r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->thread < -1 || r->shift > 63 || r->least > 0)
             return "a row makes no sense";
-        uint64_t blocks = r->n / STATE_BLOCK + (r->n % STATE_BLOCK != 0);
-        if (r->first_block != block || blocks > s->n_blocks - block || r->n >= UINT32_MAX || r->first_grid != grid ||
-            r->n_grid > s->n_grid - grid)
+        uint64_t blocks = r->n_cells / STATE_CELLS + (r->n_cells % STATE_CELLS != 0);
+        if (r->n < r->n_cells || r->n > (uint64_t)r->n_cells * STATE_CELL || r->first_block != block || blocks > s->n_blocks - block ||
+            r->first_grid != grid || r->n_grid > s->n_grid - grid)
             return "a row's entries lie outside the table";
         block += blocks;
         grid += r->n_grid;
@@ -100,8 +102,9 @@ static const char *files_defect(const struct state_store *s)
 struct reading {
     const struct state_store *s;
     const struct state_disk_row *row;
-    int64_t time, number; /* of the entry before */
-    uint64_t i;           /* the entry */
+    int64_t time;          /* where the cell before ends */
+    int64_t number, least; /* of the entry before; of all */
+    uint64_t n;            /* entries so far */
     int64_t sum;
     bool counts;           /* does the entry before? */
     uint64_t bucket, edge; /* of the grid, next to be checked, and where it begins; beyond all times when there is none */
@@ -113,11 +116,16 @@ static bool good_futex_call(int64_t number)
     return operation >= 0 && operation < STATE_FUTEX_OPERATIONS && state_futex_operations[operation].value != STATE_NONE;
 }
 
+static bool falls(const struct state_disk_row *r)
+{
+    return r->kind >= STATE_COUNTER_ROWS && !state_only_grows(r->kind - STATE_COUNTER_ROWS);
+}
+
 static bool good_number(const struct reading *g, int64_t number)
 {
     size_t threads = g->s->first[STATE_THREAD + 1];
     int kind = g->row->kind;
-    if (kind >= STATE_COUNTER_ROWS && !state_only_grows(kind - STATE_COUNTER_ROWS))
+    if (falls(g->row))
         return true;
     if (kind == STATE_FUTEX_USER)
         return !number || number == STATE_FUTEX_DOUBT || good_futex_call(number);
@@ -129,7 +137,7 @@ static bool good_number(const struct reading *g, int64_t number)
     case STATE_IRQ_HANDLERS: return (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU: return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU_THREAD: return (uint64_t)number <= threads;
-    default: return kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->i;
+    default: return kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->n;
     }
 }
 
@@ -145,47 +153,45 @@ static void set_edge(struct reading *g)
     g->edge = g->bucket < g->row->n_grid ? g->bucket << g->row->shift : UINT64_MAX;
 }
 
-/* Buckets that begin before this entry's time hold the entry before. */
-static bool good_grid(struct reading *g, uint64_t since_first)
+/* Buckets that begin before cell i hold the cell before. */
+static bool good_grid(struct reading *g, uint32_t i, uint64_t since_first)
 {
     const uint32_t *grid = g->s->grid + g->row->first_grid;
     while (g->edge < since_first) {
-        if (grid[g->bucket++] != g->i - 1)
+        if (grid[g->bucket++] != i - 1)
             return false;
         set_edge(g);
     }
     return true;
 }
 
-static const char *block_defect(struct reading *g, const struct state_disk_block *b, size_t n)
+static const char *cell_defect(struct reading *g, const struct state_disk_cell *c, uint32_t i)
 {
-    const struct state_store *s = g->s;
-    int64_t times[STATE_BLOCK], numbers[STATE_BLOCK];
-    if (b->n != n || !good_width(b->time_width) || !good_width(b->number_width))
-        return "a block of entries makes no sense";
-    size_t time_bytes = pack_bytes(n, b->time_width);
-    if (!good_place(s, b->position, time_bytes + pack_bytes(n, b->number_width)))
-        return "a block's entries lie outside the file";
-    pack_take(s->bytes + b->position, n, b->time_width, b->base, times);
-    pack_take(s->bytes + b->position + time_bytes, n, b->number_width, b->least, numbers);
-    if (times[0] != b->base || times[0] < g->row->begin || times[n - 1] > g->row->end)
+    const struct state_disk_row *r = g->row;
+    bool last = i + 1 == r->n_cells;
+    int64_t times[STATE_CELL + 1], numbers[STATE_CELL];
+    if (c->n != cell_n(c) || !good_width(c->time_width) || !good_width(c->number_width & ~STATE_FOLDED) ||
+        pack_bytes(c->n, c->time_width) + pack_bytes(c->n, c->number_width & ~STATE_FOLDED) > sizeof c->packed)
+        return "a cell makes no sense";
+    size_t n = cell_take(c, times, numbers);
+    if (c->base < r->begin || (i ? c->base != g->time : c->base != r->first) || (last && times[n - 1] > r->end))
         return "entries outside their row";
-    int64_t first = s->blocks[g->row->first_block].base;
-    for (size_t i = 0; i < n; i++, g->i++) {
-        if (g->i && times[i] <= g->time)
-            return "entries out of order";
-        if (!good_number(g, numbers[i]))
+    if (i && !good_grid(g, i, (uint64_t)c->base - (uint64_t)r->first))
+        return "the grid does not fit the entries";
+    if (i % STATE_CELLS == 0 && g->s->sums[r->first_block + i / STATE_CELLS] != g->sum)
+        return "sums that do not add up";
+    for (size_t k = 0; k < n; k++, g->n++) {
+        if (!good_number(g, numbers[k]))
             return "an entry's number makes no sense";
-        if (g->counts)
-            g->sum += times[i] - g->time;
-        if (!i && b->before != g->sum)
-            return "sums that do not add up";
-        if (g->i && g->edge < (uint64_t)times[i] - (uint64_t)first && !good_grid(g, (uint64_t)times[i] - (uint64_t)first))
-            return "the grid does not fit the entries";
-        g->time = times[i];
-        g->number = numbers[i];
-        g->counts = counts(g);
+        g->number = numbers[k];
+        g->least = falls(r) && g->number < g->least ? g->number : g->least;
+        if (last && k + 1 == n)
+            continue;
+        if (times[k + 1] <= times[k] || times[k + 1] > r->end)
+            return "entries out of order";
+        g->sum += counts(g) ? times[k + 1] - times[k] : 0;
     }
+    g->time = times[n];
     return NULL;
 }
 
@@ -193,15 +199,18 @@ static const char *entries_defect(const struct state_store *s, const struct stat
 {
     struct reading g = {.s = s, .row = row};
     const char *what = NULL;
-    if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n))
+    if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n_cells))
         return "the grid makes no sense";
     set_edge(&g);
-    for (uint64_t k = 0; k * STATE_BLOCK < row->n && !what; k++)
-        what = block_defect(
-            &g, &s->blocks[row->first_block + k], row->n - k * STATE_BLOCK < STATE_BLOCK ? row->n % STATE_BLOCK : STATE_BLOCK);
+    for (uint32_t i = 0; i < row->n_cells && !what; i++) {
+        uint64_t at = (uint64_t)s->blocks[row->first_block + i / STATE_CELLS] + i % STATE_CELLS;
+        what = at < s->n_cells ? cell_defect(&g, &s->cells[at], i) : "a block's cells lie outside the table";
+    }
     for (; !what && g.bucket < row->n_grid; g.bucket++)
-        if (s->grid[row->first_grid + g.bucket] != row->n - 1)
+        if (s->grid[row->first_grid + g.bucket] != row->n_cells - 1)
             what = "the grid does not fit the entries";
+    if (!what && (g.n != row->n || g.least != row->least))
+        what = "a row's entries are not those that it tells";
     return what;
 }
 

@@ -8,15 +8,18 @@
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 7,
-    STATE_BLOCK = 128,          /* entries of a block, values of a column's block */
-    STATE_GRID_SHARE = 8,       /* a grid bucket per so many entries at least */
+    STATE_VERSION = 8,
+    STATE_CELL = 16,            /* entries of a cell at most */
+    STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are kept as 0, 1, 2, 3, 4 … */
+    STATE_CELLS = 8,            /* cells of a block (the last block of a row: fewer) */
+    STATE_BLOCK = 128,          /* values of a column's block; entries of a row's block at most */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
     STATE_ROW_KINDS = STATE_COUNTER_ROWS + STATE_COUNTER_KINDS,
     STATE_MOST_WIDTH = 56,      /* a value of more bits gets 64 */
-    STATE_SPARE = 2 * (STATE_BLOCK * UINT8_MAX / 8) + 8, /* what lies behind a block's position at most, whatever its widths are */
+    STATE_SPARE = 2 * (STATE_BLOCK * UINT8_MAX / 8) + 8, /* what lies behind the place of a block's or cell's values at most, whatever the widths are */
 };
 _Static_assert((int)STATE_SPARE <= (int)FILE_SPARE_BYTES, "a block at the very end of the file can be read");
+_Static_assert((int)STATE_CELL * (int)STATE_CELLS == (int)STATE_BLOCK, "a block of a row");
 
 struct state_disk_totals {
     int64_t begin, end;
@@ -36,8 +39,12 @@ struct state_disk_code {
  *   FUTEX_WAITS, FUTEX_WAKES: place among rows of FUTEX_USER + 1, 0 none. IRQ_HANDLERS: 2 * code, + 1 when it was not seen to end. Others: code. */
 struct state_disk_row {
     int64_t begin, end;
-    uint64_t first_block, n;
+    int64_t first;              /* time of the first entry; 0 without entries */
+    int64_t least;              /* counters that may fall: the least number, if below 0; else 0 */
+    uint64_t n;
     uint64_t first_grid;
+    uint32_t first_block;
+    uint32_t n_cells;
     uint32_t n_grid;
     uint32_t name;
     int32_t number;
@@ -50,15 +57,14 @@ struct state_disk_row {
     uint8_t reserved[3];
 };
 
-/* 128 entries of one row (the last block of a row: fewer). At bytes[position]: n times as differences to base, time_width bits each, up to a whole
- * byte; then n numbers as differences to least, number_width bits each. */
-struct state_disk_block {
-    int64_t base, least;
-    int64_t before;             /* THREAD: ns it ran before base; CPU_THREAD: ns the CPU was busy before base; else 0 */
-    uint64_t position;
-    uint8_t time_width, number_width;
-    uint16_t n;
-    uint32_t reserved;
+/* Up to 16 entries that follow each other in a row: one line of the processor's caches, which tells all of them. In `packed`: n times as differences to
+ * base, time_width bits each, up to a whole byte: of the second entry and those behind it, and where the cell ends; then n numbers, number_width bits each.
+ * A row's last cell ends with the row; the last difference in it means nothing. What is not packed stands last, so that values are read with what lies
+ * behind them and still from this line alone. */
+struct state_disk_cell {
+    uint8_t packed[53];
+    uint8_t n, time_width, number_width;
+    int64_t base;               /* time of the first entry */
 };
 
 /* 128 values of a column (the last block: fewer): differences to base. */
@@ -107,8 +113,8 @@ struct state_disk_loss {
 };
 _Static_assert(sizeof(struct state_disk_totals) == 32, "fixed width");
 _Static_assert(sizeof(struct state_disk_code) == 12, "fixed width");
-_Static_assert(sizeof(struct state_disk_row) == 64, "fixed width");
-_Static_assert(sizeof(struct state_disk_block) == 40, "fixed width");
+_Static_assert(sizeof(struct state_disk_row) == 80, "fixed width");
+_Static_assert(sizeof(struct state_disk_cell) == 64, "fixed width");
 _Static_assert(sizeof(struct state_disk_head) == 16, "fixed width");
 _Static_assert(sizeof(struct state_disk_late) == 48, "fixed width");
 _Static_assert(sizeof(struct state_disk_figures) == 32, "fixed width");
@@ -125,7 +131,9 @@ struct state_store {
     struct store *file;
     const struct state_disk_totals *totals;
     const struct state_disk_row *rows;
-    const struct state_disk_block *blocks;
+    const struct state_disk_cell *cells;
+    const uint32_t *blocks;     /* of each row in turn: the first cell of each block */
+    const int64_t *sums;        /* beside the blocks. THREAD: ns it ran before the block; CPU_THREAD: ns the CPU was busy; else 0 */
     const uint32_t *grid;
     const struct state_disk_code *disk_codes;
     const struct state_disk_column *columns;
@@ -139,7 +147,7 @@ struct state_store {
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
     const uint8_t *bytes;       /* readable STATE_SPARE bytes beyond its end */
-    size_t n_rows, n_blocks, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_names, n_text, n_bytes;
+    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
     size_t first_late[STATE_LATENCY_KINDS + 1];
     struct state_code *codes;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "state/builder.h"
+#include "state/cell.h"
 
 typedef VEC(struct builder_gap) gap_list;
 
@@ -95,14 +96,15 @@ static void take_entries(struct repack *p, struct series *s)
 {
     const struct series_pool *old = &p->b->pool;
     p->entries.n = 0;
-    for (uint64_t k = s->id ? p->first[s->id] : 0; s->id && k < p->first[s->id + 1]; k++) {
-        const struct state_disk_block *b = &old->blocks.v[p->order[k]].block;
-        int64_t times[STATE_BLOCK], numbers[STATE_BLOCK];
-        const uint8_t *bytes = series_bytes_at(&old->bytes, b->position);
-        pack_take(bytes, b->n, b->time_width, b->base, times);
-        pack_take(bytes + pack_bytes(b->n, b->time_width), b->n, b->number_width, b->least, numbers);
-        for (size_t i = 0; i < b->n; i++)
-            vec_push(&p->entries, ((struct series_entry){times[i], numbers[i]}));
+    uint64_t left = s->cells;
+    for (uint64_t k = s->id ? p->first[s->id] : 0; left; k++) {
+        const struct series_block *b = &old->blocks.v[p->order[k]];
+        for (uint32_t c = 0; c < STATE_CELLS && left; c++, left--) {
+            int64_t times[STATE_CELL + 1], numbers[STATE_CELL];
+            size_t n = cell_take(series_cell(old, b->cell + c), times, numbers);
+            for (size_t i = 0; i < n; i++)
+                vec_push(&p->entries, ((struct series_entry){times[i], numbers[i]}));
+        }
     }
     *s = (struct series){.v = s->v, .cap = s->cap, .sum = s->sum, .lead = s->lead};
 }

@@ -49,7 +49,7 @@ void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t ba
 
 void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out)
 {
-    uint64_t mask = width < 64 ? (UINT64_C(1) << width) - 1 : UINT64_MAX;
+    uint64_t mask = pack_mask(width);
     for (size_t i = 0, bit = 0; i < n; i++, bit += width) {
         uint64_t v;
         memcpy(&v, from + (bit >> 3), sizeof v);

@@ -12,14 +12,15 @@ uint8_t pack_width(uint64_t v);
 static inline size_t pack_bytes(size_t n, uint8_t width) { return (n * width + 7) / 8; }
 /* Writes the n numbers v[i * stride] - base. `to` has room for pack_bytes and 8 bytes more. */
 void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width);
+/* The bits of a number. */
+static inline uint64_t pack_mask(uint8_t width) { return width < 64 ? (UINT64_C(1) << width) - 1 : UINT64_MAX; }
 /* Number i. Reads up to 8 bytes beyond the numbers' end. */
 static inline uint64_t pack_get(const uint8_t *from, size_t i, uint8_t width)
 {
     size_t bit = i * width;
     uint64_t v;
     memcpy(&v, from + (bit >> 3), sizeof v);
-    v >>= bit & 7;
-    return width < 64 ? v & ((UINT64_C(1) << width) - 1) : v;
+    return v >> (bit & 7) & pack_mask(width);
 }
 /* All n numbers, added to base. Reads as far as pack_get. */
 void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out);

@@ -25,6 +25,7 @@ void series_bytes_fini(struct series_bytes *b)
 void series_pool_fini(struct series_pool *p)
 {
     vec_free(&p->blocks);
+    series_bytes_fini(&p->cells);
     series_bytes_fini(&p->bytes);
     for (int i = 0; i < SERIES_SUMS; i++)
         vec_free(&p->flags[i]);
@@ -46,28 +47,54 @@ static int64_t sum_over(const struct series_pool *p, const struct series *s, siz
     return sum;
 }
 
-/* Packs the first n entries. `last`: no entry comes behind them. */
-static void close_block(struct series_pool *p, struct series *s, size_t n, bool last)
+/* Fills one cell with the first of n entries. `more`: behind the n-th there is another. Returns how many it took. */
+static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
-    int64_t least = s->v[0].number, most = least;
-    for (size_t i = 1; i < n; i++) {
-        int64_t v = s->v[i].number;
-        least = v < least ? v : least;
-        most = v > most ? v : most;
+    int64_t numbers[STATE_CELL], times[STATE_CELL];
+    uint64_t bits[STATE_CELL];                   /* that some number up to this one has */
+    uint8_t room[sizeof cell->packed + 8] = {0}; /* pack_put writes beyond */
+    size_t most = n < STATE_CELL ? n : STATE_CELL;
+    for (size_t i = 0; i < most; i++) {
+        numbers[i] = v[i].number;
+        bits[i] = (uint64_t)numbers[i] | (i ? bits[i - 1] : 0);
     }
+    bool folded = (int64_t)bits[most - 1] < 0;
+    for (size_t i = 0; i < most && folded; i++) {
+        numbers[i] = (int64_t)((uint64_t)v[i].number << 1 ^ (uint64_t)(v[i].number >> 63));
+        bits[i] = (uint64_t)numbers[i] | (i ? bits[i - 1] : 0);
+    }
+    for (;; most--) {
+        int64_t end = v[most < n || more ? most : most - 1].time;
+        cell->time_width = pack_width((uint64_t)end - (uint64_t)v[0].time);
+        cell->number_width = pack_width(bits[most - 1]);
+        if (pack_bytes(most, cell->time_width) + pack_bytes(most, cell->number_width) <= sizeof cell->packed)
+            break;
+    }
+    int64_t base = cell->base = v[0].time;
+    cell->n = (uint8_t)most;
+    for (size_t i = 0; i < most; i++)
+        times[i] = v[i + 1 < n || more ? i + 1 : i].time;
+    pack_put(room, times, 1, most, base, cell->time_width);
+    pack_put(room + pack_bytes(most, cell->time_width), numbers, 1, most, 0, cell->number_width);
+    memcpy(cell->packed, room, sizeof cell->packed);
+    cell->number_width |= folded ? STATE_FOLDED : 0;
+    return most;
+}
+
+/* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. */
+static void close_block(struct series_pool *p, struct series *s, bool last)
+{
+    enum { BYTES = sizeof(struct state_disk_cell) };
     if (!s->id)
         s->id = ++p->ids;
-    struct state_disk_block b = {.base = s->v[0].time, .least = least, .before = s->before, .n = (uint16_t)n};
-    b.time_width = pack_width((uint64_t)s->v[n - 1].time - (uint64_t)b.base);
-    b.number_width = pack_width((uint64_t)most - (uint64_t)least);
-    size_t time_bytes = pack_bytes(n, b.time_width), number_bytes = pack_bytes(n, b.number_width);
-    uint8_t *to = series_bytes_room(&p->bytes, time_bytes + number_bytes);
-    b.position = p->bytes.n;
-    pack_put(to, &s->v[0].time, 2, n, b.base, b.time_width);
-    pack_put(to + time_bytes, &s->v[0].number, 2, n, least, b.number_width);
-    p->bytes.n += time_bytes + number_bytes;
-    vec_push(&p->blocks, ((struct series_block){b, s->id}));
-    if (s->sum != SERIES_NO_SUM && !last)
+    struct state_disk_cell *cells = (struct state_disk_cell *)series_bytes_room(&p->cells, (size_t)STATE_CELLS * BYTES);
+    size_t n = 0, k = 0;
+    for (; k < STATE_CELLS && n < s->n; k++)
+        n += fill_cell(&cells[k], s->v + n, last ? s->n - n : s->n - n - 1u, !last);
+    vec_push(&p->blocks, ((struct series_block){s->before, (uint32_t)(p->cells.n / BYTES), s->id}));
+    p->cells.n += k * BYTES;
+    s->cells += (uint32_t)k;
+    if (s->sum != SERIES_NO_SUM && n < s->n)
         s->before += sum_over(p, s, n);
     s->closed += n;
     s->n -= (uint16_t)n;
@@ -77,7 +104,7 @@ static void close_block(struct series_pool *p, struct series *s, size_t n, bool 
 void series_grow(struct series_pool *p, struct series *s)
 {
     if (s->cap == SERIES_BUFFER) {
-        close_block(p, s, STATE_BLOCK, false);
+        close_block(p, s, false);
         return;
     }
     s->cap = !s->cap ? 4 : s->cap < 64 ? s->cap * 4 : SERIES_BUFFER;
@@ -117,10 +144,8 @@ void series_mend(struct series *s)
 
 void series_finish(struct series_pool *p, struct series *s)
 {
-    if (s->n > STATE_BLOCK)
-        close_block(p, s, STATE_BLOCK, false);
-    if (s->n)
-        close_block(p, s, s->n, true);
+    while (s->n)
+        close_block(p, s, true);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "state/format.h"
 
-/* Packed bytes of all rows and columns, in the order in which they became complete. In chunks that stay where they are; what is written into one room lies
+/* Packed bytes of rows or columns, in the order in which they became complete. In chunks that stay where they are; what is written into one room lies
  * in one chunk. n: bytes so far. */
 enum { SERIES_CHUNK = MEM_HUGE_PAGE };
 struct series_bytes {
@@ -36,17 +36,23 @@ struct series {
     uint8_t sum;             /* enum series_sum */
     uint8_t lead;            /* number in force before the first entry */
     uint64_t closed;         /* entries that went into blocks */
+    uint32_t cells;          /* in those blocks */
     int64_t before;          /* sum before the first entry of v */
 };
 
-struct series_block { struct state_disk_block block; uint32_t id; };
+struct series_block { int64_t sum; uint32_t cell, id; }; /* sum before it; its first cell */
 struct series_pool {
     VEC(struct series_block) blocks;
-    struct series_bytes bytes;
+    struct series_bytes cells; /* of rows */
+    struct series_bytes bytes; /* of columns */
     uint32_t ids;
     VEC(uint8_t) flags[SERIES_SUMS];
 };
 void series_pool_fini(struct series_pool *);
+static inline const struct state_disk_cell *series_cell(const struct series_pool *p, uint32_t cell)
+{
+    return (const struct state_disk_cell *)series_bytes_at(&p->cells, (uint64_t)cell * sizeof(struct state_disk_cell));
+}
 void series_fini(struct series *);
 
 void series_grow(struct series_pool *, struct series *);

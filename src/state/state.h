@@ -102,7 +102,7 @@ void state_counter(const struct state_store *, int kind, size_t i, struct state_
 int64_t state_find_counter(const struct state_store *, int kind, int32_t number);
 /* Values at the (ascending) times; CPU_TIME counts the running part of an interval that contains the time. */
 void state_counter_values(const struct state_store *, int kind, size_t i, const int64_t *times, size_t n, int64_t *values);
-/* The least value that the counter ever had, at most 0. Not CPU_TIME. O(steps / 128). */
+/* The least value that the counter ever had, at most 0. Not CPU_TIME. */
 int64_t state_counter_least(const struct state_store *, int kind, size_t i);
 /* Counters but CPU_TIME are rows too, of kind STATE_COUNTER_ROWS + their kind: an interval for each step, NONE before the first, then ACTIVE with the
  * amount. */

@@ -29,7 +29,9 @@ static bool read_sections(struct state_store *s)
     s->names = kept(s, "names", sizeof *s->names, &s->n_names, &whole);
     s->disk_codes = kept(s, "codes", sizeof *s->disk_codes, &s->n_codes, &whole);
     s->rows = kept(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
+    s->cells = section(s, "cells", sizeof *s->cells, &s->n_cells, &whole);
     s->blocks = section(s, "blocks", sizeof *s->blocks, &s->n_blocks, &whole);
+    s->sums = section(s, "sums", sizeof *s->sums, &s->n_sums, &whole);
     s->grid = section(s, "grid", sizeof *s->grid, &s->n_grid, &whole);
     s->columns = kept(s, "columns", sizeof *s->columns, &s->n_columns, &whole);
     s->heads = section(s, "heads", sizeof *s->heads, &s->n_heads, &whole);
@@ -166,12 +168,7 @@ int64_t state_find_counter(const struct state_store *s, int kind, int32_t number
 
 int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
 {
-    const struct state_disk_row *r = &s->rows[s->first[STATE_COUNTER_ROWS + kind] + i];
-    int64_t least = 0;
-    for (uint64_t k = 0; k * STATE_BLOCK < r->n; k++)
-        if (s->blocks[r->first_block + k].least < least)
-            least = s->blocks[r->first_block + k].least;
-    return least;
+    return s->rows[s->first[STATE_COUNTER_ROWS + kind] + i].least;
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------------------------------- */

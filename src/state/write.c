@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "state/builder.h"
+#include "state/cell.h"
 #include "state/tiles.h"
 
 /* A row on its way to the disk. */
@@ -24,7 +25,8 @@ struct writing {
     VEC(struct row) rows;
     VEC(struct state_disk_code) codes;
     struct strings names;
-    struct state_disk_block *blocks;
+    uint32_t *blocks;
+    int64_t *sums;
     VEC(uint32_t) grid;
     struct state_disk_column columns[STATE_COLUMNS];
     VEC(struct state_disk_head) heads;
@@ -288,22 +290,33 @@ static int by_kind_and_number(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Blocks by row, in the order of rows; each row's come in order of time. Their bytes stay where they are: near what happened at the same time. */
+/* Blocks by row, in the order of rows; each row's come in order of time. Their cells stay where they are: near what happened at the same time. */
 static void place_blocks(struct writing *w)
 {
     const struct series_pool *p = &w->b->pool;
-    uint64_t *next = mem_zalloc((p->ids + 2) * sizeof *next), at = 0;
+    uint32_t *next = mem_zalloc((p->ids + 2) * sizeof *next), at = 0;
     for (size_t i = 0; i < w->rows.n; i++) {
         struct row *r = &w->rows.v[i];
         r->disk.n = r->series->closed;
+        r->disk.n_cells = r->series->cells;
         r->disk.first_block = at;
         next[r->series->id] = at;
-        at += (r->disk.n + STATE_BLOCK - 1) / STATE_BLOCK;
+        at += (r->disk.n_cells + STATE_CELLS - 1) / STATE_CELLS;
     }
     w->blocks = mem_alloc((p->blocks.n + 1) * sizeof *w->blocks);
-    for (size_t i = 0; i < p->blocks.n; i++)
-        w->blocks[next[p->blocks.v[i].id]++] = p->blocks.v[i].block;
+    w->sums = mem_alloc((p->blocks.n + 1) * sizeof *w->sums);
+    for (size_t i = 0; i < p->blocks.n; i++) {
+        const struct series_block *b = &p->blocks.v[i];
+        uint32_t place = next[b->id]++;
+        w->blocks[place] = b->cell;
+        w->sums[place] = b->sum;
+    }
     free(next);
+}
+
+static const struct state_disk_cell *cell_of(const struct writing *w, const struct state_disk_row *r, uint32_t i)
+{
+    return series_cell(&w->b->pool, w->blocks[r->first_block + i / STATE_CELLS] + i % STATE_CELLS);
 }
 
 /* Entries lie within their row, rows within the whole, whatever the trace told of lives and times. */
@@ -311,40 +324,46 @@ static void bound_row(struct writing *w, struct state_disk_row *r)
 {
     if (!r->n)
         return;
-    const struct state_disk_block *first = &w->blocks[r->first_block], *block = &first[(r->n - 1) / STATE_BLOCK];
-    int64_t last = (int64_t)((uint64_t)block->base +
-        pack_get(series_bytes_at(&w->b->pool.bytes, block->position), block->n - 1u, block->time_width));
-    w->begin = first->base < w->begin ? first->base : w->begin;
+    const struct state_disk_cell *cell = cell_of(w, r, r->n_cells - 1);
+    int64_t last = cell_begin(cell, cell_n(cell) - 1);
+    r->first = cell_of(w, r, 0)->base;
+    w->begin = r->first < w->begin ? r->first : w->begin;
     w->end = last > w->end ? last : w->end;
-    r->begin = r->begin > first->base ? first->base : r->begin;
+    r->begin = r->begin > r->first ? r->first : r->begin;
     r->end = r->end < last ? last : r->end;
 }
 
-/* The grid: for each bucket of time the entry in force at its begin. Buckets are short enough to hold 8 to 16 entries on average. */
+static void find_least(struct writing *w, struct state_disk_row *r)
+{
+    if (r->kind < STATE_COUNTER_ROWS || state_only_grows(r->kind - STATE_COUNTER_ROWS))
+        return;
+    for (uint32_t i = 0; i < r->n_cells; i++) {
+        const struct state_disk_cell *cell = cell_of(w, r, i);
+        for (size_t k = 0; k < cell_n(cell); k++) {
+            int64_t v = cell_number(cell, k);
+            r->least = v < r->least ? v : r->least;
+        }
+    }
+}
+
+/* The grid: for each bucket of time the cell in force at its begin. There are one to two buckets for each cell. */
 static void add_grid(struct writing *w, struct state_disk_row *r)
 {
     r->first_grid = w->grid.n;
-    if (r->n <= 2 * STATE_GRID_SHARE)
+    if (r->n_cells < 2)
         return;
-    const struct state_disk_block *blocks = w->blocks + r->first_block, *last = &blocks[(r->n - 1) / STATE_BLOCK];
-    const struct series_bytes *bytes = &w->b->pool.bytes;
-    uint64_t base = (uint64_t)blocks->base;
-    uint64_t span = (uint64_t)last->base + pack_get(series_bytes_at(bytes, last->position), last->n - 1u, last->time_width) - base;
-    while (span >> r->shift >= r->n / STATE_GRID_SHARE)
+    uint64_t span = (uint64_t)cell_of(w, r, r->n_cells - 1)->base - (uint64_t)r->first;
+    while (span >> r->shift >= 2 * (uint64_t)r->n_cells)
         r->shift++;
     r->n_grid = (uint32_t)(span >> r->shift) + 1;
     vec_reserve(&w->grid, r->n_grid);
-    uint32_t *grid = w->grid.v + w->grid.n;
-    uint64_t bucket = 0, edge = 0, step = UINT64_C(1) << r->shift, i = 0;
-    int64_t times[STATE_BLOCK];
-    for (const struct state_disk_block *k = blocks; k <= last; k++) {
-        pack_take(series_bytes_at(bytes, k->position), k->n, k->time_width, k->base, times);
-        for (size_t j = 0; j < k->n; j++, i++)
-            for (uint64_t t = (uint64_t)times[j] - base; edge < t && bucket < r->n_grid; edge += step)
-                grid[bucket++] = (uint32_t)(i - 1);
-    }
+    uint32_t *grid = w->grid.v + w->grid.n, bucket = 0;
+    for (uint32_t i = 1; i < r->n_cells; i++)
+        for (uint64_t since = (uint64_t)cell_of(w, r, i)->base - (uint64_t)r->first;
+             bucket < r->n_grid && (uint64_t)bucket << r->shift < since; bucket++)
+            grid[bucket] = i - 1;
     while (bucket < r->n_grid)
-        grid[bucket++] = (uint32_t)(r->n - 1);
+        grid[bucket++] = r->n_cells - 1;
     w->grid.n += r->n_grid;
 }
 
@@ -360,6 +379,7 @@ static void finish_rows(struct writing *w)
         r->begin = r->begin < w->begin ? w->begin : r->begin;
         r->end = r->end > w->end ? w->end : r->end;
         r->begin = r->begin > r->end ? r->end : r->begin;
+        find_least(w, r);
         add_grid(w, r);
     }
 }
@@ -464,7 +484,10 @@ static int commit(struct writing *w, const char *path, uint64_t fingerprint, str
     store_add(s, "names", names, sizeof *names, w->names.n);
     store_add(s, "codes", w->codes.v, sizeof *w->codes.v, w->codes.n);
     store_add(s, "rows", rows, sizeof *rows, w->rows.n);
+    store_add_chunks(s, "cells", (const void *const *)b->pool.cells.chunks.v, SERIES_CHUNK, sizeof(struct state_disk_cell),
+        b->pool.cells.n / sizeof(struct state_disk_cell));
     store_add(s, "blocks", w->blocks, sizeof *w->blocks, b->pool.blocks.n);
+    store_add(s, "sums", w->sums, sizeof *w->sums, b->pool.blocks.n);
     store_add(s, "grid", w->grid.v, sizeof *w->grid.v, w->grid.n);
     store_add(s, "columns", w->columns, sizeof *w->columns, STATE_COLUMNS);
     store_add(s, "heads", w->heads.v, sizeof *w->heads.v, w->heads.n);
@@ -474,7 +497,7 @@ static int commit(struct writing *w, const char *path, uint64_t fingerprint, str
     store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
     store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
     store_add(s, "files", w->files.v, sizeof *w->files.v, w->files.n);
-    store_add_chunks(s, "bytes", (const void *const *)b->pool.bytes.chunks.v, SERIES_CHUNK, b->pool.bytes.n);
+    store_add_chunks(s, "bytes", (const void *const *)b->pool.bytes.chunks.v, SERIES_CHUNK, 1, b->pool.bytes.n);
     int rc = store_commit(s, path, e);
     free(rows);
     free(names);
@@ -502,6 +525,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     vec_free(&w.codes);
     strings_fini(&w.names);
     free(w.blocks);
+    free(w.sums);
     vec_free(&w.grid);
     vec_free(&w.heads);
     vec_free(&w.late);

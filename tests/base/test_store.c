@@ -114,7 +114,7 @@ static void chunks_are_one_section(void **state)
         assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
         assert_int_equal(file_read(p->path, 1 << 20, &whole, &n, &e), ERR_OK);
         w = store_create("graph", 3, key);
-        store_add_chunks(w, "names", chunks, 20, bytes);
+        store_add_chunks(w, "names", chunks, 20, 1, bytes);
         assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
         assert_int_equal(store_check(p->path, &e), ERR_OK);
         assert_int_equal(file_read(p->path, 1 << 20, &pieces, &m, &e), ERR_OK);
@@ -140,7 +140,7 @@ static void large_sections_arrive_whole(void **state)
     for (size_t i = 0; i < CHUNKS; i++)
         chunks[i] = bytes + i * CHUNK;
     struct store_writer *w = store_create("graph", 3, key);
-    store_add_chunks(w, "pieces", chunks, CHUNK, BYTES);
+    store_add_chunks(w, "pieces", chunks, CHUNK, 1, BYTES);
     store_add(w, "other", bytes, 1, OTHER);
     store_add(w, "names", names, 1, sizeof names);
     assert_int_equal(store_commit(w, p->path, &e), ERR_OK);

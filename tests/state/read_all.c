@@ -33,7 +33,8 @@ static void expect_interval(const struct state_store *s, const struct state_inte
     expect_name(v->name);
 }
 
-/* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are entries. */
+/* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are entries: at most 16 for each that the
+ * row tells. */
 static void read_range(const struct state_store *s, int kind, size_t row)
 {
     static struct state_interval list[MOST];
@@ -45,7 +46,7 @@ static void read_range(const struct state_store *s, int kind, size_t row)
         if (i && kind != STATE_CPU)
             break;
         state_row(s, i ? STATE_THREAD : kind, i ? i - 1 : row, &r); /* a CPU's states are parts of those of threads */
-        most += 2 * r.intervals + 4;
+        most += 16 * r.intervals + 4;
     }
     for (int64_t t = begin; (n = state_range(s, kind, row, t, end, list, MOST)) > 0; t = list[n - 1].end) {
         for (size_t i = 0; i < n; i++)

@@ -42,7 +42,7 @@ static void write_changed(const char *from, const char *to, const char *section,
         const char *name;
         size_t item;
     } sections[] = {{"totals", sizeof(struct state_disk_totals)}, {"text", 1}, {"names", 4}, {"codes", sizeof(struct state_disk_code)},
-        {"rows", sizeof(struct state_disk_row)}, {"blocks", sizeof(struct state_disk_block)}, {"grid", 4},
+        {"rows", sizeof(struct state_disk_row)}, {"cells", sizeof(struct state_disk_cell)}, {"blocks", 4}, {"sums", 8}, {"grid", 4},
         {"columns", sizeof(struct state_disk_column)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
         {"late", sizeof(struct state_disk_late)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
         {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)}};
@@ -86,8 +86,8 @@ static size_t find_section(const char *file, const char *name, size_t *bytes)
 
 static void damage_leads_nowhere(void **state)
 {
-    static const char *const sections[] = {
-        "totals", "names", "codes", "rows", "blocks", "grid", "columns", "heads", "late", "tiles", "figures", "losses", "bytes", "files"};
+    static const char *const sections[] = {"totals", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "columns", "heads",
+        "late", "tiles", "figures", "losses", "bytes", "files"};
     struct kernel_tracker w;
     size_t opened = 0, refused = 0, n, bytes;
     struct err e = {0};
@@ -132,10 +132,9 @@ static void contents_are_checked_when_asked(void **state)
     const struct state_disk_row *r = s->rows;
     while (r->idle || !r->n) /* whose time is summed up */
         r++;
-    size_t block = (size_t)r->first_block * sizeof(struct state_disk_block);
+    size_t sum = (size_t)r->first_block * sizeof(int64_t);
     state_close(s);
-    write_changed(w.path, w.path, "blocks", block + offsetof(struct state_disk_block, least),
-        1); /* `least` of a row's first block: other numbers than the sums say */
+    write_changed(w.path, w.path, "sums", sum, 1); /* of a row's first block: no time was spent before */
     assert_int_equal(store_check(w.path, &e), 0);
     assert_int_equal(state_check(w.path, &e), ERR_FORMAT);
     assert_int_equal(state_open(w.path, &s, &e), 0);

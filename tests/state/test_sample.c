@@ -275,9 +275,71 @@ static void cpu_time(void **state)
     model_free(&m);
 }
 
+static uint64_t random_bits(uint64_t bits)
+{
+    const uint64_t below = UINT64_C(1) << 31;
+    uint64_t wide = random_number(below) << 33 ^ random_number(below) << 2 ^ random_number(4);
+    return wide >> (64 - bits);
+}
+
+/* Numbers and pauses of any size, so that entries need few bits or many, in all mixtures. */
+static void any_width(void **state)
+{
+    enum { STEPS = 20000, STRETCH = 40 };
+    static struct told {
+        int64_t ts, value;
+    } told[STEPS];
+    static int64_t times[SAMPLES], values[SAMPLES];
+    static struct state_interval found[SAMPLES];
+    struct kernel_tracker w;
+    struct err e = {0};
+    int64_t ts = INT64_C(-4000000000000000000), least = 0;
+    uint64_t time_bits = 1, number_bits = 1;
+    size_t n = 0;
+    seed = 4711;
+    world_begin(&w);
+    for (size_t i = 0; i < STEPS; i++) {
+        if (i % STRETCH == 0) {
+            time_bits = 1 + random_number(i % 400 ? 30 : 48);
+            number_bits = 2 + random_number(63);
+        }
+        const int64_t value = random_number(2) ? (int64_t)random_bits(number_bits) : -(int64_t)random_bits(number_bits - 1);
+        const int64_t shown[2] = {0, value};
+        ts += 1 + (int64_t)random_bits(time_bits);
+        world_add(&w, (struct kernel_record){.ts = ts, .kind = KERNEL_COUNTERS, .row = -1, .u.counters = {.present = 2, .values = shown}});
+        least = value < least ? value : least;
+        if (!n || told[n - 1].value != value)
+            told[n++] = (struct told){ts, value};
+    }
+    world_end(&w);
+    assert_int_equal(state_check(w.path, &e), 0);
+    int64_t counter = state_find_counter(w.store, STATE_CPU_COUNTER, 1);
+    assert_true(counter >= 0);
+    assert_true(state_counter_least(w.store, STATE_CPU_COUNTER, (size_t)counter) == least);
+    for (int q = 0; q < 4 * QUERIES; q++) {
+        size_t m = 1 + random_number(SAMPLES), from = random_number(n), at = from, k = 0;
+        int64_t step = 1 + (int64_t)random_bits(1 + random_number(44));
+        for (size_t i = 0; i < m; i++)
+            times[i] = told[from].ts + (int64_t)i * step;
+        state_counter_values(w.store, STATE_CPU_COUNTER, (size_t)counter, times, m, values);
+        size_t got = state_sample(w.store, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (size_t)counter, times, m, found);
+        for (size_t i = 0; i < m; i++) {
+            while (at + 1 < n && told[at + 1].ts <= times[i])
+                at++;
+            assert_true(values[i] == told[at].value);
+            if (times[i] >= w.last)
+                continue;
+            k += k < got && found[k].end <= times[i];
+            assert_true(k < got && found[k].begin == told[at].ts && found[k].amount == told[at].value);
+            assert_true(found[k].end == (at + 1 < n ? told[at + 1].ts : w.last));
+        }
+    }
+    world_close(&w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples), cmocka_unit_test(composed), cmocka_unit_test(ranges), cmocka_unit_test(cpu_time)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(samples), cmocka_unit_test(composed), cmocka_unit_test(ranges),
+        cmocka_unit_test(cpu_time), cmocka_unit_test(any_width)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

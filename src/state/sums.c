@@ -1,0 +1,153 @@
+/* Counters at given times. Those of CPU time are sums of what entries last: of all before a block as the store tells, of those in the block as its cells do. */
+#include "state/row.h"
+
+static inline bool is_thread(const struct state_store *s, uint64_t thread)
+{
+    return thread < s->first[STATE_THREAD + 1];
+}
+
+static inline bool counts(const struct state_store *s, const struct state_disk_row *r, uint64_t number)
+{
+    if (r->kind == STATE_THREAD)
+        return number < s->n_codes && state_running(s->disk_codes[number].value);
+    return is_thread(s, number - 1) && !s->rows[number - 1].idle;
+}
+
+/* Where a sum stands: at entry `entry` of cell `cell`, which is in force in [begin, end); the time spent before it. */
+struct summing {
+    uint32_t cell;
+    size_t entry;
+    int64_t begin, end;
+    uint64_t sum;
+    bool counts;
+};
+
+/* Time spent in entries [from, to) of a cell. */
+static uint64_t spent(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, size_t from, size_t to)
+{
+    uint64_t sum = 0, begin = (uint64_t)cell_begin(c, from);
+    for (size_t i = from; i < to; i++) {
+        uint64_t end = (uint64_t)cell_end(c, i);
+        sum += counts(s, r, (uint64_t)cell_number(c, i)) ? end - begin : 0;
+        begin = end;
+    }
+    return sum;
+}
+
+/* To entry `entry` of cell `at`, on from where the time before left the sum, or from the nearer end of the block. */
+static void sum_up_to(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, uint32_t at,
+    size_t entry, struct summing *g)
+{
+    uint32_t block = at / STATE_CELLS, first = block * STATE_CELLS, behind = first + STATE_CELLS;
+    bool on = g->cell / STATE_CELLS == block && (g->cell < at || (g->cell == at && g->entry <= entry));
+    uint32_t from = on ? g->cell : first;
+    if (behind - at < at - from && behind < r->n_cells) {
+        g->sum = (uint64_t)s->sums[r->first_block + block + 1];
+        for (uint32_t i = behind - 1; i > at; i--) {
+            const struct state_disk_cell *x = row_cell(s, r, i);
+            g->sum -= spent(s, r, x, 0, cell_n(x));
+        }
+        g->sum -= spent(s, r, c, entry, cell_n(c));
+    } else {
+        size_t k = on ? g->entry : 0;
+        if (!on)
+            g->sum = (uint64_t)s->sums[r->first_block + block];
+        for (uint32_t i = from; i < at; i++, k = 0) {
+            const struct state_disk_cell *x = row_cell(s, r, i);
+            g->sum += spent(s, r, x, k, cell_n(x));
+        }
+        g->sum += spent(s, r, c, k, entry);
+    }
+    g->cell = at;
+    g->entry = entry;
+    g->begin = cell_begin(c, entry);
+    g->end = at + 1 == r->n_cells && entry + 1 == cell_n(c) ? INT64_MAX : cell_end(c, entry);
+    g->counts = counts(s, r, (uint64_t)cell_number(c, entry));
+}
+
+static inline int64_t sum_at(const struct summing *g, int64_t t)
+{
+    return (int64_t)(g->sum + (g->counts ? (uint64_t)t - (uint64_t)g->begin : 0));
+}
+
+enum { BATCH = 32, FEW = 4 }; /* so many sums are on their way at once */
+
+/* Leads each time to its cell, and asks for the memory of the cells between it and the nearer end of its block. */
+static void prepare(
+    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct row_bracket *brackets)
+{
+    for (size_t j = 0; j < n && r->n_grid; j++)
+        __builtin_prefetch(row_bucket(s, r, times[j]));
+    for (size_t j = 0; j < n; j++) {
+        brackets[j] = row_bracket(s, r, times[j]);
+        uint32_t at = brackets[j].at, k = at % STATE_CELLS, first = at - k;
+        bool back = k > STATE_CELLS / 2;
+        for (uint32_t i = back ? at : first; i <= (back ? first + STATE_CELLS - 1 : at) && i < r->n_cells; i++)
+            __builtin_prefetch(row_cell(s, r, i));
+        __builtin_prefetch(&s->sums[r->first_block + at / STATE_CELLS]);
+    }
+}
+
+/* Time spent from the row's begin up to each time, which are all within entries. Where the last few times needed few entries, it looks less far ahead. */
+static void sum_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+{
+    struct summing g = {.cell = UINT32_MAX, .end = INT64_MIN};
+    struct row_bracket brackets[BATCH];
+    size_t most = FEW;
+    for (size_t k = 0, m, needed; k < n; k += m) {
+        for (; k < n && times[k] < g.end; k++)
+            values[k] = sum_at(&g, times[k]);
+        m = n - k < most ? n - k : most;
+        needed = 0;
+        prepare(s, r, times + k, m, brackets);
+        for (size_t j = 0; j < m; j++) {
+            int64_t t = times[k + j];
+            if (t >= g.end) {
+                const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, brackets[j].at), &brackets[j], t);
+                sum_up_to(s, r, c, brackets[j].at, cell_find(c, t), &g);
+                needed++;
+            }
+            values[k + j] = sum_at(&g, t);
+        }
+        most = needed * 2 > m ? BATCH : FEW;
+    }
+}
+
+static void cpu_time_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+{
+    bool never = !r->n_cells || (r->kind == STATE_THREAD && r->idle);
+    size_t before = never ? n : row_first_from(times, n, r->first), within = before + row_first_from(times + before, n - before, r->end);
+    for (size_t k = 0; k < before; k++)
+        values[k] = 0;
+    sum_values(s, r, times + before, within - before, values + before);
+    if (within < n) {
+        const int64_t end = r->end;
+        int64_t all = 0;
+        if (r->first <= end)
+            sum_values(s, r, &end, 1, &all);
+        for (size_t k = within; k < n; k++)
+            values[k] = all;
+    }
+}
+
+static int64_t value_at(const struct state_store *s, const struct state_disk_row *r, int64_t t)
+{
+    if (!r->n_cells || t < r->first)
+        return 0;
+    struct row_bracket b = row_bracket(s, r, t);
+    const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
+    return cell_number(c, cell_find(c, t));
+}
+
+void state_counter_values(const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
+{
+    size_t threads = state_rows(s, STATE_THREAD);
+    if (kind == STATE_CPU_TIME) {
+        size_t row = i < threads ? s->first[STATE_THREAD] + i : s->first[STATE_CPU_THREAD] + i - threads;
+        cpu_time_values(s, &s->rows[row], times, n, values);
+        return;
+    }
+    const struct state_disk_row *r = &s->rows[s->first[STATE_COUNTER_ROWS + kind] + i];
+    for (size_t k = 0; k < n; k++)
+        values[k] = value_at(s, r, times[k]);
+}
