@@ -11,6 +11,8 @@
 
 #include "base/mem.h"
 
+enum { LARGEST_WRITE = 1 << 30 }; /* Linux writes at most 2 GiB per call */
+
 int replace_begin(struct replace *r, const char *path, struct err *e)
 {
     static atomic_uint serial; /* threads of one process may write the same path */
@@ -26,15 +28,11 @@ int replace_begin(struct replace *r, const char *path, struct err *e)
     return ERR_OK;
 }
 
-int replace_gather(struct replace *r, struct iovec *pieces, size_t n, struct err *e)
+int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
 {
+    const char *p = data;
     while (n) {
-        if (!pieces->iov_len) {
-            pieces++;
-            n--;
-            continue;
-        }
-        ssize_t done = writev(r->fd, pieces, (int)n); /* Linux writes at most 2 GiB per call */
+        ssize_t done = write(r->fd, p, n < LARGEST_WRITE ? n : LARGEST_WRITE);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0) {
@@ -42,23 +40,10 @@ int replace_gather(struct replace *r, struct iovec *pieces, size_t n, struct err
                 errno = ENOSPC;
             return err_sys(e, "%s: cannot write", r->path);
         }
-        for (size_t part; done; done -= (ssize_t)part) {
-            part = (size_t)done < pieces->iov_len ? (size_t)done : pieces->iov_len;
-            pieces->iov_base = (char *)pieces->iov_base + part;
-            pieces->iov_len -= part;
-            if (!pieces->iov_len) {
-                pieces++;
-                n--;
-            }
-        }
+        p += done;
+        n -= (size_t)done;
     }
     return ERR_OK;
-}
-
-int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
-{
-    struct iovec piece = {.iov_base = (void *)data, .iov_len = n};
-    return replace_gather(r, &piece, 1, e);
 }
 
 static int sync_directory(const char *path, struct err *e)

@@ -4,7 +4,6 @@
 #define WEFT_BASE_REPLACE_H
 
 #include <stddef.h>
-#include <sys/uio.h>
 
 #include "base/err.h"
 
@@ -15,9 +14,6 @@ struct replace {
 };
 int replace_begin(struct replace *, const char *path, struct err *e);
 int replace_write(struct replace *, const void *data, size_t n, struct err *e);
-/* The same, of data that lie in up to REPLACE_PIECES pieces, in one system call where the system allows. Changes the pieces. */
-enum { REPLACE_PIECES = 256 };
-int replace_gather(struct replace *, struct iovec *pieces, size_t n, struct err *e);
 /* fsync, rename, fsync of the directory. Ends the struct in any case. */
 int replace_commit(struct replace *, struct err *e);
 /* Removes what was written. */

@@ -159,50 +159,19 @@ static uint8_t *plan(struct store_writer *w)
     return front;
 }
 
-/* Data on their way to the file. They go out in calls that end where a huge page of the file ends: a file system that can then keeps it in huge pages,
- * which are mapped at once. */
-struct outgoing {
-    struct replace *to;
-    struct iovec pieces[REPLACE_PIECES];
-    size_t n;
-    uint64_t at; /* of the file, behind the pieces */
-};
-
-static int send_pieces(struct outgoing *o, struct err *e)
-{
-    size_t n = o->n;
-    o->n = 0;
-    return replace_gather(o->to, o->pieces, n, e);
-}
-
-static int send(struct outgoing *o, const uint8_t *data, uint64_t n, struct err *e)
-{
-    int code = ERR_OK;
-    for (uint64_t part; n && code == ERR_OK; data += part, n -= part) {
-        uint64_t left = MEM_HUGE_PAGE - o->at % MEM_HUGE_PAGE;
-        part = n < left ? n : left;
-        o->pieces[o->n++] = (struct iovec){.iov_base = (void *)data, .iov_len = part};
-        o->at += part;
-        if (part == left || o->n == REPLACE_PIECES)
-            code = send_pieces(o, e);
-    }
-    return code;
-}
-
 static int write_all(struct store_writer *w, const uint8_t *front, struct replace *r, struct err *e)
 {
-    struct outgoing o = {.to = r};
-    int code = send(&o, front, table_end(w->n), e);
+    int code = replace_write(r, front, table_end(w->n), e);
     for (size_t i = 0; i < w->n && code == ERR_OK; i++) {
         uint64_t bytes = w->v[i].entry.count * w->v[i].entry.item_bytes;
         for (uint64_t at = 0, n; at < bytes && code == ERR_OK; at += n) {
             const void *items = part(&w->v[i], at, &n);
-            code = send(&o, items, n, e);
+            code = replace_write(r, items, n, e);
         }
         if (code == ERR_OK)
-            code = send(&o, zeros, aligned(bytes) - bytes, e);
+            code = replace_write(r, zeros, aligned(bytes) - bytes, e);
     }
-    return code == ERR_OK ? send_pieces(&o, e) : code;
+    return code;
 }
 
 int store_commit(struct store_writer *w, const char *path, struct err *e)
