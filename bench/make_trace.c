@@ -226,7 +226,8 @@ static void put_packet(struct world *w, uint64_t skb, uint32_t bytes, bool out, 
 
 static void call_entry(struct world *w, uint32_t cpu, enum call c, uint64_t after)
 {
-    u32(w, 3 + (uint32_t)draw(w, 60));
+    u32(w,
+        3 + 5 * ((uint32_t)w->cpus[cpu].running & 7) + (uint32_t)draw(w, 5)); /* a thread has five of its process's descriptors to itself */
     u64(w, 0x7f0000000000 + draw(w, 1 << 20));
     emit(w, cpu, CALL_ENTRY + c, after);
 }

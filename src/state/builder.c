@@ -95,8 +95,11 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     switch (r->kind) {
     case KERNEL_SYSCALL_ENTRY:
     case KERNEL_SYSCALL_EXIT:
-        if (r->u.syscall.io && c->row >= 0)
+        if (r->u.syscall.io && c->row >= 0) {
             files_call(b, c->row, r);
+            if (r->kind == KERNEL_SYSCALL_ENTRY)
+                builder_io_expect(b, c->row, r->u.syscall.io);
+        }
         builder_cpu_call(b, c, r);
         break;
     case KERNEL_SWITCH: builder_cpu_switch(b, c, r); break;

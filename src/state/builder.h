@@ -113,6 +113,7 @@ struct builder_amount {
 struct builder_amounts {
     VEC(struct builder_amount) v;
     VEC(uint32_t) place;     /* by slot: place in v + 1, 0 none yet */
+    uint32_t expected;       /* place + 1 of the one that was fetched last (builder_io_expect) */
 };
 enum builder_amount_kind {
     BUILDER_PAGES,           /* slot: row of the thread + 1; 0: of all */
@@ -286,6 +287,7 @@ void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
 void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
 void builder_frequency(struct state_builder *, const struct kernel_record *);
 void builder_io(struct state_builder *, int32_t row, int64_t ts, uint8_t io, int64_t bytes); /* NOBODY: nothing */
+void builder_io_expect(struct state_builder *, int32_t row, uint8_t io); /* such a call begins: what it will count in is fetched */
 void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
 void builder_amounts_fini(struct builder_amounts *);
 

@@ -72,6 +72,24 @@ void builder_io(struct state_builder *b, int32_t row, int64_t ts, uint8_t io, in
     count_up(b, &b->amounts[BUILDER_IO_WRITTEN], row, ts, bytes);
 }
 
+static void expect(struct builder_amounts *all, uint32_t slot)
+{
+    uint32_t place = slot < all->place.n ? all->place.v[slot] : 0;
+    if (all->expected)
+        series_fetch_tail(&all->v.v[all->expected - 1].series);
+    if (place)
+        series_fetch(&all->v.v[place - 1].series);
+    all->expected = place;
+}
+
+void builder_io_expect(struct state_builder *b, int32_t row, uint8_t io)
+{
+    if (io == KERNEL_IO_READ || io == KERNEL_IO_COPY)
+        expect(&b->amounts[BUILDER_IO_READ], (uint32_t)row);
+    if (io == KERNEL_IO_WRITE || io == KERNEL_IO_COPY)
+        expect(&b->amounts[BUILDER_IO_WRITTEN], (uint32_t)row);
+}
+
 void builder_kvm_exit(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->row >= 0)

@@ -42,6 +42,7 @@ struct builder_files {
     struct map at_address;  /* as the state dump tells it -> place + 1 */
     VEC(struct call) calls; /* by row */
     struct strings paths;
+    uint32_t expected; /* access + 1 that was fetched last */
 };
 
 struct builder_files *files_new(void)
@@ -189,15 +190,14 @@ static uint32_t access_place(struct builder_files *f, int32_t file, int32_t row)
     return (uint32_t)*place;
 }
 
-static void show(struct state_builder *b, uint32_t access, int64_t ts, int use)
+static void show(struct state_builder *b, uint32_t access, int64_t ts, int use, int64_t bytes)
 {
-    struct file_access *a = &b->files->accesses.v[access - 1];
-    series_push(&b->pool, &a->series, ts, (a->read + a->written) << STATE_FILE_USE_BITS | use);
+    series_push(&b->pool, &b->files->accesses.v[access - 1].series, ts, bytes << STATE_FILE_USE_BITS | use);
 }
 
 static void show_rest(struct state_builder *b, uint32_t access, int64_t ts)
 {
-    show(b, access, ts, b->files->accesses.v[access - 1].opened ? STATE_FILE_OPEN : STATE_FILE_NOTHING);
+    show(b, access, ts, b->files->accesses.v[access - 1].opened ? STATE_FILE_OPEN : STATE_FILE_NOTHING, 0);
 }
 
 /* The access of the thread to the file behind a descriptor, + 1; 0 when it is none. */
@@ -281,9 +281,9 @@ static void opened(struct state_builder *b, int32_t row, const struct call *c, i
     d->user = row;
     d->opener = (int32_t)d->access - 1;
     d->close_on_exec = c->flags & CLOSE_ON_EXEC;
-    show(b, d->access, c->begin, STATE_FILE_OTHER);
+    show(b, d->access, c->begin, STATE_FILE_OTHER, 0);
     f->accesses.v[d->opener].opened++;
-    show(b, d->access, ts, STATE_FILE_OPEN);
+    show(b, d->access, ts, STATE_FILE_OPEN, 0);
 }
 
 static void duplicated(struct state_builder *b, int32_t row, int64_t from, int64_t to, int64_t ts, bool close_on_exec)
@@ -328,29 +328,33 @@ static void controlled(struct state_builder *b, int32_t row, const struct call *
 
 /* ---- calls -------------------------------------------------------------------------------------------------------------------------- */
 
-static void moved(struct state_builder *b, uint32_t access, int64_t bytes, bool written)
+static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
+    [KERNEL_IO_COPY] = STATE_FILE_READ,
+    [KERNEL_IO_WRITE] = STATE_FILE_WRITE,
+    [KERNEL_IO_SYNC] = STATE_FILE_SYNC,
+    [KERNEL_IO_OTHER] = STATE_FILE_OTHER};
+
+/* A use is shown when it is over: its row is touched once then, and lies anywhere in memory. */
+static void show_use(struct state_builder *b, uint32_t access, int use, int64_t begin, int64_t end, int64_t bytes)
 {
     struct file_access *a = &b->files->accesses.v[access - 1];
-    int64_t *to = written ? &a->written : &a->read;
-    if (bytes > 0 && bytes <= most_bytes - a->read - a->written)
-        *to += bytes;
+    bool moves = (use == STATE_FILE_READ || use == STATE_FILE_WRITE) && bytes > 0 && bytes <= most_bytes - a->read - a->written;
+    *(use == STATE_FILE_WRITE ? &a->written : &a->read) += moves ? bytes : 0;
+    show(b, access, begin, use, moves ? bytes : 0);
+    show_rest(b, access, end);
 }
 
 /* The call has moved so many bytes. */
 static void end_use(struct state_builder *b, struct call *c, int64_t ts, int64_t bytes)
 {
-    bool moves = c->io == KERNEL_IO_READ || c->io == KERNEL_IO_WRITE || c->io == KERNEL_IO_COPY;
     uint32_t first = c->first, second = c->second;
-    if (moves && first)
-        moved(b, first, bytes, c->io == KERNEL_IO_WRITE);
-    if (moves && second)
-        moved(b, second, bytes, true);
+    uint8_t io = c->io;
     c->io = KERNEL_IO_NONE;
     c->first = c->second = 0;
     if (first)
-        show_rest(b, first, ts);
+        show_use(b, first, uses[io], c->begin, ts, bytes);
     if (second)
-        show_rest(b, second, ts);
+        show_use(b, second, STATE_FILE_WRITE, c->begin, ts, bytes);
 }
 
 /* Relative to a directory that is known by its descriptor, where it is. */
@@ -374,13 +378,20 @@ static uint32_t full_path(struct state_builder *b, int32_t row, const struct ker
     return string;
 }
 
+/* A use of it begins, and will be shown when it ends. */
+static void expect(struct builder_files *f, uint32_t access)
+{
+    if (f->expected)
+        series_fetch_tail(&f->accesses.v[f->expected - 1].series);
+    if (access) {
+        series_fetch(&f->accesses.v[access - 1].series);
+        __builtin_prefetch(&f->accesses.v[access - 1].opened, 1);
+    }
+    f->expected = access;
+}
+
 static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
-    static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
-        [KERNEL_IO_COPY] = STATE_FILE_READ,
-        [KERNEL_IO_WRITE] = STATE_FILE_WRITE,
-        [KERNEL_IO_SYNC] = STATE_FILE_SYNC,
-        [KERNEL_IO_OTHER] = STATE_FILE_OTHER};
     struct call *c = call_of(b->files, row);
     uint8_t io = r->u.syscall.io;
     if (c->io) /* its return was not seen */
@@ -392,10 +403,7 @@ static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_
         uint32_t first = resolve(b, row, r->u.syscall.fd), second = io == KERNEL_IO_COPY ? resolve(b, row, r->u.syscall.other) : 0;
         c->first = first;
         c->second = second != first ? second : 0;
-        if (first)
-            show(b, first, r->ts, uses[io]);
-        if (c->second)
-            show(b, c->second, r->ts, STATE_FILE_WRITE);
+        expect(b->files, first);
     }
 }
 
@@ -445,6 +453,17 @@ void files_lose(struct state_builder *b, int32_t row, int64_t ts)
 {
     if (row >= 0 && (size_t)row < b->files->calls.n && b->files->calls.v[row].io)
         end_use(b, &b->files->calls.v[row], ts, 0);
+}
+
+void files_finish(struct state_builder *b)
+{
+    for (size_t i = 0; i < b->files->calls.n; i++) {
+        const struct call *c = &b->files->calls.v[i];
+        if (c->first)
+            show(b, c->first, c->begin, uses[c->io], 0);
+        if (c->second)
+            show(b, c->second, c->begin, STATE_FILE_WRITE, 0);
+    }
 }
 
 /* ---- processes ---------------------------------------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 
 /* A file and a thread that worked with it. */
 struct file_access {
-    struct series series;    /* bytes so far << STATE_FILE_USE_BITS | enum state_file_use */
+    struct series series;    /* bytes that the use moved << STATE_FILE_USE_BITS | enum state_file_use */
     uint32_t file;           /* place in names */
     int32_t thread;
     int64_t read, written;
@@ -35,6 +35,8 @@ void files_dumped_process(struct state_builder *, int32_t row, uint64_t table);
 void files_dumped_descriptor(struct state_builder *, const struct kernel_record *);
 /* The thread's call may have ended unseen. */
 void files_lose(struct state_builder *, int32_t row, int64_t ts);
+/* The end: uses that are not over are shown. */
+void files_finish(struct state_builder *);
 size_t files_accesses(const struct state_builder *, struct file_access **out);
 const struct file_name *files_name(const struct state_builder *, const struct file_access *);
 const char *files_path(const struct state_builder *, const struct file_name *);

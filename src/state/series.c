@@ -47,38 +47,69 @@ static int64_t sum_over(const struct series_pool *p, const struct series *s, siz
     return sum;
 }
 
-/* Fills one cell with the first of n entries. `more`: behind the n-th there is another. Returns how many it took. */
-static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
+static bool fits(struct state_disk_cell *cell, size_t n, int64_t ns, uint64_t bits)
 {
-    int64_t numbers[STATE_CELL], times[STATE_CELL];
-    uint64_t bits[STATE_CELL];                   /* that some number up to this one has */
-    uint8_t room[sizeof cell->packed + 8] = {0}; /* pack_put writes beyond */
+    cell->time_width = pack_width((uint64_t)ns);
+    cell->number_width = pack_width(bits);
+    return pack_bytes(n, cell->time_width) + pack_bytes(n, cell->number_width) <= sizeof cell->packed;
+}
+
+/* What pack_put writes beyond is within the cell, and before its head is written. */
+static void fill(struct state_disk_cell *cell, size_t n, const int64_t *ends, const int64_t *numbers, size_t stride, int64_t base)
+{
+    uint8_t time_width = cell->time_width, number_width = cell->number_width, *to = (uint8_t *)cell;
+    memset(cell, 0, sizeof *cell);
+    pack_put(to, ends, stride, n, base, time_width);
+    pack_put(to + pack_bytes(n, time_width), numbers, stride, n, 0, number_width);
+    cell->n = (uint8_t)n;
+    cell->time_width = time_width;
+    cell->number_width = number_width;
+    cell->base = base;
+}
+
+/* Fills one cell with the first of n entries, with fewer than a cell may have where numbers are wide or below 0, or no entry follows. */
+static size_t fill_some(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
+{
+    int64_t numbers[STATE_CELL], ends[STATE_CELL];
+    uint64_t bits[STATE_CELL]; /* that some number up to this one has */
     size_t most = n < STATE_CELL ? n : STATE_CELL;
+    bool folded = false;
     for (size_t i = 0; i < most; i++) {
         numbers[i] = v[i].number;
+        ends[i] = v[i + 1 < n || more ? i + 1 : i].time;
         bits[i] = (uint64_t)numbers[i] | (i ? bits[i - 1] : 0);
+        folded |= numbers[i] < 0;
     }
-    bool folded = (int64_t)bits[most - 1] < 0;
     for (size_t i = 0; i < most && folded; i++) {
         numbers[i] = (int64_t)((uint64_t)v[i].number << 1 ^ (uint64_t)(v[i].number >> 63));
         bits[i] = (uint64_t)numbers[i] | (i ? bits[i - 1] : 0);
     }
-    for (;; most--) {
-        int64_t end = v[most < n || more ? most : most - 1].time;
-        cell->time_width = pack_width((uint64_t)end - (uint64_t)v[0].time);
-        cell->number_width = pack_width(bits[most - 1]);
-        if (pack_bytes(most, cell->time_width) + pack_bytes(most, cell->number_width) <= sizeof cell->packed)
-            break;
+    size_t least = 1; /* so many fit; more than most do not */
+    while (least < most) {
+        size_t middle = (least + most + 1) / 2;
+        if (fits(cell, middle, ends[middle - 1] - v[0].time, bits[middle - 1]))
+            least = middle;
+        else
+            most = middle - 1;
     }
-    int64_t base = cell->base = v[0].time;
-    cell->n = (uint8_t)most;
-    for (size_t i = 0; i < most; i++)
-        times[i] = v[i + 1 < n || more ? i + 1 : i].time;
-    pack_put(room, times, 1, most, base, cell->time_width);
-    pack_put(room + pack_bytes(most, cell->time_width), numbers, 1, most, 0, cell->number_width);
-    memcpy(cell->packed, room, sizeof cell->packed);
+    fits(cell, least, ends[least - 1] - v[0].time, bits[least - 1]);
+    fill(cell, least, ends, numbers, 1, v[0].time);
     cell->number_width |= folded ? STATE_FOLDED : 0;
-    return most;
+    return least;
+}
+
+/* Fills one cell with the first of n entries. `more`: behind the n-th there is another. Returns how many it took. */
+static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
+{
+    uint64_t bits = 0;
+    if (n + more <= STATE_CELL)
+        return fill_some(cell, v, n, more);
+    for (size_t i = 0; i < STATE_CELL; i++)
+        bits |= (uint64_t)v[i].number;
+    if ((int64_t)bits < 0 || !fits(cell, STATE_CELL, v[STATE_CELL].time - v[0].time, bits))
+        return fill_some(cell, v, n, more);
+    fill(cell, STATE_CELL, &v[1].time, &v[0].number, sizeof *v / sizeof(int64_t), v[0].time);
+    return STATE_CELL;
 }
 
 /* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. */

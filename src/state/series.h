@@ -90,6 +90,13 @@ static inline void series_tell(struct series_pool *p, struct series *s, int64_t 
         series_grow(p, s);
     s->v[s->n++] = (struct series_entry){time, number};
 }
+/* A push is near. Where its entry goes is known only when the series has come from memory, so first the one, some pushes later the other. */
+static inline void series_fetch(const struct series *s) { __builtin_prefetch(s, 1); }
+static inline void series_fetch_tail(const struct series *s)
+{
+    __builtin_prefetch((const char *)s->v + (s->n - 1) * (ptrdiff_t)sizeof *s->v, 1); /* a push looks at the last one, too */
+    __builtin_prefetch((const char *)s->v + (s->n + 1) * (ptrdiff_t)sizeof *s->v, 1);
+}
 static inline int64_t series_last(const struct series *s) { return s->n ? s->v[s->n - 1].time : INT64_MIN; }
 /* Takes back entries from `time` on, as far as they are open. */
 void series_cut(struct series *, int64_t time);

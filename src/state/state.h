@@ -109,7 +109,7 @@ int64_t state_counter_least(const struct state_store *, int kind, size_t i);
 enum { STATE_COUNTER_ROWS = 16 };
 
 /* ---- files: who did what with which ------------------------------------------------------------------------------------------------- */
-/* Each is a row of kind STATE_FILE_ROWS; the amount of an interval: bytes read and written so far << STATE_FILE_USE_BITS | enum state_file_use. OPEN: the
+/* Each is a row of kind STATE_FILE_ROWS; the amount of an interval: bytes that READ or WRITE moved << STATE_FILE_USE_BITS | enum state_file_use. OPEN: the
  * thread opened it and nobody closed it yet; OTHER: all else that takes a descriptor, and opening. */
 enum { STATE_FILE_ROWS = STATE_COUNTER_ROWS + STATE_FILE_USES, STATE_FILE_USE_BITS = 3 };
 enum state_file_use { STATE_FILE_NOTHING, STATE_FILE_OPEN, STATE_FILE_READ, STATE_FILE_WRITE, STATE_FILE_SYNC, STATE_FILE_OTHER };

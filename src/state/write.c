@@ -512,6 +512,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     for (size_t i = 0; i < b->cpus.n; i++)
         builder_cpu_finish(b, &b->cpus.v[i], end);
     builder_futexes_finish(b);
+    files_finish(b);
     name_codes(&w);
     finish_columns(b);
     builder_gaps_make(b, end, &w.gaps);

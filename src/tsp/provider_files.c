@@ -252,13 +252,9 @@ static const char *key_of(const struct state_interval *iv, bool moving_only)
     return looks[use].key;
 }
 
-/* Bytes that were moved when the interval ends. */
-static int64_t bytes_of(const struct tsp_host *h, size_t use, const struct state_interval *iv)
+static int64_t bytes_of(const struct state_interval *iv)
 {
-    struct state_interval next;
-    return state_at(h->states, STATE_FILE_ROWS, use, iv->end, &next) && next.begin == iv->end
-        ? (next.amount >> STATE_FILE_USE_BITS) - (iv->amount >> STATE_FILE_USE_BITS)
-        : 0;
+    return iv->amount >> STATE_FILE_USE_BITS;
 }
 
 static void show(
@@ -275,7 +271,7 @@ static void show(
     tsp_add_property(out, "file", f.name);
     tsp_add_property(out, "thread", t.name);
     tsp_add_number(out, "tid", t.tid);
-    tsp_add_number(out, "bytes", bytes_of(h, row->row, iv));
+    tsp_add_number(out, "bytes", bytes_of(iv));
     tsp_add_property(out, "host", h->index->name);
 }
 
@@ -326,8 +322,8 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
         json_kv_string(j, "Thread", arena_printf(q->http->arena, "%s (%d)", thread.name, thread.tid));
         if (state_at(h->states, STATE_FILE_ROWS, use, tsp_sample_time(h, t), &iv) && key_of(&iv, all->by_thread)) {
             json_kv_string(j, "State", key_of(&iv, all->by_thread));
-            if (bytes_of(h, use, &iv))
-                json_kv_string(j, "Bytes", arena_printf(q->http->arena, "%lld", (long long)bytes_of(h, use, &iv)));
+            if (bytes_of(&iv))
+                json_kv_string(j, "Bytes", arena_printf(q->http->arena, "%lld", (long long)bytes_of(&iv)));
             tsp_write_span(j, tsp_to_reference(h, iv.begin), tsp_to_reference(h, iv.end));
         }
         tsp_write_clock_error(j, h, t);
