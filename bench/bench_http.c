@@ -97,16 +97,16 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void split_requests(const char *bytes, size_t n)
+static void split_requests(const char *at, const char *end)
 {
-    for (size_t at = 0; at < n;) {
-        const char *blank = memmem(bytes + at, n - at, "\r\n\r\n", 4), *length = strcasestr(bytes + at, "\r\nContent-Length:");
+    while (at < end) {
+        const char *blank = strstr(at, "\r\n\r\n"), *length = strcasestr(at, "\r\nContent-Length:");
         if (!blank || !length || length > blank)
             give_up("a request has no Content-Length");
-        size_t whole = (size_t)(blank + 4 - (bytes + at)) + strtoull(length + 17, NULL, 10);
-        if (whole > n - at)
+        size_t whole = (size_t)(blank + 4 - at) + strtoull(length + 17, NULL, 10);
+        if (whole > (size_t)(end - at))
             give_up("a request is cut");
-        vec_push(&requests, ((struct request){bytes + at, whole}));
+        vec_push(&requests, ((struct request){at, whole}));
         at += whole;
     }
 }
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUESTS\n");
         return 2;
     }
-    split_requests(text, bytes);
+    split_requests(text, text + bytes);
     to.sin_port = htons((uint16_t)atoi(colon + 1));
     int64_t begin = time_monotonic_ns();
     for (size_t i = 0; i < n; i++) {

@@ -154,6 +154,7 @@ class Bench:
             s, _ = run([self.weft, "index", trace, "--store", store])
             seconds = min(seconds or s, s)
         self.row(f"`index` (graph, flows, states), {name}", 15, 8, events / seconds / 1e6, "M events/s")
+        self.row(f"states store, {name}: share of the trace", None, 50, 100 * bytes_below(store, "states") / bytes_below(trace), "%", less_is_better=True)
         return store
 
     def paths(self, trace, store, name):
@@ -252,6 +253,11 @@ class Bench:
         version = subprocess.run([self.babeltrace, "--version"], capture_output=True, text=True).stdout.split("\n")[0] if self.babeltrace else ""
         note = f"{cpu_model()}, Linux {platform.release()}, one core, page cache warm. {version}"
         return "\n".join([*lines, "", note.strip()])
+
+
+def bytes_below(top, name=None):
+    """Size of all files, or of those of that name."""
+    return sum(os.path.getsize(os.path.join(path, f)) for path, _, files in os.walk(top) for f in files if name in (None, f))
 
 
 def trace_dir(trace):
