@@ -105,7 +105,7 @@ static uint64_t items_about(const struct cursor *c, int64_t time)
     uint32_t k = marks_begun(c, p, time);
     uint64_t from = k ? marks[k - 1].before : 0, to = k < p->marks ? marks[k].before : p->items;
     int64_t begin = item_time(c, k ? marks[k - 1].first : p->first), end = item_time(c, k < p->marks ? marks[k].first : p->last);
-    double share = time < end && begin < time ? ((double)time - (double)begin) / ((double)end - (double)begin) : 1;
+    double share = time < end && begin < time ? (double)((uint64_t)time - (uint64_t)begin) / (double)((uint64_t)end - (uint64_t)begin) : 1;
     return p->before + from + (uint64_t)(share * (double)(to - from));
 }
 

@@ -94,8 +94,9 @@ static inline void series_tell(struct series_pool *p, struct series *s, int64_t 
 static inline void series_fetch(const struct series *s) { __builtin_prefetch(s, 1); }
 static inline void series_fetch_tail(const struct series *s)
 {
-    __builtin_prefetch((const char *)s->v + (s->n - 1) * (ptrdiff_t)sizeof *s->v, 1); /* a push looks at the last one, too */
-    __builtin_prefetch((const char *)s->v + (s->n + 1) * (ptrdiff_t)sizeof *s->v, 1);
+    uintptr_t behind = (uintptr_t)s->v + s->n * sizeof *s->v; /* a push looks at the entry before, too */
+    __builtin_prefetch((const void *)(behind - sizeof *s->v), 1);
+    __builtin_prefetch((const void *)(behind + sizeof *s->v), 1);
 }
 static inline int64_t series_last(const struct series *s) { return s->n ? s->v[s->n - 1].time : INT64_MIN; }
 /* Takes back entries from `time` on, as far as they are open. */
