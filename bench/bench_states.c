@@ -1,6 +1,6 @@
 /* State histories: bench_states [--queries] STORE TRACE…
  * What building adds to the pass over the events, what a store costs on disk and to open, and sampled queries: the 100 thread rows with most
- * intervals at 2000 times, at full range, a tenth and a thousandth of it. Prints JSON lines; the fastest of several runs counts.
+ * intervals at 2000 times, at full range, a tenth and a thousandth of it; likewise CPUs, softirqs, files. Prints JSON lines; the fastest of several runs counts.
  * --queries: nothing is built (which takes minutes for a long trace). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +216,17 @@ int main(int argc, char **argv)
     found = collect(hosts, n, STATE_CPU, rows, ROWS);
     measure("cpus full range", STATE_CPU, rows, found, 1.0);
     measure("cpus thousandth", STATE_CPU, rows, found, 0.001);
+    static const struct {
+        int kind;
+        const char *full, *thousandth;
+    } others[] = {{STATE_SOFTIRQ_VECTOR, "softirqs full range", "softirqs thousandth"},
+        {STATE_CPU_SOFTIRQ, "softirqs of cpus full range", "softirqs of cpus thousandth"},
+        {STATE_FILE_ROWS, "files full range", "files thousandth"}};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        found = collect(hosts, n, others[k].kind, rows, ROWS);
+        measure(others[k].full, others[k].kind, rows, found, 1.0);
+        measure(others[k].thousandth, others[k].kind, rows, found, 0.001);
+    }
     for (size_t i = 0; i < n; i++)
         if (hosts[i].states) {
             measure_latencies(&hosts[i]);

@@ -40,10 +40,8 @@ void state_builder_free(struct state_builder *b)
         series_fini(&b->cpus.v[i].thread);
         vec_free(&b->cpus.v[i].pending);
     }
-    for (size_t i = 0; i < b->irqs.n; i++) {
+    for (size_t i = 0; i < b->irqs.n; i++)
         series_fini(&b->irqs.v[i].series);
-        vec_free(&b->irqs.v[i].at);
-    }
     for (size_t i = 0; i < b->futex_users.n; i++)
         series_fini(&b->futex_users.v[i].series);
     vec_free(&b->futex_users);
@@ -63,7 +61,6 @@ void state_builder_free(struct state_builder *b)
     vec_free(&b->irqs);
     vec_free(&b->codes);
     vec_free(&b->call_codes);
-    vec_free(&b->active_codes);
     vec_free(&b->locks);
     vec_free(&b->far);
     vec_free(&b->losses);

@@ -52,20 +52,19 @@ struct builder_frame {
     uint64_t latency;
     int64_t since;
     uint32_t serial, code;   /* code: what the CPU's row shows */
-    uint32_t irq, line;      /* rows of the CPU and over all CPUs, in `irqs` */
+    uint32_t irq;            /* its row, in `irqs` */
     uint32_t lane;           /* of interrupts, not softirqs */
     uint8_t kind;            /* enum state_latency_kind */
 };
 
-/* A row of an interrupt line, on one CPU or on all. */
+/* A row of an interrupt on one CPU. */
 struct builder_irq {
     struct series series;
     uint8_t kind;            /* enum state_kind */
     int32_t number;
-    int32_t cpu;             /* rows of one CPU, else -1 */
+    int32_t cpu;
     uint32_t code;           /* its name's code */
     uint32_t handler_code;   /* its name and the CPU; 0 none yet */
-    VEC(int32_t) at;         /* rows over all CPUs: the CPUs that are at it, the latest last */
 };
 
 /* What happened on a CPU while it was not known who ran there. */
@@ -166,7 +165,6 @@ struct state_builder {
     uint32_t n_cpu_counters;
     VEC(struct builder_code) codes;
     VEC(uint32_t) call_codes;            /* by string number */
-    VEC(uint32_t) active_codes;          /* ACTIVE on a CPU, by CPU */
     struct map irq_codes, ipi_numbers;
     VEC(struct builder_lock) locks;
     struct map lock_codes;               /* by mixed process and address */
@@ -201,7 +199,6 @@ static inline uint32_t builder_call_code(struct state_builder *b, uint32_t strin
 uint32_t builder_irq_code(struct state_builder *, const struct kernel_record *);
 uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
 uint32_t builder_lock_code(struct state_builder *, int32_t row, uint64_t address);
-uint32_t builder_active_code(struct state_builder *, int32_t cpu);
 const char *builder_vector_name(uint32_t vector); /* NULL beyond the ten that Linux has */
 
 /* threads.c: states of threads */
@@ -245,7 +242,7 @@ void builder_lost(struct state_builder *, const struct kernel_record *);
 void builder_irq_enter(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 void builder_irq_exit(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
 void builder_irq_end_frame(struct state_builder *, struct builder_cpu *, int64_t ts, bool complete);
-/* Rows of interrupts of that CPU (-1: all): unknown from ts, or quiet again. */
+/* Rows of interrupts of that CPU: unknown from ts, or quiet again. */
 void builder_irqs_lose(struct state_builder *, int32_t cpu, int64_t ts);
 void builder_irqs_regain(struct state_builder *, int32_t cpu, int64_t ts);
 

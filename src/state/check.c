@@ -1,6 +1,7 @@
 /* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
  * somebody asks. */
 #include "state/cell.h"
+#include "state/lines.h"
 
 static bool good_width(uint8_t width)
 {
@@ -37,7 +38,7 @@ static const char *names_defect(const struct state_store *s)
 
 static bool good_kind(uint8_t kind)
 {
-    return kind < STATE_KINDS || (kind > STATE_COUNTER_ROWS + STATE_CPU_TIME && kind < STATE_ROW_KINDS);
+    return (kind < STATE_KINDS && !state_is_line(kind)) || (kind > STATE_COUNTER_ROWS + STATE_CPU_TIME && kind < STATE_ROW_KINDS);
 }
 
 /* Row i of the table, those of threads first. */

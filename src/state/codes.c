@@ -59,12 +59,3 @@ uint32_t builder_lock_code(struct state_builder *b, int32_t row, uint64_t addres
     *map_put(&b->lock_codes, key, NULL) = code;
     return code;
 }
-
-uint32_t builder_active_code(struct state_builder *b, int32_t cpu)
-{
-    while (b->active_codes.n <= (size_t)cpu)
-        vec_push(&b->active_codes, 0);
-    if (!b->active_codes.v[cpu])
-        b->active_codes.v[cpu] = builder_code(b, (struct builder_code){.value = STATE_ACTIVE, .cpu = cpu});
-    return b->active_codes.v[cpu];
-}

@@ -8,13 +8,14 @@
 #include "state/state.h"
 
 enum {
-    STATE_VERSION = 8,
+    STATE_VERSION = 9,
     STATE_CELL = 16,            /* entries of a cell at most */
     STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are kept as 0, 1, 2, 3, 4 … */
     STATE_CELLS = 8,            /* cells of a block (the last block of a row: fewer) */
     STATE_BLOCK = 128,          /* values of a column's block; entries of a row's block at most */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
     STATE_ROW_KINDS = STATE_COUNTER_ROWS + STATE_COUNTER_KINDS,
+    STATE_LINE_KINDS = 2,       /* IRQ_LINE, SOFTIRQ_VECTOR: the file has no rows of them (lines.h) */
     STATE_MOST_WIDTH = 56,      /* a value of more bits gets 64 */
     STATE_SPARE = 2 * (STATE_BLOCK * UINT8_MAX / 8) + 8, /* what lies behind the place of a block's or cell's values at most, whatever the widths are */
 };
@@ -127,6 +128,18 @@ struct state_code {             /* a code as readers want it */
     uint8_t value;
 };
 
+/* An interrupt or softirq over all CPUs. rows: among those of its kind, of the CPUs that had it, in order. */
+struct state_line {
+    const uint32_t *rows;
+    size_t n;
+    int32_t number;
+};
+struct state_lines {
+    struct state_line *v;       /* in order of number */
+    uint32_t *rows;             /* of all lines */
+    size_t n;
+};
+
 struct state_store {
     struct store *file;
     const struct state_disk_totals *totals;
@@ -151,6 +164,7 @@ struct state_store {
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
     size_t first_late[STATE_LATENCY_KINDS + 1];
     struct state_code *codes;
+    struct state_lines lines[STATE_LINE_KINDS];
     struct state_latency_names {
         const char **v;         /* in order of first use */
         uint32_t *of;           /* by code */

@@ -1,35 +1,15 @@
-/* Rows of interrupts, of each CPU and over all, and how long their handlers take. */
+/* Rows of interrupts of each CPU, and how long their handlers take. */
 #include "state/builder.h"
 
-static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t number, int32_t cpu, uint32_t code)
+static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t cpu, int32_t irq, uint32_t code)
 {
+    int32_t number = (int32_t)((uint32_t)cpu << 16 | (uint32_t)irq);
     uint64_t *place = map_put(&b->irq_by_number, (uint64_t)kind << 32 | (uint32_t)number, NULL);
     if (!*place) {
         vec_push(&b->irqs, ((struct builder_irq){.kind = kind, .number = number, .cpu = cpu, .code = code}));
         *place = b->irqs.n;
     }
     return (uint32_t)*place - 1;
-}
-
-/* ---- lines over all CPUs --------------------------------------------------------------------------------------------------------- */
-
-static void line_enter(struct state_builder *b, uint32_t line, int32_t cpu, int64_t ts)
-{
-    uint32_t code = builder_active_code(b, cpu);
-    vec_push(&b->irqs.v[line].at, cpu);
-    series_push(&b->pool, &b->irqs.v[line].series, ts, code);
-}
-
-static void line_exit(struct state_builder *b, uint32_t line, int32_t cpu, int64_t ts)
-{
-    struct builder_irq *l = &b->irqs.v[line];
-    size_t kept = 0;
-    for (size_t i = 0; i < l->at.n; i++)
-        if (l->at.v[i] != cpu)
-            l->at.v[kept++] = l->at.v[i];
-    l->at.n = kept;
-    uint32_t code = kept ? builder_active_code(b, l->at.v[kept - 1]) : STATE_NONE;
-    series_push(&b->pool, &b->irqs.v[line].series, ts, code);
 }
 
 /* ---- handlers ------------------------------------------------------------------------------------------------------------------ */
@@ -53,14 +33,12 @@ void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const str
     int32_t cpu = builder_cpu_number(b, c), number = r->kind == KERNEL_IPI_ENTRY ? made_up_number(b, r->ctx_number) : r->ctx_number;
     struct builder_frame f = {.serial = r->ctx_frame, .kind = soft ? STATE_LATENCY_SOFTIRQ : STATE_LATENCY_IRQ};
     f.code = soft ? builder_vector_code(b, r->ctx_number) : builder_irq_code(b, r);
-    f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, (int32_t)((uint32_t)cpu << 16 | (uint32_t)number), cpu, f.code);
-    f.line = irq_row(b, soft ? STATE_SOFTIRQ_VECTOR : STATE_IRQ_LINE, number, -1, f.code);
+    f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, cpu, number, f.code);
     f.latency = latency_open(&b->latencies[f.kind], r->ts, c->row, f.code);
     f.since = r->ts;
     f.lane = soft ? 0 : builder_lane_take(&b->irq_handlers, r->ts);
     c->frames[c->depth++] = f;
     series_push(&b->pool, &b->irqs.v[f.irq].series, r->ts, STATE_ACTIVE);
-    line_enter(b, f.line, cpu, r->ts);
     builder_cpu_overlay(b, c, r->ts);
 }
 
@@ -81,7 +59,6 @@ void builder_irq_end_frame(struct state_builder *b, struct builder_cpu *c, int64
     const struct builder_frame *f = &c->frames[--c->depth];
     int32_t cpu = builder_cpu_number(b, c);
     series_push(&b->pool, &b->irqs.v[f->irq].series, ts, STATE_NONE);
-    line_exit(b, f->line, cpu, ts);
     if (f->kind == STATE_LATENCY_IRQ)
         builder_lane_leave(
             b, &b->irq_handlers, f->lane, f->since, ts > f->since ? ts : f->since, 2 * (int64_t)handler_code(b, f, cpu) + !complete);
@@ -107,25 +84,11 @@ void builder_irq_exit(struct state_builder *b, struct builder_cpu *c, const stru
 
 /* ---- losses -------------------------------------------------------------------------------------------------------------------- */
 
-/* Rows over all CPUs too, where no other CPU is known to be at it. */
-static bool touched(const struct builder_irq *q, int32_t cpu)
-{
-    return q->cpu == cpu || (q->cpu < 0 && !q->at.n);
-}
-
 void builder_irqs_lose(struct state_builder *b, int32_t cpu, int64_t ts)
 {
     for (size_t i = 0; i < b->irqs.n; i++)
-        if (touched(&b->irqs.v[i], cpu))
+        if (b->irqs.v[i].cpu == cpu)
             series_push(&b->pool, &b->irqs.v[i].series, ts, STATE_UNKNOWN);
-}
-
-static bool any_deaf(const struct state_builder *b)
-{
-    for (size_t i = 0; i < b->cpus.n; i++)
-        if (b->cpus.v[i].deaf)
-            return true;
-    return false;
 }
 
 void builder_irqs_regain(struct state_builder *b, int32_t cpu, int64_t ts)
@@ -133,7 +96,7 @@ void builder_irqs_regain(struct state_builder *b, int32_t cpu, int64_t ts)
     for (size_t i = 0; i < b->irqs.n; i++) {
         struct builder_irq *q = &b->irqs.v[i];
         bool unknown = q->series.n && q->series.v[q->series.n - 1].number == STATE_UNKNOWN;
-        if (unknown && touched(q, cpu) && (q->cpu >= 0 || !any_deaf(b)))
+        if (unknown && q->cpu == cpu)
             series_push(&b->pool, &q->series, ts, STATE_NONE);
     }
 }

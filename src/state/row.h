@@ -63,6 +63,18 @@ static inline const struct state_disk_cell *row_settle(
     return c;
 }
 
+/* Is out[found] another interval than that before it? The span's last instant may still be in that. */
+static inline bool row_is_next(struct state_interval *out, size_t found)
+{
+    if (!found)
+        return true;
+    if (out[found].begin <= out[found - 1].begin)
+        return false;
+    if (out[found].begin < out[found - 1].end)
+        out[found].begin = out[found - 1].end;
+    return true;
+}
+
 /* First of the n times that is >= t. */
 static inline size_t row_first_from(const int64_t *times, size_t n, int64_t t)
 {

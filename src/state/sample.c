@@ -1,5 +1,6 @@
 /* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was asked for, so that whoever goes on
  * at its end gets on. */
+#include "state/lines.h"
 #include "state/row.h"
 
 /* ---- intervals ----------------------------------------------------------------------------------------------------------------- */
@@ -148,7 +149,10 @@ bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, stru
 {
     if (t < s->totals->begin || t > s->totals->end)
         return false;
-    row_at(s, &s->rows[s->first[kind] + row], t, out);
+    if (state_is_line(kind))
+        state_line_at(s, kind, row, t, out);
+    else
+        row_at(s, &s->rows[s->first[kind] + row], t, out);
     return true;
 }
 
@@ -165,10 +169,12 @@ int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t)
 
 size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end, struct state_interval *out, size_t max)
 {
-    const struct state_disk_row *r = &s->rows[s->first[kind] + row];
     size_t n = 0;
     int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
     end = end < s->totals->end ? end : s->totals->end;
+    if (state_is_line(kind))
+        return state_line_range(s, kind, row, t, end, out, max);
+    const struct state_disk_row *r = &s->rows[s->first[kind] + row];
     while (n < max && t <= end && t < s->totals->end) {
         row_at(s, r, t, &out[n]);
         t = out[n++].end;
@@ -250,19 +256,7 @@ static void compose_prepared(const struct state_store *s, const struct probe *p,
     compose(&doing, out);
 }
 
-/* Is out[found] another one than that before it? The span's last instant may still be in that. */
-static inline bool is_next(struct state_interval *out, size_t found)
-{
-    if (!found)
-        return true;
-    if (out[found].begin <= out[found - 1].begin)
-        return false;
-    if (out[found].begin < out[found - 1].end)
-        out[found].begin = out[found - 1].end;
-    return true;
-}
-
-/* The same, where it is near the begin as a rule. */
+/* As row_first_from, where it is near the begin as a rule. */
 static size_t gallop(const int64_t *times, size_t n, int64_t t)
 {
     size_t from = 0, step = 1;
@@ -303,7 +297,7 @@ static size_t sample_entries(
             set_entry(s, r, probes[j].cell, probes[j].bracket.at, t, &out[found]);
             if (r->kind == STATE_CPU)
                 compose_prepared(s, &threads[j], t, &out[found]);
-            found += is_next(out, found);
+            found += row_is_next(out, found);
             needed++;
         }
         if (3 * needed > m)
@@ -321,13 +315,15 @@ static size_t sample_one_by_one(
         if (found && times[i] < out[found - 1].end)
             continue;
         row_at(s, r, times[i], &out[found]);
-        found += is_next(out, found);
+        found += row_is_next(out, found);
     }
     return found;
 }
 
 size_t state_sample(const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
+    if (state_is_line(kind))
+        return state_line_sample(s, kind, row, times, n, out);
     const struct state_disk_row *r = &s->rows[s->first[kind] + row];
     size_t skip = row_first_from(times, n, s->totals->begin), found;
     times += skip;
@@ -340,7 +336,7 @@ size_t state_sample(const struct state_store *s, int kind, size_t row, const int
     found = sample_one_by_one(s, r, times + after, within - after, out, found);
     if (last) {
         row_at(s, r, s->totals->end, &out[found]);
-        found += is_next(out, found);
+        found += row_is_next(out, found);
     }
     return found;
 }

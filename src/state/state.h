@@ -29,7 +29,8 @@ enum state_kind { STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STAT
                   STATE_FUTEX_USER, STATE_FUTEX_WAITS, STATE_FUTEX_WAKES, STATE_IRQ_HANDLERS, STATE_KINDS };
 /* A row of states. Rows of one kind ascend by number. THREAD: number is the row of kernel and graph, and the same as the row's index.
  * CPU: the CPU; CPU_THREAD: which thread has the CPU (interval.thread). CPU_IRQ, CPU_SOFTIRQ: number = cpu << 16 | irq or vector.
- * IRQ_LINE, SOFTIRQ_VECTOR: the irq or vector over all CPUs (when several CPUs are at it, the one that began last).
+ * IRQ_LINE, SOFTIRQ_VECTOR: the irq or vector over all CPUs (when several CPUs are at it, the one that began last). Made from the rows of the CPUs when
+ * somebody asks, so that this costs as much as asking all of those.
  * Interrupts that have no number on the host (between processors: "reschedule") have made-up ones from STATE_IPI.
  * FUTEX_USER: what one thread does with one futex; number: the row's index, name: the futex as LATENCY_LOCK names it.
  * FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: lanes. Each wait, wake or handler has the lowest one that is free when it begins, so as many are taken as go on

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "state/format.h"
+#include "state/lines.h"
 
 /* What leads from one table to another stays as it was checked, whatever happens to the file. */
 static const void *kept(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
@@ -65,6 +65,7 @@ int state_open(const char *path, struct state_store **out, struct err *e)
         s->codes[i] = (struct state_code){c->name ? state_name(s, c->name) : NULL, c->cpu, c->value};
     }
     state_names_init(s);
+    state_lines_init(s);
     *out = s;
     return 0;
 }
@@ -91,6 +92,7 @@ void state_close(struct state_store *s)
 {
     if (!s)
         return;
+    state_lines_fini(s);
     state_names_fini(s);
     free(s->codes);
     store_close(s->file);
@@ -107,11 +109,15 @@ void state_span(const struct state_store *s, int64_t *begin, int64_t *end)
 
 size_t state_rows(const struct state_store *s, int kind)
 {
-    return s->first[kind + 1] - s->first[kind];
+    return state_is_line(kind) ? state_line_rows(s, kind) : s->first[kind + 1] - s->first[kind];
 }
 
 void state_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
+    if (state_is_line(kind)) {
+        state_line_row(s, kind, i, out);
+        return;
+    }
     const struct state_disk_row *r = &s->rows[s->first[kind] + i];
     *out = (struct state_row){.kind = r->kind,
         .number = r->number,
@@ -125,6 +131,8 @@ void state_row(const struct state_store *s, int kind, size_t i, struct state_row
 
 int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
 {
+    if (state_is_line(kind))
+        return state_line_find(s, kind, number);
     size_t lo = s->first[kind], hi = s->first[kind + 1];
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;

@@ -97,6 +97,25 @@ static void dump_futexes(const struct fixture *f)
     }
 }
 
+/* When which CPU was at an interrupt or softirq, of all CPUs the one that began last. */
+static void dump_lines(const struct fixture *f, int kind, const char *title)
+{
+    enum { MOST = 256 };
+    struct state_interval list[MOST];
+    for (size_t row = 0; row < state_rows(f->store, kind); row++) {
+        struct state_row r;
+        state_row(f->store, kind, row, &r);
+        int64_t at = f->begin;
+        for (size_t n = MOST; n == MOST; at = list[n - 1].end) {
+            n = state_range(f->store, kind, row, at, f->end, list, MOST);
+            for (size_t i = 0; i < n; i++)
+                if (list[i].value != STATE_NONE)
+                    printf("%s %d %lld %lld %s %d %s\n", title, r.number, (long long)list[i].begin, (long long)list[i].end,
+                        values[list[i].value], list[i].cpu, r.name);
+        }
+    }
+}
+
 static void dump_rest(const struct fixture *f)
 {
     static const char *const kinds[] = {"syscall", "sched", "irq", "softirq", "lock"};
@@ -144,6 +163,8 @@ int main(int argc, char **argv)
     dump_cpus(&f);
     dump_rest(&f);
     dump_futexes(&f);
+    dump_lines(&f, STATE_IRQ_LINE, "irq-line");
+    dump_lines(&f, STATE_SOFTIRQ_VECTOR, "vector");
     if (argc > 2) {
         dump_intervals(&f, STATE_THREAD, "state");
         dump_intervals(&f, STATE_CPU_THREAD, "occupant");

@@ -33,6 +33,15 @@ static void expect_interval(const struct state_store *s, const struct state_inte
     expect_name(v->name);
 }
 
+/* Rows of which kind tell of the rows of this one, too; -1: none. */
+static int parts_of(int kind)
+{
+    return kind == STATE_CPU           ? STATE_THREAD
+        : kind == STATE_IRQ_LINE       ? STATE_CPU_IRQ
+        : kind == STATE_SOFTIRQ_VECTOR ? STATE_CPU_SOFTIRQ
+                                       : -1;
+}
+
 /* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are entries: at most 16 for each that the
  * row tells. */
 static void read_range(const struct state_store *s, int kind, size_t row)
@@ -41,11 +50,9 @@ static void read_range(const struct state_store *s, int kind, size_t row)
     int64_t begin, end;
     size_t most = 8, n, steps = 0;
     state_span(s, &begin, &end);
-    for (size_t i = 0; i < state_rows(s, STATE_THREAD) + 1; i++) {
+    for (size_t i = 0, parts = parts_of(kind) < 0 ? 0 : state_rows(s, parts_of(kind)); i < parts + 1; i++) {
         struct state_row r;
-        if (i && kind != STATE_CPU)
-            break;
-        state_row(s, i ? STATE_THREAD : kind, i ? i - 1 : row, &r); /* a CPU's states are parts of those of threads */
+        state_row(s, i ? parts_of(kind) : kind, i ? i - 1 : row, &r);
         most += 16 * r.intervals + 4;
     }
     for (int64_t t = begin; (n = state_range(s, kind, row, t, end, list, MOST)) > 0; t = list[n - 1].end) {

@@ -23,6 +23,9 @@ NUMBER = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
 TEXT = re.compile(r"(\w+) = \"([^\"]*)\"")
 ENTRY, EXIT = (re.compile(rf"(irq_softirq|irq_handler|x86_irq_vectors_\w+)_{edge}$") for edge in ("entry", "exit"))
 
+FIRST_WITHOUT_NUMBER = 32768  # of interrupts that the trace knows by name only
+HANDLERS = {"irq_handler_entry": ("irq-line", "irq"), "irq_softirq_entry": ("vector", "vec")}
+
 # Operations of futex(2) that wait and that wake, as linux/futex.h numbers them.
 FUTEX = {0: "WAIT", 1: "WAKE", 3: "REQUEUE", 4: "CMP_REQUEUE", 5: "WAKE_OP", 6: "LOCK_PI", 7: "UNLOCK_PI", 9: "WAIT_BITSET", 10: "WAKE_BITSET",
          11: "WAIT_REQUEUE_PI", 12: "CMP_REQUEUE_PI", 13: "LOCK_PI2"}
@@ -37,7 +40,7 @@ class Truth:
         self.calls = collections.Counter()
         self.call_list, self.lock_list, self.futex_list = [], [], []
         self.softirqs = collections.Counter()
-        self.irqs = 0
+        self.handled = collections.defaultdict(list)  # (what, number): (begin, end, CPU)
         self.wakes = []
         self.disk = collections.Counter()
         self.packets = collections.Counter()
@@ -77,7 +80,7 @@ class Truth:
             self.busy[cpu] += end - begin
 
     def walk(self, events, current, since):
-        in_call, off, woken_at, depth, entered, exiting, futex = {}, {}, {}, collections.Counter(), {}, set(), {}
+        in_call, off, woken_at, depth, entered, exiting, futex, handling = {}, {}, {}, collections.Counter(), {}, set(), {}, {}
         for ts, name, cpu, fields in events:
             tid = current.get(cpu)
             if name == "sched_switch":
@@ -127,7 +130,13 @@ class Truth:
                 if depth[cpu] == 1:
                     entered[cpu] = ts
                 self.softirqs[int(fields["vec"]) if "vec" in fields else "irq"] += 1
+                if name in HANDLERS:
+                    handling[name, int(fields[HANDLERS[name][1]]), cpu] = ts
             elif EXIT.match(name):
+                entry = name[:-4] + "entry"
+                if entry in HANDLERS:
+                    what, number = HANDLERS[entry][0], int(fields[HANDLERS[entry][1]])
+                    self.handled[what, number].append((handling.pop((entry, number, cpu)), ts, cpu))
                 if depth[cpu]:
                     depth[cpu] -= 1
                     if not depth[cpu] and tid:
@@ -140,11 +149,35 @@ class Truth:
                         self.disk[kind] += 512 * int(fields["nr_sector"])
             elif name in ("net_dev_queue", "net_if_receive_skb", "netif_receive_skb"):
                 self.packets[fields["name"]] += 1
+        for (entry, number, cpu), begin in handling.items():
+            self.handled[HANDLERS[entry][0], number].append((begin, self.end, cpu))
         self.futex_list += [(*call, self.end, 0, 1) for call in futex.values()]
         for cpu, tid in current.items():
             self.run(cpu, tid, since[cpu], self.end)
         for tid, (kind, at) in off.items():
             self.waiting[kind][tid] += self.end - at
+
+
+def latest(handled):
+    """Which CPU began last of those that are at it, as (begin, end, CPU); of two in the same ns the higher one."""
+    out = []
+    changes = sorted({t for begin, end, _ in handled for t in (begin, end)})
+    handled, open_ = sorted(handled), []
+    following = iter(handled)
+    ahead = next(following, None)
+    for t, until in zip(changes, changes[1:]):
+        while ahead and ahead[0] <= t:
+            open_.append(ahead)
+            ahead = next(following, None)
+        open_ = [h for h in open_ if h[1] > t]
+        if not open_:
+            continue
+        cpu = max((begin, cpu) for begin, _, cpu in open_)[1]
+        if out and out[-1][1:] == (t, cpu):
+            out[-1] = (out[-1][0], until, cpu)
+        else:
+            out.append((t, until, cpu))
+    return out
 
 
 DISCARDED = re.compile(r"discarded (\d+) events? between \[(\d+)\.(\d{9})\] and \[(\d+)\.(\d{9})\].*stream ID: (\d+)\)")
@@ -227,6 +260,7 @@ class StatesAgainstText(unittest.TestCase):
             self.assertEqual(sum(totals.values()), int(dump["span"][0][1]) - int(dump["span"][0][0]))
         self.check_calls(truth, dump)
         self.check_bytes(truth, dump)
+        self.check_lines(truth, dump)
 
     def check_calls(self, truth, dump):
         calls = [w for w in dump["latency"] if w[0] == "syscall"]
@@ -250,6 +284,15 @@ class StatesAgainstText(unittest.TestCase):
         handlers = collections.Counter(w[0] for w in dump["latency"])
         self.assertEqual(handlers["softirq"], sum(n for v, n in truth.softirqs.items() if v != "irq"), "softirq handlers")
         self.assertEqual(handlers["irq"], truth.softirqs["irq"], "irq handlers")
+
+    def check_lines(self, truth, dump):
+        for what in ("irq-line", "vector"):
+            ours = collections.defaultdict(list)
+            for number, begin, end, value, cpu, *_ in dump[what]:
+                self.assertEqual(value, "active")
+                ours[what, int(number)].append((int(begin), int(end), int(cpu)))
+            theirs = {key: latest(handled) for key, handled in truth.handled.items() if key[0] == what}
+            self.assertEqual({key: handled for key, handled in ours.items() if key[1] < FIRST_WITHOUT_NUMBER}, theirs, "over all CPUs")
 
     def test_recorded_traces(self):
         for trace in TRACES:
