@@ -209,7 +209,7 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
 static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_styles(j);
-    tsp_write_state_styles(j);
+    tsp_write_state_styles(j, ~0u);
     for (int i = 0; i < TSP_PALETTE; i++)
         tsp_write_style(j, value_keys[i], NULL, tsp_palette[i], 0.75, -1, value_keys[i]);
     tsp_end_styles(j);

@@ -364,7 +364,9 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
 static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_styles(j);
-    tsp_write_state_styles(j);
+    tsp_write_state_styles(j,
+        TSP_STATE(IDLE) | TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(IRQ) | TSP_STATE(SOFTIRQ) | TSP_STATE(SOFTIRQ_RAISED) |
+            TSP_STATE(UNKNOWN));
     for (int i = 0; i < TSP_PALETTE; i++)
         tsp_write_style(j, thread_keys[i], NULL, tsp_palette[i], 0.75, -1, thread_keys[i]);
     for (int i = 0; i < LEVELS; i++)

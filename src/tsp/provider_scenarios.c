@@ -221,7 +221,7 @@ static struct tsp_result futex_style(struct tsp_experiment *x, const struct tsp_
 static struct tsp_result irq_style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_styles(j);
-    tsp_write_state_styles(j);
+    tsp_write_state_styles(j, TSP_STATE(IRQ) | TSP_STATE(UNKNOWN));
     tsp_write_style(j, handler_cut, NULL, LOOK_STOLEN, 1, -1, handler_cut);
     tsp_end_styles(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};

@@ -37,10 +37,10 @@ const char *tsp_state_key(int value)
     return value > STATE_NONE && value < STATE_VALUES ? looks[value].key : NULL;
 }
 
-void tsp_write_state_styles(struct json *styles)
+void tsp_write_state_styles(struct json *styles, unsigned states)
 {
     for (int i = 0; i < STATE_VALUES; i++)
-        if (looks[i].key)
+        if (looks[i].key && states >> i & 1)
             tsp_write_style(styles, looks[i].key, NULL, looks[i].color, looks[i].height, looks[i].opacity, looks[i].key);
 }
 

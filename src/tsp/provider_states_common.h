@@ -26,8 +26,9 @@ extern const char *const tsp_palette[TSP_PALETTE];
 
 /* Style key of an enum state_value, which is also its name to users; NULL for STATE_NONE. */
 const char *tsp_state_key(int value);
-/* Adds the styles of all states to an open style map. */
-void tsp_write_state_styles(struct json *styles);
+/* Adds the styles of states to an open style map: those whose bit, 1 << enum state_value, is set. */
+void tsp_write_state_styles(struct json *styles, unsigned states);
+#define TSP_STATE(value) (1u << STATE_##value)
 
 /* ---- rows of states ------------------------------------------------------------------------------------------------------------- */
 

@@ -568,7 +568,9 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
 static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_styles(j);
-    tsp_write_state_styles(j);
+    tsp_write_state_styles(j,
+        TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(INTERRUPTED) | TSP_STATE(WAIT_FOR_CPU) | TSP_STATE(WAIT_BLOCKED) |
+            TSP_STATE(WAIT_UNKNOWN) | TSP_STATE(IDLE) | TSP_STATE(UNKNOWN));
     tsp_write_style(j, "CPU transition", NULL, "#7d8288", 0.1, -1, "CPU transition");
     tsp_end_styles(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};

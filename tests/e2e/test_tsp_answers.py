@@ -12,6 +12,10 @@ UNKNOWN_IDS = [2**31 - 1, 999999999, 0, -5]
 DAY = 86400 * 10**9
 SAMPLED = "weft.machines"  # its states are made from the samples: shares of the time between them
 
+# The names of the states of two outputs, threads' and frequencies' colours (which are numbered) apart.
+LOOKS = {"Thread Status": {"Usermode", "System call", "Interrupt", "Wait for CPU", "Wait blocked", "Wait", "Idle", "Unknown", "CPU transition"},
+         "Resources Status": {"Idle", "Usermode", "System call", "IRQ", "Soft IRQ", "Soft IRQ raised", "Unknown"}}
+
 
 def samples(begin, end, n):
     """The times that a range with a count means: equal steps of whole nanoseconds, and the end."""
@@ -123,6 +127,9 @@ class Answers(Case):
         styles = self.server.model(f"{self.base}/{o['id']}/style")["styles"]
         for style in styles.values():
             self.styled(style, styles)
+        if o["name"] in LOOKS:  # viewers make their legends of them
+            self.assertEqual(LOOKS[o["name"]] - set(styles), set())
+            self.assertEqual({s for s in styles if not s[-1].isdigit()} - LOOKS[o["name"]], set())
         ids, bounds = [e["id"] for e in tree["entries"]], {}
         begin, end = self.begin, self.end
         if o["type"] == "GANTT_CHART":  # its axis is no time
