@@ -255,7 +255,7 @@ test('flame graph: an axis of its own from 0, keys zoom it where the focus is, o
   await settled(page);
   assert.deepEqual(world.mock.log.filter(l => /flamegraph.*states$/.test(l.path)).at(-1).body.parameters.selection_range, [BEGIN + 1000n, BEGIN + 5000n]);
   const csv = (await save(page, 'Table, CSV')).toString();
-  assert.match(csv, /^1,,main,main,0,3000000000,3\.000 s$/m);
+  assert.match(csv, /,1,main,main,0,3000000000,3000000000$/m);
   assert.deepEqual(trouble, []);
   await page.close();
 });
@@ -270,7 +270,7 @@ test('pictures and tables of what is seen', async () => {
   assert.match(svg, />tier {2}204</);
   assert.equal((await save(page, 'Picture, PNG')).subarray(1, 4).toString(), 'PNG');
   const csv = (await save(page, 'Table, CSV')).toString();
-  assert.ok(/^tier,204 204,Usermode,,17\d{17},17\d{17},/m.test(csv), csv.slice(0, 300));
+  assert.ok(/^client,tier,204,204,.*Usermode,,17\d{17},17\d{17},\d+$/m.test(csv), csv.slice(0, 300));
   await page.close();
 });
 

@@ -102,6 +102,8 @@ test('link: written and read again', async () => {
     picked: { host: 'h/1', tid: 3, name: 'n m' }, path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n }, tab: 'path' };
   assert.deepEqual(readLink(writeLink(s)), s);
   assert.equal(readLink('#nothing'), null);
+  // Cut off in the middle of an encoding: what there is.
+  assert.deepEqual(readLink('#x=u-1&r=h/3/50%25').picked, { host: 'h', tid: 3, name: '50%' });
 });
 
 test('contrast: words can be read on every ground of both themes', () => {

@@ -46,7 +46,7 @@ export class App implements PanelHost {
 
   constructor(client: TspClient) {
     const session = this.session = new Session(client);
-    this.drawer = new Drawer(() => this.resized());
+    this.drawer = new Drawer(() => { this.resized(); this.relink(); });
     this.overview = new Overview(session);
     this.top = new TopBar(session, {
       openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), reveal: o => this.reveal(o), save: kind => void save(kind, session, this.panels, this.events), help: showHelp,

@@ -6,7 +6,8 @@ import { perFrame } from './emitter';
 import { HEAD, Panel, shareOf, type PanelHost } from './panel';
 import type { Session } from './session';
 import { SERIES } from './style';
-import { formatDuration, formatTick } from './time';
+import { formatCount, formatDuration, formatTick, formatValue } from './time';
+import { hideTip, showTip } from './tip';
 import { TreeModel } from './tree';
 import { TreePane } from './treepane';
 import { poll, type Output, type Range, type Series } from './tsp';
@@ -90,6 +91,9 @@ export class DataTreeView extends Panel {
   draw(): void { if (!this.folded) this.tree.draw(this.scroller.scrollTop, this.inner - HEAD); }
 }
 
+/** Steps of an axis of counts. */
+const WHOLE = Array.from({ length: 15 }, (_, e) => [1, 2, 5].map(d => d * 10 ** e)).flat();
+
 /** Curves and bars over durations, categories, …: own x axis. */
 export class GenericXyView extends Panel {
   private readonly box = h('div', { class: 'plot generic' });
@@ -100,6 +104,8 @@ export class GenericXyView extends Panel {
   constructor(session: Session, output: Output, host: PanelHost, height?: number) {
     super(session, output, host, height);
     this.main.append(this.box);
+    this.box.addEventListener('pointermove', e => this.tip(e));
+    this.box.addEventListener('pointerleave', hideTip);
     this.undo.push(session.themeChanged.on(() => this.make()), session.relayout.on(this.redraw), session.axis.selected.on(() => void this.load()));
     void this.load();
   }
@@ -129,19 +135,33 @@ export class GenericXyView extends Panel {
     if (!first) return;
     const rel = (t: unknown): number => Number(t);
     const x = first.xRanges ? first.xRanges.map(r => rel(r.start)) : first.xCategories ? first.xCategories.map((_, i) => i) : (first.xValues ?? []).map(rel);
+    const ends = first.xRanges?.map(r => rel(r.end)); // bars stand on their ranges
     const unit = first.xValuesDescription?.unit ?? '', type = first.xValuesDescription?.dataType ?? '';
     // Counts of many sizes: one tall bar would hide the rest.
-    const all = this.series.flatMap(s => s.yValues.map(Number)), most = all.reduce((m, v) => Math.max(m, v), 0), log = most >= 100 && !first.yValuesDescription?.unit && all.every(v => v >= 0);
+    const all = this.series.flatMap(s => s.yValues.map(Number)), most = all.reduce((m, v) => Math.max(m, v), 0), counts = !first.yValuesDescription?.unit && all.every(v => v >= 0 && Number.isInteger(v)), log = counts && most >= 100;
     this.status(`${this.of}${log ? ' · logarithmic' : ''}`);
     const axis = { font: SMALL, stroke: theme.dim, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 } };
     this.plot = new uPlot({
-      width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false }, ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
+      width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false, ...(ends ? { range: (): uPlot.Range.MinMax => [x[0], ends[ends.length - 1]] } : {}) }, ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
       axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? '' : unit === 'ns' || type === 'DURATION' ? formatTick(t, 'ns') : formatTick(t, unit, type)) },
-        { ...axis, size: 58, values: (_u, v) => v.map(t => t === null ? '' : formatTick(t, first.yValuesDescription?.unit, first.yValuesDescription?.dataType)) }],
-      series: [{}, ...this.series.map((s, i): uPlot.Series => ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88', paths: uPlot.paths.bars!({ size: [0.9, 60] }), points: { show: false } }))],
-    }, [x, ...this.series.map(s => s.yValues.map(v => log && !Number(v) ? null : Number(v)))] as uPlot.AlignedData, this.box);
+        { ...axis, size: 58, ...(counts ? { incrs: WHOLE } : {}), values: (_u, v) => v.map(t => t === null ? '' : formatTick(t, first.yValuesDescription?.unit, first.yValuesDescription?.dataType)) }],
+      series: [{}, ...this.series.map((s, i): uPlot.Series => ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88', paths: uPlot.paths.bars!(ends ? { size: [1, Infinity], align: 1, gap: 1 } : { size: [0.9, 60] }), points: { show: false } }))],
+    }, [x, ...this.series.map(s => s.yValues.map(v => counts && !Number(v) ? null : Number(v)))] as uPlot.AlignedData, this.box);
+  }
+  /** What the bar by the mouse stands for. */
+  private tip(e: PointerEvent): void {
+    const { plot } = this, [first] = this.series;
+    if (!plot || !first) return;
+    const at = plot.over.getBoundingClientRect(), x = e.clientX - at.left, { xRanges, xCategories, xValuesDescription: what } = first;
+    const i = xRanges ? xRanges.findIndex(r => Number(r.end) > plot.posToVal(x, 'x')) : plot.posToIdx(x);
+    if (x < 0 || x > at.width || i < 0) { hideTip(); return; }
+    const text = (v: unknown): string => formatValue(Number(v), what?.unit, what?.dataType);
+    showTip(xRanges ? `${text(xRanges[i].start)} … ${text(xRanges[i].end)}` : xCategories?.[i] ?? text(first.xValues?.[i]), this.series.map((s, k): [string, string, string] => {
+      const v = Number(s.yValues[i]), y = s.yValuesDescription;
+      return [s.seriesName, !y?.unit && Number.isInteger(v) ? formatCount(String(v), '') : formatValue(v, y?.unit, y?.dataType), SERIES[k % SERIES.length]];
+    }), '', e.clientX, e.clientY);
   }
   resize(): void { this.redraw?.(); }
   draw(): void { if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4 }); }
-  override dispose(): void { this.plot?.destroy(); super.dispose(); }
+  override dispose(): void { this.plot?.destroy(); hideTip(); super.dispose(); }
 }

@@ -109,13 +109,13 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
     const { axis } = v.session;
     out.push(`# ${v.output.name}`);
     if (v instanceof GraphView) {
-      out.push('row,label,state,text,begin_ns,end_ns,duration');
+      out.push(['machine', ...v.model.headers.map(x => x.name || 'row'), 'state', 'text', 'begin_ns', 'end_ns', 'duration_ns'].map(cell).join());
       const [first, last] = rowsSeen(session, v.model, scrollOf(v), v.inner);
       for (let i = first; i < last; i++) {
         const { entry } = v.model.rows[i], row = v.data.rows.get(entry.id);
         for (let k = row ? firstAfter(row, axis.offset) : 0; row && k < row.n && row.start[k] < axis.rel(axis.end); k++) {
           const look = v.looks.all[row.style[k]], a = axis.abs(row.start[k]), b = axis.abs(row.end[k]);
-          if (!look.blank) out.push([entry.labels[0] ?? '', entry.labels.slice(1).join(' ').trim(), look.name, row.label[k] ?? '', String(a), String(b), formatDuration(b - a)].map(cell).join());
+          if (!look.blank) out.push([v.hostOf(v.model.rows[i]), ...v.model.headers.map((_, c) => entry.labels[c] ?? ''), look.name, row.label[k] ?? '', String(a), String(b), String(b - a)].map(cell).join());
         }
       }
     } else {

@@ -11,7 +11,7 @@ import type { Want } from './layout';
 import { HEAD, Panel, PATIENCE, shareOf, treeSplitter, treeWidthNow, type PanelHost } from './panel';
 import { filterParameters } from './query';
 import { tidOf, type Detail, type Session } from './session';
-import { pathName } from './pathdata';
+import { nameOf, pathName } from './pathdata';
 import { Looks } from './style';
 import { formatDuration, formatExact } from './time';
 import { hideTip, showTip } from './tip';
@@ -266,7 +266,7 @@ export class GraphView extends Panel {
   private picked(node: Node, row: number): void {
     this.showRow(row);
     const tid = tidOf(node.entry, this.model.headers);
-    if (tid !== null) this.session.pick({ host: this.hostOf(node), tid, name: node.entry.labels[0] ?? '' });
+    if (tid !== null) this.session.pick({ host: this.hostOf(node), tid, name: nameOf(node.entry.labels[0] ?? '') });
     announce(node.entry.labels.join(' '));
     this.redraw();
   }
@@ -390,7 +390,7 @@ export class GraphView extends Panel {
   private menuItems(node: Node): MenuItem[] {
     const { session } = this, tid = tidOf(node.entry, this.model.headers), host = this.hostOf(node), items: MenuItem[] = [];
     if (tid !== null) {
-      const thread = { host, tid, name: node.entry.labels[0] ?? '' }, selection = session.axis.selection;
+      const thread = { host, tid, name: nameOf(node.entry.labels[0] ?? '') }, selection = session.axis.selection;
       items.push({ label: `${thread.name} ${tid} on ${host || 'this machine'}`, heading: true },
         { label: 'Critical path: selection', hint: selection ? formatDuration(selection[1] - selection[0]) : 'select an interval first', disabled: !selection,
           run: () => session.pathWanted.emit({ thread, begin: selection![0], end: selection![1] }) },

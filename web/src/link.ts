@@ -10,9 +10,11 @@ function pair(text: string | null): [bigint, bigint] | undefined {
   const m = /^(-?\d+),(-?\d+)$/.exec(text ?? '');
   return m ? [BigInt(m[1]), BigInt(m[2])] : undefined;
 }
+/** Links are typed and cut by people: what is no encoding stands for itself. */
+function decoded(text: string): string { try { return decodeURIComponent(text); } catch { return text; } }
 function thread(text: string | null): { host: string; tid: number; name: string } | undefined {
   const p = text?.split('/');
-  return p && p.length >= 3 && Number.isInteger(Number(p[1])) ? { host: decodeURIComponent(p[0]), tid: Number(p[1]), name: decodeURIComponent(p[2]) } : undefined;
+  return p && p.length >= 3 && Number.isInteger(Number(p[1])) ? { host: decoded(p[0]), tid: Number(p[1]), name: decoded(p[2]) } : undefined;
 }
 
 export function readLink(hash: string): LinkState | null {

@@ -32,7 +32,7 @@ export function openPopup(element: HTMLElement, x: number, y: number): void {
 addEventListener('pointerdown', e => { if (current && !current.element.contains(e.target as Node)) closePopup(); }, true);
 
 export function openMenu(items: MenuItem[], x: number, y: number): void {
-  const menu = h('div', { class: 'menu', role: 'menu' });
+  const menu = h('div', { class: 'menu', role: 'menu', tabIndex: -1 });
   for (const item of items) {
     if (item.heading) { menu.append(h('div', { class: 'menu-heading' }, item.label)); continue; }
     const role = item.checked === undefined ? 'menuitem' : 'menuitemcheckbox';
@@ -56,7 +56,7 @@ export function openMenu(items: MenuItem[], x: number, y: number): void {
   });
   menu.classList.toggle('long', items.length > 22);
   openPopup(menu, x, y);
-  menu.querySelector<HTMLButtonElement>('button:not(:disabled)')?.focus({ preventScroll: true });
+  (menu.querySelector<HTMLButtonElement>('button:not(:disabled)') ?? menu).focus({ preventScroll: true }); // Escape is heard there
 }
 
 /** Menu under a button. */

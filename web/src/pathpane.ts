@@ -119,6 +119,8 @@ export class PathPane {
     if (!this.segments.length) return;
     const { session, segments } = this, { axis } = session, first = segments[0].begin, last = segments.reduce((m, s) => Math.max(m, s.end), 0), whole = Math.max(1, last - first);
     const machines = new Set(segments.map(s => s.host).filter(x => x && x !== '–')).size, { thread } = this.spec;
+    // A path that somebody else asked for says only the number.
+    const name = thread.name || segments.find(s => s.tid === thread.tid && (!thread.host || s.host === thread.host))?.name || '';
     const bar = h('div', { class: 'path-bar', 'aria-hidden': 'true' });
     for (const t of this.totals) {
       const part = h('span', { class: t.hatched ? 'hatch' : '', title: `${t.kind} ${t.name}` });
@@ -138,7 +140,7 @@ export class PathPane {
       h('td', {}, t.name), h('td', {}, swatch, t.kind), h('td', { class: 'what', title: labels }, labels), h('td', { class: 'number' }, String(t.segments.length)));
     }));
     this.root.replaceChildren(
-      h('p', { class: 'path-title' }, h('strong', {}, `${thread.host}${thread.host ? ':' : ''}${thread.tid} ${thread.name}`), `  ${session.time(axis.abs(first), 6)} → +${formatDuration(last - first)} · ${machines} machine${machines === 1 ? '' : 's'}, ${segments.length} segments`,
+      h('p', { class: 'path-title' }, h('strong', {}, `${thread.host}${thread.host ? ':' : ''}${thread.tid} ${name}`), `  ${session.time(axis.abs(first), 6)} → +${formatDuration(last - first)} · ${machines} machine${machines === 1 ? '' : 's'}, ${segments.length} segments`,
         status && h('em', {}, ` · ${status}`), this.chosen && ` · ${this.at + 1} of ${this.chosen.segments.length}: n next, p previous`),
       bar,
       h('table', { class: 'grid' }, h('thead', {}, h('tr', {}, ...['Share', 'Time', 'Machine', 'TID', 'Thread', 'State', 'What', 'Segments'].map((x, i) => h('th', { scope: 'col', class: i < 2 || i === 3 || i === 7 ? 'number' : '' }, x)))), body));

@@ -14,7 +14,7 @@ export class Picker {
   constructor(private readonly session: Session, private readonly open: (x: Experiment) => void, leave: (() => void) | null) {
     const path = h('input', { type: 'text', placeholder: '/path/of/a/trace/on/the/server', 'aria-label': 'Path of a trace on the server', spellcheck: false, name: 'path' });
     const name = h('input', { type: 'text', placeholder: 'name (optional)', 'aria-label': 'Name of the experiment', spellcheck: false, name: 'name' });
-    const file = h('input', { type: 'file', accept: '.tar,.tgz,.gz,.zip,.xz,.zst', 'aria-label': 'Trace to upload: tar or zip', multiple: true });
+    const file = h('input', { type: 'file', accept: '.tar,.tgz,.gz,.zip,.xz,.txz,.zst,.bz2', 'aria-label': 'Trace to upload: tar or zip', multiple: true });
     const form = h('form', { onsubmit: (e: Event) => { e.preventDefault(); void this.openPaths(path.value, name.value); } }, path, name, h('button', { type: 'submit', class: 'main' }, 'Open'));
     const drop = h('label', { class: 'drop' }, 'Upload a trace: drop a tar or zip here, or choose ', file);
     file.addEventListener('change', () => void this.upload([...file.files ?? []]));
@@ -80,7 +80,7 @@ export class Picker {
   private async upload(files: File[]): Promise<void> {
     try {
       const traces: Trace[] = [];
-      for (const f of files) { this.say(`Uploading ${f.name}, ${(f.size / 1e6).toFixed(1)} MB…`); traces.push(...await this.session.client.upload(f.name.replace(/\.(tar|tgz|zip|gz|xz|zst)+$/gi, '').replace(/\.tar$/, ''), f)); }
+      for (const f of files) { this.say(`Uploading ${f.name}, ${(f.size / 1e6).toFixed(1)} MB…`); traces.push(...await this.session.client.upload(f.name.replace(/\.(tar|tgz|txz|zip|gz|xz|zst|bz2)$/i, '').replace(/\.tar$/i, ''), f)); }
       if (traces.length) await this.make(traces, traces.map(t => t.name).join('+'));
     } catch (e) { this.say(e instanceof TspError && e.status === 404 ? 'This server takes no uploads.' : failureWords(e), true); }
   }

@@ -1,9 +1,10 @@
 // The bar at the top: experiment, span, search, time format, clock badge, views, export, theme, help.
-import { button, h, setText, toggle } from './dom';
+import { announce, button, h, setText, toggle } from './dom';
 import { menuBelow, type MenuItem } from './menu';
 import type { Session } from './session';
-import { formatCount, formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
-import { isAbort, type Output } from './tsp';
+import { absTime, formatCount, formatDate, formatDuration, formatSpan, parseTime, type TimeMode } from './time';
+import { hideTip, showTip } from './tip';
+import { isAbort, type Column, type Line, type Output } from './tsp';
 
 export interface TopActions {
   openPicker(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void; save(kind: 'svg' | 'png' | 'csv'): void; help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
@@ -56,14 +57,20 @@ export class TopBar {
       if (e.key === 'Escape') { this.goto.blur(); this.times(); }
       if (e.key !== 'Enter') return;
       const t = parseTime(this.goto.value, session.timeMode, axis.min);
-      toggle(this.goto, 'bad', t === null);
-      if (t === null) return;
+      this.mistaken(t === null);
+      if (t === null) {
+        const box = this.goto.getBoundingClientRect();
+        showTip('Not a time', [['12:31:17.519107', 'that day'], ['2026-11-21 12:31', 'another day'], ['+1.5s', 'since the begin'], ['1795225077700165960', 'ns since 1970']], '', box.left, box.bottom);
+        announce('not a time');
+        return;
+      }
       axis.select(t);
       axis.reveal(t);
       this.goto.blur();
     });
     this.goto.addEventListener('focus', () => this.goto.select());
-    this.goto.addEventListener('blur', () => this.times());
+    this.goto.addEventListener('input', () => this.mistaken(false));
+    this.goto.addEventListener('blur', () => { this.mistaken(false); this.times(); });
     this.clock.addEventListener('click', () => menuBelow(this.clock, this.clockLines.map(label => ({ label, heading: true }))));
     axis.moved.on(() => this.times());
     axis.selected.on(() => this.times());
@@ -76,6 +83,8 @@ export class TopBar {
     session.client.onActivity = () => toggle(this.busy, 'on', session.client.pending > 0);
     this.times();
   }
+  /** What was typed is no time. */
+  private mistaken(is: boolean): void { toggle(this.goto, 'bad', is); this.goto.setAttribute('aria-invalid', String(is)); if (!is) hideTip(); }
   private times(): void {
     const { session } = this, { axis } = session, digits = axis.nsPerPx > 1e6 ? 3 : axis.nsPerPx > 1e3 ? 6 : 9;
     setText(this.mode, `${{ local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]} ▾`);
@@ -105,7 +114,7 @@ export class TopBar {
       if (clocks) {
         const [columns, lines] = await Promise.all([client.columns(uuid, clocks.id), client.lines(uuid, clocks.id, { requested_table_index: 0, requested_table_count: 200 })]);
         const names = columns.model ?? [], rows = lines.model?.lines ?? [], error = names.map((c, i) => [c, i] as const).filter(([c]) => /error|±|uncertain/i.test(c.name)).map(([, i]) => i);
-        this.clockLines = rows.map(r => r.cells.map((c, i) => `${names[i]?.name ?? ''} ${c.content}`).join('  ·  '));
+        this.clockLines = rows.map(r => clockLine(names, r));
         // Nothing ties such a machine to another one.
         let worst = 0, unknown = rows.some(r => r.cells.some(c => c.content === 'absent'));
         for (const r of rows) for (const i of error) { const ns = errorNs(r.cells[i]?.content ?? '', names[i].name); if (ns === null) { if (!/★|reference|–|-|^$/.test(r.cells[i]?.content ?? '')) unknown = true; } else worst = Math.max(worst, ns); }
@@ -141,6 +150,15 @@ export class TopBar {
     setText(this.clock, text ?? '');
     this.clock.title = 'Largest error of the clocks against one another: green below 0.1 ms, amber below 1 ms, red beyond or unknown. Click for the machines.';
   }
+}
+
+/** A machine of the clock report, its figures as people read them. */
+function clockLine(columns: Column[], line: Line): string {
+  const told = columns.map((c, i) => [c.name, line.cells[i]?.content ?? ''] as const).filter(([, text]) => text);
+  return told.map(([name, text], i) => {
+    const ns = /^-?\d+$/.test(text) && / \(ns\)$/.test(name), value = ns ? `${text.startsWith('-') ? '−' : ''}${formatDuration(absTime(BigInt(text)))}` : text;
+    return i ? `${name.replace(/ \([^)]*\)$/, '').toLowerCase()} ${value}${/\(ppm\)$/.test(name) ? ' ppm' : ''}` : value;
+  }).join('  ·  ');
 }
 
 /** "±0.21 ms", "0.19 … 0.21 ms", or a bare number with the unit in the column's name, as ns. */

@@ -192,7 +192,7 @@ export class TreePane {
         setText(twisty, folds ? (folded ? '▸' : '▾') : '');
         cell.style.paddingLeft = `${4 + node.depth * 12}px`;
         const label = cell.lastElementChild as HTMLElement;
-        setText(label, text);
+        setName(label, text);
         cell.title = text;
         if (this.options.checkbox) {
           const box = cell.querySelector('.check')!, on = this.options.isChecked?.(node) ?? false;
@@ -263,4 +263,13 @@ export class TreePane {
     e.preventDefault();
     e.stopPropagation();
   }
+}
+
+/** Files and addresses are told apart by how they end: what has no room is left out before that. */
+function setName(e: HTMLElement, text: string): void {
+  const end = /^\/./.test(text) ? text.lastIndexOf('/') : /:0x/.test(text) ? text.length - 6 : 0;
+  toggle(e, 'ended', end > 0);
+  if (end <= 0) { setText(e, text); return; }
+  if (e.textContent === text && e.childElementCount === 2) return;
+  e.replaceChildren(h('span', {}, text.slice(0, end)), h('span', {}, text.slice(end)));
 }

@@ -36,6 +36,7 @@ export class VirtualTable {
     title: 'Only events for which this holds, as weft events --where: name == "sched_switch" && next_tid == 204, host == "web" && cpu == 1' });
   private only = false;
   private all = 0;            // lines without a filter, for the count
+  private missed = '';        // what the last search did not find stands there until the next
   private pool: HTMLElement[] = [];
   private widths: number[] = [];
   private hidden = new Set<number>();
@@ -58,7 +59,7 @@ export class VirtualTable {
     this.root = h('div', { class: 'vt' }, this.scroller, this.words);
     this.bar.append(this.where, this.onlyButton, this.count);
     this.where.addEventListener('input', this.retyped);
-    this.where.addEventListener('keydown', e => { e.stopPropagation(); if (e.key === 'Escape') { this.where.value = ''; this.afresh(); this.scroller.focus(); } });
+    this.where.addEventListener('keydown', e => { e.stopPropagation(); if (e.key === 'Enter') this.retype(); if (e.key === 'Escape') { this.where.value = ''; this.retype(); this.scroller.focus(); } });
     this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
     this.scroller.addEventListener('wheel', e => {
       if (!this.scaled || e.ctrlKey || e.deltaX) return;
@@ -118,8 +119,17 @@ export class VirtualTable {
   }
   private trouble(e: unknown): void {
     if (isAbort(e)) return;
-    // What cannot be understood is said where it was typed.
-    if (e instanceof TspError && e.status >= 400 && e.status < 500 && (this.expressions.size || this.where.value)) { setText(this.count, e.detail || e.title); this.count.classList.add('bad'); return; }
+    // What cannot be understood is said where the lines would be.
+    if (e instanceof TspError && e.status >= 400 && e.status < 500 && (this.expressions.size || this.where.value)) {
+      this.size = 0;
+      this.known = false;
+      this.redraw();
+      this.words.hidden = false;
+      setText(this.words, (e.detail || e.title).replace(/^Invalid query parameters: (filter_query_parameters: )?/, ''));
+      setText(this.count, 'not understood');
+      this.count.classList.add('bad');
+      return;
+    }
     if (this.size) { setText(this.count, 'the server does not answer'); return; }
     this.words.hidden = false;
     this.words.replaceChildren(failureWords(e), ' ', button('Try again', 'Ask the server again', () => void this.load()));
@@ -145,11 +155,17 @@ export class VirtualTable {
   }
 
   private counted(): void {
-    const spaced = (n: number): string => n.toLocaleString('en').replace(/,/g, '\u2009'), what = this.follows ? 'event' : 'line';
     this.count.classList.remove('bad');
-    setText(this.count, this.filtering ? `${spaced(this.size)}${this.all ? ` of ${spaced(this.all)}` : ''} ${what}s${this.running ? ' so far…' : ''}` : this.size ? `${spaced(this.size)} ${what}${this.size === 1 ? '' : 's'}` : '');
+    setText(this.count, this.missed || this.counts());
     this.onlyButton.hidden = !this.columns.length;
     this.where.hidden = !this.follows;
+  }
+  private counts(): string {
+    const spaced = (n: number): string => n.toLocaleString('en').replace(/,/g, '\u2009'), number = (n: number, what: string): string => `${spaced(n)} ${what}${n === 1 ? '' : 's'}`;
+    // The table of events also has a line for each place where some were lost.
+    const { size, all } = this, events = this.follows ? this.session.experiment?.nbEvents ?? 0 : 0, losses = events ? Math.max(0, all - events) : 0, what = this.follows && !losses ? 'event' : 'line';
+    if (this.filtering) return `${spaced(size)}${all ? ` of ${spaced(all)}` : ''} ${what}s${this.running ? ' so far…' : ''}`;
+    return losses ? `${number(events, 'event')}, lost ones in ${number(losses, 'place')}` : size ? number(size, what) : '';
   }
   private running = false;
   private again = 0;
@@ -167,6 +183,7 @@ export class VirtualTable {
     this.asked.clear();
     this.chunks.clear();
     this.stale.clear();
+    this.missed = '';
     clearTimeout(this.again);
     this.running = false;
     this.awaited = -1;
@@ -175,7 +192,15 @@ export class VirtualTable {
     if (other) { this.known = false; this.picked = -1; this.moveTo(0); }
     this.ask();
   }
-  private readonly retyped = settle(() => this.afresh(), 250, 1500);
+  /** What was typed counts, once. */
+  private retype(): void {
+    const typed = JSON.stringify([...this.expressions, this.where.value.trim()]);
+    if (typed === this.typed) return;
+    this.typed = typed;
+    this.afresh();
+  }
+  private typed = JSON.stringify(['']);
+  private readonly retyped = settle(() => this.retype(), 250, 1500);
 
   private fetch(): void {
     if (!this.columns.length || !this.root.offsetHeight) return;
@@ -251,8 +276,8 @@ export class VirtualTable {
       input.style.width = `${this.widths[i] - 6}px`;
       input.addEventListener('keydown', e => {
         e.stopPropagation();
-        if (e.key === 'Enter') void this.find(e.shiftKey ? -1 : 1);
-        if (e.key === 'Escape') { input.value = ''; this.expressions.delete(this.columns[i].id); this.afresh(); this.scroller.focus(); }
+        if (e.key === 'Enter') { this.retype(); void this.find(e.shiftKey ? -1 : 1); }
+        if (e.key === 'Escape') { input.value = ''; this.expressions.delete(this.columns[i].id); this.retype(); this.scroller.focus(); }
       });
       input.addEventListener('input', () => {
         if (input.value) this.expressions.set(this.columns[i].id, input.value); else this.expressions.delete(this.columns[i].id);
@@ -340,6 +365,7 @@ export class VirtualTable {
   }
   async find(direction: 1 | -1): Promise<boolean> {
     if (!this.expressions.size) return false;
+    this.missed = '';
     if (this.only) { this.pick(this.picked < 0 ? 0 : this.picked + direction); return true; }
     this.searchStop?.abort();
     const stop = this.searchStop = new AbortController();
@@ -349,9 +375,10 @@ export class VirtualTable {
       const a = await this.session.client.lines(this.session.uuid, this.output.id, {
         requested_table_index: Math.max(0, Math.min(this.size - 1, from)), requested_table_count: 1, ...this.searching(), table_search_direction: direction > 0 ? 'NEXT' : 'PREVIOUS',
       }, stop.signal);
-      this.counted();
       const found = a.model?.lines[0];
-      if (!found) { setText(this.count, 'no match'); announce('no match'); return false; }
+      if (!found) this.missed = `no match ${this.picked < 0 ? 'in the table' : direction > 0 ? 'further down' : 'further up'}`;
+      this.counted();
+      if (!found) { announce(this.missed); return false; }
       const i = found.index ?? a.model!.lowIndex;
       this.picked = i;
       this.show(i);

@@ -102,6 +102,9 @@ test('a program of user space: its calls are the first view, level by level', as
     return out;
   });
   assert.deepEqual(shown, calls);
+  // Its events, and apart from them where some were lost.
+  const all = lines(program).filter(e => e.name);
+  assert.equal(await page.locator('.vt-count').first().innerText(), `${all.length} events, lost ones in 1 place`);
   assert.deepEqual(trouble, []);
   await page.close();
   await server.stop();

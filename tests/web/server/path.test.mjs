@@ -142,5 +142,13 @@ test('whole life: every segment, however short; what is saved as CSV and SVG; th
   same(await segments(again.page), told);
   assert.deepEqual(await view(again.page), there);
   assert.equal(await again.page.locator('#search').inputValue(), 'tid:204 host:client');
+
+  // From a row of the path to that thread's own: under the thread's name.
+  await again.page.locator(`${PATH} .tree-row:not([hidden])`).filter({ hasText: 'tier 196' }).click({ button: 'right' });
+  await again.page.getByRole('menuitem', { name: 'Critical path: whole life' }).click();
+  await again.page.getByRole('heading', { name: 'Critical path of tier 196 on web', exact: true }).waitFor();
+  // One that is on the server already: its thread is named by what is drawn.
+  await again.page.evaluate(() => weft.add(weft.session.outputs.find(o => o.name === 'Critical path of tier 204 on client')));
+  await again.page.locator('.path-title strong').filter({ hasText: /^client:204 tier$/ }).waitFor();
   await again.page.close();
 });

@@ -128,10 +128,67 @@ test('only matches: as many lines as events with that name, the next at the curs
   const woken = events(traces, '--names', 'sched_switch', '--where', 'next_tid == 196'), where = page.getByLabel('Only events for which this holds');
   await where.fill('name == "sched_switch" && next_tid == 196');
   await count.filter({ hasText: new RegExp(`^${spaced(woken.length)} of `) }).waitFor();
-  await where.fill('next_tid ==');
-  await count.filter({ hasText: 'column' }).waitFor();
+  await where.fill('next_tid = 196');
+  await page.getByText('expression "next_tid = 196": column 10: "=" alone means nothing: use ==', { exact: true }).waitFor();
+  assert.equal(await page.locator('.vt-row:not([hidden])').count(), 0, 'no line stands below what is wrong');
   await where.press('Escape');
   await count.filter({ hasText: /^[\d\u2009]+ events$/ }).waitFor();
+  await page.close();
+});
+
+test('what was typed and makes no sense, or is nowhere, is said until something else is typed', async () => {
+  const { page, trouble } = await open(world), time = page.getByLabel('Go to time'), count = page.locator('.vt-count');
+  await time.fill('noon');
+  await time.press('Enter');
+  await page.locator('.tip').filter({ hasText: 'Not a time' }).waitFor();
+  assert.equal(await time.getAttribute('aria-invalid'), 'true');
+  await time.press('Escape');
+  await page.locator('.tip').waitFor({ state: 'hidden' });
+  assert.deepEqual([await time.getAttribute('aria-invalid'), await time.inputValue()], ['false', '']);
+
+  const field = page.locator('[aria-label="Search in Event type"]');
+  await field.fill('no_such_event');
+  await field.press('Enter');
+  await count.filter({ hasText: 'no match' }).waitFor();
+  await page.waitForTimeout(500); // longer than the table waits for more letters
+  await settled(page);
+  assert.match(await count.innerText(), /^no match/);
+  await field.press('Escape');
+  await count.filter({ hasText: /^[\d\u2009]+ events$/ }).waitFor();
+
+  // The sheet of the clocks has nothing to choose; it is left by Escape all the same.
+  await page.locator('.badge').first().click();
+  assert.match(await page.locator('.menu-heading').first().innerText(), /^client .* drift -?[\d.]+ ppm .* offset −[\d.]+ ms .* error at end [\d.]+ µs$/);
+  await page.keyboard.press('Escape');
+  await page.locator('.menu').waitFor({ state: 'hidden' });
+  assert.deepEqual(trouble, []);
+  await page.close();
+});
+
+test('legend: what a view can show, nothing else; names of files keep their ends, bars stand on their ranges', async () => {
+  const { page, trouble } = await open(world);
+  await page.getByRole('tab', { name: 'Legend' }).click();
+  const words = page.locator('.legend section').filter({ has: page.getByRole('heading', { name: 'Thread Status' }) }).locator('li');
+  await words.first().waitFor();
+  assert.deepEqual((await words.allInnerTexts()).map(t => t.trim()).sort(), ['CPU transition', 'Idle', 'Interrupt', 'System call', 'Unknown', 'Usermode', 'Wait', 'Wait blocked', 'Wait for CPU']);
+
+  const show = async name => {
+    await page.evaluate(n => { for (const p of [...weft.panels]) p.close(); weft.add(weft.session.outputs.find(o => o.name === n)); }, name);
+    await settled(page);
+  };
+  await show('IO Access');
+  const cut = await page.locator('.tree-text.ended').evaluateAll(all => all.filter(e => e.offsetParent && e.firstChild.scrollWidth > e.firstChild.clientWidth).map(e => [e.textContent, e.lastChild.getBoundingClientRect().left < e.parentElement.getBoundingClientRect().right - 20]));
+  assert.ok(cut.length > 3 && cut.every(([text, seen]) => /^\/.*\/[^/]+$/.test(text) && seen), JSON.stringify(cut));
+
+  await show('System Call Latency - Latency Density');
+  const bars = await page.evaluate(() => { const p = weft.panels[0]; return { box: p.plot.over.getBoundingClientRect().toJSON(), ranges: p.series[0].xRanges.map(r => [String(r.start), String(r.end)]), counts: p.series[0].yValues }; });
+  assert.ok(bars.counts[0] > 10);
+  // Just right of where the axis begins is the first range, whose count the tip tells.
+  await page.mouse.move(bars.box.left + 2, bars.box.top + 40);
+  await page.locator('.tip').filter({ hasText: spaced(bars.counts[0]) }).waitFor();
+  await page.mouse.move(bars.box.right - 2, bars.box.top + 40);
+  await page.locator('.tip').filter({ hasText: new RegExp(`${bars.counts.at(-1)}$`) }).waitFor();
+  assert.deepEqual(trouble, []);
   await page.close();
 });
 
@@ -139,11 +196,14 @@ test('bookmark and link: a second page shows the same', async () => {
   const { page } = await open(world);
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2_000_000_000n, a.min + 2_800_000_000n); a.select(a.min + 2_100_000_000n, a.min + 2_200_000_000n); weft.session.setTimeMode('utc'); });
   await page.locator(`${THREADS} .tree`).focus();
+  // What is seen is written down a moment after it changed, each time: first the interval, then the page of the drawer.
+  const written = part => page.waitForFunction(p => location.hash.includes(p), part);
+  await written('t=utc');
   await page.keyboard.press('b');
   await page.locator('.bookmarks tbody tr').waitFor();
+  await written('tab=bookmarks');
   const there = await view(page), [experiment] = await server.ask('/experiments'), [kept] = await server.ask(`/experiments/${experiment.UUID}/bookmarks`);
   assert.deepEqual([String(kept.start), String(kept.end)], [there.anchor, there.cursor]);
-  await page.waitForTimeout(600);
   const hash = new URL(page.url()).hash;
   await page.close();
   const again = await open(world, { hash, scheme: 'dark' });
@@ -179,9 +239,10 @@ test('what is saved of the views: threads and curves as they are on screen', asy
   const list = Array.isArray(told) ? told : told.threads ?? [told];
   const csv = (await save(page, 'Table, CSV')).toString(), parts = csv.split(/^# /m).slice(1);
   assert.deepEqual(parts.map(p => p.split('\n')[0]), ['Thread Status', 'Resources Status', 'CPU Usage', 'Events Table']);
-  const names_ = new Set(list.map(t => t.comm)), rows = parts[0].trim().split('\n').slice(2).map(l => l.split(','));
-  assert.ok(rows.length > 50 && rows.filter(r => names_.has(r[0])).length > rows.length / 2);
-  for (const r of rows) assert.ok(BigInt(r.at(-2)) >= BigInt(r.at(-3)), r.join());
+  const known = new Set(list.map(t => [t.host, t.comm, t.tid].join())), [head, ...rows] = parts[0].trim().split('\n').slice(1).map(l => l.split(','));
+  assert.deepEqual(head, ['machine', 'Process', 'TID', 'PID', 'PTID', 'state', 'text', 'begin_ns', 'end_ns', 'duration_ns']);
+  assert.ok(rows.length > 50 && rows.filter(r => known.has(r.slice(0, 3).join())).length > rows.length / 2, `${rows[0]} is not among ${[...known].slice(0, 3).join(' ')}`);
+  for (const r of rows) assert.equal(BigInt(r.at(-1)), BigInt(r.at(-2)) - BigInt(r.at(-3)), r.join());
   const { begin, end } = await view(page), curve = parts[2].trim().split('\n').slice(2).map(l => BigInt(l.split(',')[0]));
   assert.ok(curve.length > 100 && curve.every(t => t >= BigInt(begin) && t <= BigInt(end)));
   assert.equal((await save(page, 'Picture, PNG')).subarray(1, 4).toString(), 'PNG');
