@@ -135,7 +135,7 @@ static int64_t pass(struct ctf_trace *trace, const char *path, int64_t *write_ns
     struct state_builder *b = NULL;
     struct kernel_tracker *tracker = kernel_tracker_new(binding, on_record, &b);
     if (path)
-        b = state_builder_new(tracker);
+        b = state_builder_new(tracker, path, 1);
     int64_t begin = INT64_MAX, end = INT64_MIN, t0 = time_monotonic_ns();
     *events = 0;
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
@@ -154,7 +154,7 @@ static int64_t pass(struct ctf_trace *trace, const char *path, int64_t *write_ns
     }
     kernel_tracker_finish(tracker);
     int64_t t1 = time_monotonic_ns();
-    if (b && state_builder_write(b, begin, end, path, 1, NULL))
+    if (b && state_builder_write(b, begin, end, NULL))
         exit(1);
     *write_ns = time_monotonic_ns() - t1;
     state_builder_free(b);

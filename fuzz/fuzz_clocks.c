@@ -85,7 +85,7 @@ static void load(struct bytes b)
     } sections[] = {{"options", 40}, {"hosts", 80}, {"names", 1}, {"pieces", 56}, {"pairs", 120}, {"islands", 16}};
     char path[512];
     snprintf(path, sizeof path, "%s/weft-fuzz-clocks-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir, (long)getpid());
-    struct store_writer *w = store_create("clocks", 1, 0);
+    struct store_writer *w = store_create(path, "clocks", 1, 0, 6);
     void *copies[6];
     for (int i = 0; i < 6; i++) {
         size_t count = b.n ? b.v[0] % 16 : 0;
@@ -101,7 +101,7 @@ static void load(struct bytes b)
         store_add(w, sections[i].name, copies[i], sections[i].bytes, count);
     }
     struct clock_net *net;
-    if (!store_commit(w, path, NULL) && !clock_net_load(path, 0, &net, NULL)) {
+    if (!store_commit(w, NULL) && !clock_net_load(path, 0, &net, NULL)) {
         use(net);
         clock_net_free(net);
     }

@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct flow_store *s, *other;
     const char *directory = getenv("TMPDIR"); /* /dev/shm: a hundred times as fast, for a search */
     snprintf(path, sizeof path, "%s/weft-fuzz-flows-%d", directory ? directory : "/tmp", (int)getpid());
-    struct store_writer *w = store_create("flows", FLOW_VERSION, 1);
+    struct store_writer *w = store_create(path, "flows", FLOW_VERSION, 1, sizeof sections / sizeof *sections);
     size_t used = 0;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         size_t n;
@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         store_add(w, sections[i].name, copy + used, sections[i].item, n);
         used += (bytes + 7) & ~(size_t)7;
     }
-    if (!store_commit(w, path, &e)) {
+    if (!store_commit(w, &e)) {
         bool sound = !flow_check(path, &e);
         if (!flow_open(path, &s, &e) && !flow_open(path, &other, &e)) {
             read_all(s, other);

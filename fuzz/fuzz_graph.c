@@ -89,8 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char path[256];
     const char *directory = getenv("TMPDIR"); /* /dev/shm: a hundred times as fast, for a search */
     snprintf(path, sizeof path, "%s/weft-fuzz-graph-%d", directory ? directory : "/tmp", (int)getpid());
-    struct store_writer *w = store_create("graph", GRAPH_VERSION, 0);
-    bool used[SECTIONS] = {0};
+    size_t counts[SECTIONS], n_sections = 0;
     uint8_t *copies[SECTIONS] = {0};
     while (n >= 3) {
         unsigned which = data[0] % SECTIONS;
@@ -98,19 +97,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         data += 3;
         n -= 3;
         bytes = bytes < n ? bytes : n;
-        if (!used[which]) {
-            used[which] = true;
+        if (!copies[which]) {
             copies[which] = malloc(bytes ? bytes : 1);
             if (!copies[which])
                 abort();
             memcpy(copies[which], data, bytes);
-            store_add(w, sections[which].name, copies[which], sections[which].item, bytes / sections[which].item);
+            counts[which] = bytes / sections[which].item;
+            n_sections++;
         }
         data += bytes;
         n -= bytes;
     }
     struct err e = {0};
-    if (store_commit(w, path, &e) == ERR_OK) {
+    struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, 0, n_sections);
+    for (int i = 0; i < SECTIONS; i++)
+        if (copies[i])
+            store_add(w, sections[i].name, copies[i], sections[i].item, counts[i]);
+    if (store_commit(w, &e) == ERR_OK) {
         struct graph *g;
         bool sound = graph_check(path, &e) == ERR_OK;
         if (graph_open(path, &g, &e) == ERR_OK) {

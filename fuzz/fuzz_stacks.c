@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
     struct stack_store *s;
     snprintf(path, sizeof path, "/tmp/weft-fuzz-stacks-%d", getpid());
-    struct store_writer *w = store_create("stacks", STACK_VERSION, 1);
+    struct store_writer *w = store_create(path, "stacks", STACK_VERSION, 1, sizeof sections / sizeof *sections);
     size_t used = 0;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         size_t n;
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         store_add(w, sections[i].name, copy + used, sections[i].item, n);
         used += (bytes + 7) & ~(size_t)7;
     }
-    if (!store_commit(w, path, &e) && !stack_open(path, &s, &e)) {
+    if (!store_commit(w, &e) && !stack_open(path, &s, &e)) {
         read_all(s);
         stack_close(s);
     }

@@ -56,8 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     const char *directory = getenv("TMPDIR"); /* /dev/shm: a hundred times as fast, for a search */
     struct err e = {0};
     uint8_t *copies[SECTIONS] = {0};
+    size_t counts[SECTIONS], n_sections = 0;
     snprintf(path, sizeof path, "%s/weft-fuzz-states-%d", directory ? directory : "/tmp", (int)getpid());
-    struct store_writer *w = store_create("states", STATE_VERSION, 0);
     while (n >= PREFIX) {
         unsigned which = data[0] % SECTIONS;
         size_t bytes = data[1] | (size_t)data[2] << 8 | (size_t)data[3] << 16;
@@ -69,12 +69,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             if (!copies[which])
                 abort();
             memcpy(copies[which], data, bytes);
-            store_add(w, sections[which].name, copies[which], sections[which].item, bytes / sections[which].item);
+            counts[which] = bytes / sections[which].item;
+            n_sections++;
         }
         data += bytes;
         n -= bytes;
     }
-    if (!store_commit(w, path, &e))
+    struct store_writer *w = store_create(path, "states", STATE_VERSION, 0, n_sections);
+    for (int i = 0; i < SECTIONS; i++)
+        if (copies[i])
+            store_add(w, sections[i].name, copies[i], sections[i].item, counts[i]);
+    if (!store_commit(w, &e))
         try_store(path);
     for (int i = 0; i < SECTIONS; i++)
         free(copies[i]);

@@ -10,29 +10,36 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/store.h"
 
-enum { LARGEST_WRITE = 1 << 30 }; /* Linux writes at most 2 GiB per call */
+enum {
+    LARGEST_WRITE = 1 << 30, /* Linux writes at most 2 GiB per call */
+    DISK_SHARE = 8 << 20, /* so much at a time goes on to the disk while the rest is made, so that little waits for the sync at the end */
+};
 
 int replace_begin(struct replace *r, const char *path, struct err *e)
 {
     static atomic_uint serial; /* threads of one process may write the same path */
     size_t room = strlen(path) + 40;
     *r = (struct replace){.path = path, .temporary = mem_alloc(room)};
-    snprintf(r->temporary, room, "%s.tmp.%ld.%u", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+    snprintf(r->temporary, room, "%s" STORE_TEMPORARY "%ld.%u", path, (long)getpid(), atomic_fetch_add(&serial, 1));
     r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (r->fd < 0) {
         int code = err_sys(e, "%s: cannot create a file there", r->path);
         free(r->temporary);
+        r->temporary = NULL;
         return code;
     }
     return ERR_OK;
 }
 
-int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
+/* at: where in the file, -1: behind what is there. */
+static int write_at(struct replace *r, off_t at, const void *data, size_t n, struct err *e)
 {
     const char *p = data;
     while (n) {
-        ssize_t done = write(r->fd, p, n < LARGEST_WRITE ? n : LARGEST_WRITE);
+        size_t most = n < LARGEST_WRITE ? n : LARGEST_WRITE;
+        ssize_t done = at < 0 ? write(r->fd, p, most) : pwrite(r->fd, p, most, at);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0) {
@@ -42,8 +49,25 @@ int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
         }
         p += done;
         n -= (size_t)done;
+        at += at < 0 ? 0 : done;
     }
     return ERR_OK;
+}
+
+int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
+{
+    int code = write_at(r, -1, data, n, e);
+    r->written += code ? 0 : (off_t)n;
+    if (r->written - r->started >= DISK_SHARE) {
+        sync_file_range(r->fd, r->started, r->written - r->started, SYNC_FILE_RANGE_WRITE); /* what fails, the sync at the end tells */
+        r->started = r->written;
+    }
+    return code;
+}
+
+int replace_write_front(struct replace *r, const void *data, size_t n, struct err *e)
+{
+    return write_at(r, 0, data, n, e);
 }
 
 static int sync_directory(const char *path, struct err *e)
@@ -95,6 +119,8 @@ fail:
 
 void replace_abort(struct replace *r)
 {
+    if (!r->temporary)
+        return;
     if (r->fd >= 0)
         close(r->fd);
     unlink(r->temporary);

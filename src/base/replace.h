@@ -4,19 +4,23 @@
 #define WEFT_BASE_REPLACE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
 struct replace {
-    const char *path; /* borrowed until replace_end */
-    char *temporary;
+    const char *path; /* borrowed until the end */
+    char *temporary;  /* NULL when there is no such file (any more) */
     int fd;
+    off_t written, started; /* bytes; up to `started` the disk was asked to begin */
 };
 int replace_begin(struct replace *, const char *path, struct err *e);
 int replace_write(struct replace *, const void *data, size_t n, struct err *e);
+/* Writes over what was written first. */
+int replace_write_front(struct replace *, const void *data, size_t n, struct err *e);
 /* fsync, rename, fsync of the directory. Ends the struct in any case. */
 int replace_commit(struct replace *, struct err *e);
-/* Removes what was written. */
+/* Removes what was written; nothing when replace_begin failed. */
 void replace_abort(struct replace *);
 
 #endif

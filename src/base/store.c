@@ -59,136 +59,153 @@ static uint64_t header_checksum(const void *header_and_table, uint64_t end)
 
 /* ---- writing ---- */
 
-struct planned {
-    struct entry entry;
-    const void *items;
-    const void *const *chunks; /* or these, of chunk_bytes each */
-    size_t chunk_bytes;
-};
+/* So much is summed up and then written while it is still in the nearest caches. */
+enum { PIECE = 256 << 10 };
 
 struct store_writer {
+    struct replace file;
+    char *path;
     struct header header;
-    size_t n, cap;
-    struct planned *v;
+    VEC(struct entry) entries;
+    uint64_t at;         /* bytes so far: where the next go */
+    XXH3_state_t *state; /* of the section begun last */
+    struct err failed;
 };
 
-struct store_writer *store_create(const char *kind, uint32_t version, uint64_t key)
+static const uint8_t zeros[ALIGN];
+
+static void put(struct store_writer *w, const void *data, uint64_t n)
+{
+    w->at += n;
+    if (!w->failed.code)
+        replace_write(&w->file, data, n, &w->failed);
+}
+
+struct store_writer *store_create(const char *path, const char *kind, uint32_t version, uint64_t key, size_t n_sections)
 {
     struct store_writer *w = mem_zalloc(sizeof *w);
     size_t n = strlen(kind);
-    assert(n > 0 && n <= KIND_BYTES);
+    assert(n > 0 && n <= KIND_BYTES && n_sections <= MOST_SECTIONS);
     memcpy(w->header.signature, signature, sizeof signature);
     memcpy(w->header.kind, kind, n);
     w->header.container_version = CONTAINER_VERSION;
     w->header.content_version = version;
     w->header.key = key;
+    w->header.n_sections = (uint32_t)n_sections;
+    w->state = XXH3_createState();
+    w->path = mem_strdup(path);
+    replace_begin(&w->file, w->path, &w->failed);
+    while (w->at < table_end(n_sections)) /* header and table come last */
+        put(w, zeros, ALIGN);
     return w;
 }
 
-static void add(struct store_writer *w, const char *name, struct planned p, size_t item_bytes, uint64_t count)
+static void end_section(struct store_writer *w)
 {
+    if (!w->entries.n)
+        return;
+    struct entry *entry = &w->entries.v[w->entries.n - 1];
+    uint64_t padding = aligned(w->at) - w->at;
+    XXH3_64bits_update(w->state, zeros, padding);
+    put(w, zeros, padding);
+    entry->checksum = XXH3_64bits_digest(w->state);
+}
+
+void store_begin(struct store_writer *w, const char *name, size_t item_bytes)
+{
+    struct entry entry = {.item_bytes = (uint32_t)item_bytes};
     size_t n = strlen(name);
-    assert(n > 0 && n < NAME_BYTES && w->n < MOST_SECTIONS);
-    assert(item_bytes > 0 && item_bytes <= UINT32_MAX && count <= SIZE_MAX / 2 / item_bytes);
-    for (size_t i = 0; i < w->n; i++)
-        assert(strcmp(w->v[i].entry.name, name) != 0);
-    memcpy(p.entry.name, name, n);
-    p.entry.item_bytes = (uint32_t)item_bytes;
-    p.entry.count = count;
-    vec_push(w, p);
+    end_section(w);
+    assert(n > 0 && n < NAME_BYTES && w->entries.n < w->header.n_sections);
+    assert(item_bytes > 0 && item_bytes <= UINT32_MAX);
+    for (size_t i = 0; i < w->entries.n; i++)
+        assert(strcmp(w->entries.v[i].name, name) != 0);
+    memcpy(entry.name, name, n);
+    entry.offset = w->at;
+    vec_push(&w->entries, entry);
+    XXH3_64bits_reset(w->state);
+}
+
+void store_append(struct store_writer *w, const void *items, size_t count)
+{
+    struct entry *entry = &w->entries.v[w->entries.n - 1];
+    assert(count <= SIZE_MAX / 2 / entry->item_bytes);
+    entry->count += count;
+    const uint8_t *p = items;
+    for (size_t left = count * entry->item_bytes, n; left; left -= n, p += n) {
+        n = left < PIECE ? left : PIECE;
+        XXH3_64bits_update(w->state, p, n);
+        put(w, p, n);
+    }
 }
 
 void store_add(struct store_writer *w, const char *name, const void *items, size_t item_bytes, size_t count)
 {
-    add(w, name, (struct planned){.items = items}, item_bytes, count);
+    store_begin(w, name, item_bytes);
+    store_append(w, items, count);
 }
 
-void store_add_chunks(
-    struct store_writer *w, const char *name, const void *const *chunks, size_t chunk_bytes, size_t item_bytes, uint64_t count)
+int store_writing(const struct store_writer *w, struct err *e)
 {
-    add(w, name, (struct planned){.chunks = chunks, .chunk_bytes = chunk_bytes}, item_bytes, count);
+    if (w->failed.code && e)
+        *e = w->failed;
+    return w->failed.code;
 }
 
-/* The part of a section's data that begins at byte `at`, and its size. */
-static const void *part(const struct planned *p, uint64_t at, uint64_t *bytes)
+int store_look_back(const struct store_writer *w, struct file_map *out, const void **items, struct err *e)
 {
-    *bytes = p->entry.count * p->entry.item_bytes - at;
-    if (!p->chunks)
-        return (const uint8_t *)p->items + at;
-    if (*bytes > p->chunk_bytes)
-        *bytes = p->chunk_bytes;
-    return p->chunks[at / p->chunk_bytes];
+    int code = store_writing(w, e);
+    *items = NULL;
+    if (!code && !(code = file_map_open(w->file.temporary, out, e)))
+        *items = out->data + w->entries.v[w->entries.n - 1].offset;
+    return code;
 }
 
-static const uint8_t zeros[ALIGN];
-
-static uint64_t padded_checksum(const struct planned *p, uint64_t bytes)
+/* Header and table as one block of table_end(…) bytes; free() it. */
+static uint8_t *make_front(struct store_writer *w)
 {
-    if (!bytes)
-        return XXH3_64bits(zeros, 0);
-    XXH3_state_t *state = XXH3_createState();
-    XXH3_64bits_reset(state);
-    for (uint64_t at = 0, n; at < bytes; at += n) {
-        const void *items = part(p, at, &n);
-        XXH3_64bits_update(state, items, n);
-    }
-    XXH3_64bits_update(state, zeros, aligned(bytes) - bytes);
-    uint64_t sum = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return sum;
-}
-
-/* Places the sections and fills header and table. Returns them as one block of table_end(w->n) bytes; free() it. */
-static uint8_t *plan(struct store_writer *w)
-{
-    uint64_t at = table_end(w->n);
-    uint8_t *front = mem_zalloc(at);
-    for (size_t i = 0; i < w->n; i++) {
-        struct entry *entry = &w->v[i].entry;
-        uint64_t bytes = entry->count * entry->item_bytes;
-        entry->offset = at;
-        entry->checksum = padded_checksum(&w->v[i], bytes);
-        memcpy(front + sizeof w->header + i * sizeof *entry, entry, sizeof *entry);
-        at += aligned(bytes);
-    }
-    w->header.n_sections = (uint32_t)w->n;
-    w->header.file_bytes = at;
+    uint64_t end = table_end(w->entries.n);
+    uint8_t *front = mem_zalloc(end);
+    w->header.file_bytes = w->at;
     memcpy(front, &w->header, sizeof w->header);
-    w->header.checksum = header_checksum(front, table_end(w->n));
+    if (w->entries.n)
+        memcpy(front + sizeof w->header, w->entries.v, w->entries.n * sizeof *w->entries.v);
+    w->header.checksum = header_checksum(front, end);
     memcpy(front, &w->header, sizeof w->header);
     return front;
 }
 
-static int write_all(struct store_writer *w, const uint8_t *front, struct replace *r, struct err *e)
+static void free_writer(struct store_writer *w)
 {
-    int code = replace_write(r, front, table_end(w->n), e);
-    for (size_t i = 0; i < w->n && code == ERR_OK; i++) {
-        uint64_t bytes = w->v[i].entry.count * w->v[i].entry.item_bytes;
-        for (uint64_t at = 0, n; at < bytes && code == ERR_OK; at += n) {
-            const void *items = part(&w->v[i], at, &n);
-            code = replace_write(r, items, n, e);
-        }
-        if (code == ERR_OK)
-            code = replace_write(r, zeros, aligned(bytes) - bytes, e);
-    }
-    return code;
+    XXH3_freeState(w->state);
+    vec_free(&w->entries);
+    free(w->path);
+    free(w);
 }
 
-int store_commit(struct store_writer *w, const char *path, struct err *e)
+void store_abort(struct store_writer *w)
 {
-    struct replace r;
-    uint8_t *front = plan(w);
-    int code = replace_begin(&r, path, e);
-    if (code == ERR_OK) {
-        code = write_all(w, front, &r, e);
-        if (code == ERR_OK)
-            code = replace_commit(&r, e);
-        else
-            replace_abort(&r);
-    }
+    if (!w)
+        return;
+    replace_abort(&w->file);
+    free_writer(w);
+}
+
+int store_commit(struct store_writer *w, struct err *e)
+{
+    end_section(w);
+    assert(w->entries.n == w->header.n_sections);
+    uint8_t *front = make_front(w);
+    int code = store_writing(w, e);
+    if (!code)
+        code = replace_write_front(&w->file, front, table_end(w->entries.n), e);
     free(front);
-    free(w->v);
-    free(w);
+    if (code) {
+        store_abort(w);
+        return code;
+    }
+    code = replace_commit(&w->file, e);
+    free_writer(w);
     return code;
 }
 

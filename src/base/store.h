@@ -11,15 +11,28 @@
 
 #include "base/err.h"
 
+struct file_map;
+
+/* What the names of files that are not complete yet have in them. */
+#define STORE_TEMPORARY ".tmp."
+
 struct store_writer;
-/* kind: 8 characters at most ("graph"). key: what the file was made from (0 when it has none). */
-struct store_writer *store_create(const char *kind, uint32_t version, uint64_t key);
-/* Adds a section: `count` items of `item_bytes`. The data are borrowed until store_commit. Names: 15 characters at most, unique. */
+/* Begins the store that store_commit puts at `path`, under a temporary name. kind: 8 characters at most ("graph"). key: what the file is made from (0 when
+ * it has none). n_sections: how many will be added. What fails later, such as a full disk, is kept until it is asked for: nothing more is written then. */
+struct store_writer *store_create(const char *path, const char *kind, uint32_t version, uint64_t key, size_t n_sections);
+/* Writes the next section: `count` items of `item_bytes`. Names: 15 characters at most, unique. */
 void store_add(struct store_writer *, const char *name, const void *items, size_t item_bytes, size_t count);
-/* A section whose items lie in chunks of chunk_bytes each, the last one perhaps shorter. */
-void store_add_chunks(struct store_writer *, const char *name, const void *const *chunks, size_t chunk_bytes, size_t item_bytes, uint64_t count);
-/* Writes path.tmp.PID, fsync, rename over path, fsync of the directory. On failure nothing is left behind. Frees the writer in any case. */
-int store_commit(struct store_writer *, const char *path, struct err *e);
+/* The same for items that come by and by: the section goes on until the next one begins. */
+void store_begin(struct store_writer *, const char *name, size_t item_bytes);
+void store_append(struct store_writer *, const void *items, size_t count);
+/* 0, or what went wrong. */
+int store_writing(const struct store_writer *, struct err *e);
+/* Maps what is written so far; *items: those of the section begun last. The map may be closed at any time. */
+int store_look_back(const struct store_writer *, struct file_map *out, const void **items, struct err *e);
+/* Completes the file: fsync, rename over its path, fsync of the directory. On failure nothing is left behind. Frees the writer in any case. */
+int store_commit(struct store_writer *, struct err *e);
+/* Removes what was written, and frees the writer (which may be NULL). */
+void store_abort(struct store_writer *);
 
 struct store;
 /* ERR_NOTFOUND: no such file; ERR_FORMAT: damaged (message says where); ERR_STALE: other version, or key differs from *key (key may be NULL). */

@@ -61,14 +61,14 @@ int clock_net_save(const struct clock_net *net, const char *path, uint64_t key, 
         pairs[i] = keep_pair(&net->pairs.v[i]);
     for (size_t i = 0; i < net->islands.n; i++)
         islands[i] = (struct kept_island){net->islands.v[i].reference, net->islands.v[i].hosts};
-    struct store_writer *w = store_create(KEEP_KIND, KEEP_VERSION, key);
+    struct store_writer *w = store_create(path, KEEP_KIND, KEEP_VERSION, key, 6);
     store_add(w, "options", &options, sizeof options, 1);
     store_add(w, "hosts", hosts, sizeof *hosts, net->hosts.n);
     store_add(w, "names", names.v, 1, names.n);
     store_add(w, "pieces", pieces.v, sizeof *pieces.v, pieces.n);
     store_add(w, "pairs", pairs, sizeof *pairs, net->pairs.n);
     store_add(w, "islands", islands, sizeof *islands, net->islands.n);
-    int rc = store_commit(w, path, e);
+    int rc = store_commit(w, e);
     text_fini(&names);
     vec_free(&pieces);
     free(hosts);

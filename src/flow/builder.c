@@ -520,7 +520,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     struct flow_message_order messages;
     flow_message_order_init(&messages, packets, n, numbers, n_numbers);
 
-    struct store_writer *s = store_create("flows", FLOW_VERSION, fingerprint);
+    struct store_writer *s = store_create(path, "flows", FLOW_VERSION, fingerprint, 9);
     store_add(s, "flows", flows, sizeof *flows, b->flows.n);
     store_add(s, "packets", packets, sizeof *packets, n);
     store_add(s, "wakes", wakes, sizeof *wakes, b->wakes.n);
@@ -530,7 +530,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     store_add(s, "rows", messages.rows, sizeof *messages.rows, messages.n_rows);
     store_add(s, "messages", messages.order, sizeof *messages.order, messages.n);
     store_add(s, "replies", messages.replies.v, sizeof *messages.replies.v, messages.replies.n);
-    int rc = store_commit(s, path, e);
+    int rc = store_commit(s, e);
     free(flows);
     free(packets);
     free(wakes);

@@ -224,7 +224,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
     } else if (head.begin < -GRAPH_MOST_TIME || head.end > GRAPH_MOST_TIME) {
         rc = err_set(e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", path);
     } else {
-        struct store_writer *w = store_create("graph", GRAPH_VERSION, key);
+        struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, key, 18);
         store_add(w, "head", &head, sizeof head, 1);
         store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
         add_columns(w, a, rows, cpus, n, b->cpus.n);
@@ -233,7 +233,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         store_add(w, "cpus", disk_cpus, sizeof *disk_cpus, b->cpus.n);
         store_add(w, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
         add_strings(w, a, &names);
-        rc = store_commit(w, path, e);
+        rc = store_commit(w, e);
     }
     strings_fini(&names);
     return rc;

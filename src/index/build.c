@@ -1,10 +1,12 @@
 /* The one pass over a host's events that feeds all stores, and the manifest that says they belong to it.
  *
- * Who builds holds the lock of the store directory (flock: it goes with its process); who waited for it looks again before building. Order of writing: the manifest goes first (removed), then graph and flows are replaced, then the manifest is written. A process killed at any
- * moment leaves either a valid set or no manifest; without a manifest of the right key the stores are built again.
+ * Who builds holds the lock of the store directory (flock: it goes with its process) and removes what killed ones left; who waited for it looks again
+ * before building. Order of writing: the manifest goes first (removed), then graph, flows and states are replaced, then the manifest is written. A process
+ * killed at any moment leaves either a valid set or no manifest; without a manifest of the right key the stores are built again.
  *
  * The manifest seals the stores that grow with the trace: their stamps, so that what nobody touched since is opened without reading it. With any other
  * stamp a store's checksums are compared first, once: whoever finds them right seals it anew. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -147,7 +149,7 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
     struct ctf_event *batch = mem_alloc(sizeof *batch * BATCH);
     uint64_t bytes = index_stream_bytes(h->trace), told = 0;
     double span = (double)h->end - (double)h->begin;
-    for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
+    for (size_t n; !(rc = state_builder_writing(p->states, e)) && (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
         int64_t times[BATCH];
         kernel_tracker_feed(tracker, batch, n);
         size_t events = take_times(batch, n, times, m);
@@ -163,7 +165,7 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
         }
     }
     progress_add(o->progress, bytes - told);
-    rc = ctf_merge_intact(merge, e);
+    rc = rc ? rc : ctf_merge_intact(merge, e);
     kernel_tracker_finish(tracker);
     const struct ctf_problem *found;
     size_t n = ctf_merge_problems(merge, &found);
@@ -182,11 +184,11 @@ static int write_manifest(
     int rc = take_stamps(to, &seal, e);
     if (rc)
         return rc;
-    struct store_writer *s = store_create("manifest", MANIFEST_VERSION, key);
+    struct store_writer *s = store_create(to->manifest, "manifest", MANIFEST_VERSION, key, 3);
     store_add(s, "totals", m, sizeof *m, 1);
     store_add(s, "seals", seal.stamps, sizeof *seal.stamps, SEALED);
     store_add(s, "problems", problems, 1, n_problems);
-    return store_commit(s, to->manifest, e);
+    return store_commit(s, e);
 }
 
 /* The stores are packed, written and synced side by side: none needs another. */
@@ -203,7 +205,7 @@ static void write_one(void *arg, size_t i)
 {
     struct writing *w = arg;
     if (i == 0)
-        state_builder_write(w->pass->states, w->totals->begin, w->totals->end, w->to->states, w->key, &w->errors[i]);
+        state_builder_write(w->pass->states, w->totals->begin, w->totals->end, &w->errors[i]);
     else if (i == 1)
         graph_builder_write(w->pass->graph, w->totals->end, w->to->graph, w->key, &w->errors[i]);
     else if (i == 2)
@@ -237,7 +239,7 @@ static int build(struct index_host *h, const struct files *to, const struct inde
     struct kernel_tracker *tracker = kernel_tracker_new(binding, on_record, &p);
     p.flows = flow_builder_new(tracker);
     p.graph = graph_builder_new(tracker);
-    p.states = state_builder_new(tracker);
+    p.states = state_builder_new(tracker, to->states, index_key(h->trace));
     p.types = types_builder_new(h->trace);
     struct manifest m = {.begin = INT64_MAX, .end = INT64_MIN};
     struct text problems = {.fd = -1};
@@ -352,6 +354,19 @@ void index_note_damage(struct experiment *x, const char *host, const struct err 
     experiment_note(x, INDEX_NOTE_STORE, host, text, 1);
 }
 
+/* What was being written when its process was killed. Only who holds the lock writes here. */
+static void remove_left_behind(int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (!list)
+        return;
+    for (const struct dirent *d; (d = readdir(list));)
+        if (strstr(d->d_name, STORE_TEMPORARY))
+            unlinkat(dir, d->d_name, 0);
+    closedir(list);
+}
+
 int index_lock_dir(const char *dir, struct err *e)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -363,6 +378,7 @@ int index_lock_dir(const char *dir, struct err *e)
             close(fd);
             return rc;
         }
+    remove_left_behind(fd);
     return fd;
 }
 

@@ -62,9 +62,9 @@ static int write_manifest(const char *path, uint64_t key, struct ctf_merge *merg
     size_t n = ctf_merge_problems(merge, &found);
     for (size_t i = 0; i < n; i++)
         text_printf(&problems, "%llu %s\n", (unsigned long long)found[i].count, found[i].text);
-    struct store_writer *s = store_create("manifest", MANIFEST_VERSION, key);
+    struct store_writer *s = store_create(path, "manifest", MANIFEST_VERSION, key, 1);
     store_add(s, "problems", problems.v, 1, problems.n);
-    int rc = store_commit(s, path, e);
+    int rc = store_commit(s, e);
     text_fini(&problems);
     return rc;
 }

@@ -11,11 +11,11 @@ int index_counts_write(const struct ctf_trace *t, struct types_builder *types, c
 {
     struct ctf_counts c;
     ctf_trace_counts(t, &c);
-    struct store_writer *s = store_create("packets", VERSION, key);
+    struct store_writer *s = store_create(path, "packets", VERSION, key, 5);
     store_add(s, "packets", c.packets, sizeof *c.packets, c.n_packets);
     store_add(s, "marks", c.marks, sizeof *c.marks, c.n_marks);
     types_builder_store(types, s);
-    int rc = store_commit(s, path, e);
+    int rc = store_commit(s, e);
     free(c.packets);
     free(c.marks);
     return rc;

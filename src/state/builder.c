@@ -3,10 +3,13 @@
 
 #include <stdlib.h>
 
-struct state_builder *state_builder_new(const struct kernel_tracker *t)
+struct state_builder *state_builder_new(const struct kernel_tracker *t, const char *path, uint64_t fingerprint)
 {
     struct state_builder *b = mem_zalloc(sizeof *b);
     b->tracker = t;
+    b->path = mem_strdup(path);
+    b->fingerprint = fingerprint;
+    series_pool_init(&b->pool, builder_store(b));
     b->files = files_new();
     const char *const *names;
     b->n_cpu_counters = (uint32_t)kernel_tracker_counters(t, &names);
@@ -18,6 +21,11 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t)
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
         latencies_init(&b->latencies[i], &b->pool.bytes, &b->far);
     return b;
+}
+
+int state_builder_writing(const struct state_builder *b, struct err *e)
+{
+    return store_writing(b->pool.cells.to, e);
 }
 
 static void free_devices(builder_devices *d)
@@ -72,6 +80,7 @@ void state_builder_free(struct state_builder *b)
     map_fini(&b->lock_codes);
     map_fini(&b->ipi_numbers);
     series_pool_fini(&b->pool);
+    free(b->path);
     free(b);
 }
 

@@ -155,6 +155,8 @@ struct builder_requests {
 
 struct state_builder {
     const struct kernel_tracker *tracker;
+    char *path;
+    uint64_t fingerprint;
     struct series_pool pool;
     VEC(struct builder_thread) threads;
     VEC(struct builder_cpu) cpus;
@@ -188,6 +190,9 @@ struct state_builder {
     struct builder_files *files;
     VEC(struct builder_requests) requests;
 };
+
+/* write.c: the store at its path, at the section of its cells. */
+struct store_writer *builder_store(const struct state_builder *);
 
 /* codes.c */
 uint32_t builder_code(struct state_builder *, struct builder_code);
@@ -269,7 +274,7 @@ struct builder_gaps {
     VEC(size_t) first;                   /* by row; one more than rows */
 };
 /* Rows and columns must be complete but for the last entries of rows. */
-void builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps *);
+int builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps *, struct err *e);
 void builder_gaps_fini(struct builder_gaps *);
 /* Does what the thread did between the times include anything unknown? */
 bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end);

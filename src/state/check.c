@@ -117,16 +117,11 @@ static bool good_futex_call(int64_t number)
     return operation >= 0 && operation < STATE_FUTEX_OPERATIONS && state_futex_operations[operation].value != STATE_NONE;
 }
 
-static bool falls(const struct state_disk_row *r)
-{
-    return r->kind >= STATE_COUNTER_ROWS && !state_only_grows(r->kind - STATE_COUNTER_ROWS);
-}
-
 static bool good_number(const struct reading *g, int64_t number)
 {
     size_t threads = g->s->first[STATE_THREAD + 1];
     int kind = g->row->kind;
-    if (falls(g->row))
+    if (state_may_fall(kind))
         return true;
     if (kind == STATE_FUTEX_USER)
         return !number || number == STATE_FUTEX_DOUBT || good_futex_call(number);
@@ -138,6 +133,8 @@ static bool good_number(const struct reading *g, int64_t number)
     case STATE_IRQ_HANDLERS: return (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU: return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU_THREAD: return (uint64_t)number <= threads;
+    case STATE_FILE_ROWS:
+    case STATE_REQUEST_ROWS: return true;
     default: return kind < STATE_COUNTER_ROWS ? (uint64_t)number < g->s->n_codes : number >= g->number || !g->n;
     }
 }
@@ -185,7 +182,7 @@ static const char *cell_defect(struct reading *g, const struct state_disk_cell *
         if (!good_number(g, numbers[k]))
             return "an entry's number makes no sense";
         g->number = numbers[k];
-        g->least = falls(r) && g->number < g->least ? g->number : g->least;
+        g->least = state_may_fall(r->kind) && g->number < g->least ? g->number : g->least;
         if (last && k + 1 == n)
             continue;
         if (times[k + 1] <= times[k] || times[k + 1] > r->end)

@@ -186,8 +186,8 @@ void state_names_init(struct state_store *);
 void state_names_fini(struct state_store *);
 
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
-/* Counters that count up; the others may fall and be below 0. */
-static inline bool state_only_grows(int counter_kind) { return counter_kind < STATE_MEMORY || (counter_kind >= STATE_IO_READ && counter_kind < STATE_FILE_USES); }
+/* Rows of counters that do not only count up: they may fall and be below 0. */
+static inline bool state_may_fall(int kind) { return kind >= STATE_COUNTER_ROWS + STATE_MEMORY && kind < STATE_COUNTER_ROWS + STATE_IO_READ; }
 /* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no call. */
 enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 /* whether there is one is not known */ };
 struct state_futex_operation { const char *name; uint8_t value; }; /* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */

@@ -288,13 +288,17 @@ static void sift_columns(struct state_builder *b, const struct series_bytes *old
     }
 }
 
-void builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps *gaps)
+int builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps *gaps, struct err *e)
 {
     struct repack p = {.b = b, .gaps = gaps};
     if (!b->windows.n)
-        return;
+        return 0;
     each_of_threads(b, finish_one, &p);
     each_other(b, finish_one, &p);
+    int rc = series_pool_finish(&b->pool, e);
+    if (rc)
+        return rc;
+    series_pool_init(&p.fresh, builder_store(b));
     order_blocks(&p);
     memcpy(p.fresh.flags, b->pool.flags, sizeof p.fresh.flags); /* handed over */
     memset(b->pool.flags, 0, sizeof b->pool.flags);
@@ -304,10 +308,12 @@ void builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps
     struct series_pool old = b->pool;
     b->pool = p.fresh;
     sift_columns(b, &old.bytes, gaps);
+    rc = file_map_intact(&old.cells.file, e);
     series_pool_fini(&old);
     free(p.first);
     free(p.order);
     vec_free(&p.entries);
+    return rc;
 }
 
 void builder_gaps_fini(struct builder_gaps *g)

@@ -22,10 +22,38 @@ void series_bytes_fini(struct series_bytes *b)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
 
+void series_pool_init(struct series_pool *p, struct store_writer *to)
+{
+    *p = (struct series_pool){.cells = {.to = to, .buffer = mem_alloc(SERIES_CELLS * sizeof *p->cells.buffer)}};
+}
+
+/* Room for the cells of a block. */
+static struct state_disk_cell *cells_room(struct series_cells *c)
+{
+    if (c->buffered + STATE_CELLS > SERIES_CELLS) {
+        store_append(c->to, c->buffer, c->buffered);
+        c->buffered = 0;
+    }
+    return c->buffer + c->buffered;
+}
+
+int series_pool_finish(struct series_pool *p, struct err *e)
+{
+    struct series_cells *c = &p->cells;
+    const void *items;
+    store_append(c->to, c->buffer, c->buffered);
+    c->buffered = 0;
+    int rc = store_look_back(c->to, &c->file, &items, e);
+    c->v = items;
+    return rc;
+}
+
 void series_pool_fini(struct series_pool *p)
 {
     vec_free(&p->blocks);
-    series_bytes_fini(&p->cells);
+    store_abort(p->cells.to);
+    free(p->cells.buffer);
+    file_map_close(&p->cells.file);
     series_bytes_fini(&p->bytes);
     for (int i = 0; i < SERIES_SUMS; i++)
         vec_free(&p->flags[i]);
@@ -115,16 +143,17 @@ static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry 
 /* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. */
 static void close_block(struct series_pool *p, struct series *s, bool last)
 {
-    enum { BYTES = sizeof(struct state_disk_cell) };
     if (!s->id)
         s->id = ++p->ids;
-    struct state_disk_cell *cells = (struct state_disk_cell *)series_bytes_room(&p->cells, (size_t)STATE_CELLS * BYTES);
-    size_t n = 0, k = 0;
+    struct state_disk_cell *cells = cells_room(&p->cells);
+    uint32_t k = 0;
+    size_t n = 0;
     for (; k < STATE_CELLS && n < s->n; k++)
         n += fill_cell(&cells[k], s->v + n, last ? s->n - n : s->n - n - 1u, !last);
-    vec_push(&p->blocks, ((struct series_block){s->before, (uint32_t)(p->cells.n / BYTES), s->id}));
-    p->cells.n += k * BYTES;
-    s->cells += (uint32_t)k;
+    vec_push(&p->blocks, ((struct series_block){s->before, p->cells.n, s->id}));
+    p->cells.buffered += k;
+    p->cells.n += k;
+    s->cells += k;
     if (s->sum != SERIES_NO_SUM && n < s->n)
         s->before += sum_over(p, s, n);
     s->closed += n;

@@ -1,4 +1,4 @@
-/* Private to state: rows and columns while they grow. What is complete is packed at once, so that memory stays near the size of the store. */
+/* Private to state: rows and columns while they grow. What is complete is packed at once; rows then go to the store's file. */
 #ifndef WEFT_STATE_SERIES_H
 #define WEFT_STATE_SERIES_H
 
@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "state/format.h"
 
-/* Packed bytes of rows or columns, in the order in which they became complete. In chunks that stay where they are; what is written into one room lies
- * in one chunk. n: bytes so far. */
+/* Packed bytes of columns, in the order in which they became complete. In chunks that stay where they are; what is written into one room lies in one
+ * chunk. n: bytes so far. */
 enum { SERIES_CHUNK = MEM_HUGE_PAGE };
 struct series_bytes {
     VEC(uint8_t *) chunks;
@@ -40,19 +40,30 @@ struct series {
     int64_t before;          /* sum before the first entry of v */
 };
 
+/* Cells of all rows: the section of a store being written, in the order in which their blocks became complete. */
+enum { SERIES_CELLS = 4096 }; /* so many go to the file at once */
+struct series_cells {
+    struct store_writer *to;        /* owned */
+    struct state_disk_cell *buffer; /* what is not there yet: `buffered` of `n` */
+    uint32_t buffered, n;
+    struct file_map file;           /* once there are no more */
+    const struct state_disk_cell *v;
+};
+
 struct series_block { int64_t sum; uint32_t cell, id; }; /* sum before it; its first cell */
 struct series_pool {
     VEC(struct series_block) blocks;
-    struct series_bytes cells; /* of rows */
+    struct series_cells cells; /* of rows */
     struct series_bytes bytes; /* of columns */
     uint32_t ids;
     VEC(uint8_t) flags[SERIES_SUMS];
 };
+/* The writer is taken over; the section that it is at is that of the cells. */
+void series_pool_init(struct series_pool *, struct store_writer *);
 void series_pool_fini(struct series_pool *);
-static inline const struct state_disk_cell *series_cell(const struct series_pool *p, uint32_t cell)
-{
-    return (const struct state_disk_cell *)series_bytes_at(&p->cells, (uint64_t)cell * sizeof(struct state_disk_cell));
-}
+/* All series are finished: from now on cells can be read, and the writer can go on. Fails when the file could not be written. */
+int series_pool_finish(struct series_pool *, struct err *e);
+static inline const struct state_disk_cell *series_cell(const struct series_pool *p, uint32_t cell) { return &p->cells.v[cell]; }
 void series_fini(struct series *);
 
 void series_grow(struct series_pool *, struct series *);

@@ -198,7 +198,7 @@ static void add_tiles(struct writing *w)
 
 static int commit(struct writing *w, const char *path, uint64_t key, struct err *e)
 {
-    struct store_writer *s = store_create("stacks", STACK_VERSION, key);
+    struct store_writer *s = store_create(path, "stacks", STACK_VERSION, key, 15);
     store_add(s, "totals", &w->b->totals, sizeof w->b->totals, 1);
     store_add(s, "text", w->text.v, 1, w->text.n);
     store_add(s, "names", w->names.v, sizeof *w->names.v, w->names.n);
@@ -214,7 +214,7 @@ static int commit(struct writing *w, const char *path, uint64_t key, struct err 
     store_add(s, "whole", w->tiles.whole.v, sizeof *w->tiles.whole.v, w->tiles.whole.n);
     store_add(s, "memory", w->memory.v, sizeof *w->memory.v, w->memory.n);
     store_add(s, "losses", w->losses.v, sizeof *w->losses.v, w->losses.n);
-    return store_commit(s, path, e);
+    return store_commit(s, e);
 }
 
 int stack_builder_write(struct stack_builder *b, const char *path, uint64_t key, struct err *e)

@@ -174,11 +174,14 @@ void state_latency_histogram(const struct state_store *, int kind, size_t first,
 struct kernel_record;
 struct kernel_tracker;
 struct state_builder;
-struct state_builder *state_builder_new(const struct kernel_tracker *);
+/* The store is written to `path` while it is built, under a temporary name until all is well. */
+struct state_builder *state_builder_new(const struct kernel_tracker *, const char *path, uint64_t fingerprint);
 void state_builder_add(struct state_builder *, const struct kernel_record *);
 void state_builder_events(struct state_builder *, const int64_t *ts, size_t n); /* times of all events, in order, losses left out: for state_event_counts */
+/* 0, or why the store cannot be written (a full disk): it makes no sense to go on. */
+int state_builder_writing(const struct state_builder *, struct err *e);
 /* After kernel_tracker_finish. begin, end: time of the first and the last event. */
-int state_builder_write(struct state_builder *, int64_t begin, int64_t end, const char *path, uint64_t fingerprint, struct err *e);
+int state_builder_write(struct state_builder *, int64_t begin, int64_t end, struct err *e);
 void state_builder_free(struct state_builder *);
 
 /* ---- user space: what one LTTng-UST trace tells of the threads of its programs ---------------------------------------------------------- */

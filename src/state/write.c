@@ -11,6 +11,7 @@
 struct row {
     struct state_disk_row disk;
     const struct series *series;
+    uint32_t cells, buckets; /* of the grid: done so far */
 };
 
 /* A file on its way there, by name. */
@@ -335,7 +336,7 @@ static void bound_row(struct writing *w, struct state_disk_row *r)
 
 static void find_least(struct writing *w, struct state_disk_row *r)
 {
-    if (r->kind < STATE_COUNTER_ROWS || state_only_grows(r->kind - STATE_COUNTER_ROWS))
+    if (!state_may_fall(r->kind))
         return;
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct state_disk_cell *cell = cell_of(w, r, i);
@@ -347,7 +348,7 @@ static void find_least(struct writing *w, struct state_disk_row *r)
 }
 
 /* The grid: for each bucket of time the cell in force at its begin. There are one to two buckets for each cell. */
-static void add_grid(struct writing *w, struct state_disk_row *r)
+static void plan_grid(struct writing *w, struct state_disk_row *r)
 {
     r->first_grid = w->grid.n;
     if (r->n_cells < 2)
@@ -356,15 +357,36 @@ static void add_grid(struct writing *w, struct state_disk_row *r)
     while (span >> r->shift >= 2 * (uint64_t)r->n_cells)
         r->shift++;
     r->n_grid = (uint32_t)(span >> r->shift) + 1;
-    vec_reserve(&w->grid, r->n_grid);
-    uint32_t *grid = w->grid.v + w->grid.n, bucket = 0;
-    for (uint32_t i = 1; i < r->n_cells; i++)
-        for (uint64_t since = (uint64_t)cell_of(w, r, i)->base - (uint64_t)r->first;
-             bucket < r->n_grid && (uint64_t)bucket << r->shift < since; bucket++)
-            grid[bucket] = i - 1;
-    while (bucket < r->n_grid)
-        grid[bucket++] = r->n_cells - 1;
     w->grid.n += r->n_grid;
+}
+
+/* The next of the row's cells begins. */
+static void add_to_grid(struct writing *w, struct row *row, uint64_t since_first)
+{
+    struct state_disk_row *r = &row->disk;
+    uint32_t *grid = w->grid.v + r->first_grid;
+    for (; row->buckets < r->n_grid && (uint64_t)row->buckets << r->shift < since_first; row->buckets++)
+        grid[row->buckets] = row->cells - 1;
+    row->cells++;
+}
+
+/* In the order of the file, which is read once from its begin to its end: a row's blocks lie all over it. */
+static void make_grids(struct writing *w)
+{
+    const struct series_pool *p = &w->b->pool;
+    uint32_t *row_of = mem_alloc((p->ids + 1) * sizeof *row_of);
+    for (size_t i = 0; i < w->rows.n; i++)
+        row_of[w->rows.v[i].series->id] = (uint32_t)i;
+    vec_reserve(&w->grid, 1);
+    for (size_t i = 0; i < p->blocks.n; i++) {
+        const struct series_block *b = &p->blocks.v[i];
+        struct row *row = &w->rows.v[row_of[b->id]];
+        for (uint32_t k = 0; k < STATE_CELLS && row->cells < row->disk.n_cells; k++)
+            add_to_grid(w, row, (uint64_t)series_cell(p, b->cell + k)->base - (uint64_t)row->disk.first);
+    }
+    for (size_t i = 0; i < w->rows.n; i++)
+        add_to_grid(w, &w->rows.v[i], UINT64_MAX);
+    free(row_of);
 }
 
 static void finish_rows(struct writing *w)
@@ -380,8 +402,9 @@ static void finish_rows(struct writing *w)
         r->end = r->end > w->end ? w->end : r->end;
         r->begin = r->begin > r->end ? r->end : r->begin;
         find_least(w, r);
-        add_grid(w, r);
+        plan_grid(w, r);
     }
+    make_grids(w);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------------------------- */
@@ -458,7 +481,21 @@ static int by_begin(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static int commit(struct writing *w, const char *path, uint64_t fingerprint, struct err *e)
+struct store_writer *builder_store(const struct state_builder *b)
+{
+    struct store_writer *s = store_create(b->path, "states", STATE_VERSION, b->fingerprint, 18);
+    store_begin(s, "cells", sizeof(struct state_disk_cell));
+    return s;
+}
+
+static void add_bytes(struct store_writer *s, const struct series_bytes *b)
+{
+    store_begin(s, "bytes", 1);
+    for (uint64_t at = 0; at < b->n; at += SERIES_CHUNK)
+        store_append(s, series_bytes_at(b, at), b->n - at < SERIES_CHUNK ? b->n - at : SERIES_CHUNK);
+}
+
+static int commit(struct writing *w, struct err *e)
 {
     struct state_builder *b = w->b;
     struct state_disk_totals totals = {w->begin, w->end, b->events, b->last_event};
@@ -478,14 +515,12 @@ static int commit(struct writing *w, const char *path, uint64_t fingerprint, str
     }
     if (b->losses.n)
         qsort(b->losses.v, b->losses.n, sizeof *b->losses.v, by_begin);
-    struct store_writer *s = store_create("states", STATE_VERSION, fingerprint);
+    struct store_writer *s = b->pool.cells.to;
     store_add(s, "totals", &totals, sizeof totals, 1);
     store_add(s, "text", text.v.v, 1, text.v.n);
     store_add(s, "names", names, sizeof *names, w->names.n);
     store_add(s, "codes", w->codes.v, sizeof *w->codes.v, w->codes.n);
     store_add(s, "rows", rows, sizeof *rows, w->rows.n);
-    store_add_chunks(s, "cells", (const void *const *)b->pool.cells.chunks.v, SERIES_CHUNK, sizeof(struct state_disk_cell),
-        b->pool.cells.n / sizeof(struct state_disk_cell));
     store_add(s, "blocks", w->blocks, sizeof *w->blocks, b->pool.blocks.n);
     store_add(s, "sums", w->sums, sizeof *w->sums, b->pool.blocks.n);
     store_add(s, "grid", w->grid.v, sizeof *w->grid.v, w->grid.n);
@@ -497,15 +532,19 @@ static int commit(struct writing *w, const char *path, uint64_t fingerprint, str
     store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
     store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
     store_add(s, "files", w->files.v, sizeof *w->files.v, w->files.n);
-    store_add_chunks(s, "bytes", (const void *const *)b->pool.bytes.chunks.v, SERIES_CHUNK, 1, b->pool.bytes.n);
-    int rc = store_commit(s, path, e);
+    add_bytes(s, &b->pool.bytes);
+    int rc = file_map_intact(&b->pool.cells.file, e);
+    if (!rc) {
+        rc = store_commit(s, e);
+        b->pool.cells.to = NULL;
+    }
     free(rows);
     free(names);
     vec_free(&text.v);
     return rc;
 }
 
-int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, const char *path, uint64_t fingerprint, struct err *e)
+int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, struct err *e)
 {
     struct writing w = {.b = b, .begin = begin < end ? begin : end, .end = end};
     strings_intern(&w.names, "", 0);
@@ -515,13 +554,18 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, con
     files_finish(b);
     name_codes(&w);
     finish_columns(b);
-    builder_gaps_make(b, end, &w.gaps);
-    add_cpus(&w);
-    add_threads(&w);
-    add_others(&w);
-    finish_rows(&w);
-    add_columns(&w);
-    int rc = commit(&w, path, fingerprint, e);
+    int rc = builder_gaps_make(b, end, &w.gaps, e);
+    if (!rc) {
+        add_cpus(&w);
+        add_threads(&w);
+        add_others(&w);
+        rc = series_pool_finish(&b->pool, e);
+    }
+    if (!rc) {
+        finish_rows(&w);
+        add_columns(&w);
+        rc = commit(&w, e);
+    }
     vec_free(&w.rows);
     vec_free(&w.codes);
     strings_fini(&w.names);

@@ -37,12 +37,12 @@ static int remove_place(void **state)
 
 static int write_sample(const char *path, struct err *e)
 {
-    struct store_writer *w = store_create("graph", 3, key);
+    struct store_writer *w = store_create(path, "graph", 3, key, 4);
     store_add(w, "times", times, sizeof *times, 5);
     store_add(w, "pairs", pairs, sizeof *pairs, 3);
     store_add(w, "nothing", NULL, 4, 0);
     store_add(w, "names", names, 1, sizeof names);
-    return store_commit(w, path, e);
+    return store_commit(w, e);
 }
 
 static void expect_sample(struct store *s)
@@ -91,7 +91,7 @@ static void without_sections(void **state)
 {
     struct place *p = *state;
     struct err e = {0};
-    assert_int_equal(store_commit(store_create("12345678", 1, 0), p->path, &e), ERR_OK);
+    assert_int_equal(store_commit(store_create(p->path, "12345678", 1, 0, 0), &e), ERR_OK);
     struct store *s;
     assert_int_equal(store_open(p->path, "12345678", 1, NULL, &s, &e), ERR_OK);
     store_close(s);
@@ -100,22 +100,33 @@ static void without_sections(void **state)
     assert_int_equal(st.st_size, 64);
 }
 
-/* Bytes in chunks are written as if they lay in one piece. */
-static void chunks_are_one_section(void **state)
+/* Items that come by and by are written as if they came at once, and can be looked at meanwhile. */
+static void parts_are_one_section(void **state)
 {
     struct place *p = *state;
     struct err e = {0};
     for (size_t bytes = 0; bytes <= sizeof names; bytes++) {
         char *whole, *pieces;
+        const void *items;
         size_t n, m;
-        const void *chunks[4] = {names, names + 20, names + 40, names + 60};
-        struct store_writer *w = store_create("graph", 3, key);
+        struct file_map map;
+        struct store_writer *w = store_create(p->path, "graph", 3, key, 2);
+        store_add(w, "times", times, sizeof *times, 5);
         store_add(w, "names", names, 1, bytes);
-        assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
+        assert_int_equal(store_commit(w, &e), ERR_OK);
         assert_int_equal(file_read(p->path, 1 << 20, &whole, &n, &e), ERR_OK);
-        w = store_create("graph", 3, key);
-        store_add_chunks(w, "names", chunks, 20, 1, bytes);
-        assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
+        w = store_create(p->path, "graph", 3, key, 2);
+        store_add(w, "times", times, sizeof *times, 5);
+        store_begin(w, "names", 1);
+        for (size_t done = 0, k = 0; done < bytes; done += k) {
+            k = bytes - done < 20 ? bytes - done : 20;
+            store_append(w, names + done, k);
+            store_append(w, NULL, 0);
+            assert_int_equal(store_look_back(w, &map, &items, &e), ERR_OK);
+            assert_memory_equal(items, names, done + k);
+            file_map_close(&map);
+        }
+        assert_int_equal(store_commit(w, &e), ERR_OK);
         assert_int_equal(store_check(p->path, &e), ERR_OK);
         assert_int_equal(file_read(p->path, 1 << 20, &pieces, &m, &e), ERR_OK);
         assert_int_equal(n, m);
@@ -125,25 +136,24 @@ static void chunks_are_one_section(void **state)
     }
 }
 
-/* Larger than what goes to the file at once: many small chunks, and sections that end anywhere. */
+/* Larger than what goes to the file at once, and sections that end anywhere. */
 static void large_sections_arrive_whole(void **state)
 {
-    enum { CHUNK = 10007, CHUNKS = 700, BYTES = CHUNK * (CHUNKS - 1) + 5, OTHER = (5 << 20) + 1 };
+    enum { PART = 10007, PARTS = 700, BYTES = PART * (PARTS - 1) + 5, OTHER = (5 << 20) + 1 };
     struct place *p = *state;
     struct err e = {0};
     struct store *s;
-    uint8_t *bytes = malloc(OTHER > CHUNK * CHUNKS ? OTHER : CHUNK * CHUNKS);
-    const void *chunks[CHUNKS];
+    uint8_t *bytes = malloc(OTHER > BYTES ? OTHER : BYTES);
     size_t n;
-    for (size_t i = 0; i < CHUNK * CHUNKS; i++)
+    for (size_t i = 0; i < BYTES; i++)
         bytes[i] = (uint8_t)(i * 2654435761u >> 13);
-    for (size_t i = 0; i < CHUNKS; i++)
-        chunks[i] = bytes + i * CHUNK;
-    struct store_writer *w = store_create("graph", 3, key);
-    store_add_chunks(w, "pieces", chunks, CHUNK, 1, BYTES);
+    struct store_writer *w = store_create(p->path, "graph", 3, key, 3);
+    store_begin(w, "pieces", 1);
+    for (size_t i = 0; i < BYTES; i += PART)
+        store_append(w, bytes + i, BYTES - i < PART ? BYTES - i : PART);
     store_add(w, "other", bytes, 1, OTHER);
     store_add(w, "names", names, 1, sizeof names);
-    assert_int_equal(store_commit(w, p->path, &e), ERR_OK);
+    assert_int_equal(store_commit(w, &e), ERR_OK);
     assert_int_equal(store_open(p->path, "graph", 3, &key, &s, &e), ERR_OK);
     assert_memory_equal(store_section(s, "pieces", 1, &n), bytes, BYTES);
     assert_int_equal(n, BYTES);
@@ -152,6 +162,25 @@ static void large_sections_arrive_whole(void **state)
     assert_memory_equal(store_section(s, "names", 1, &n), names, sizeof names);
     store_close(s);
     free(bytes);
+}
+
+/* The old file stays, and nothing is left of the new one. */
+static void given_up(void **state)
+{
+    struct place *p = *state;
+    struct err e = {0};
+    assert_int_equal(write_sample(p->path, &e), ERR_OK);
+    struct store_writer *w = store_create(p->path, "graph", 3, key, 2);
+    store_add(w, "names", names, 1, sizeof names);
+    assert_int_equal(store_writing(w, &e), ERR_OK);
+    assert_int_equal(test_directory_files(p->directory), 2);
+    store_abort(w);
+    store_abort(NULL);
+    assert_int_equal(test_directory_files(p->directory), 1);
+    struct store *s;
+    assert_int_equal(store_open(p->path, "graph", 3, &key, &s, &e), ERR_OK);
+    expect_sample(s);
+    store_close(s);
 }
 
 /* The bytes that docs/formats/container.md promises, so that the format does not change by accident. */
@@ -246,6 +275,7 @@ static void a_full_disk_leaves_nothing(void **state)
         int code = write_sample(p->path, &e);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(code, ERR_IO);
+        assert_non_null(strstr(e.text, p->path));
         assert_int_equal(test_directory_files(p->directory), 0);
     }
     assert_int_equal(write_sample(p->path, &e), ERR_OK);
@@ -293,8 +323,9 @@ int main(void)
         HERE(a_full_disk_leaves_nothing),
         HERE(places_that_cannot_be_written),
         HERE(the_same_bytes_each_time),
-        HERE(chunks_are_one_section),
+        HERE(parts_are_one_section),
         HERE(large_sections_arrive_whole),
+        HERE(given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -452,6 +452,7 @@ class Stores(Case):
                 self.assertEqual(answer_of(self.ok(*self.query, "--store", store)), self.expected)
             else:
                 self.repaired(store)
+            self.assertEqual([p for p in files_below(store) if ".tmp." in p and "clocks" not in p], [], "left behind by the one that was killed")
         self.assertGreater(killed, 5, "too few runs were killed before they ended")
 
     def test_damaged_stores(self):

@@ -53,13 +53,13 @@ static void write_story(const char *path)
     struct graph *g = made_graph_of(t.trace, NULL, NULL);
     made_check(g);
     /* the same store again, from the open one's sections */
-    struct store_writer *w = store_create("graph", GRAPH_VERSION, 7);
+    struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, 7, SECTIONS);
     for (int i = 0; i < SECTIONS; i++) {
         size_t n;
         const void *items = store_section(g->store, names[i], sizes[i], &n);
         store_add(w, names[i], items, sizes[i], n);
     }
-    if (store_commit(w, path, &e))
+    if (store_commit(w, &e))
         fail_msg("%s", e.text);
     graph_close(g);
     maker_close(&t);
@@ -133,7 +133,7 @@ static void damaged(void **state)
     int refused = 0, unsound = 0, rounds = 4000;
     size_t sums = 0;
     for (int round = 0; round < rounds; round++) {
-        struct store_writer *w = store_create("graph", GRAPH_VERSION, 7);
+        struct store_writer *w = store_create(bad, "graph", GRAPH_VERSION, 7, SECTIONS);
         int victim = (int)(next_random() % SECTIONS);
         void *copy = NULL;
         for (int i = 0; i < SECTIONS; i++) {
@@ -150,7 +150,7 @@ static void damaged(void **state)
             }
             store_add(w, names[i], items, sizes[i], n);
         }
-        if (store_commit(w, bad, &e))
+        if (store_commit(w, &e))
             fail_msg("%s", e.text);
         free(copy);
         struct graph *g;

@@ -65,12 +65,12 @@ static int build(struct fixture *f, const char *path, struct err *e)
 {
     struct state_builder *b = NULL;
     f->tracker = kernel_tracker_new(f->binding, on_record, &b);
-    b = state_builder_new(f->tracker);
+    b = state_builder_new(f->tracker, path, 1);
     int64_t t0 = time_monotonic_ns();
     int rc = pass(f, &b, e);
     int64_t t1 = time_monotonic_ns();
     if (!rc)
-        rc = state_builder_write(b, f->begin, f->end, path, 1, e);
+        rc = state_builder_write(b, f->begin, f->end, e);
     int64_t t2 = time_monotonic_ns();
     state_builder_free(b);
     f->pass_ns = (double)(t1 - t0);

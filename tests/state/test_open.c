@@ -50,7 +50,7 @@ static void write_changed(const char *from, const char *to, const char *section,
     struct err e = {0};
     struct store *s;
     assert_int_equal(store_open(from, "states", STATE_VERSION, NULL, &s, &e), 0);
-    struct store_writer *w = store_create("states", STATE_VERSION, 0);
+    struct store_writer *w = store_create(to, "states", STATE_VERSION, 0, SECTIONS);
     uint8_t *copies[SECTIONS];
     for (size_t i = 0; i < SECTIONS; i++) {
         size_t n;
@@ -62,7 +62,7 @@ static void write_changed(const char *from, const char *to, const char *section,
             copies[i][at] ^= change;
         store_add(w, sections[i].name, copies[i], sections[i].item, n);
     }
-    assert_int_equal(store_commit(w, to, &e), 0);
+    assert_int_equal(store_commit(w, &e), 0);
     for (size_t i = 0; i < SECTIONS; i++)
         free(copies[i]);
     store_close(s);

@@ -59,7 +59,9 @@ void world_begin(struct kernel_tracker *w)
         w->on[i] = -1;
     w->first = INT64_MAX;
     w->last = INT64_MIN;
-    w->builder = state_builder_new(w);
+    static int serial;
+    snprintf(w->path, sizeof w->path, "/tmp/weft-state-%d-%d", getpid(), serial++);
+    w->builder = state_builder_new(w, w->path, 1);
 }
 
 void world_add(struct kernel_tracker *w, struct kernel_record r)
@@ -72,10 +74,7 @@ void world_add(struct kernel_tracker *w, struct kernel_record r)
 void world_end(struct kernel_tracker *w)
 {
     struct err e = {0};
-    static int serial;
-    snprintf(w->path, sizeof w->path, "/tmp/weft-state-%d-%d", getpid(), serial++);
-    if (state_builder_write(w->builder, w->first, w->last, w->path, 1, &e) || state_check(w->path, &e) ||
-        state_open(w->path, &w->store, &e))
+    if (state_builder_write(w->builder, w->first, w->last, &e) || state_check(w->path, &e) || state_open(w->path, &w->store, &e))
         fail_msg("%s", e.text);
 }
 
