@@ -347,14 +347,21 @@ static void find_least(struct writing *w, struct state_disk_row *r)
     }
 }
 
-/* The grid: for each bucket of time the cell in force at its begin. There are one to two buckets for each cell. */
+/* So many buckets, or more than half of them: one to two for each cell where rows are drawn by the hundred, else one for two to four cells. */
+static uint64_t most_buckets(const struct state_disk_row *r)
+{
+    bool drawn = r->kind == STATE_THREAD || r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD;
+    return drawn ? 2 * (uint64_t)r->n_cells : r->n_cells < 4 ? 2 : r->n_cells / 2;
+}
+
+/* The grid: for each bucket of time the cell in force at its begin. */
 static void plan_grid(struct writing *w, struct state_disk_row *r)
 {
     r->first_grid = w->grid.n;
     if (r->n_cells < 2)
         return;
     uint64_t span = (uint64_t)cell_of(w, r, r->n_cells - 1)->base - (uint64_t)r->first;
-    while (span >> r->shift >= 2 * (uint64_t)r->n_cells)
+    while (span >> r->shift >= most_buckets(r))
         r->shift++;
     r->n_grid = (uint32_t)(span >> r->shift) + 1;
     w->grid.n += r->n_grid;
