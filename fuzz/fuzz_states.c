@@ -34,6 +34,7 @@ static const struct {
     {"losses", sizeof(struct state_disk_loss)},
     {"bytes", 1},
     {"files", sizeof(struct state_disk_file)},
+    {"through", 4},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, PREFIX = 4 };
 

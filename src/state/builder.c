@@ -102,9 +102,11 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_SYSCALL_ENTRY:
     case KERNEL_SYSCALL_EXIT:
         if (r->u.syscall.io && c->row >= 0) {
-            files_call(b, c->row, r);
+            unsigned ways = files_call(b, c->row, r);
             if (r->kind == KERNEL_SYSCALL_ENTRY)
-                builder_io_expect(b, c->row, r->u.syscall.io);
+                builder_io_expect(b, c->row, ways);
+            else
+                builder_io(b, c->row, r->ts, ways, r->u.syscall.ret);
         }
         builder_cpu_call(b, c, r);
         break;

@@ -118,7 +118,8 @@ enum builder_amount_kind {
     BUILDER_PAGES,           /* slot: row of the thread + 1; 0: of all */
     BUILDER_CPU_COUNTERS,    /* CPU * n_cpu_counters + counter */
     BUILDER_FREQUENCIES,     /* the CPU */
-    BUILDER_IO_READ, BUILDER_IO_WRITTEN, BUILDER_KVM_EXITS, /* row of the thread */
+    BUILDER_IO_READ, BUILDER_IO_WRITTEN, /* row of the thread; bytes that moved through no file */
+    BUILDER_KVM_EXITS,       /* row of the thread */
     BUILDER_AMOUNTS
 };
 
@@ -288,8 +289,9 @@ void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64
 void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
 void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
 void builder_frequency(struct state_builder *, const struct kernel_record *);
-void builder_io(struct state_builder *, int32_t row, int64_t ts, uint8_t io, int64_t bytes); /* NOBODY: nothing */
-void builder_io_expect(struct state_builder *, int32_t row, uint8_t io); /* such a call begins: what it will count in is fetched */
+/* A call has moved so many bytes in these ways, and no row of a file tells it. NOBODY: nothing. */
+void builder_io(struct state_builder *, int32_t row, int64_t ts, unsigned ways, int64_t bytes);
+void builder_io_expect(struct state_builder *, int32_t row, unsigned ways); /* such a call begins: what it will count in is fetched */
 void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
 void builder_amounts_fini(struct builder_amounts *);
 

@@ -1,7 +1,9 @@
 /* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
  * somebody asks. */
-#include "state/cell.h"
+#include <string.h>
+
 #include "state/lines.h"
+#include "state/sums.h"
 
 static bool good_width(uint8_t width)
 {
@@ -59,31 +61,34 @@ static bool good_row_number(const struct state_store *s, const struct state_disk
 
 static const char *rows_defect(struct state_store *s)
 {
-    uint64_t block = 0, grid = 0;
+    uint64_t block = 0, sum = 0, grid = 0;
     int kind = 0;
-    if (s->n_sums != s->n_blocks)
-        return "sums are missing";
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct state_disk_row *r = &s->rows[i];
         if (!good_kind(r->kind) || r->kind < (i ? r[-1].kind : 0) || (i && r->kind == r[-1].kind && r->number <= r[-1].number))
             return "rows out of order";
-        for (; kind <= r->kind; kind++)
+        for (; kind <= r->kind; kind++) {
             s->first[kind] = i;
+            s->first_of[kind].block = block;
+            s->first_of[kind].sum = sum;
+        }
         if (!good_row_number(s, r, i))
             return "a row's number makes no sense";
         if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES ||
-            r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->thread < -1 || r->shift > 63 || r->least > 0)
+            r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->thread < -1 || r->shift > 63 ||
+            (state_may_fall(r->kind) ? r->least > 0 : r->least && !state_is_moved(r->kind)))
             return "a row makes no sense";
         uint64_t blocks = r->n_cells / STATE_CELLS + (r->n_cells % STATE_CELLS != 0);
         if (r->n < r->n_cells || r->n > (uint64_t)r->n_cells * STATE_CELL || r->first_block != block || blocks > s->n_blocks - block ||
             r->first_grid != grid || r->n_grid > s->n_grid - grid)
             return "a row's entries lie outside the table";
         block += blocks;
+        sum += blocks * state_block_sums(r->kind);
         grid += r->n_grid;
     }
     for (; kind <= STATE_ROW_KINDS; kind++)
         s->first[kind] = s->n_rows;
-    return block != s->n_blocks || grid != s->n_grid ? "entries that belong to no row" : NULL;
+    return block != s->n_blocks || sum != s->n_sums || grid != s->n_grid ? "entries that belong to no row" : NULL;
 }
 
 static const char *files_defect(const struct state_store *s)
@@ -91,10 +96,32 @@ static const char *files_defect(const struct state_store *s)
     if (s->n_files != s->first[STATE_FILE_ROWS + 1] - s->first[STATE_FILE_ROWS])
         return "files that do not fit their rows";
     for (size_t i = 0; i < s->n_files; i++)
-        if (s->files[i].thread < 0 || (size_t)s->files[i].thread >= s->first[STATE_THREAD + 1] || s->files[i].read < 0 ||
-            s->files[i].written < 0)
+        if (s->files[i].thread < 0 || (size_t)s->files[i].thread >= s->first[STATE_THREAD + 1] || s->files[i].moved[STATE_WAY_READ] < 0 ||
+            s->files[i].moved[STATE_WAY_WRITTEN] < 0)
             return "a file makes no sense";
     return NULL;
+}
+
+/* Each file stands with its thread if anything was moved, once. */
+static const char *through_defect(const struct state_store *s)
+{
+    size_t at = 0, moved = 0;
+    for (size_t i = s->first[STATE_COUNTER_ROWS + STATE_IO_READ]; i < s->first[STATE_COUNTER_ROWS + STATE_IO_WRITTEN + 1]; i++) {
+        const struct state_disk_row *r = &s->rows[i];
+        int way = r->kind - STATE_COUNTER_ROWS - STATE_IO_READ;
+        if (r->first_file != at || r->n_files > s->n_through - at)
+            return "a thread's files lie outside the table";
+        for (size_t end = at + r->n_files; at < end; at++) {
+            uint32_t file = s->through[at];
+            if (file >= s->n_files || (at > r->first_file && file <= s->through[at - 1]) || s->files[file].thread != r->number ||
+                !s->files[file].moved[way])
+                return "a thread's files are others";
+        }
+    }
+    for (size_t i = 0; i < s->n_files; i++)
+        for (int way = 0; way < STATE_WAYS; way++)
+            moved += s->files[i].moved[way] > 0;
+    return at != s->n_through || at != moved ? "files that belong to no thread" : NULL;
 }
 
 /* ---- entries ------------------------------------------------------------------------------------------------------------------- */
@@ -106,8 +133,7 @@ struct reading {
     int64_t time;          /* where the cell before ends */
     int64_t number, least; /* of the entry before; of all */
     uint64_t n;            /* entries so far */
-    int64_t sum;
-    bool counts;           /* does the entry before? */
+    int64_t sums[STATE_WAYS];
     uint64_t bucket, edge; /* of the grid, next to be checked, and where it begins; beyond all times when there is none */
 };
 
@@ -146,6 +172,22 @@ static bool counts(const struct reading *g)
     return g->row->kind == STATE_CPU_THREAD && g->number && !g->s->rows[g->number - 1].idle;
 }
 
+/* The entry before is over, after so long. */
+static void add_up(struct reading *g, int64_t ns)
+{
+    if (g->row->kind != STATE_FILE_ROWS)
+        g->sums[0] += counts(g) ? ns : 0;
+    else
+        for (int way = 0; way < STATE_WAYS; way++)
+            g->sums[way] = (int64_t)((uint64_t)g->sums[way] + state_file_bytes(g->number, way));
+}
+
+static bool good_sums(const struct reading *g, uint32_t block)
+{
+    unsigned n = state_block_sums(g->row->kind);
+    return !n || !memcmp(sum_of_block(g->s, g->row, SUM_READ, block), g->sums, n * sizeof *g->sums);
+}
+
 static void set_edge(struct reading *g)
 {
     g->edge = g->bucket < g->row->n_grid ? g->bucket << g->row->shift : UINT64_MAX;
@@ -176,7 +218,7 @@ static const char *cell_defect(struct reading *g, const struct state_disk_cell *
         return "entries outside their row";
     if (i && !good_grid(g, i, (uint64_t)c->base - (uint64_t)r->first))
         return "the grid does not fit the entries";
-    if (i % STATE_CELLS == 0 && g->s->sums[r->first_block + i / STATE_CELLS] != g->sum)
+    if (i % STATE_CELLS == 0 && !good_sums(g, i / STATE_CELLS))
         return "sums that do not add up";
     for (size_t k = 0; k < n; k++, g->n++) {
         if (!good_number(g, numbers[k]))
@@ -187,7 +229,7 @@ static const char *cell_defect(struct reading *g, const struct state_disk_cell *
             continue;
         if (times[k + 1] <= times[k] || times[k + 1] > r->end)
             return "entries out of order";
-        g->sum += counts(g) ? times[k + 1] - times[k] : 0;
+        add_up(g, times[k + 1] - times[k]);
     }
     g->time = times[n];
     return NULL;
@@ -207,7 +249,7 @@ static const char *entries_defect(const struct state_store *s, const struct stat
     for (; !what && g.bucket < row->n_grid; g.bucket++)
         if (s->grid[row->first_grid + g.bucket] != row->n_cells - 1)
             what = "the grid does not fit the entries";
-    if (!what && (g.n != row->n || g.least != row->least))
+    if (!what && (g.n != row->n || (state_may_fall(row->kind) && g.least != row->least)))
         what = "a row's entries are not those that it tells";
     return what;
 }
@@ -342,6 +384,8 @@ const char *state_structure_defect(struct state_store *s)
         what = rows_defect(s);
     if (!what)
         what = files_defect(s);
+    if (!what)
+        what = through_defect(s);
     if (!what)
         what = columns_defect(s);
     if (!what && s->n_tiles != state_tiles(s, STATE_LATENCY_KINDS) + 1)

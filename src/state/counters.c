@@ -50,26 +50,24 @@ static inline struct builder_amount *amount(struct builder_amounts *all, uint32_
     return &all->v.v[all->place.v[slot] - 1];
 }
 
-/* Counts up to what a number can hold. */
+/* Counts up to what a number can hold together with what rows of files add. */
 static void count_up(struct state_builder *b, struct builder_amounts *all, int32_t row, int64_t ts, int64_t n)
 {
+    const int64_t most = INT64_C(1) << 62;
     struct builder_amount *a = amount(all, (uint32_t)row);
-    if (!__builtin_add_overflow(a->total, n, &a->total))
-        series_push(&b->pool, &a->series, ts, a->total);
+    if (n > most - a->total)
+        return;
+    a->total += n;
+    series_push(&b->pool, &a->series, ts, a->total);
 }
 
-void builder_io(struct state_builder *b, int32_t row, int64_t ts, uint8_t io, int64_t bytes)
+void builder_io(struct state_builder *b, int32_t row, int64_t ts, unsigned ways, int64_t bytes)
 {
     if (row < 0 || bytes <= 0)
         return;
-    if (io > KERNEL_IO_COPY)
-        return;
-    if (io != KERNEL_IO_COPY) {
-        count_up(b, &b->amounts[io == KERNEL_IO_WRITE ? BUILDER_IO_WRITTEN : BUILDER_IO_READ], row, ts, bytes);
-        return;
-    }
-    count_up(b, &b->amounts[BUILDER_IO_READ], row, ts, bytes);
-    count_up(b, &b->amounts[BUILDER_IO_WRITTEN], row, ts, bytes);
+    for (int way = 0; way < STATE_WAYS; way++)
+        if (ways >> way & 1)
+            count_up(b, &b->amounts[BUILDER_IO_READ + way], row, ts, bytes);
 }
 
 static void expect(struct builder_amounts *all, uint32_t slot)
@@ -82,12 +80,11 @@ static void expect(struct builder_amounts *all, uint32_t slot)
     all->expected = place;
 }
 
-void builder_io_expect(struct state_builder *b, int32_t row, uint8_t io)
+void builder_io_expect(struct state_builder *b, int32_t row, unsigned ways)
 {
-    if (io == KERNEL_IO_READ || io == KERNEL_IO_COPY)
-        expect(&b->amounts[BUILDER_IO_READ], (uint32_t)row);
-    if (io == KERNEL_IO_WRITE || io == KERNEL_IO_COPY)
-        expect(&b->amounts[BUILDER_IO_WRITTEN], (uint32_t)row);
+    for (int way = 0; way < STATE_WAYS; way++)
+        if (ways >> way & 1)
+            expect(&b->amounts[BUILDER_IO_READ + way], (uint32_t)row);
 }
 
 void builder_kvm_exit(struct state_builder *b, const struct kernel_record *r)

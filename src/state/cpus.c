@@ -35,27 +35,22 @@ static void defer(struct builder_cpu *c, struct pending p)
     vec_push(&c->pending, p);
 }
 
-static inline void returned(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret, uint8_t io)
-{
-    builder_thread_return(b, row, cpu, ts, code, ret);
-    if (io)
-        builder_io(b, row, ts, io, ret);
-}
-
 /* Row NOBODY: nobody will ever know. */
 static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
 {
     int32_t cpu = builder_cpu_number(b, c);
     for (size_t i = 0; i < c->pending.n; i++) {
         const struct pending *p = &c->pending.v[i];
-        if (p->kind == PENDING_OVERLAY)
+        if (p->kind == PENDING_OVERLAY) {
             show_overlay(b, c, p->ts, p->code);
-        else if (p->kind == PENDING_CALL)
+        } else if (p->kind == PENDING_CALL) {
             builder_thread_call(b, row, cpu, p->ts, p->code, (uint64_t)p->ret, p->operation);
-        else if (p->kind == PENDING_PAGES)
+        } else if (p->kind == PENDING_PAGES) {
             builder_thread_pages(b, row, p->ts, p->ret);
-        else
-            returned(b, row, cpu, p->ts, p->code, p->ret, p->io);
+        } else {
+            builder_thread_return(b, row, cpu, p->ts, p->code, p->ret);
+            builder_io(b, row, p->ts, files_ways(p->io), p->ret);
+        }
     }
     c->pending.n = 0;
 }
@@ -67,8 +62,8 @@ static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_
         const struct pending *p = &c->pending.v[i];
         if (p->kind == PENDING_PAGES && p->ts >= ts)
             builder_thread_pages(b, row, p->ts, p->ret);
-        else if (p->kind == PENDING_RETURN && p->io && p->ts >= ts)
-            builder_io(b, row, p->ts, p->io, p->ret);
+        else if (p->kind == PENDING_RETURN && p->ts >= ts)
+            builder_io(b, row, p->ts, files_ways(p->io), p->ret);
     }
     replay(b, c, NOBODY);
 }
@@ -150,7 +145,7 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
     else if (call)
         builder_thread_call(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.futex, r->u.syscall.operation);
     else
-        returned(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret, r->u.syscall.io);
+        builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
 }
 
 /* Pages that the allocator gave or got back. */

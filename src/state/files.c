@@ -9,7 +9,7 @@
 enum { MOST_DESCRIPTORS = 1 << 16, MOST_IN_ALL = 1 << 21, MOST_ACCESSES = 1 << 16, HIDDEN = -1, UNKNOWN = 0 };
 /* As Linux numbers them. */
 enum { CLOSE_ON_EXEC = 02000000, RANGE_CLOSE_ON_EXEC = 4, F_DUPFD = 0, F_SETFD = 2, FD_CLOEXEC = 1, F_DUPFD_CLOEXEC = 1030 };
-static const int64_t most_bytes = INT64_C(1) << 56;
+static const int64_t most_bytes = INT64_C(1) << 56; /* in all rows */
 
 struct descriptor {
     int32_t file;    /* place in names + 1, or UNKNOWN, HIDDEN */
@@ -43,6 +43,7 @@ struct builder_files {
     VEC(struct call) calls; /* by row */
     struct strings paths;
     uint32_t expected; /* access + 1 that was fetched last */
+    int64_t moved;     /* bytes in all */
 };
 
 struct builder_files *files_new(void)
@@ -184,7 +185,7 @@ static uint32_t access_place(struct builder_files *f, int32_t file, int32_t row)
         file = path_place(f, strings_intern(&f->paths, "other files", strlen("other files")), false);
     uint64_t *place = map_put(&f->access_of, (uint64_t)file << 32 | (uint32_t)row, &fresh);
     if (fresh) {
-        vec_push(&f->accesses, ((struct file_access){.file = (uint32_t)file, .thread = row}));
+        vec_push(&f->accesses, ((struct file_access){.series = {.sum = SERIES_MOVED}, .file = (uint32_t)file, .thread = row}));
         *place = f->accesses.n;
     }
     return (uint32_t)*place;
@@ -334,27 +335,43 @@ static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
     [KERNEL_IO_SYNC] = STATE_FILE_SYNC,
     [KERNEL_IO_OTHER] = STATE_FILE_OTHER};
 
-/* A use is shown when it is over: its row is touched once then, and lies anywhere in memory. */
-static void show_use(struct state_builder *b, uint32_t access, int use, int64_t begin, int64_t end, int64_t bytes)
+/* Will the row have an entry of this use alone, up to its end? Not where clocks are coarse: when the use took no time, or goes on where another one ended
+ * that moved as much. */
+static bool stands(const struct series *s, int64_t begin, int64_t end, int64_t number)
 {
-    struct file_access *a = &b->files->accesses.v[access - 1];
-    bool moves = (use == STATE_FILE_READ || use == STATE_FILE_WRITE) && bytes > 0 && bytes <= most_bytes - a->read - a->written;
-    *(use == STATE_FILE_WRITE ? &a->written : &a->read) += moves ? bytes : 0;
-    show(b, access, begin, use, moves ? bytes : 0);
-    show_rest(b, access, end);
+    int64_t last = series_last(s);
+    return begin < end && (last < begin || (last < end && (s->n < 2 || s->v[s->n - 2].number != number)));
 }
 
-/* The call has moved so many bytes. */
-static void end_use(struct state_builder *b, struct call *c, int64_t ts, int64_t bytes)
+/* A use is shown when it is over: its row is touched once then, and lies anywhere in memory. Returns the way in which the row tells bytes. */
+static unsigned show_use(struct state_builder *b, uint32_t access, int use, int64_t begin, int64_t end, int64_t bytes)
+{
+    struct builder_files *f = b->files;
+    struct file_access *a = &f->accesses.v[access - 1];
+    bool moves = (use == STATE_FILE_READ || use == STATE_FILE_WRITE) && bytes > 0 && bytes <= most_bytes - f->moved;
+    bool told = moves && stands(&a->series, begin, end, bytes << STATE_FILE_USE_BITS | use);
+    if (moves) {
+        a->moved[use - STATE_FILE_READ] += bytes;
+        f->moved += bytes;
+    }
+    show(b, access, begin, use, told ? bytes : 0);
+    show_rest(b, access, end);
+    return told ? 1U << (use - STATE_FILE_READ) : 0;
+}
+
+/* The call has moved so many bytes. Returns the ways in which rows tell them. */
+static unsigned end_use(struct state_builder *b, struct call *c, int64_t ts, int64_t bytes)
 {
     uint32_t first = c->first, second = c->second;
     uint8_t io = c->io;
+    unsigned told = 0;
     c->io = KERNEL_IO_NONE;
     c->first = c->second = 0;
     if (first)
-        show_use(b, first, uses[io], c->begin, ts, bytes);
+        told |= show_use(b, first, uses[io], c->begin, ts, bytes);
     if (second)
-        show_use(b, second, STATE_FILE_WRITE, c->begin, ts, bytes);
+        told |= show_use(b, second, STATE_FILE_WRITE, c->begin, ts, bytes);
+    return told;
 }
 
 /* Relative to a directory that is known by its descriptor, where it is. */
@@ -407,14 +424,15 @@ static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_
     }
 }
 
-static __attribute__((noinline)) void end_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
+/* Returns the ways in which rows tell what it moved. */
+static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
     struct call c = *call_of(b->files, row);
     int64_t ret = r->u.syscall.ret;
     int32_t pair[2];
-    end_use(b, call_of(b->files, row), r->ts, ret);
+    unsigned told = end_use(b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* else it is another call's return */
     if (ret < 0)
-        return;
+        return told;
     switch (c.io) {
     case KERNEL_IO_OPEN: opened(b, row, &c, ret, r->ts); break;
     case KERNEL_IO_CLOSE: closed(b, row, &c, r->ts); break;
@@ -427,6 +445,7 @@ static __attribute__((noinline)) void end_call(struct state_builder *b, int32_t 
         break;
     default: break;
     }
+    return told;
 }
 
 /* What most calls of many programs work with: pipes and sockets. */
@@ -436,17 +455,18 @@ static inline bool is_hidden(const struct builder_files *f, uint32_t place, int3
     return t && (uint32_t)fd < t->n && t->v[fd].file == HIDDEN;
 }
 
-void files_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
+unsigned files_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
     struct builder_files *f = b->files;
     uint8_t io = r->u.syscall.io, before = (size_t)row < f->calls.n ? f->calls.v[row].io : KERNEL_IO_NONE;
-    if (r->kind == KERNEL_SYSCALL_EXIT) {
-        if (before)
-            end_call(b, row, r);
-    } else if (before || io > KERNEL_IO_OTHER || io == KERNEL_IO_COPY || (size_t)row >= f->calls.n ||
-        !is_hidden(f, f->calls.v[row].table, r->u.syscall.fd)) {
-        begin_call(b, row, r);
-    }
+    unsigned ways = files_ways(io);
+    if (r->kind == KERNEL_SYSCALL_EXIT)
+        return before ? ways & ~end_call(b, row, r) : ways;
+    if (!before && io <= KERNEL_IO_OTHER && io != KERNEL_IO_COPY && (size_t)row < f->calls.n &&
+        is_hidden(f, f->calls.v[row].table, r->u.syscall.fd))
+        return ways;
+    begin_call(b, row, r);
+    return f->calls.v[row].first ? 0 : ways;
 }
 
 void files_lose(struct state_builder *b, int32_t row, int64_t ts)

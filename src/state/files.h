@@ -10,7 +10,7 @@ struct file_access {
     struct series series;    /* bytes that the use moved << STATE_FILE_USE_BITS | enum state_file_use */
     uint32_t file;           /* place in names */
     int32_t thread;
-    int64_t read, written;
+    int64_t moved[STATE_WAYS];
     uint32_t opened;         /* descriptors that it opened and nobody closed */
 };
 
@@ -26,8 +26,14 @@ struct builder_files;
 struct state_builder;
 struct builder_files *files_new(void);
 void files_free(struct builder_files *);
-/* A system call of the thread, or its return, with io (kernel.h). */
-void files_call(struct state_builder *, int32_t row, const struct kernel_record *);
+/* The ways (bits) in which such a call moves bytes. */
+static inline unsigned files_ways(uint8_t io)
+{
+    enum { READ = 1 << STATE_WAY_READ, WRITTEN = 1 << STATE_WAY_WRITTEN };
+    return io == KERNEL_IO_READ ? READ : io == KERNEL_IO_WRITE ? WRITTEN : io == KERNEL_IO_COPY ? READ | WRITTEN : 0;
+}
+/* A system call of the thread, or its return, with io (kernel.h). Returns the ways in which it moved what no row of a file tells; of a call: in which it may. */
+unsigned files_call(struct state_builder *, int32_t row, const struct kernel_record *);
 void files_fork(struct state_builder *, int32_t parent, int32_t child);
 void files_exec(struct state_builder *, int32_t row, int64_t ts);
 void files_exit(struct state_builder *, int32_t row, int64_t ts);

@@ -22,6 +22,9 @@ enum {
 _Static_assert((int)STATE_SPARE <= (int)FILE_SPARE_BYTES, "a block at the very end of the file can be read");
 _Static_assert((int)STATE_CELL * (int)STATE_CELLS == (int)STATE_BLOCK, "a block of a row");
 
+/* Which way bytes of threads go: rows of IO_READ and IO_WRITTEN, uses of files. */
+enum { STATE_WAY_READ, STATE_WAY_WRITTEN, STATE_WAYS };
+
 struct state_disk_totals {
     int64_t begin, end;
     uint64_t events;
@@ -41,7 +44,10 @@ struct state_disk_code {
 struct state_disk_row {
     int64_t begin, end;
     int64_t first;              /* time of the first entry; 0 without entries */
-    int64_t least;              /* counters that may fall: the least number, if below 0; else 0 */
+    union {
+        int64_t least;          /* counters that may fall: the least number, if below 0; else 0 */
+        struct { uint32_t first_file, n_files; }; /* IO_READ, IO_WRITTEN: its items in `through` */
+    };
     uint64_t n;
     uint64_t first_grid;
     uint32_t first_block;
@@ -101,7 +107,7 @@ enum { STATE_RET_BIAS = 4096, STATE_RET_FAR = 1 << 24 };
 
 /* What a row of STATE_FILE_ROWS is about; the row has the name. */
 struct state_disk_file {
-    int64_t read, written;
+    int64_t moved[STATE_WAYS];
     int32_t thread;
     uint32_t reserved;
 };
@@ -146,7 +152,7 @@ struct state_store {
     const struct state_disk_row *rows;
     const struct state_disk_cell *cells;
     const uint32_t *blocks;     /* of each row in turn: the first cell of each block */
-    const int64_t *sums;        /* beside the blocks. THREAD: ns it ran before the block; CPU_THREAD: ns the CPU was busy; else 0 */
+    const int64_t *sums;        /* of each block in turn: state_block_sums() of its row's kind */
     const uint32_t *grid;
     const struct state_disk_code *disk_codes;
     const struct state_disk_column *columns;
@@ -157,11 +163,13 @@ struct state_store {
     const struct state_disk_figures *figures;
     const struct state_disk_loss *losses;
     const struct state_disk_file *files;
+    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files through which its thread read or wrote */
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
     const uint8_t *bytes;       /* readable STATE_SPARE bytes beyond its end */
-    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_names, n_text, n_bytes;
+    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_through, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
+    struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* of each kind */
     size_t first_late[STATE_LATENCY_KINDS + 1];
     struct state_code *codes;
     struct state_lines lines[STATE_LINE_KINDS];
@@ -188,6 +196,19 @@ void state_names_fini(struct state_store *);
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
 /* Rows of counters that do not only count up: they may fall and be below 0. */
 static inline bool state_may_fall(int kind) { return kind >= STATE_COUNTER_ROWS + STATE_MEMORY && kind < STATE_COUNTER_ROWS + STATE_IO_READ; }
+/* Rows of bytes that threads moved. */
+static inline bool state_is_moved(int row_kind) { return row_kind == STATE_COUNTER_ROWS + STATE_IO_READ || row_kind == STATE_COUNTER_ROWS + STATE_IO_WRITTEN; }
+/* What an entry of a row of files moved that way. */
+static inline uint64_t state_file_bytes(int64_t number, int way)
+{
+    return (number & ((1 << STATE_FILE_USE_BITS) - 1)) == STATE_FILE_READ + way ? (uint64_t)number >> STATE_FILE_USE_BITS : 0;
+}
+/* Sums beside each block of a row. THREAD: ns that it ran before the block; CPU_THREAD: ns that the CPU was busy; files: bytes that were read, and that were
+ * written. */
+static inline unsigned state_block_sums(int row_kind)
+{
+    return row_kind == STATE_THREAD || row_kind == STATE_CPU_THREAD ? 1 : row_kind == STATE_FILE_ROWS ? STATE_WAYS : 0;
+}
 /* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no call. */
 enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 /* whether there is one is not known */ };
 struct state_futex_operation { const char *name; uint8_t value; }; /* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */

@@ -88,5 +88,15 @@ static inline size_t row_first_from(const int64_t *times, size_t n, int64_t t)
     }
     return lo;
 }
+/* The same, where it is near the begin as a rule. */
+static inline size_t row_gallop(const int64_t *times, size_t n, int64_t t)
+{
+    size_t from = 0, step = 1;
+    while (from + step <= n && times[from + step - 1] < t) {
+        from += step;
+        step *= 2;
+    }
+    return from + row_first_from(times + from, n - from < step ? n - from : step, t);
+}
 
 #endif

@@ -1,7 +1,7 @@
 /* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was asked for, so that whoever goes on
  * at its end gets on. */
 #include "state/lines.h"
-#include "state/row.h"
+#include "state/moved.h"
 
 /* ---- intervals ----------------------------------------------------------------------------------------------------------------- */
 
@@ -137,6 +137,10 @@ static inline bool shows_thread(const struct state_interval *v)
 static void row_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->totals->end && t > s->totals->begin;
+    if (state_is_moved(r->kind)) {
+        moved_sample(s, r, &t, 1, out);
+        return;
+    }
     interval_at(s, r, t, out);
     if (r->kind == STATE_CPU && shows_thread(out)) {
         struct state_interval doing;
@@ -256,17 +260,6 @@ static void compose_prepared(const struct state_store *s, const struct probe *p,
     compose(&doing, out);
 }
 
-/* As row_first_from, where it is near the begin as a rule. */
-static size_t gallop(const int64_t *times, size_t n, int64_t t)
-{
-    size_t from = 0, step = 1;
-    while (from + step <= n && times[from + step - 1] < t) {
-        from += step;
-        step *= 2;
-    }
-    return from + row_first_from(times + from, n - from < step ? n - from : step, t);
-}
-
 /* Are the times further apart than the row's entries, on average? */
 static bool spread(const struct state_disk_row *r, const int64_t *times, size_t n)
 {
@@ -282,7 +275,7 @@ static size_t sample_entries(
     size_t ahead = spread(r, times, n) ? AHEAD : 1;
     for (size_t i = 0, m; i < n; i += m) {
         if (found && times[i] < out[found - 1].end) {
-            m = gallop(times + i, n - i, out[found - 1].end);
+            m = row_gallop(times + i, n - i, out[found - 1].end);
             continue;
         }
         size_t needed = 0;
@@ -329,11 +322,15 @@ size_t state_sample(const struct state_store *s, int kind, size_t row, const int
     times += skip;
     n -= skip;
     size_t within = row_first_from(times, n, s->totals->end), last = within < n && times[within] == s->totals->end;
-    size_t before = row_first_from(times, within, r->n_cells ? r->first : INT64_MAX);
-    size_t after = before + row_first_from(times + before, within - before, r->end);
-    found = sample_one_by_one(s, r, times, before, out, 0);
-    found = sample_entries(s, r, times + before, after - before, out, found);
-    found = sample_one_by_one(s, r, times + after, within - after, out, found);
+    if (state_is_moved(r->kind)) {
+        found = moved_sample(s, r, times, within, out);
+    } else {
+        size_t before = row_first_from(times, within, r->n_cells ? r->first : INT64_MAX);
+        size_t after = before + row_first_from(times + before, within - before, r->end);
+        found = sample_one_by_one(s, r, times, before, out, 0);
+        found = sample_entries(s, r, times + before, after - before, out, found);
+        found = sample_one_by_one(s, r, times + after, within - after, out, found);
+    }
     if (last) {
         row_at(s, r, s->totals->end, &out[found]);
         found += row_is_next(out, found);

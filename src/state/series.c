@@ -51,11 +51,12 @@ int series_pool_finish(struct series_pool *p, struct err *e)
 void series_pool_fini(struct series_pool *p)
 {
     vec_free(&p->blocks);
+    vec_free(&p->sums);
     store_abort(p->cells.to);
     free(p->cells.buffer);
     file_map_close(&p->cells.file);
     series_bytes_fini(&p->bytes);
-    for (int i = 0; i < SERIES_SUMS; i++)
+    for (int i = 0; i < SERIES_FLAGS; i++)
         vec_free(&p->flags[i]);
 }
 
@@ -65,14 +66,19 @@ void series_fini(struct series *s)
     s->v = NULL;
 }
 
-static int64_t sum_over(const struct series_pool *p, const struct series *s, size_t n)
+/* Adds what the first n entries spent or moved. They are over. */
+static void sum_up(const struct series_pool *p, struct series *s, size_t n)
 {
-    int64_t sum = 0;
+    if (s->sum == SERIES_MOVED) {
+        for (size_t i = 0; i < n; i++)
+            for (int way = 0; way < STATE_WAYS; way++)
+                s->before[way] += (int64_t)state_file_bytes(s->v[i].number, way);
+        return;
+    }
     const uint8_t *flags = p->flags[s->sum].v;
     for (size_t i = 0; i < n; i++)
         if (flags[s->v[i].number])
-            sum += s->v[i + 1].time - s->v[i].time;
-    return sum;
+            s->before[0] += s->v[i + 1].time - s->v[i].time;
 }
 
 static bool fits(struct state_disk_cell *cell, size_t n, int64_t ns, uint64_t bits)
@@ -150,12 +156,14 @@ static void close_block(struct series_pool *p, struct series *s, bool last)
     size_t n = 0;
     for (; k < STATE_CELLS && n < s->n; k++)
         n += fill_cell(&cells[k], s->v + n, last ? s->n - n : s->n - n - 1u, !last);
-    vec_push(&p->blocks, ((struct series_block){s->before, p->cells.n, s->id}));
+    vec_push(&p->blocks, ((struct series_block){p->cells.n, s->id}));
+    for (unsigned i = 0; i < series_sums(s); i++)
+        vec_push(&p->sums, s->before[i]);
     p->cells.buffered += k;
     p->cells.n += k;
     s->cells += k;
     if (s->sum != SERIES_NO_SUM && n < s->n)
-        s->before += sum_over(p, s, n);
+        sum_up(p, s, n);
     s->closed += n;
     s->n -= (uint16_t)n;
     memmove(s->v, s->v + n, s->n * sizeof *s->v);

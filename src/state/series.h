@@ -25,20 +25,23 @@ static inline const uint8_t *series_bytes_at(const struct series_bytes *b, uint6
 
 enum { SERIES_KEPT = 32, SERIES_BUFFER = STATE_BLOCK + SERIES_KEPT }; /* the last entries stay open, because late news may change them */
 
-/* Which entries of a row count as time spent, by their number: tables of flags, grown by their users. */
-enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_SUMS };
+/* What is summed up over the entries of a row. RUNNING, BUSY: time spent in some, told by flags by their number, grown by their users. MOVED: bytes that uses
+ * of a file read, and those that they wrote. */
+enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_FLAGS, SERIES_MOVED = SERIES_FLAGS };
 
 struct series_entry { int64_t time, number; };
 struct series {
     struct series_entry *v;
     uint32_t id;             /* given when the first block closes; 0: none */
     uint16_t n, cap;
-    uint8_t sum;             /* enum series_sum */
-    uint8_t lead;            /* number in force before the first entry */
     uint64_t closed;         /* entries that went into blocks */
     uint32_t cells;          /* in those blocks */
-    int64_t before;          /* sum before the first entry of v */
+    uint8_t sum;             /* enum series_sum */
+    uint8_t lead;            /* number in force before the first entry */
+    int64_t before[STATE_WAYS]; /* sums before the first entry of v */
 };
+/* How many sums there are. */
+static inline unsigned series_sums(const struct series *s) { return s->sum == SERIES_NO_SUM ? 0 : s->sum == SERIES_MOVED ? STATE_WAYS : 1; }
 
 /* Cells of all rows: the section of a store being written, in the order in which their blocks became complete. */
 enum { SERIES_CELLS = 4096 }; /* so many go to the file at once */
@@ -50,13 +53,14 @@ struct series_cells {
     const struct state_disk_cell *v;
 };
 
-struct series_block { int64_t sum; uint32_t cell, id; }; /* sum before it; its first cell */
+struct series_block { uint32_t cell, id; }; /* cell: its first */
 struct series_pool {
     VEC(struct series_block) blocks;
+    VEC(int64_t) sums;         /* of each block in turn: the sums of its series before it */
     struct series_cells cells; /* of rows */
     struct series_bytes bytes; /* of columns */
     uint32_t ids;
-    VEC(uint8_t) flags[SERIES_SUMS];
+    VEC(uint8_t) flags[SERIES_FLAGS];
 };
 /* The writer is taken over; the section that it is at is that of the cells. */
 void series_pool_init(struct series_pool *, struct store_writer *);

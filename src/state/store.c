@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "state/lines.h"
+#include "state/moved.h"
 
 /* What leads from one table to another stays as it was checked, whatever happens to the file. */
 static const void *kept(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
@@ -41,6 +42,7 @@ static bool read_sections(struct state_store *s)
     s->figures = section(s, "figures", sizeof *s->figures, &s->n_figures, &whole);
     s->losses = section(s, "losses", sizeof *s->losses, &s->n_losses, &whole);
     s->files = section(s, "files", sizeof *s->files, &s->n_files, &whole);
+    s->through = kept(s, "through", sizeof *s->through, &s->n_through, &whole);
     s->bytes = section(s, "bytes", 1, &s->n_bytes, &whole);
     return whole && n_totals == 1;
 }
@@ -122,7 +124,7 @@ void state_row(const struct state_store *s, int kind, size_t i, struct state_row
     *out = (struct state_row){.kind = r->kind,
         .number = r->number,
         .name = state_name(s, r->name),
-        .intervals = r->n,
+        .intervals = state_is_moved(r->kind) ? moved_entries(s, r) : r->n,
         .begin = r->begin,
         .end = r->end,
         .thread = r->thread,
@@ -153,15 +155,11 @@ size_t state_counters(const struct state_store *s, int kind)
 
 void state_counter(const struct state_store *s, int kind, size_t i, struct state_counter *out)
 {
-    struct state_row r;
     size_t threads = state_rows(s, STATE_THREAD);
-    if (kind != STATE_CPU_TIME)
-        state_row(s, STATE_COUNTER_ROWS + kind, i, &r);
-    else if (i < threads)
-        state_row(s, STATE_THREAD, i, &r);
-    else
-        state_row(s, STATE_CPU_THREAD, i - threads, &r);
-    *out = (struct state_counter){.number = kind == STATE_CPU_TIME && i >= threads ? -1 - r.number : r.number, .name = r.name};
+    bool of_cpu = kind == STATE_CPU_TIME && i >= threads;
+    size_t first = s->first[kind != STATE_CPU_TIME ? STATE_COUNTER_ROWS + kind : of_cpu ? STATE_CPU_THREAD : STATE_THREAD];
+    const struct state_disk_row *r = &s->rows[first + (of_cpu ? i - threads : i)];
+    *out = (struct state_counter){.number = of_cpu ? -1 - r->number : r->number, .name = state_name(s, r->name)};
 }
 
 int64_t state_find_counter(const struct state_store *s, int kind, int32_t number)
@@ -176,7 +174,7 @@ int64_t state_find_counter(const struct state_store *s, int kind, int32_t number
 
 int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
 {
-    return s->rows[s->first[STATE_COUNTER_ROWS + kind] + i].least;
+    return state_may_fall(STATE_COUNTER_ROWS + kind) ? s->rows[s->first[STATE_COUNTER_ROWS + kind] + i].least : 0;
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------------------------------- */
@@ -189,7 +187,8 @@ size_t state_files(const struct state_store *s)
 void state_file(const struct state_store *s, size_t i, struct state_file *out)
 {
     const struct state_disk_file *f = &s->files[i];
-    *out = (struct state_file){state_name(s, s->rows[s->first[STATE_FILE_ROWS] + i].name), f->thread, f->read, f->written};
+    const char *name = state_name(s, s->rows[s->first[STATE_FILE_ROWS] + i].name);
+    *out = (struct state_file){name, f->thread, f->moved[STATE_WAY_READ], f->moved[STATE_WAY_WRITTEN]};
 }
 
 /* ---- events, losses ------------------------------------------------------------------------------------------------------ */

@@ -1,5 +1,8 @@
-/* Counters at given times. Those of CPU time are sums of what entries last: of all before a block as the store tells, of those in the block as its cells do. */
-#include "state/row.h"
+/* Counters at given times. Those of CPU time are sums of what entries last, those of files of what they moved: of all before a block as the store tells, of
+ * those in the block as its cells do. */
+#include "state/sums.h"
+
+#include "state/moved.h"
 
 static inline bool is_thread(const struct state_store *s, uint64_t thread)
 {
@@ -15,6 +18,7 @@ static inline bool counts(const struct state_store *s, const struct state_disk_r
 
 /* Where a sum stands: at entry `entry` of cell `cell`, which is in force in [begin, end); the time spent before it. */
 struct summing {
+    enum sum_of of;
     uint32_t cell;
     size_t entry;
     int64_t begin, end;
@@ -22,11 +26,14 @@ struct summing {
     bool counts;
 };
 
-/* Time spent in entries [from, to) of a cell. */
-static uint64_t spent(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, size_t from, size_t to)
+/* Time spent, or bytes moved, in entries [from, to) of a cell. */
+static uint64_t spent(
+    const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const struct state_disk_cell *c, size_t from, size_t to)
 {
     uint64_t sum = 0, begin = (uint64_t)cell_begin(c, from);
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && of != SUM_TIME; i++)
+        sum += state_file_bytes(cell_number(c, i), of);
+    for (size_t i = from; i < to && of == SUM_TIME; i++) {
         uint64_t end = (uint64_t)cell_end(c, i);
         sum += counts(s, r, (uint64_t)cell_number(c, i)) ? end - begin : 0;
         begin = end;
@@ -42,39 +49,39 @@ static void sum_up_to(const struct state_store *s, const struct state_disk_row *
     bool on = g->cell / STATE_CELLS == block && (g->cell < at || (g->cell == at && g->entry <= entry));
     uint32_t from = on ? g->cell : first;
     if (behind - at < at - from && behind < r->n_cells) {
-        g->sum = (uint64_t)s->sums[r->first_block + block + 1];
+        g->sum = (uint64_t)*sum_of_block(s, r, g->of, block + 1);
         for (uint32_t i = behind - 1; i > at; i--) {
             const struct state_disk_cell *x = row_cell(s, r, i);
-            g->sum -= spent(s, r, x, 0, cell_n(x));
+            g->sum -= spent(s, r, g->of, x, 0, cell_n(x));
         }
-        g->sum -= spent(s, r, c, entry, cell_n(c));
+        g->sum -= spent(s, r, g->of, c, entry, cell_n(c));
     } else {
         size_t k = on ? g->entry : 0;
         if (!on)
-            g->sum = (uint64_t)s->sums[r->first_block + block];
+            g->sum = (uint64_t)*sum_of_block(s, r, g->of, block);
         for (uint32_t i = from; i < at; i++, k = 0) {
             const struct state_disk_cell *x = row_cell(s, r, i);
-            g->sum += spent(s, r, x, k, cell_n(x));
+            g->sum += spent(s, r, g->of, x, k, cell_n(x));
         }
-        g->sum += spent(s, r, c, k, entry);
+        g->sum += spent(s, r, g->of, c, k, entry);
     }
     g->cell = at;
     g->entry = entry;
     g->begin = cell_begin(c, entry);
     g->end = at + 1 == r->n_cells && entry + 1 == cell_n(c) ? INT64_MAX : cell_end(c, entry);
-    g->counts = counts(s, r, (uint64_t)cell_number(c, entry));
+    g->counts = g->of == SUM_TIME && counts(s, r, (uint64_t)cell_number(c, entry));
 }
 
-static inline int64_t sum_at(const struct summing *g, int64_t t)
+static inline void add_at(const struct summing *g, int64_t t, int64_t *value)
 {
-    return (int64_t)(g->sum + (g->counts ? (uint64_t)t - (uint64_t)g->begin : 0));
+    *value = (int64_t)((uint64_t)*value + g->sum + (g->counts ? (uint64_t)t - (uint64_t)g->begin : 0));
 }
 
 enum { BATCH = 32, FEW = 4 }; /* so many sums are on their way at once */
 
 /* Leads each time to its cell, and asks for the memory of the cells between it and the nearer end of its block. */
-static void prepare(
-    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct row_bracket *brackets)
+static void prepare(const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times, size_t n,
+    struct row_bracket *brackets)
 {
     for (size_t j = 0; j < n && r->n_grid; j++)
         __builtin_prefetch(row_bucket(s, r, times[j]));
@@ -84,22 +91,23 @@ static void prepare(
         bool back = k > STATE_CELLS / 2;
         for (uint32_t i = back ? at : first; i <= (back ? first + STATE_CELLS - 1 : at) && i < r->n_cells; i++)
             __builtin_prefetch(row_cell(s, r, i));
-        __builtin_prefetch(&s->sums[r->first_block + at / STATE_CELLS]);
+        __builtin_prefetch(sum_of_block(s, r, of, at / STATE_CELLS));
     }
 }
 
-/* Time spent from the row's begin up to each time, which are all within entries. Where the last few times needed few entries, it looks less far ahead. */
-static void sum_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+/* Where the last few times needed few entries, it looks less far ahead. */
+void sum_values(
+    const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times, size_t n, int64_t *values)
 {
-    struct summing g = {.cell = UINT32_MAX, .end = INT64_MIN};
+    struct summing g = {.of = of, .cell = UINT32_MAX, .end = INT64_MIN};
     struct row_bracket brackets[BATCH];
     size_t most = FEW;
     for (size_t k = 0, m, needed; k < n; k += m) {
         for (; k < n && times[k] < g.end; k++)
-            values[k] = sum_at(&g, times[k]);
+            add_at(&g, times[k], &values[k]);
         m = n - k < most ? n - k : most;
         needed = 0;
-        prepare(s, r, times + k, m, brackets);
+        prepare(s, r, of, times + k, m, brackets);
         for (size_t j = 0; j < m; j++) {
             int64_t t = times[k + j];
             if (t >= g.end) {
@@ -107,7 +115,7 @@ static void sum_values(const struct state_store *s, const struct state_disk_row 
                 sum_up_to(s, r, c, brackets[j].at, cell_find(c, t), &g);
                 needed++;
             }
-            values[k + j] = sum_at(&g, t);
+            add_at(&g, t, &values[k + j]);
         }
         most = needed * 2 > m ? BATCH : FEW;
     }
@@ -117,20 +125,19 @@ static void cpu_time_values(const struct state_store *s, const struct state_disk
 {
     bool never = !r->n_cells || (r->kind == STATE_THREAD && r->idle);
     size_t before = never ? n : row_first_from(times, n, r->first), within = before + row_first_from(times + before, n - before, r->end);
-    for (size_t k = 0; k < before; k++)
-        values[k] = 0;
-    sum_values(s, r, times + before, within - before, values + before);
+    memset(values, 0, n * sizeof *values);
+    sum_values(s, r, SUM_TIME, times + before, within - before, values + before);
     if (within < n) {
         const int64_t end = r->end;
         int64_t all = 0;
         if (r->first <= end)
-            sum_values(s, r, &end, 1, &all);
+            sum_values(s, r, SUM_TIME, &end, 1, &all);
         for (size_t k = within; k < n; k++)
             values[k] = all;
     }
 }
 
-static int64_t value_at(const struct state_store *s, const struct state_disk_row *r, int64_t t)
+int64_t row_value(const struct state_store *s, const struct state_disk_row *r, int64_t t)
 {
     if (!r->n_cells || t < r->first)
         return 0;
@@ -148,6 +155,10 @@ void state_counter_values(const struct state_store *s, int kind, size_t i, const
         return;
     }
     const struct state_disk_row *r = &s->rows[s->first[STATE_COUNTER_ROWS + kind] + i];
+    if (state_is_moved(r->kind)) {
+        moved_values(s, r, times, n, values);
+        return;
+    }
     for (size_t k = 0; k < n; k++)
-        values[k] = value_at(s, r, times[k]);
+        values[k] = row_value(s, r, times[k]);
 }

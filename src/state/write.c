@@ -28,11 +28,14 @@ struct writing {
     struct strings names;
     uint32_t *blocks;
     int64_t *sums;
+    uint32_t n_sums;
     VEC(uint32_t) grid;
     struct state_disk_column columns[STATE_COLUMNS];
     VEC(struct state_disk_head) heads;
     VEC(struct state_disk_late) late;
     VEC(struct state_disk_file) files;
+    VEC(uint32_t) through;
+    struct series none; /* of rows that have no entries of their own */
     struct tiles tiles;
     struct builder_gaps gaps;
 };
@@ -148,13 +151,14 @@ static void add_pages(struct writing *w)
     }
 }
 
-static void add_of_threads(struct writing *w, uint8_t kind, struct builder_amounts *all)
+static void add_exits(struct writing *w)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    struct builder_amounts *all = &w->b->amounts[BUILDER_KVM_EXITS];
     for (size_t i = 0; i < all->v.n; i++) {
         uint32_t row = all->v.v[i].slot;
-        add_row(w, (uint8_t)(STATE_COUNTER_ROWS + kind), (int32_t)row, row < n ? intern_string(w, threads[row].name) : 0, 0,
+        add_row(w, STATE_COUNTER_ROWS + STATE_KVM_EXITS, (int32_t)row, row < n ? intern_string(w, threads[row].name) : 0, 0,
             &all->v.v[i].series);
     }
 }
@@ -198,9 +202,37 @@ static void add_files(struct writing *w)
     for (size_t i = 0; i < kept; i++) {
         struct file_access *a = rows[i].access;
         add_row(w, STATE_FILE_ROWS, (int32_t)i, rows[i].name, 0, &a->series);
-        vec_push(&w->files, ((struct state_disk_file){.read = a->read, .written = a->written, .thread = a->thread}));
+        vec_push(&w->files, ((struct state_disk_file){{a->moved[0], a->moved[1]}, a->thread, 0}));
     }
     free(rows);
+}
+
+/* What threads moved in one way: what they moved through no file, and through which files the rest. */
+static void add_moved(struct writing *w, int way)
+{
+    const struct kernel_thread *threads;
+    struct builder_amounts *own = &w->b->amounts[BUILDER_IO_READ + way];
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    uint32_t *next = mem_zalloc((n + 1) * sizeof *next), at = (uint32_t)w->through.n;
+    for (size_t i = 0; i < w->files.n; i++)
+        next[w->files.v[i].thread] += w->files.v[i].moved[way] > 0;
+    for (size_t row = 0; row < n; row++) {
+        uint32_t place = row < own->place.n ? own->place.v[row] : 0, files = next[row];
+        next[row] = at;
+        if (!place && !files)
+            continue;
+        struct state_disk_row *r = add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_IO_READ + way), (int32_t)row,
+            intern_string(w, threads[row].name), 0, place ? &own->v.v[place - 1].series : &w->none);
+        r->first_file = at;
+        r->n_files = files;
+        at += files;
+    }
+    vec_reserve(&w->through, at - w->through.n);
+    for (size_t i = 0; i < w->files.n; i++)
+        if (w->files.v[i].moved[way])
+            w->through.v[next[w->files.v[i].thread]++] = (uint32_t)i;
+    w->through.n = at;
+    free(next);
 }
 
 static void add_request(void *arg, int32_t number, uint32_t dev, struct series *s)
@@ -269,11 +301,11 @@ static void add_others(struct writing *w)
     add_pages(w);
     add_cpu_counters(w);
     add_frequencies(w);
-    add_of_threads(w, STATE_IO_READ, &b->amounts[BUILDER_IO_READ]);
-    add_of_threads(w, STATE_IO_WRITTEN, &b->amounts[BUILDER_IO_WRITTEN]);
     add_files(w);
+    for (int way = 0; way < STATE_WAYS; way++)
+        add_moved(w, way);
     builder_each_request(b, add_request, w);
-    add_of_threads(w, STATE_KVM_EXITS, &b->amounts[BUILDER_KVM_EXITS]);
+    add_exits(w);
     for (size_t i = 0; i < w->rows.n; i++) {
         struct state_disk_row *r = &w->rows.v[i].disk;
         if (r->kind != STATE_THREAD && r->kind != STATE_CPU && r->kind != STATE_CPU_THREAD) {
@@ -295,22 +327,31 @@ static int by_kind_and_number(const void *a, const void *b)
 static void place_blocks(struct writing *w)
 {
     const struct series_pool *p = &w->b->pool;
-    uint32_t *next = mem_zalloc((p->ids + 2) * sizeof *next), at = 0;
+    struct place { /* of a row's next block, and of its sums */
+        uint32_t block, sum;
+        uint8_t told, kept;
+    } *next = mem_zalloc((p->ids + 2) * sizeof *next);
+    const int64_t *sums = p->sums.v;
+    uint32_t at = 0;
     for (size_t i = 0; i < w->rows.n; i++) {
         struct row *r = &w->rows.v[i];
+        struct place *x = &next[r->series->id];
         r->disk.n = r->series->closed;
         r->disk.n_cells = r->series->cells;
         r->disk.first_block = at;
-        next[r->series->id] = at;
-        at += (r->disk.n_cells + STATE_CELLS - 1) / STATE_CELLS;
+        *x = (struct place){at, w->n_sums, (uint8_t)series_sums(r->series), (uint8_t)state_block_sums(r->disk.kind)};
+        uint32_t blocks = (r->disk.n_cells + STATE_CELLS - 1) / STATE_CELLS;
+        at += blocks;
+        w->n_sums += blocks * x->kept;
     }
     w->blocks = mem_alloc((p->blocks.n + 1) * sizeof *w->blocks);
-    w->sums = mem_alloc((p->blocks.n + 1) * sizeof *w->sums);
+    w->sums = mem_zalloc((w->n_sums + (size_t)1) * sizeof *w->sums);
     for (size_t i = 0; i < p->blocks.n; i++) {
-        const struct series_block *b = &p->blocks.v[i];
-        uint32_t place = next[b->id]++;
-        w->blocks[place] = b->cell;
-        w->sums[place] = b->sum;
+        struct place *x = &next[p->blocks.v[i].id];
+        w->blocks[x->block++] = p->blocks.v[i].cell;
+        for (int k = 0; k < x->told; k++) /* idle threads tell none: all theirs are 0 */
+            w->sums[x->sum + k] = *sums++;
+        x->sum += x->kept;
     }
     free(next);
 }
@@ -490,7 +531,7 @@ static int by_begin(const void *a, const void *b)
 
 struct store_writer *builder_store(const struct state_builder *b)
 {
-    struct store_writer *s = store_create(b->path, "states", STATE_VERSION, b->fingerprint, 18);
+    struct store_writer *s = store_create(b->path, "states", STATE_VERSION, b->fingerprint, 19);
     store_begin(s, "cells", sizeof(struct state_disk_cell));
     return s;
 }
@@ -529,7 +570,7 @@ static int commit(struct writing *w, struct err *e)
     store_add(s, "codes", w->codes.v, sizeof *w->codes.v, w->codes.n);
     store_add(s, "rows", rows, sizeof *rows, w->rows.n);
     store_add(s, "blocks", w->blocks, sizeof *w->blocks, b->pool.blocks.n);
-    store_add(s, "sums", w->sums, sizeof *w->sums, b->pool.blocks.n);
+    store_add(s, "sums", w->sums, sizeof *w->sums, w->n_sums);
     store_add(s, "grid", w->grid.v, sizeof *w->grid.v, w->grid.n);
     store_add(s, "columns", w->columns, sizeof *w->columns, STATE_COLUMNS);
     store_add(s, "heads", w->heads.v, sizeof *w->heads.v, w->heads.n);
@@ -539,6 +580,7 @@ static int commit(struct writing *w, struct err *e)
     store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
     store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
     store_add(s, "files", w->files.v, sizeof *w->files.v, w->files.n);
+    store_add(s, "through", w->through.v, sizeof *w->through.v, w->through.n);
     add_bytes(s, &b->pool.bytes);
     int rc = file_map_intact(&b->pool.cells.file, e);
     if (!rc) {
@@ -582,6 +624,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, str
     vec_free(&w.heads);
     vec_free(&w.late);
     vec_free(&w.files);
+    vec_free(&w.through);
     tiles_fini(&w.tiles);
     builder_gaps_fini(&w.gaps);
     return rc;

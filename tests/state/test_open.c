@@ -45,7 +45,7 @@ static void write_changed(const char *from, const char *to, const char *section,
         {"rows", sizeof(struct state_disk_row)}, {"cells", sizeof(struct state_disk_cell)}, {"blocks", 4}, {"sums", 8}, {"grid", 4},
         {"columns", sizeof(struct state_disk_column)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
         {"late", sizeof(struct state_disk_late)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
-        {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)}};
+        {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)}, {"through", 4}};
     enum { SECTIONS = sizeof sections / sizeof *sections };
     struct err e = {0};
     struct store *s;
@@ -87,7 +87,7 @@ static size_t find_section(const char *file, const char *name, size_t *bytes)
 static void damage_leads_nowhere(void **state)
 {
     static const char *const sections[] = {"totals", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "columns", "heads",
-        "late", "tiles", "figures", "losses", "bytes", "files"};
+        "late", "tiles", "figures", "losses", "bytes", "files", "through"};
     struct kernel_tracker w;
     size_t opened = 0, refused = 0, n, bytes;
     struct err e = {0};

@@ -1,0 +1,185 @@
+/* Bytes that a thread read, or wrote, at given times: of all files that it used together, and of what is none. */
+#include "state/moved.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "state/sums.h"
+
+static int way_of(const struct state_disk_row *r)
+{
+    return r->kind - STATE_COUNTER_ROWS - STATE_IO_READ;
+}
+
+/* The i-th of the rows of files through which the thread moved bytes. */
+static const struct state_disk_row *file_of(const struct state_store *s, const struct state_disk_row *r, uint32_t i)
+{
+    return &s->rows[s->first[STATE_FILE_ROWS] + s->through[r->first_file + i]];
+}
+
+size_t moved_entries(const struct state_store *s, const struct state_disk_row *r)
+{
+    size_t n = r->n;
+    for (uint32_t i = 0; i < r->n_files; i++)
+        n += file_of(s, r, i)->n;
+    return n;
+}
+
+void moved_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+{
+    for (size_t k = 0; k < n; k++)
+        values[k] = row_value(s, r, times[k]);
+    for (uint32_t i = 0; i < r->n_files; i++) {
+        const struct state_disk_row *file = file_of(s, r, i);
+        size_t before = file->n_cells ? row_first_from(times, n, file->first) : n;
+        sum_values(s, file, (enum sum_of)way_of(r), times + before, n - before, values + before);
+    }
+}
+
+/* ---- steps: when the sum changes ------------------------------------------------------------------------------------------------- */
+
+/* The row of a file, and an entry of it. */
+struct at {
+    const struct state_store *s;
+    const struct state_disk_row *row;
+    int way;
+    uint32_t cell;
+    size_t entry;
+};
+
+static uint64_t sum_before(const struct at *x, uint32_t block)
+{
+    return (uint64_t)*sum_of_block(x->s, x->row, (enum sum_of)x->way, block);
+}
+
+/* The first of blocks [lo, hi) before which more than that was moved, or hi. */
+static uint32_t first_beyond(const struct at *x, uint32_t lo, uint32_t hi, uint64_t sum)
+{
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (sum_before(x, mid) > sum)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+/* When the last use ended that moved something, of those before an entry in its block. INT64_MIN: none did. */
+static int64_t last_end(const struct at *x, uint32_t cell, size_t entry)
+{
+    for (uint32_t i = cell + 1; i-- > cell / STATE_CELLS * STATE_CELLS;) {
+        const struct state_disk_cell *c = row_cell(x->s, x->row, i);
+        for (size_t k = i == cell ? entry : cell_n(c); k-- > 0;)
+            if (state_file_bytes(cell_number(c, k), x->way))
+                return cell_end(c, k);
+    }
+    return INT64_MIN;
+}
+
+/* When the first one ends, of that entry and those behind it in its block. INT64_MAX: none does. */
+static int64_t first_end(const struct at *x, uint32_t cell, size_t entry)
+{
+    uint32_t behind = (cell / STATE_CELLS + 1) * STATE_CELLS, n = x->row->n_cells;
+    for (uint32_t i = cell; i < behind && i < n; i++, entry = 0) {
+        const struct state_disk_cell *c = row_cell(x->s, x->row, i);
+        size_t last = cell_n(c) - (i + 1 == n); /* the row's last entry does not end */
+        for (size_t k = entry; k < last; k++)
+            if (state_file_bytes(cell_number(c, k), x->way))
+                return cell_end(c, k);
+    }
+    return INT64_MAX;
+}
+
+static int64_t step_before(const struct at *x)
+{
+    uint32_t block = x->cell / STATE_CELLS;
+    int64_t end = last_end(x, x->cell, x->entry);
+    uint64_t sum = sum_before(x, block);
+    if (end > INT64_MIN || !block || !sum)
+        return end;
+    uint32_t last = (first_beyond(x, 1, block, sum - 1) - 1) * STATE_CELLS + STATE_CELLS - 1;
+    return last_end(x, last, cell_n(row_cell(x->s, x->row, last)));
+}
+
+static int64_t step_behind(const struct at *x)
+{
+    uint32_t next = x->cell / STATE_CELLS + 1, blocks = (x->row->n_cells - 1) / STATE_CELLS + 1;
+    int64_t end = first_end(x, x->cell, x->entry);
+    if (end < INT64_MAX || next >= blocks)
+        return end;
+    return first_end(x, (first_beyond(x, next + 1, blocks, sum_before(x, next)) - 1) * STATE_CELLS, 0);
+}
+
+/* Between which of its steps a time is: [begin, end). */
+struct step {
+    int64_t begin, end;
+};
+
+static struct step step_of_file(const struct state_store *s, const struct state_disk_row *file, int way, int64_t t)
+{
+    struct at x = {.s = s, .row = file, .way = way};
+    if (t >= file->first) {
+        struct row_bracket b = row_bracket(s, file, t);
+        const struct state_disk_cell *c = row_settle(s, file, row_cell(s, file, b.at), &b, t);
+        x.cell = b.at;
+        x.entry = cell_find(c, t);
+    }
+    return (struct step){step_before(&x), step_behind(&x)};
+}
+
+static struct step step_of_own(const struct state_store *s, const struct state_disk_row *r, int64_t t)
+{
+    if (t < r->first)
+        return (struct step){INT64_MIN, r->first};
+    struct row_bracket b = row_bracket(s, r, t);
+    const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
+    size_t k = cell_find(c, t);
+    return (struct step){cell_begin(c, k), b.at + 1 == r->n_cells && k + 1 == cell_n(c) ? INT64_MAX : cell_end(c, k)};
+}
+
+/* Cuts the intervals around the times to the steps of one row. */
+static void cut(
+    const struct state_store *s, const struct state_disk_row *r, int way, const int64_t *times, size_t n, struct state_interval *out)
+{
+    for (size_t k = 0, to; k < n; k = to) {
+        struct step x = r->kind == STATE_FILE_ROWS ? step_of_file(s, r, way, times[k]) : step_of_own(s, r, times[k]);
+        x.begin = x.begin < times[k] ? x.begin : times[k]; /* whatever the file says */
+        x.end = x.end > times[k] ? x.end : INT64_MAX;
+        to = k + row_gallop(times + k, n - k, x.end);
+        for (size_t i = k; i < to; i++) {
+            out[i].begin = x.begin > out[i].begin ? x.begin : out[i].begin;
+            out[i].end = x.end < out[i].end ? x.end : out[i].end;
+        }
+    }
+}
+
+size_t moved_sample(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
+{
+    size_t found = 0;
+    int64_t *values = mem_alloc((n + 1) * sizeof *values);
+    moved_values(s, r, times, n, values);
+    for (size_t k = 0; k < n; k++)
+        out[k] = (struct state_interval){.begin = INT64_MIN, .end = INT64_MAX, .thread = -1, .cpu = -1};
+    if (r->n_cells)
+        cut(s, r, 0, times, n, out);
+    for (uint32_t i = 0; i < r->n_files && n; i++) {
+        const struct state_disk_row *file = file_of(s, r, i);
+        if (file->n_cells && file->first < out[n - 1].end) /* else all its steps come later than some step behind each time */
+            cut(s, file, way_of(r), times, n, out);
+    }
+    for (size_t k = 0; k < n; k++) {
+        if (found && times[k] < out[found - 1].end)
+            continue;
+        struct state_interval *x = &out[found++];
+        *x = out[k];
+        x->value = x->begin > INT64_MIN ? STATE_ACTIVE : STATE_NONE;
+        x->amount = x->begin > INT64_MIN ? values[k] : 0;
+        int64_t least = found > 1 ? x[-1].end : s->totals->begin;
+        x->begin = x->begin > least ? x->begin : least;
+        x->end = x->end < s->totals->end ? x->end : s->totals->end;
+    }
+    free(values);
+    return found;
+}

@@ -1,0 +1,15 @@
+/* Private to state: bytes that a thread read, or wrote: rows of STATE_IO_READ and STATE_IO_WRITTEN. The row itself has what the thread moved through no file;
+ * what it moved through files their rows tell, when each use is over. (moved.c) */
+#ifndef WEFT_STATE_MOVED_H
+#define WEFT_STATE_MOVED_H
+
+#include "state/row.h"
+
+/* Of the row and those of its files: not fewer than the row has steps. */
+size_t moved_entries(const struct state_store *, const struct state_disk_row *);
+/* Bytes up to each of the (ascending) times. O(files + n · files that were in use meanwhile). */
+void moved_values(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n, int64_t *values);
+/* The same as intervals, as state_sample; the times are within the span and before its end. */
+size_t moved_sample(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n, struct state_interval *out);
+
+#endif
