@@ -253,6 +253,12 @@ static const struct tsp_column columns[] = {{0, "Start Time", "Begin", "TIMESTAM
     {2, "Duration", "ns", "DURATION"}, {3, "Name", "System call, lock, interrupt or thread", "STRING"}, {4, "Host", "Machine", "STRING"},
     {5, "TID", "Thread", "NUMBER"}, {6, "CPU", "CPU", "NUMBER"}, {7, "Return value", "Of system calls", "NUMBER"}};
 
+/* Only system calls return something; waits for locks are some. */
+static size_t columns_of(int kind)
+{
+    return sizeof columns / sizeof *columns - (kind != STATE_LATENCY_SYSCALL && kind != STATE_LATENCY_LOCK);
+}
+
 static void cell(void *arg, size_t row, size_t column, struct text *out)
 {
     struct latency_cursor *c = arg;
@@ -276,9 +282,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
         if (v.cpu >= 0)
             text_i64(out, v.cpu);
         break;
-    default:
-        if (c->kind == STATE_LATENCY_SYSCALL || c->kind == STATE_LATENCY_LOCK)
-            text_i64(out, v.ret);
+    default: text_i64(out, v.ret);
     }
 }
 
@@ -291,19 +295,15 @@ static int64_t time_of(void *arg, size_t row)
 
 static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    return tsp_table_columns(columns, sizeof columns / sizeof *columns, j);
+    return tsp_table_columns(columns, columns_of(latency_kind(q)), j);
 }
 
 static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     struct latency_cursor c;
     latency_cursor_init(&c, x, latency_kind(q), q->http->arena);
-    struct tsp_table t = {.columns = columns,
-        .n_columns = sizeof columns / sizeof *columns,
-        .rows = latencies_of(x, c.kind)->n,
-        .arg = &c,
-        .cell = cell,
-        .time = time_of};
+    struct tsp_table t = {
+        .columns = columns, .n_columns = columns_of(c.kind), .rows = latencies_of(x, c.kind)->n, .arg = &c, .cell = cell, .time = time_of};
     return tsp_table_lines(&t, q, j);
 }
 

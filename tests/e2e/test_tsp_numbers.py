@@ -145,6 +145,9 @@ class Numbers(Case):
             begins = [int(l[0]) for l in lines]
             self.assertEqual(begins, sorted(begins))
             self.assertEqual({l[4] for l in lines}, {"client", "web", "db"})
+            names = [c["name"] for c in self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "columns")]
+            self.assertEqual("Return value" in names, analysis == SYSCALLS)  # nothing else returns anything
+            self.assertEqual({len(l) for l in lines}, {len(names)})
             for index in random.Random(1).sample(range(len(lines)), 40):
                 self.assertEqual(self.latency_lines(analysis, index, 2), lines[index:index + 2])
             beyond = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines", requested_times=[begins[-1] + 1], requested_table_count=3)
