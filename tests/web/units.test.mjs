@@ -76,6 +76,11 @@ test('times and durations, and back', async () => {
   }
 });
 
+test('amounts: prefixes stand before signs of units, apart from words', async () => {
+  const { formatValue } = await load('time');
+  assert.deepEqual([formatValue(1234, 'exits/s'), formatValue(12, 'exits/s'), formatValue(2048, 'B/s'), formatValue(1500, 'Hz')], ['1.23 k exits/s', '12 exits/s', '2 KiB/s', '1.50 kHz']);
+});
+
 test('counts are grouped, names of things are not', async () => {
   const { formatCount } = await load('time');
   const plain = (text, column) => formatCount(text, column).replace(/\u2009/g, ' ');

@@ -10,6 +10,7 @@ export class Picker {
   private readonly list = h('div', { class: 'picker-list' });
   private readonly message = h('p', { class: 'picker-message', role: 'status' });
   private readonly chosen = new Set<string>();
+  private back: HTMLElement | null = null;
 
   constructor(private readonly session: Session, private readonly open: (x: Experiment) => void, leave: (() => void) | null) {
     const path = h('input', { type: 'text', placeholder: '/path/of/a/trace/on/the/server', 'aria-label': 'Path of a trace on the server', spellcheck: false, name: 'path' });
@@ -23,8 +24,8 @@ export class Picker {
     drop.addEventListener('drop', e => { e.preventDefault(); drop.classList.remove('over'); void this.upload([...e.dataTransfer?.files ?? []]); });
     this.root.append(h('div', { class: 'picker-box' }, h('h1', {}, 'weft'), h('p', { class: 'dim' }, 'Where did the time go, and on which machine?'), this.message, this.list,
       h('h2', {}, 'Open traces by their path'), form, h('p', { class: 'dim small' }, 'Several paths, separated by spaces, become one experiment on one clock.'), drop,
-      leave ? button('Back', 'Back to the experiment', leave) : ''));
-    if (leave) this.root.addEventListener('keydown', e => { if (e.key === 'Escape') leave(); });
+      leave ? this.back = button('Back', 'Back to the experiment', leave) : ''));
+    if (leave) this.root.addEventListener('keydown', e => { if (e.key === 'Escape' && this.back?.isConnected) leave(); });
     void this.refresh();
   }
   private say(text: string, bad = false): void { this.message.textContent = text; this.message.classList.toggle('bad', bad); }
@@ -32,10 +33,13 @@ export class Picker {
   async refresh(): Promise<void> {
     try {
       const { client } = this.session, [experiments, traces] = await Promise.all([client.experiments(), client.traces()]);
+      if (!experiments.some(x => x.UUID === this.session.uuid)) this.back?.remove(); // what it leads to is gone
+      const held = this.list.contains(document.activeElement);
       this.list.replaceChildren(h('h2', {}, 'Experiments'), experiments.length ? h('ul', {}, ...experiments.map(x => this.line(x)))
         : h('p', { class: 'dim' }, 'None yet. Open a path below, upload a trace, or start the server with traces: weft serve TRACE…'));
       if (traces.length > 0) this.list.append(h('h2', {}, 'Traces'), h('ul', {}, ...traces.map(t => this.traceLine(t))),
         button('Open the chosen ones together', 'One experiment of the traces that are ticked', () => void this.together(traces)));
+      if (held) this.root.focus(); // keys are heard there
     } catch (e) { this.say(failureWords(e), true); this.list.replaceChildren(button('Try again', 'Ask the server again', () => void this.refresh())); }
   }
   private line(x: Experiment): HTMLElement {

@@ -76,7 +76,8 @@ export function formatValue(v: number, unit = '', type = ''): string {
   let i = 0, x = a;
   if (unit !== '%') while (x >= step && i < 4) { x /= step; i++; }
   const digits = Number.isInteger(x) ? 0 : x >= 100 ? 0 : x >= 10 ? 1 : 2;
-  return `${v < 0 ? '−' : ''}${x.toFixed(digits)}${unit || prefix[i] ? ' ' : ''}${prefix[i]}${unit}`.trim();
+  // "1.2 MB/s", but "1.2 k exits/s".
+  return `${v < 0 ? '−' : ''}${x.toFixed(digits)}${unit || prefix[i] ? ' ' : ''}${prefix[i]}${prefix[i] && /^[a-z]{3}/.test(unit) ? ' ' : ''}${unit}`.trim();
 }
 
 /** Round numbers as axes have them: "1.000 ms" is "1 ms". */

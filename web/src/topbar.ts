@@ -91,6 +91,7 @@ export class TopBar {
     if (!session.experiment) { setText(this.span, ''); setText(this.date, ''); return; }
     if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? '' : session.time(axis.cursor);
     setText(this.span, `${formatSpan(axis.begin, axis.end, session.timeMode, axis.min, digits)}  ·  ${formatDuration(axis.span)}`);
+    this.span.title = `In view: ${this.span.textContent}`;
     setText(this.date, formatDate(axis.begin, session.timeMode));
   }
   opened(): void {
@@ -118,10 +119,10 @@ export class TopBar {
         // Nothing ties such a machine to another one.
         let worst = 0, unknown = rows.some(r => r.cells.some(c => c.content === 'absent'));
         for (const r of rows) for (const i of error) { const ns = errorNs(r.cells[i]?.content ?? '', names[i].name); if (ns === null) { if (!/★|reference|–|-|^$/.test(r.cells[i]?.content ?? '')) unknown = true; } else worst = Math.max(worst, ns); }
-        this.badge(rows.length < 2 ? null : unknown || !error.length ? 'clock error unknown' : `clock ±${formatDuration(worst)}`, unknown ? Infinity : worst);
+        this.badge(rows.length < 2 ? null : unknown || !error.length ? 'clock unknown' : `clock ±${formatDuration(worst)}`, unknown ? Infinity : worst);
       } else if ((session.experiment?.traces.length ?? 1) > 1) {
         this.clockLines = ['This server does not tell how far the machines’ clocks are apart.'];
-        this.badge('clock error unknown', Infinity);
+        this.badge('clock unknown', Infinity);
       }
       const machines = outputs.find(o => o.type === 'TIME_GRAPH' && /^machines$/i.test(o.name));
       if (machines) {
@@ -130,7 +131,7 @@ export class TopBar {
         this.away.hidden = !gone.length;
         setText(this.away, `away: ${gone.slice(0, 3).join(', ')}${gone.length > 3 ? ` and ${gone.length - 3} more` : ''}`);
       }
-    } catch (e) { if (!isAbort(e)) { this.clockLines = ['The clock report did not arrive.']; this.badge('clock error unknown', Infinity); } }
+    } catch (e) { if (!isAbort(e)) { this.clockLines = ['The clock report did not arrive.']; this.badge('clock unknown', Infinity); } }
   }
   /** What was found wrong with the traces: how much, and the way to the table that tells. */
   private async tellNotes(): Promise<void> {

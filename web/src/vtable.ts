@@ -98,13 +98,17 @@ export class VirtualTable {
   }
   /** Columns as wide as the first lines' texts, between bounds; the contents take what the others leave. */
   private fit(lines: Line[]): void {
-    this.widths = this.columns.map((c, i) => {
-      if (this.isTime(i, lines[0])) return 150;
-      const letters = Math.max(c.name.length, ...lines.map(l => (l.cells[i]?.content ?? '').length));
-      return Math.round(Math.max(52, Math.min(260, letters * 7 + 16)));
-    });
-    const wide = this.columns.findIndex(c => LONG.test(c.name)), rest = this.shown().reduce((sum, i) => sum + (i === wide ? 0 : this.widths[i]), 0);
-    if (wide >= 0) this.widths[wide] = Math.max(300, this.root.clientWidth - rest - 20);
+    const wanted = this.columns.map((c, i) => this.isTime(i, lines[0]) ? 150 : Math.max(52, Math.max(c.name.length, ...lines.map(l => this.cellText(l, i).length)) * 7 + 16));
+    const wide = this.columns.findIndex(c => LONG.test(c.name)), shown = this.shown();
+    this.widths = wanted.map((w, i) => i === wide ? Math.max(300, Math.min(600, w)) : Math.min(260, w));
+    // What is left goes to those that were bounded, then to the contents.
+    let room = this.root.clientWidth - 20 - shown.reduce((sum, i) => sum + this.widths[i], 0);
+    for (const i of [...shown.filter(i => i !== wide), wide]) {
+      if (i < 0 || room <= 0) continue;
+      const more = i === wide ? room : Math.min(room, wanted[i] - this.widths[i]);
+      this.widths[i] += more;
+      room -= more;
+    }
   }
   private isTime(column: number, line: Line | undefined): boolean {
     return column === this.timeColumn || (this.columns[column].type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(line?.cells[column]?.content ?? '0000000000000000'));

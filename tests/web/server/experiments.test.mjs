@@ -45,6 +45,20 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   await page.locator('.picker-message.bad').waitFor();
   await page.keyboard.press('Escape');
   await page.locator('.picker').waitFor({ state: 'detached' });
+
+  // Of another experiment nothing is left; back is where it was, by key too. There is no way back to one that is gone itself.
+  const [here] = (await page.title()).split(' – '), forget = name => page.getByRole('button', { name: `Forget ${name} (the trace files stay)`, exact: true });
+  await page.getByRole('button', { name: 'Open another experiment' }).click();
+  await forget('web').click();
+  await forget('web').waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  await page.locator('.picker').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Open another experiment' }).click();
+  await forget(here).click();
+  await forget(here).waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('button', { name: 'Back to the experiment' }).count(), 0);
+  await page.keyboard.press('Escape');
+  assert.ok(await page.locator('.picker').isVisible());
   await page.close();
   await server.stop();
 });

@@ -24,7 +24,7 @@ test('damaged traces: the sign counts, a click opens the table, another one brin
   const apart = weft('sync', '--store', directory(), traces).hosts.filter(h => !h.pieces.length).length, all = told.length + apart;
   assert.equal(apart, 2);
   assert.equal(await page.locator(SIGN).innerText(), `${all} notes`);
-  assert.equal(await page.locator('.badge').first().innerText(), 'clock error unknown');
+  assert.equal(await page.locator('.badge').first().innerText(), 'clock unknown');
   assert.equal(await page.locator(TABLE).count(), 0);
   await page.locator(SIGN).click();
   const rows = page.locator(`${TABLE} .vt-row:not([hidden]):not(.waiting)`);
