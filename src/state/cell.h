@@ -4,44 +4,92 @@
 
 #include "state/format.h"
 
-static inline size_t cell_n(const struct state_disk_cell *c) { return (c->n - 1u) % STATE_CELL + 1; }
-/* The packed values, and what is behind them when widths make no sense. */
+/* An entry of a cell, of which there are n. The last one of a row's last cell ends with the row, whatever `end` is. */
+struct cell_entry { size_t i, n; int64_t begin, end, number; };
+
+/* The packed values, and base and how long after it value i is. */
 static inline const uint8_t *cell_packed(const struct state_disk_cell *c) { return (const uint8_t *)c + offsetof(struct state_disk_cell, packed); }
-static inline const uint8_t *cell_numbers(const struct state_disk_cell *c) { return cell_packed(c) + pack_bytes(cell_n(c), c->time_width); }
-static inline int64_t cell_unfolded(uint64_t v) { return (int64_t)(v >> 1 ^ -(v & 1)); }
-static inline int64_t cell_number(const struct state_disk_cell *c, size_t i)
+static inline int64_t cell_time(const struct state_disk_cell *c, size_t i, uint8_t width)
 {
-    uint64_t v = pack_get(cell_numbers(c), i, c->number_width & ~STATE_FOLDED);
-    return __builtin_expect(c->number_width & STATE_FOLDED, 0) ? cell_unfolded(v) : (int64_t)v;
+    return (int64_t)((uint64_t)c->base + pack_get(cell_packed(c), i, width));
 }
-/* Where entry i ends, and where it begins. */
-static inline int64_t cell_end(const struct state_disk_cell *c, size_t i)
+/* The last of n that begins at or before `since`, counted from the first's begin. Without branches: nobody could foretell them. */
+static inline size_t cell_search(const uint8_t *packed, size_t n, uint8_t width, uint64_t since)
 {
-    return (int64_t)((uint64_t)c->base + pack_get(cell_packed(c), i, c->time_width));
-}
-static inline int64_t cell_begin(const struct state_disk_cell *c, size_t i)
-{
-    uint64_t since = pack_get(cell_packed(c), i - (i > 0), c->time_width);
-    return (int64_t)((uint64_t)c->base + (since & -(uint64_t)(i > 0)));
-}
-/* The last entry that begins at or before t, which is not before the first. Without branches: nobody could foretell them. */
-static inline size_t cell_find(const struct state_disk_cell *c, int64_t t)
-{
-    uint64_t since = (uint64_t)t - (uint64_t)c->base;
-    const uint8_t *packed = cell_packed(c), width = c->time_width;
-    size_t n = cell_n(c), i = 0;
+    size_t i = 0;
 #pragma GCC unroll 4
     for (size_t step = STATE_CELL / 2; step; step /= 2)
         i += (size_t)((i + step < n) & (pack_get(packed, i + step - 1, width) <= since)) * step;
     return i;
 }
-/* All n entries' times and numbers, and behind the times the cell's end. Returns n. */
-static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[STATE_CELL + 1], int64_t numbers[STATE_CELL])
+
+/* ---- plain cells: entry by entry ------------------------------------------------------------------------------------------------------ */
+
+static inline size_t cell_plain_n(const struct state_disk_cell *c) { return (c->n - 1u) % STATE_CELL + 1; }
+/* What is behind the cell when widths make no sense. */
+static inline const uint8_t *cell_plain_numbers(const struct state_disk_cell *c) { return cell_packed(c) + pack_bytes(cell_plain_n(c), c->time_width); }
+static inline int64_t cell_unfolded(uint64_t v) { return (int64_t)(v >> 1 ^ -(v & 1)); }
+static inline int64_t cell_plain_number(const struct state_disk_cell *c, size_t i)
 {
-    size_t n = cell_n(c);
+    uint64_t v = pack_get(cell_plain_numbers(c), i, c->number_width & ~STATE_FOLDED);
+    return __builtin_expect(c->number_width & STATE_FOLDED, 0) ? cell_unfolded(v) : (int64_t)v;
+}
+/* Where entry i ends, and where it begins. */
+static inline int64_t cell_plain_end(const struct state_disk_cell *c, size_t i) { return cell_time(c, i, c->time_width); }
+static inline int64_t cell_plain_begin(const struct state_disk_cell *c, size_t i)
+{
+    uint64_t since = pack_get(cell_packed(c), i - (i > 0), c->time_width);
+    return (int64_t)((uint64_t)c->base + (since & -(uint64_t)(i > 0)));
+}
+static inline struct cell_entry cell_plain_entry(const struct state_disk_cell *c, size_t i)
+{
+    return (struct cell_entry){i, cell_plain_n(c), cell_plain_begin(c, i), cell_plain_end(c, i), cell_plain_number(c, i)};
+}
+/* The last entry that begins at or before t, which is not before the first. */
+static inline size_t cell_plain_find(const struct state_disk_cell *c, int64_t t)
+{
+    return cell_search(cell_packed(c), cell_plain_n(c), c->time_width, (uint64_t)t - (uint64_t)c->base);
+}
+
+/* ---- paired cells: a number, and then 0 or 1 (cell.c) ----------------------------------------------------------------------------------- */
+
+/* The head. In `n`: STATE_PAIRED, STATE_RESTS, low 6 bits: duration_width. Low 6 bits of time_width and number_width: these. Their high 2 bits: n - 1, the
+ * lower half in time_width. */
+struct cell_pairs { uint8_t n, time_width, number_width, duration_width; bool rests; };
+static inline bool cell_is_paired(const struct state_disk_cell *c) { return __builtin_expect(c->n & STATE_PAIRED, 0); }
+struct cell_pairs cell_pairs(const struct state_disk_cell *);
+void cell_pairs_head(struct state_disk_cell *, const struct cell_pairs *);
+size_t cell_pairs_find(const struct state_disk_cell *, int64_t t);
+struct cell_entry cell_pairs_entry(const struct state_disk_cell *, size_t i);
+int64_t cell_pairs_end(const struct state_disk_cell *);
+size_t cell_pairs_take(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES]);
+
+/* ---- any cell ------------------------------------------------------------------------------------------------------------------------- */
+
+static inline size_t cell_n(const struct state_disk_cell *c) { return cell_is_paired(c) ? 2 * (size_t)cell_pairs(c).n : cell_plain_n(c); }
+static inline struct cell_entry cell_entry(const struct state_disk_cell *c, size_t i)
+{
+    return cell_is_paired(c) ? cell_pairs_entry(c, i) : cell_plain_entry(c, i);
+}
+/* The last entry that begins at or before t, which is not before the first. */
+static inline struct cell_entry cell_at(const struct state_disk_cell *c, int64_t t)
+{
+    return cell_is_paired(c) ? cell_pairs_entry(c, cell_pairs_find(c, t)) : cell_plain_entry(c, cell_plain_find(c, t));
+}
+/* Where the cell ends. */
+static inline int64_t cell_end(const struct state_disk_cell *c)
+{
+    return cell_is_paired(c) ? cell_pairs_end(c) : cell_plain_end(c, cell_plain_n(c) - 1);
+}
+/* All n entries' times and numbers, and behind the times the cell's end. Returns n. */
+static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES])
+{
+    if (cell_is_paired(c))
+        return cell_pairs_take(c, times, numbers);
+    size_t n = cell_plain_n(c);
     times[0] = c->base;
     pack_take(cell_packed(c), n, c->time_width, c->base, times + 1);
-    pack_take(cell_numbers(c), n, c->number_width & ~STATE_FOLDED, 0, numbers);
+    pack_take(cell_plain_numbers(c), n, c->number_width & ~STATE_FOLDED, 0, numbers);
     for (size_t i = 0; i < n && c->number_width & STATE_FOLDED; i++)
         numbers[i] = cell_unfolded((uint64_t)numbers[i]);
     return n;

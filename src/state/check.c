@@ -79,8 +79,8 @@ static const char *rows_defect(struct state_store *s)
             (state_may_fall(r->kind) ? r->least > 0 : r->least && !state_is_moved(r->kind)))
             return "a row makes no sense";
         uint64_t blocks = r->n_cells / STATE_CELLS + (r->n_cells % STATE_CELLS != 0);
-        if (r->n < r->n_cells || r->n > (uint64_t)r->n_cells * STATE_CELL || r->first_block != block || blocks > s->n_blocks - block ||
-            r->first_grid != grid || r->n_grid > s->n_grid - grid)
+        if (r->n < r->n_cells || r->n > (uint64_t)r->n_cells * STATE_CELL_ENTRIES || r->first_block != block ||
+            blocks > s->n_blocks - block || r->first_grid != grid || r->n_grid > s->n_grid - grid)
             return "a row's entries lie outside the table";
         block += blocks;
         sum += blocks * state_block_sums(r->kind);
@@ -205,13 +205,24 @@ static bool good_grid(struct reading *g, uint32_t i, uint64_t since_first)
     return true;
 }
 
+static bool good_head(const struct state_disk_row *r, const struct state_disk_cell *c)
+{
+    uint8_t number_width = c->number_width & ~STATE_FOLDED;
+    if (!cell_is_paired(c))
+        return c->n == cell_plain_n(c) && good_width(c->time_width) && good_width(number_width) &&
+            pack_bytes(c->n, c->time_width) + pack_bytes(c->n, number_width) <= sizeof c->packed;
+    struct cell_pairs p = cell_pairs(c);
+    return r->kind > STATE_CPU_THREAD && p.time_width <= STATE_MOST_WIDTH && p.number_width <= STATE_MOST_WIDTH &&
+        p.duration_width <= STATE_MOST_WIDTH &&
+        pack_bytes(p.n, p.time_width) + pack_bytes(p.n, p.number_width) + pack_bytes(p.n, p.duration_width) <= sizeof c->packed;
+}
+
 static const char *cell_defect(struct reading *g, const struct state_disk_cell *c, uint32_t i)
 {
     const struct state_disk_row *r = g->row;
     bool last = i + 1 == r->n_cells;
-    int64_t times[STATE_CELL + 1], numbers[STATE_CELL];
-    if (c->n != cell_n(c) || !good_width(c->time_width) || !good_width(c->number_width & ~STATE_FOLDED) ||
-        pack_bytes(c->n, c->time_width) + pack_bytes(c->n, c->number_width & ~STATE_FOLDED) > sizeof c->packed)
+    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES];
+    if (!good_head(r, c))
         return "a cell makes no sense";
     size_t n = cell_take(c, times, numbers);
     if (c->base < r->begin || (i ? c->base != g->time : c->base != r->first) || (last && times[n - 1] > r->end))

@@ -185,7 +185,8 @@ static uint32_t access_place(struct builder_files *f, int32_t file, int32_t row)
         file = path_place(f, strings_intern(&f->paths, "other files", strlen("other files")), false);
     uint64_t *place = map_put(&f->access_of, (uint64_t)file << 32 | (uint32_t)row, &fresh);
     if (fresh) {
-        vec_push(&f->accesses, ((struct file_access){.series = {.sum = SERIES_MOVED}, .file = (uint32_t)file, .thread = row}));
+        vec_push(
+            &f->accesses, ((struct file_access){.series = {.sum = SERIES_MOVED, .pairs = true}, .file = (uint32_t)file, .thread = row}));
         *place = f->accesses.n;
     }
     return (uint32_t)*place;

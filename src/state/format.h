@@ -9,10 +9,14 @@
 
 enum {
     STATE_VERSION = 9,
-    STATE_CELL = 16,            /* entries of a cell at most */
+    STATE_CELL = 16,            /* values of a cell at most: entries, or pairs of them */
+    STATE_CELL_ENTRIES = 2 * STATE_CELL,
+    STATE_CELL_PACKED = 53,
     STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are kept as 0, 1, 2, 3, 4 … */
+    STATE_PAIRED = 128,         /* in a cell's n: it holds pairs */
+    STATE_RESTS = 64,           /* and some second entry is at 1: all numbers are kept as 2 * number + what the second entry is at */
     STATE_CELLS = 8,            /* cells of a block (the last block of a row: fewer) */
-    STATE_BLOCK = 128,          /* values of a column's block; entries of a row's block at most */
+    STATE_BLOCK = 128,          /* values of a column's block */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
     STATE_ROW_KINDS = STATE_COUNTER_ROWS + STATE_COUNTER_KINDS,
     STATE_LINE_KINDS = 2,       /* IRQ_LINE, SOFTIRQ_VECTOR: the file has no rows of them (lines.h) */
@@ -20,7 +24,6 @@ enum {
     STATE_SPARE = 2 * (STATE_BLOCK * UINT8_MAX / 8) + 8, /* what lies behind the place of a block's or cell's values at most, whatever the widths are */
 };
 _Static_assert((int)STATE_SPARE <= (int)FILE_SPARE_BYTES, "a block at the very end of the file can be read");
-_Static_assert((int)STATE_CELL * (int)STATE_CELLS == (int)STATE_BLOCK, "a block of a row");
 
 /* Which way bytes of threads go: rows of IO_READ and IO_WRITTEN, uses of files. */
 enum { STATE_WAY_READ, STATE_WAY_WRITTEN, STATE_WAYS };
@@ -67,9 +70,12 @@ struct state_disk_row {
 /* Up to 16 entries that follow each other in a row: one line of the processor's caches, which tells all of them. In `packed`: n times as differences to
  * base, time_width bits each, up to a whole byte: of the second entry and those behind it, and where the cell ends; then n numbers, number_width bits each.
  * A row's last cell ends with the row; the last difference in it means nothing. What is not packed stands last, so that values are read with what lies
- * behind them and still from this line alone. */
+ * behind them and still from this line alone.
+ *
+ * A paired cell has up to 16 pairs of entries: a number that is not below 0, and then 0 or 1. Times and numbers are those of pairs, and from the next whole
+ * byte on come n durations, of the first entries. What its head tells is read in cell.h. */
 struct state_disk_cell {
-    uint8_t packed[53];
+    uint8_t packed[STATE_CELL_PACKED];
     uint8_t n, time_width, number_width;
     int64_t base;               /* time of the first entry */
 };

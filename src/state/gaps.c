@@ -100,13 +100,13 @@ static void take_entries(struct repack *p, struct series *s)
     for (uint64_t k = s->id ? p->first[s->id] : 0; left; k++) {
         const struct series_block *b = &old->blocks.v[p->order[k]];
         for (uint32_t c = 0; c < STATE_CELLS && left; c++, left--) {
-            int64_t times[STATE_CELL + 1], numbers[STATE_CELL];
+            int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES];
             size_t n = cell_take(series_cell(old, b->cell + c), times, numbers);
             for (size_t i = 0; i < n; i++)
                 vec_push(&p->entries, ((struct series_entry){times[i], numbers[i]}));
         }
     }
-    *s = (struct series){.v = s->v, .cap = s->cap, .sum = s->sum, .lead = s->lead};
+    *s = (struct series){.v = s->v, .cap = s->cap, .sum = s->sum, .lead = s->lead, .pairs = s->pairs};
 }
 
 static void repack(struct repack *p, struct series *s)

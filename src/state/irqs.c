@@ -6,7 +6,7 @@ static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t cpu, int3
     int32_t number = (int32_t)((uint32_t)cpu << 16 | (uint32_t)irq);
     uint64_t *place = map_put(&b->irq_by_number, (uint64_t)kind << 32 | (uint32_t)number, NULL);
     if (!*place) {
-        vec_push(&b->irqs, ((struct builder_irq){.kind = kind, .number = number, .cpu = cpu, .code = code}));
+        vec_push(&b->irqs, ((struct builder_irq){.kind = kind, .number = number, .cpu = cpu, .code = code, .series.pairs = true}));
         *place = b->irqs.n;
     }
     return (uint32_t)*place - 1;

@@ -22,7 +22,7 @@ uint32_t builder_lane_take(struct builder_lanes *l, int64_t since)
                 return lane;
             }
         }
-    vec_push(&l->v, ((struct series){0}));
+    vec_push(&l->v, ((struct series){.pairs = true}));
     if (l->free.n * WORD < l->v.n)
         vec_push(&l->free, 0);
     return (uint32_t)l->v.n - 1;

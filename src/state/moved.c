@@ -71,9 +71,11 @@ static int64_t last_end(const struct at *x, uint32_t cell, size_t entry)
 {
     for (uint32_t i = cell + 1; i-- > cell / STATE_CELLS * STATE_CELLS;) {
         const struct state_disk_cell *c = row_cell(x->s, x->row, i);
-        for (size_t k = i == cell ? entry : cell_n(c); k-- > 0;)
-            if (state_file_bytes(cell_number(c, k), x->way))
-                return cell_end(c, k);
+        for (size_t k = i == cell ? entry : cell_n(c); k-- > 0;) {
+            struct cell_entry e = cell_entry(c, k);
+            if (state_file_bytes(e.number, x->way))
+                return e.end;
+        }
     }
     return INT64_MIN;
 }
@@ -85,9 +87,11 @@ static int64_t first_end(const struct at *x, uint32_t cell, size_t entry)
     for (uint32_t i = cell; i < behind && i < n; i++, entry = 0) {
         const struct state_disk_cell *c = row_cell(x->s, x->row, i);
         size_t last = cell_n(c) - (i + 1 == n); /* the row's last entry does not end */
-        for (size_t k = entry; k < last; k++)
-            if (state_file_bytes(cell_number(c, k), x->way))
-                return cell_end(c, k);
+        for (size_t k = entry; k < last; k++) {
+            struct cell_entry e = cell_entry(c, k);
+            if (state_file_bytes(e.number, x->way))
+                return e.end;
+        }
     }
     return INT64_MAX;
 }
@@ -124,7 +128,7 @@ static struct step step_of_file(const struct state_store *s, const struct state_
         struct row_bracket b = row_bracket(s, file, t);
         const struct state_disk_cell *c = row_settle(s, file, row_cell(s, file, b.at), &b, t);
         x.cell = b.at;
-        x.entry = cell_find(c, t);
+        x.entry = cell_at(c, t).i;
     }
     return (struct step){step_before(&x), step_behind(&x)};
 }
@@ -135,8 +139,8 @@ static struct step step_of_own(const struct state_store *s, const struct state_d
         return (struct step){INT64_MIN, r->first};
     struct row_bracket b = row_bracket(s, r, t);
     const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
-    size_t k = cell_find(c, t);
-    return (struct step){cell_begin(c, k), b.at + 1 == r->n_cells && k + 1 == cell_n(c) ? INT64_MAX : cell_end(c, k)};
+    struct cell_entry e = cell_at(c, t);
+    return (struct step){e.begin, b.at + 1 == r->n_cells && e.i + 1 == e.n ? INT64_MAX : e.end};
 }
 
 /* Cuts the intervals around the times to the steps of one row. */

@@ -34,7 +34,7 @@ static void enter(struct state_builder *b, struct builder_queue *q, const struct
     if (i == MOST_PLACES)
         return;
     if (i == q->n)
-        vec_push(q, ((struct builder_request){.sector = 0}));
+        vec_push(q, ((struct builder_request){.series.pairs = true}));
     struct builder_request *p = &q->v[i];
     p->sector = r->u.block.sector;
     p->sectors = r->u.block.nr_sector;

@@ -18,7 +18,7 @@ static inline const struct state_disk_cell *row_cell(const struct state_store *s
 /* Where cell i ends. */
 static inline int64_t row_cell_end(const struct state_disk_row *r, const struct state_disk_cell *c, uint32_t i)
 {
-    return i + 1 < r->n_cells ? cell_end(c, cell_n(c) - 1) : r->end;
+    return i + 1 < r->n_cells ? cell_end(c) : r->end;
 }
 /* Is it an entry that is in force at t, not something outside? */
 static inline bool row_has(const struct state_disk_row *r, int64_t t) { return r->n_cells && t >= r->first && t < r->end; }

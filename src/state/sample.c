@@ -79,10 +79,10 @@ static inline void set_number(const struct state_store *s, const struct state_di
 static inline void set_entry(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, uint32_t i,
     int64_t t, struct state_interval *out)
 {
-    size_t k = cell_find(c, t);
-    out->begin = cell_begin(c, k);
-    out->end = i + 1 == r->n_cells && k + 1 == cell_n(c) ? r->end : cell_end(c, k);
-    set_number(s, r, cell_number(c, k), out);
+    struct cell_entry e = cell_at(c, t);
+    out->begin = e.begin;
+    out->end = i + 1 == r->n_cells && e.i + 1 == e.n ? r->end : e.end;
+    set_number(s, r, e.number, out);
     if (__builtin_expect(out->begin > t || out->end <= t || out->begin < r->begin || out->end > r->end, 0)) {
         set_code(s, STATE_UNKNOWN, out);
         out->begin = t;
@@ -230,7 +230,7 @@ static void prepare_threads(const struct state_store *s, const struct state_disk
 {
     for (size_t j = 0; j < n; j++) {
         struct state_interval shown;
-        set_number(s, cpu, cell_number(of_cpu[j].cell, cell_find(of_cpu[j].cell, times[j])), &shown);
+        set_number(s, cpu, cell_plain_number(of_cpu[j].cell, cell_plain_find(of_cpu[j].cell, times[j])), &shown);
         probes[j].row = shows_thread(&shown) ? &s->rows[shown.thread] : NULL;
     }
     for (size_t j = 0; j < n; j++) {

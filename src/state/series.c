@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "state/cell.h"
+
 uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
 {
     if (b->n % SERIES_CHUNK + n + 8 > SERIES_CHUNK || !b->chunks.n)
@@ -146,16 +148,100 @@ static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry 
     return STATE_CELL;
 }
 
-/* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. */
-static void close_block(struct series_pool *p, struct series *s, bool last)
+/* ---- pairs --------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_rest(const struct series_entry *v)
 {
-    if (!s->id)
-        s->id = ++p->ids;
+    return (uint64_t)v->number <= 1;
+}
+
+static bool is_pair(const struct series_entry *v)
+{
+    return v->number >= 0 && is_rest(v + 1);
+}
+
+static inline uint8_t bits_of(uint64_t v)
+{
+    return (uint8_t)(64 - __builtin_clzll(v | 1));
+}
+
+/* No width of pairs is 0: they last, and one that is at nothing does not follow another. */
+static inline bool pairs_fit(struct cell_pairs *p, size_t n, int64_t ns, uint64_t number_bits, uint64_t duration_bits)
+{
+    p->n = (uint8_t)n;
+    p->time_width = bits_of((uint64_t)ns);
+    p->number_width = bits_of(number_bits);
+    p->duration_width = bits_of(duration_bits);
+    size_t bytes = pack_bytes(n, p->time_width) + pack_bytes(n, p->number_width) + pack_bytes(n, p->duration_width);
+    return (bytes <= STATE_CELL_PACKED) & (p->time_width <= STATE_MOST_WIDTH) & (p->number_width <= STATE_MOST_WIDTH);
+}
+
+/* Fills one cell with as many pairs of the first of n entries as there are and fit. Returns how many entries it took. */
+static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
+{
+    int64_t ends[STATE_CELL], numbers[STATE_CELL], durations[STATE_CELL];
+    uint64_t bits = 0, duration_bits = 0; /* that some number, some duration up to this one has */
+    struct cell_pairs p = {0}, next = {0};
+    for (size_t i = 0; i < STATE_CELL && 2 * i + 1 < n && is_pair(v + 2 * i); i++, p = next) {
+        const struct series_entry *use = v + 2 * i, *rest = use + 1;
+        numbers[i] = (int64_t)((uint64_t)use->number << 1 | (uint64_t)rest->number);
+        durations[i] = rest->time - use->time;
+        ends[i] = rest[2 * i + 2 < n || more].time;
+        bits |= (uint64_t)numbers[i];
+        duration_bits |= (uint64_t)durations[i];
+        next.rests = bits & 1;
+        if (!pairs_fit(&next, i + 1, ends[i] - v->time, bits >> !next.rests, duration_bits))
+            break;
+    }
+    if (!p.n)
+        return 0;
+    for (size_t i = 0; i < p.n && !p.rests; i++)
+        numbers[i] = (int64_t)((uint64_t)numbers[i] >> 1);
+    uint8_t *to = (uint8_t *)cell;
+    memset(cell, 0, sizeof *cell);
+    pack_put(to, ends, 1, p.n, v->time, p.time_width);
+    to += pack_bytes(p.n, p.time_width);
+    pack_put(to, numbers, 1, p.n, 0, p.number_width);
+    pack_put(to + pack_bytes(p.n, p.number_width), durations, 1, p.n, 0, p.duration_width);
+    cell_pairs_head(cell, &p);
+    cell->base = v->time;
+    return 2 * (size_t)p.n;
+}
+
+/* The same of a series with pairs, which go on when there was no room for more. Where they do not, other cells may hold more; the next cell is to begin
+ * with a pair. */
+static size_t fill_longest(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
+{
+    size_t paired = fill_pairs(cell, v, n, more);
+    if (paired && (paired == n || (paired + 1 < n && is_pair(v + paired))))
+        return paired;
+    struct state_disk_cell plain;
+    size_t k = fill_cell(&plain, v, n, more);
+    if (k > 1 && k < n && is_rest(v + k) && !is_rest(v + k - 1))
+        k = fill_cell(&plain, v, k - 1, true);
+    if (k <= paired)
+        return paired;
+    *cell = plain;
+    return k;
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------------------------------------- */
+
+/* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. Else there must be enough that some stay
+ * open. */
+static bool close_block(struct series_pool *p, struct series *s, bool last)
+{
     struct state_disk_cell *cells = cells_room(&p->cells);
     uint32_t k = 0;
     size_t n = 0;
-    for (; k < STATE_CELLS && n < s->n; k++)
-        n += fill_cell(&cells[k], s->v + n, last ? s->n - n : s->n - n - 1u, !last);
+    for (; k < STATE_CELLS && n < s->n; k++) {
+        size_t may = s->n - n - !last;
+        n += s->pairs ? fill_longest(&cells[k], s->v + n, may, !last) : fill_cell(&cells[k], s->v + n, may, !last);
+    }
+    if (!last && s->n - n < SERIES_KEPT)
+        return false;
+    if (!s->id)
+        s->id = ++p->ids;
     vec_push(&p->blocks, ((struct series_block){p->cells.n, s->id}));
     for (unsigned i = 0; i < series_sums(s); i++)
         vec_push(&p->sums, s->before[i]);
@@ -167,15 +253,14 @@ static void close_block(struct series_pool *p, struct series *s, bool last)
     s->closed += n;
     s->n -= (uint16_t)n;
     memmove(s->v, s->v + n, s->n * sizeof *s->v);
+    return true;
 }
 
 void series_grow(struct series_pool *p, struct series *s)
 {
-    if (s->cap == SERIES_BUFFER) {
-        close_block(p, s, false);
+    if (s->cap >= SERIES_BUFFER && close_block(p, s, false))
         return;
-    }
-    s->cap = !s->cap ? 4 : s->cap < 64 ? s->cap * 4 : SERIES_BUFFER;
+    s->cap = !s->cap ? 4 : s->cap < 64 ? s->cap * 4 : s->cap < SERIES_BUFFER ? SERIES_BUFFER : SERIES_MOST;
     s->v = mem_resize(s->v, s->cap * sizeof *s->v);
 }
 

@@ -23,7 +23,12 @@ static inline const uint8_t *series_bytes_at(const struct series_bytes *b, uint6
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------------- */
 
-enum { SERIES_KEPT = 32, SERIES_BUFFER = STATE_BLOCK + SERIES_KEPT }; /* the last entries stay open, because late news may change them */
+/* The last entries stay open, because late news may change them. MOST: where pairs fill a block. */
+enum {
+    SERIES_KEPT = 32,
+    SERIES_BUFFER = STATE_CELLS * STATE_CELL + SERIES_KEPT,
+    SERIES_MOST = STATE_CELLS * STATE_CELL_ENTRIES + SERIES_KEPT,
+};
 
 /* What is summed up over the entries of a row. RUNNING, BUSY: time spent in some, told by flags by their number, grown by their users. MOVED: bytes that uses
  * of a file read, and those that they wrote. */
@@ -38,6 +43,7 @@ struct series {
     uint32_t cells;          /* in those blocks */
     uint8_t sum;             /* enum series_sum */
     uint8_t lead;            /* number in force before the first entry */
+    bool pairs;              /* it goes on and off as a rule: some number, then 0 or 1 */
     int64_t before[STATE_WAYS]; /* sums before the first entry of v */
 };
 /* How many sums there are. */

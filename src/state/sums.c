@@ -26,50 +26,63 @@ struct summing {
     bool counts;
 };
 
-/* Time spent, or bytes moved, in entries [from, to) of a cell. */
-static uint64_t spent(
-    const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const struct state_disk_cell *c, size_t from, size_t to)
+/* Time spent in entries [from, to) of a cell. Rows of threads and CPUs have no pairs. */
+static uint64_t spent(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, size_t from, size_t to)
 {
-    uint64_t sum = 0, begin = (uint64_t)cell_begin(c, from);
-    for (size_t i = from; i < to && of != SUM_TIME; i++)
-        sum += state_file_bytes(cell_number(c, i), of);
-    for (size_t i = from; i < to && of == SUM_TIME; i++) {
-        uint64_t end = (uint64_t)cell_end(c, i);
-        sum += counts(s, r, (uint64_t)cell_number(c, i)) ? end - begin : 0;
+    uint64_t sum = 0, begin = (uint64_t)cell_plain_begin(c, from);
+    to = to < cell_plain_n(c) ? to : cell_plain_n(c);
+    for (size_t i = from; i < to; i++) {
+        uint64_t end = (uint64_t)cell_plain_end(c, i);
+        sum += counts(s, r, (uint64_t)cell_plain_number(c, i)) ? end - begin : 0;
         begin = end;
     }
     return sum;
 }
 
-/* To entry `entry` of cell `at`, on from where the time before left the sum, or from the nearer end of the block. */
+/* Bytes moved in them. */
+static uint64_t moved(enum sum_of way, const struct state_disk_cell *c, size_t from, size_t to)
+{
+    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES];
+    uint64_t sum = 0;
+    size_t n = cell_take(c, times, numbers);
+    for (size_t i = from; i < n && i < to; i++)
+        sum += state_file_bytes(numbers[i], way);
+    return sum;
+}
+
+enum { ALL = STATE_CELL_ENTRIES };
+
+static inline uint64_t summed(
+    const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const struct state_disk_cell *c, size_t from, size_t to)
+{
+    return of == SUM_TIME ? spent(s, r, c, from, to) : moved(of, c, from, to);
+}
+
+/* To an entry of cell `at`, on from where the time before left the sum, or from the nearer end of the block. */
 static void sum_up_to(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, uint32_t at,
-    size_t entry, struct summing *g)
+    const struct cell_entry *e, struct summing *g)
 {
     uint32_t block = at / STATE_CELLS, first = block * STATE_CELLS, behind = first + STATE_CELLS;
-    bool on = g->cell / STATE_CELLS == block && (g->cell < at || (g->cell == at && g->entry <= entry));
+    bool on = g->cell / STATE_CELLS == block && (g->cell < at || (g->cell == at && g->entry <= e->i));
     uint32_t from = on ? g->cell : first;
     if (behind - at < at - from && behind < r->n_cells) {
         g->sum = (uint64_t)*sum_of_block(s, r, g->of, block + 1);
-        for (uint32_t i = behind - 1; i > at; i--) {
-            const struct state_disk_cell *x = row_cell(s, r, i);
-            g->sum -= spent(s, r, g->of, x, 0, cell_n(x));
-        }
-        g->sum -= spent(s, r, g->of, c, entry, cell_n(c));
+        for (uint32_t i = behind - 1; i > at; i--)
+            g->sum -= summed(s, r, g->of, row_cell(s, r, i), 0, ALL);
+        g->sum -= summed(s, r, g->of, c, e->i, ALL);
     } else {
         size_t k = on ? g->entry : 0;
         if (!on)
             g->sum = (uint64_t)*sum_of_block(s, r, g->of, block);
-        for (uint32_t i = from; i < at; i++, k = 0) {
-            const struct state_disk_cell *x = row_cell(s, r, i);
-            g->sum += spent(s, r, g->of, x, k, cell_n(x));
-        }
-        g->sum += spent(s, r, g->of, c, k, entry);
+        for (uint32_t i = from; i < at; i++, k = 0)
+            g->sum += summed(s, r, g->of, row_cell(s, r, i), k, ALL);
+        g->sum += summed(s, r, g->of, c, k, e->i);
     }
     g->cell = at;
-    g->entry = entry;
-    g->begin = cell_begin(c, entry);
-    g->end = at + 1 == r->n_cells && entry + 1 == cell_n(c) ? INT64_MAX : cell_end(c, entry);
-    g->counts = g->of == SUM_TIME && counts(s, r, (uint64_t)cell_number(c, entry));
+    g->entry = e->i;
+    g->begin = e->begin;
+    g->end = at + 1 == r->n_cells && e->i + 1 == e->n ? INT64_MAX : e->end;
+    g->counts = g->of == SUM_TIME && counts(s, r, (uint64_t)e->number);
 }
 
 static inline void add_at(const struct summing *g, int64_t t, int64_t *value)
@@ -112,7 +125,8 @@ void sum_values(
             int64_t t = times[k + j];
             if (t >= g.end) {
                 const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, brackets[j].at), &brackets[j], t);
-                sum_up_to(s, r, c, brackets[j].at, cell_find(c, t), &g);
+                struct cell_entry e = cell_at(c, t);
+                sum_up_to(s, r, c, brackets[j].at, &e, &g);
                 needed++;
             }
             add_at(&g, t, &values[k + j]);
@@ -143,7 +157,7 @@ int64_t row_value(const struct state_store *s, const struct state_disk_row *r, i
         return 0;
     struct row_bracket b = row_bracket(s, r, t);
     const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
-    return cell_number(c, cell_find(c, t));
+    return cell_at(c, t).number;
 }
 
 void state_counter_values(const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)

@@ -367,7 +367,7 @@ static void bound_row(struct writing *w, struct state_disk_row *r)
     if (!r->n)
         return;
     const struct state_disk_cell *cell = cell_of(w, r, r->n_cells - 1);
-    int64_t last = cell_begin(cell, cell_n(cell) - 1);
+    int64_t last = cell_entry(cell, cell_n(cell) - 1).begin;
     r->first = cell_of(w, r, 0)->base;
     w->begin = r->first < w->begin ? r->first : w->begin;
     w->end = last > w->end ? last : w->end;
@@ -379,13 +379,10 @@ static void find_least(struct writing *w, struct state_disk_row *r)
 {
     if (!state_may_fall(r->kind))
         return;
-    for (uint32_t i = 0; i < r->n_cells; i++) {
-        const struct state_disk_cell *cell = cell_of(w, r, i);
-        for (size_t k = 0; k < cell_n(cell); k++) {
-            int64_t v = cell_number(cell, k);
-            r->least = v < r->least ? v : r->least;
-        }
-    }
+    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES];
+    for (uint32_t i = 0; i < r->n_cells; i++)
+        for (size_t k = cell_take(cell_of(w, r, i), times, numbers); k-- > 0;)
+            r->least = numbers[k] < r->least ? numbers[k] : r->least;
 }
 
 /* So many buckets, or more than half of them: one to two for each cell where rows are drawn by the hundred, else one for two to four cells. */

@@ -42,7 +42,7 @@ static int parts_of(int kind)
                                        : -1;
 }
 
-/* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are entries: at most 16 for each that the
+/* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are entries: at most 32 for each that the
  * row tells. */
 static void read_range(const struct state_store *s, int kind, size_t row)
 {
@@ -53,7 +53,7 @@ static void read_range(const struct state_store *s, int kind, size_t row)
     for (size_t i = 0, parts = parts_of(kind) < 0 ? 0 : state_rows(s, parts_of(kind)); i < parts + 1; i++) {
         struct state_row r;
         state_row(s, i ? parts_of(kind) : kind, i ? i - 1 : row, &r);
-        most += 16 * r.intervals + 4;
+        most += 32 * r.intervals + 4;
     }
     for (int64_t t = begin; (n = state_range(s, kind, row, t, end, list, MOST)) > 0; t = list[n - 1].end) {
         for (size_t i = 0; i < n; i++)

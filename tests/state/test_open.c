@@ -2,8 +2,10 @@
 #include <fcntl.h>
 
 #include "read_all.h"
-#include "state/format.h"
+#include "state/cell.h"
 #include "world.h"
+
+enum { LATECOMER = 61 };
 
 /* A store with something of everything. */
 static void write_store(struct kernel_tracker *w)
@@ -31,12 +33,14 @@ static void write_store(struct kernel_tracker *w)
         int64_t told = ts;
         state_builder_events(w->builder, &told, 1);
     }
+    world_wake(w, ts, 0, LATECOMER);
+    world_switch(w, ts += 3, 0, w->on[0], LATECOMER, KERNEL_LEAVE_BLOCKED);
     world_lost(w, ts, 2, ts, ts + 10, 5);
     world_end(w);
 }
 
-/* The sections as they are, with the byte changed, under checksums that fit. */
-static void write_changed(const char *from, const char *to, const char *section, size_t at, uint8_t change)
+/* The sections as they are, with other bytes in one, under checksums that fit. */
+static void write_changed(const char *from, const char *to, const char *section, size_t at, const void *bytes, size_t n_bytes)
 {
     static const struct {
         const char *name;
@@ -58,8 +62,8 @@ static void write_changed(const char *from, const char *to, const char *section,
         copies[i] = malloc(n * sections[i].item + 1);
         assert_non_null(items);
         memcpy(copies[i], items, n * sections[i].item);
-        if (!strcmp(section, sections[i].name) && at < n * sections[i].item)
-            copies[i][at] ^= change;
+        if (!strcmp(section, sections[i].name) && at + n_bytes <= n * sections[i].item)
+            memcpy(copies[i] + at, bytes, n_bytes);
         store_add(w, sections[i].name, copies[i], sections[i].item, n);
     }
     assert_int_equal(store_commit(w, &e), 0);
@@ -133,8 +137,9 @@ static void contents_are_checked_when_asked(void **state)
     while (r->idle || !r->n) /* whose time is summed up */
         r++;
     size_t sum = (size_t)r->first_block * sizeof(int64_t);
+    const int64_t one = 1;
     state_close(s);
-    write_changed(w.path, w.path, "sums", sum, 1); /* of a row's first block: no time was spent before */
+    write_changed(w.path, w.path, "sums", sum, &one, sizeof one); /* of a row's first block: no time was spent before */
     assert_int_equal(store_check(w.path, &e), 0);
     assert_int_equal(state_check(w.path, &e), ERR_FORMAT);
     assert_int_equal(state_open(w.path, &s, &e), 0);
@@ -151,11 +156,70 @@ static void contents_are_checked_when_asked(void **state)
     world_close(&w);
 }
 
+/* The first cell of the row. */
+static const struct state_disk_cell *cell_of(const struct state_store *s, const struct state_disk_row *r)
+{
+    return &s->cells[s->blocks[r->first_block]];
+}
+
+static void check_cell(
+    const struct kernel_tracker *w, const struct state_disk_cell *at, const struct state_disk_cell *changed, int expected)
+{
+    char path[sizeof w->path + 8];
+    struct state_store *s;
+    struct err e = {0};
+    snprintf(path, sizeof path, "%s-changed", w->path);
+    write_changed(w->path, path, "cells", (size_t)(at - w->store->cells) * sizeof *at, changed, sizeof *changed);
+    assert_int_equal(state_check(path, &e), expected);
+    assert_int_equal(state_open(path, &s, &e), 0);
+    read_all_states(s);
+    state_close(s);
+    unlink(path);
+}
+
+/* Heads of paired cells: bits per duration, time and number, the number of pairs; and where such cells may be. */
+static void pairs_are_checked(void **state)
+{
+    struct kernel_tracker w;
+    write_store(&w);
+    const struct state_store *s = w.store;
+    const struct state_disk_row *r = &s->rows[s->first[STATE_FILE_ROWS]];
+    while (!(cell_of(s, r)->n & STATE_PAIRED))
+        r++;
+    const struct state_disk_cell *paired = cell_of(s, r);
+    struct state_disk_cell c = *paired;
+    check_cell(&w, paired, &c, 0);
+    c.n |= 63;
+    check_cell(&w, paired, &c, ERR_FORMAT);
+    c = *paired;
+    c.time_width |= 63;
+    check_cell(&w, paired, &c, ERR_FORMAT);
+    c = *paired;
+    c.number_width |= 63;
+    check_cell(&w, paired, &c, ERR_FORMAT);
+    c = *paired;
+    c.number_width |= 192;
+    check_cell(&w, paired, &c, ERR_FORMAT);
+    /* Rows of threads have none, not even one that tells what was there: it waited for a CPU, and then had it. */
+    r = &s->rows[LATECOMER];
+    const struct state_disk_cell *plain = cell_of(s, r);
+    struct cell_entry waits = cell_entry(plain, 0), runs = cell_entry(plain, 1);
+    assert_true(r->n == 2 && waits.number == STATE_WAIT_FOR_CPU && runs.number == STATE_USERMODE);
+    struct cell_pairs head = {.n = 1, .time_width = 8, .number_width = 8, .duration_width = 8, .rests = true};
+    c = (struct state_disk_cell){
+        .packed = {(uint8_t)(waits.end - waits.begin + 1), STATE_WAIT_FOR_CPU << 1 | STATE_USERMODE, (uint8_t)(waits.end - waits.begin)},
+        .base = waits.begin};
+    cell_pairs_head(&c, &head);
+    check_cell(&w, plain, &c, ERR_FORMAT);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damage_leads_nowhere),
         cmocka_unit_test(contents_are_checked_when_asked),
+        cmocka_unit_test(pairs_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Sampled queries, ranges and counters against brute force over the histories of a random world, which this test keeps for itself. */
+#include "state/format.h"
 #include "world.h"
 
 enum { ROWS = 24, EVENTS = 60000, HISTORY = EVENTS, QUERIES = 400, SAMPLES = 300 };
@@ -282,20 +283,70 @@ static uint64_t random_bits(uint64_t bits)
     return wide >> (64 - bits);
 }
 
+/* What a row was told: from `ts` on it is at `value`. */
+struct told {
+    int64_t ts, value;
+};
+struct history {
+    struct told *v;
+    size_t n;
+};
+
+static void tell(struct history *h, int64_t ts, int64_t value)
+{
+    h->n -= h->n && h->v[h->n - 1].ts == ts; /* that lasted no time */
+    if (h->n ? h->v[h->n - 1].value != value : value != 0)
+        h->v[h->n++] = (struct told){ts, value};
+}
+
+/* Amounts of a row at random times. */
+static void check_amounts(const struct kernel_tracker *w, int kind, size_t row, const struct history *h, int queries)
+{
+    static int64_t times[SAMPLES];
+    static struct state_interval found[SAMPLES];
+    for (int q = 0; q < queries; q++) {
+        size_t m = 1 + random_number(SAMPLES), from = random_number(h->n), at = from, k = 0;
+        int64_t step = 1 + (int64_t)random_bits(1 + random_number(44));
+        for (size_t i = 0; i < m; i++)
+            times[i] = h->v[from].ts + (int64_t)i * step;
+        size_t got = state_sample(w->store, kind, row, times, m, found);
+        for (size_t i = 0; i < m && times[i] < w->last; i++) {
+            while (at + 1 < h->n && h->v[at + 1].ts <= times[i])
+                at++;
+            k += k < got && found[k].end <= times[i];
+            assert_true(k < got && found[k].begin == h->v[at].ts && found[k].amount == h->v[at].value);
+            assert_true(found[k].end == (at + 1 < h->n ? h->v[at + 1].ts : w->last));
+        }
+    }
+}
+
+/* And of all its time. */
+static void check_all_amounts(const struct kernel_tracker *w, int kind, size_t row, const struct history *h)
+{
+    static struct state_interval list[64];
+    size_t k = 0;
+    for (int64_t at = h->v[0].ts; at < w->last; at = list[0].end) {
+        size_t n = state_range(w->store, kind, row, at, w->last, list, 64);
+        for (size_t i = 0; i < n; i++, k++) {
+            assert_true(k < h->n && list[i].begin == h->v[k].ts && list[i].amount == h->v[k].value);
+            assert_true(list[i].end == (k + 1 < h->n ? h->v[k + 1].ts : w->last));
+        }
+        list[0] = list[n - 1];
+    }
+    assert_int_equal(k, h->n - (h->v[h->n - 1].ts == w->last));
+}
+
 /* Numbers and pauses of any size, so that entries need few bits or many, in all mixtures. */
 static void any_width(void **state)
 {
     enum { STEPS = 20000, STRETCH = 40 };
-    static struct told {
-        int64_t ts, value;
-    } told[STEPS];
+    static struct told told[STEPS];
     static int64_t times[SAMPLES], values[SAMPLES];
-    static struct state_interval found[SAMPLES];
+    struct history h = {told, 0};
     struct kernel_tracker w;
     struct err e = {0};
     int64_t ts = INT64_C(-4000000000000000000), least = 0;
     uint64_t time_bits = 1, number_bits = 1;
-    size_t n = 0;
     seed = 4711;
     world_begin(&w);
     for (size_t i = 0; i < STEPS; i++) {
@@ -308,38 +359,157 @@ static void any_width(void **state)
         ts += 1 + (int64_t)random_bits(time_bits);
         world_add(&w, (struct kernel_record){.ts = ts, .kind = KERNEL_COUNTERS, .row = -1, .u.counters = {.present = 2, .values = shown}});
         least = value < least ? value : least;
-        if (!n || told[n - 1].value != value)
-            told[n++] = (struct told){ts, value};
+        tell(&h, ts, value);
     }
     world_end(&w);
     assert_int_equal(state_check(w.path, &e), 0);
     int64_t counter = state_find_counter(w.store, STATE_CPU_COUNTER, 1);
     assert_true(counter >= 0);
     assert_true(state_counter_least(w.store, STATE_CPU_COUNTER, (size_t)counter) == least);
-    for (int q = 0; q < 4 * QUERIES; q++) {
-        size_t m = 1 + random_number(SAMPLES), from = random_number(n), at = from, k = 0;
-        int64_t step = 1 + (int64_t)random_bits(1 + random_number(44));
+    check_amounts(&w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (size_t)counter, &h, 4 * QUERIES);
+    for (size_t at = 0, m; at < h.n; at += m) {
+        m = h.n - at < SAMPLES ? h.n - at : SAMPLES;
         for (size_t i = 0; i < m; i++)
-            times[i] = told[from].ts + (int64_t)i * step;
+            times[i] = told[at + i].ts + (int64_t)random_number(at + i + 1 < h.n ? (uint64_t)(told[at + i + 1].ts - told[at + i].ts) : 1);
         state_counter_values(w.store, STATE_CPU_COUNTER, (size_t)counter, times, m, values);
-        size_t got = state_sample(w.store, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (size_t)counter, times, m, found);
-        for (size_t i = 0; i < m; i++) {
-            while (at + 1 < n && told[at + 1].ts <= times[i])
-                at++;
-            assert_true(values[i] == told[at].value);
-            if (times[i] >= w.last)
-                continue;
-            k += k < got && found[k].end <= times[i];
-            assert_true(k < got && found[k].begin == told[at].ts && found[k].amount == told[at].value);
-            assert_true(found[k].end == (at + 1 < n ? told[at + 1].ts : w.last));
-        }
+        for (size_t i = 0; i < m; i++)
+            assert_true(values[i] == told[at + i].value);
     }
     world_close(&w);
+}
+
+/* A thread reads a file, which it opened or of which it knows the descriptor alone; it opens and closes it now and then. */
+struct reader {
+    struct kernel_tracker w;
+    struct history open, closed; /* rows of the file with a name, and of the descriptor */
+    bool is_open;
+    int64_t ts;
+};
+enum { READER = 4 };
+
+static void use_file(struct reader *r, int io, int64_t pause, int64_t duration, int64_t bytes)
+{
+    struct history *h = r->is_open || io == KERNEL_IO_OPEN ? &r->open : &r->closed;
+    int64_t begin = r->ts + pause, end = begin + duration;
+    world_io(&r->w, begin, 0, io, io == KERNEL_IO_OPEN ? -100 : 3, -1, 0, io == KERNEL_IO_OPEN ? "/file" : NULL);
+    world_io_return(&r->w, end, 0, io, io == KERNEL_IO_OPEN ? 3 : io == KERNEL_IO_CLOSE ? 0 : bytes);
+    r->is_open = io == KERNEL_IO_OPEN || (io != KERNEL_IO_CLOSE && r->is_open);
+    if (io != KERNEL_IO_CLOSE)
+        tell(h, begin, io == KERNEL_IO_READ ? bytes << STATE_FILE_USE_BITS | STATE_FILE_READ : STATE_FILE_OTHER);
+    tell(h, end, r->is_open ? STATE_FILE_OPEN : STATE_FILE_NOTHING);
+    r->ts = end;
+}
+
+static size_t find_file(const struct state_store *s, const char *name)
+{
+    struct state_file f;
+    for (size_t i = 0; i < state_files(s); i++) {
+        state_file(s, i, &f);
+        if (!strcmp(f.name, name))
+            return i;
+    }
+    fail_msg("%s is not there", name);
+    return 0;
+}
+
+static void random_uses(struct reader *r, size_t uses)
+{
+    enum { STRETCH = 60 };
+    uint64_t pause_bits = 1, duration_bits = 1, byte_bits = 1, changes = 1;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < uses; i++) {
+        if (i % STRETCH == 0) {
+            pause_bits = 1 + random_number(i % 600 ? 30 : 44);
+            duration_bits = 1 + random_number(i % 480 ? 24 : 44);
+            byte_bits = 1 + random_number(i % 300 ? 30 : 47);
+            changes = random_number(2) ? 200 : 1 + random_number(20);
+        }
+        int64_t pause = random_number(30) ? 1 + (int64_t)random_bits(pause_bits) : 0, duration = 1 + (int64_t)random_bits(duration_bits);
+        int io = random_number(changes) == 0 ? (r->is_open ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN)
+            : random_number(5)               ? KERNEL_IO_READ
+                                             : KERNEL_IO_OTHER;
+        /* Two uses that meet and move as much are one entry: of the second the row tells no bytes. */
+        int64_t more = (int64_t)random_bits(byte_bits);
+        bytes = !pause && more == bytes ? more + 1 : more;
+        use_file(r, io, pause, duration, bytes);
+    }
+}
+
+static void reader_begin(struct reader *r, int64_t ts, struct told *open, struct told *closed)
+{
+    *r = (struct reader){.open = {open, 0}, .closed = {closed, 0}, .ts = ts};
+    world_begin(&r->w);
+    r->w.threads[READER].tgid = r->w.threads[READER].tid;
+    world_switch(&r->w, ts, 0, 0, READER, KERNEL_LEAVE_RUNNABLE);
+}
+
+static const struct state_disk_row *file_row(const struct state_store *s, size_t file)
+{
+    return &s->rows[s->first[STATE_FILE_ROWS] + file];
+}
+
+/* Uses whose rhythm breaks, of any size; also when all is packed anew, as after a loss. */
+static void file_uses(void **state)
+{
+    enum { USES = 20000 };
+    static struct told open[2 * USES], closed[2 * USES];
+    static struct reader r;
+    struct err e = {0};
+    for (int lossy = 0; lossy < 2; lossy++) {
+        seed = 1213;
+        reader_begin(&r, 1000, open, closed);
+        random_uses(&r, USES);
+        if (lossy)
+            world_lost(&r.w, r.ts, 1, r.ts, r.ts + 10, 5);
+        world_end(&r.w);
+        assert_int_equal(state_check(r.w.path, &e), 0);
+        const struct state_store *s = r.w.store;
+        const struct history *rows[2] = {&r.open, &r.closed};
+        size_t cells[3] = {0}; /* without pairs, with pairs that all end at nothing, with others */
+        for (int k = 0; k < 2; k++) {
+            size_t file = find_file(s, k ? "fd 3 of  (104)" : "/file");
+            const struct state_disk_row *row = file_row(s, file);
+            assert_true(rows[k]->n > USES / 4);
+            check_amounts(&r.w, STATE_FILE_ROWS, file, rows[k], 4 * QUERIES);
+            check_all_amounts(&r.w, STATE_FILE_ROWS, file, rows[k]);
+            for (uint32_t i = 0; i < row->n_cells; i++) {
+                uint8_t n = s->cells[s->blocks[row->first_block + i / STATE_CELLS] + i % STATE_CELLS].n;
+                cells[!(n & STATE_PAIRED) ? 0 : n & STATE_RESTS ? 2 : 1]++;
+            }
+        }
+        assert_true(cells[0] > 100 && cells[1] > 100 && cells[2] > 100);
+        world_close(&r.w);
+    }
+}
+
+/* A steady rhythm takes cells of 32 entries, all that the place of a pair allows, and blocks of them; also after it was out of step. */
+static void steady_uses(void **state)
+{
+    enum { USES = 2000 };
+    static struct told open[2 * USES + 8], closed[2 * USES];
+    static struct reader r;
+    struct err e = {0};
+    for (int out_of_step = 0; out_of_step < 2; out_of_step++) {
+        seed = 99;
+        reader_begin(&r, 1000, open, closed);
+        for (int i = 0; i < 3 && out_of_step; i++)
+            use_file(&r, i == 1 ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN, 10, 10, 0);
+        for (size_t i = 0; i < USES; i++)
+            use_file(&r, KERNEL_IO_READ, 1 + (int64_t)random_number(500), 1 + (int64_t)random_number(7), (int64_t)random_number(2));
+        world_end(&r.w);
+        assert_int_equal(state_check(r.w.path, &e), 0);
+        size_t file = find_file(r.w.store, out_of_step ? "/file" : "fd 3 of  (104)");
+        const struct history *h = out_of_step ? &r.open : &r.closed;
+        assert_in_range(file_row(r.w.store, file)->n_cells, h->n / STATE_CELL_ENTRIES, h->n / STATE_CELL_ENTRIES + 2);
+        check_amounts(&r.w, STATE_FILE_ROWS, file, h, QUERIES);
+        check_all_amounts(&r.w, STATE_FILE_ROWS, file, h);
+        world_close(&r.w);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(samples), cmocka_unit_test(composed), cmocka_unit_test(ranges),
-        cmocka_unit_test(cpu_time), cmocka_unit_test(any_width)};
+        cmocka_unit_test(cpu_time), cmocka_unit_test(any_width), cmocka_unit_test(file_uses), cmocka_unit_test(steady_uses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

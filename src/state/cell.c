@@ -1,0 +1,83 @@
+/* Cells of pairs: a number, and then 0 or 1. */
+#include "state/cell.h"
+
+enum { LOW = 63, HIGH_SHIFT = 6, HIGH_MASK = 3, HALF_SHIFT = 2 };
+
+struct cell_pairs cell_pairs(const struct state_disk_cell *c)
+{
+    return (struct cell_pairs){
+        .n = (uint8_t)((c->time_width >> HIGH_SHIFT | c->number_width >> HIGH_SHIFT << HALF_SHIFT) + 1),
+        .time_width = c->time_width & LOW,
+        .number_width = c->number_width & LOW,
+        .duration_width = c->n & LOW,
+        .rests = c->n & STATE_RESTS,
+    };
+}
+
+void cell_pairs_head(struct state_disk_cell *c, const struct cell_pairs *p)
+{
+    unsigned n = p->n - 1u;
+    c->n = (uint8_t)(STATE_PAIRED | (p->rests ? STATE_RESTS : 0) | p->duration_width);
+    c->time_width = (uint8_t)((n & HIGH_MASK) << HIGH_SHIFT | p->time_width);
+    c->number_width = (uint8_t)(n >> HALF_SHIFT << HIGH_SHIFT | p->number_width);
+}
+
+static inline const uint8_t *numbers_of(const struct state_disk_cell *c, const struct cell_pairs *p)
+{
+    return cell_packed(c) + pack_bytes(p->n, p->time_width);
+}
+
+static inline const uint8_t *durations_of(const struct state_disk_cell *c, const struct cell_pairs *p)
+{
+    return numbers_of(c, p) + pack_bytes(p->n, p->number_width);
+}
+
+static inline int64_t pair_begin(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
+{
+    return i ? cell_time(c, i - 1, p->time_width) : c->base;
+}
+
+/* Where the second entry of pair i begins. */
+static inline int64_t rest_begin(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
+{
+    return (int64_t)((uint64_t)pair_begin(c, p, i) + pack_get(durations_of(c, p), i, p->duration_width));
+}
+
+size_t cell_pairs_find(const struct state_disk_cell *c, int64_t t)
+{
+    struct cell_pairs p = cell_pairs(c);
+    size_t i = cell_search(cell_packed(c), p.n, p.time_width, (uint64_t)t - (uint64_t)c->base);
+    return 2 * i + (t >= rest_begin(c, &p, i));
+}
+
+struct cell_entry cell_pairs_entry(const struct state_disk_cell *c, size_t i)
+{
+    struct cell_pairs p = cell_pairs(c);
+    uint64_t number = pack_get(numbers_of(c, &p), i / 2, p.number_width);
+    int64_t begin = pair_begin(c, &p, i / 2), rest = rest_begin(c, &p, i / 2), end = cell_time(c, i / 2, p.time_width);
+    return i % 2 ? (struct cell_entry){i, 2 * (size_t)p.n, rest, end, (int64_t)(number & p.rests)}
+                 : (struct cell_entry){i, 2 * (size_t)p.n, begin, rest, (int64_t)(number >> p.rests)};
+}
+
+int64_t cell_pairs_end(const struct state_disk_cell *c)
+{
+    struct cell_pairs p = cell_pairs(c);
+    return cell_time(c, p.n - 1u, p.time_width);
+}
+
+size_t cell_pairs_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES])
+{
+    struct cell_pairs p = cell_pairs(c);
+    int64_t ends[STATE_CELL], packed[STATE_CELL], durations[STATE_CELL];
+    pack_take(cell_packed(c), p.n, p.time_width, c->base, ends);
+    pack_take(numbers_of(c, &p), p.n, p.number_width, 0, packed);
+    pack_take(durations_of(c, &p), p.n, p.duration_width, 0, durations);
+    times[0] = c->base;
+    for (size_t i = 0; i < p.n; i++) {
+        times[2 * i + 1] = (int64_t)((uint64_t)times[2 * i] + (uint64_t)durations[i]);
+        times[2 * i + 2] = ends[i];
+        numbers[2 * i] = (int64_t)((uint64_t)packed[i] >> p.rests);
+        numbers[2 * i + 1] = (int64_t)((uint64_t)packed[i] & p.rests);
+    }
+    return 2 * (size_t)p.n;
+}
