@@ -77,6 +77,7 @@ export class App implements PanelHost {
     session.relayout.on(() => this.rows());
     this.rows();
     client.onReachable = (up, why) => this.reachable(up, why);
+    client.onDoubt = settle(() => void this.lookAgain(), 200, 1000);
     bindKeys(session, {
       graph: () => this.graph(), step: d => this.step(d, false), search: () => { this.top.search.focus(); this.top.search.select(); }, goTo: () => this.top.goto.focus(),
       bookmark: () => { this.drawer.select('bookmarks'); void this.bookmarks.add(); }, events: () => this.drawer.select('events'), details: () => this.details(),
@@ -389,11 +390,25 @@ export class App implements PanelHost {
   }
 
   // ---- trouble ----------------------------------------------------------------------------------------------------------------------
+  /** A trace that was cut off is opened again by the server, from what is left: with other rows, so everything here is asked for anew. */
+  private async lookAgain(): Promise<void> {
+    const { session } = this, { client } = session, had = session.experiment;
+    if (!had) return;
+    try {
+      let now = await client.experiment(had.UUID);
+      for (let ms = 200; now.indexingStatus === 'RUNNING'; ms = Math.min(2000, ms * 1.5)) { await sleep(ms); now = await client.experiment(had.UUID); }
+      if (session.experiment !== had || (now.nbEvents === had.nbEvents && now.start === had.start && now.end === had.end)) return;
+      this.writeLink();
+      await this.open(now, readLink(location.hash));
+      this.say('The trace changed on the server’s disk while it was open. It was opened again: this is what is there now.');
+    } catch { /* what failed says so itself */ }
+  }
   private watching = false;
   private reachable(up: boolean, why: string): void {
     if (up) {
       this.hush();
       announce('the server answers again');
+      void this.lookAgain(); // with what it finds now
       for (const p of this.panels) (p as unknown as { retry?: () => void }).retry?.();
       this.events?.retry();
       return;

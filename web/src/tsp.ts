@@ -104,6 +104,8 @@ export class TspClient {
   onActivity: () => void = () => {};
   /** The server stopped answering (false), or answers again (true). */
   onReachable: (up: boolean, why: string) => void = () => {};
+  /** An answer says that a trace may have changed under the server. */
+  onDoubt: () => void = () => {};
   private up = true;
 
   constructor(readonly base: string, private readonly token: string | null = null) {}
@@ -128,6 +130,7 @@ export class TspClient {
       } catch (e) { throw away(e); }
       if (response.status >= 502) this.reach(false, `status ${response.status}`); else this.reach(true, '');
       try {
+        if (response.status === 500) this.onDoubt();
         if (!response.ok) throw await refusal(response);
         return await read(response) as T;
       } catch (e) {

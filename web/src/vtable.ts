@@ -11,7 +11,7 @@ import { isAbort, TspError, type Column, type Line, type Lines, type Output, typ
 const CHUNK = 100;
 const TALLEST = 6_000_000; // px that browsers scroll without trouble; longer tables are scrolled by shares
 const HIGHLIGHT = 8;
-const LONG = /^(contents?|note)$/i;
+const LONG = /^contents?$/i;
 /** Types of columns whose cells stand at the right. */
 const NUMBERS = /^(NUMBER|BINARY_NUMBER|DURATION)$/;
 
@@ -134,7 +134,7 @@ export class VirtualTable {
       this.count.classList.add('bad');
       return;
     }
-    if (this.size) { setText(this.count, 'the server does not answer'); return; }
+    if (this.size) { setText(this.count, e instanceof TspError && e.status ? e.title : 'the server does not answer'); return; }
     this.words.hidden = false;
     this.words.replaceChildren(failureWords(e), ' ', button('Try again', 'Ask the server again', () => void this.load()));
   }
@@ -143,6 +143,7 @@ export class VirtualTable {
   private take(a: { model: Lines | null; status: string; statusMessage: string }, chunk: number): void {
     if (!a.model) { if (!this.known) setText(this.words, a.statusMessage || 'This table is empty.'); return; }
     const first = !this.known;
+    if (!first && !this.filtering && a.model.size !== this.size && a.status === 'COMPLETED') this.session.client.onDoubt(); // somebody else's request may have found it out
     if (a.model.size !== this.size || first) { this.size = a.model.size; this.known = true; this.layout(); }
     this.running = a.status === 'RUNNING';
     if (!this.filtering) this.all = this.size;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { browse, open, settled } from '../browser.mjs';
-import { directory, example, notes, serve, weft } from './weft.mjs';
+import { browse, open, settled, view } from '../browser.mjs';
+import { directory, example, lines, notes, serve, weft } from './weft.mjs';
 
 const SIGN = '.badge.notes', TABLE = '.panel[data-output="weft.notes"]';
 let browser;
@@ -50,6 +50,34 @@ test('sound traces: no sign', async () => {
   const server = await serve(['--store', directory(), example()]), { page, trouble } = await open({ url: server.url, browser });
   await page.locator('.badge').filter({ hasText: 'clock ±' }).waitFor();
   assert.ok(!await page.locator(SIGN).isVisible());
+  assert.deepEqual(trouble, []);
+  await page.close();
+  await server.stop();
+});
+
+for (const who of ['this page', 'somebody else']) test(`a file is cut off while the page shows it, and ${who} comes upon it: opened again by itself, where one was, with what is left and a sign`, async () => {
+  const traces = example(), server = await serve(['--store', directory(), traces]), { page, trouble } = await open({ url: server.url, browser });
+  await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 1_000_000_000n, a.min + 1_500_000_000n); });
+  await settled(page);
+  const there = await view(page), stream = join(traces, 'web/kernel/ch_0'), total = await page.locator('.vt-count').first().innerText();
+  truncateSync(stream, statSync(stream).size / 2);
+  if (who !== 'this page') {
+    const experiment = `/experiments/${await page.evaluate(() => weft.session.uuid)}`, table = `${experiment}/outputs/table/${await page.evaluate(() => weft.events.output.id)}/lines`;
+    assert.match((await server.ask(table, { parameters: { requested_table_index: 0, requested_table_count: 5 } })).title, /cut off/);
+    for (let ms = 0; (await server.ask(experiment)).indexingStatus !== 'COMPLETED'; ms += 50) { assert.ok(ms < 30000); await page.waitForTimeout(50); }
+  }
+  await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 1_100_000_000n); });
+  await page.locator('.notice').filter({ hasText: 'opened again' }).waitFor();
+  await page.locator(SIGN).waitFor();
+  await settled(page);
+  const left = lines(traces, '--store', directory()).filter(e => e.name).length;
+  assert.notEqual(total, await page.locator('.vt-count').first().innerText());
+  assert.equal((await page.locator('.vt-count').first().innerText()).replace(/\D/g, ''), String(left));
+  const now = await view(page);
+  assert.deepEqual([now.begin, now.end], [there.begin, there.end]);
+  // Rows and their numbers are those of now.
+  const told = (await server.ask(`/experiments/${await page.evaluate(() => weft.session.uuid)}/outputs/timeGraph/${await page.evaluate(() => weft.panels[0].output.id)}/tree`, { parameters: {} })).model.entries;
+  assert.deepEqual(await page.evaluate(() => [...weft.panels[0].model.nodes.values()].map(n => [n.entry.id, n.entry.labels[0]]).sort((a, b) => a[0] - b[0])), told.map(e => [e.id, e.labels[0]]).sort((a, b) => a[0] - b[0]));
   assert.deepEqual(trouble, []);
   await page.close();
   await server.stop();
