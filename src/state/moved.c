@@ -28,12 +28,16 @@ size_t moved_entries(const struct state_store *s, const struct state_disk_row *r
 
 void moved_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
-    for (size_t k = 0; k < n; k++)
-        values[k] = row_value(s, r, times[k]);
+    uint64_t sum = 0;
+    memset(values, 0, n * sizeof *values);
     for (uint32_t i = 0; i < r->n_files; i++) {
         const struct state_disk_row *file = file_of(s, r, i);
         size_t before = file->n_cells ? row_first_from(times, n, file->first) : n;
         sum_values(s, file, (enum sum_of)way_of(r), times + before, n - before, values + before);
+    }
+    for (size_t k = 0; k < n; k++) {
+        sum += (uint64_t)values[k];
+        values[k] = (int64_t)(sum + (uint64_t)row_value(s, r, times[k]));
     }
 }
 
@@ -143,19 +147,26 @@ static struct step step_of_own(const struct state_store *s, const struct state_d
     return (struct step){e.begin, b.at + 1 == r->n_cells && e.i + 1 == e.n ? INT64_MAX : e.end};
 }
 
-/* Cuts the intervals around the times to the steps of one row. */
+/* Of the row, or one of its files. */
+static struct step step_at(const struct state_store *s, const struct state_disk_row *r, int way, int64_t t)
+{
+    struct step x = r->kind == STATE_FILE_ROWS ? step_of_file(s, r, way, t) : step_of_own(s, r, t);
+    x.begin = x.begin < t ? x.begin : t; /* whatever the file says */
+    x.end = x.end > t ? x.end : INT64_MAX;
+    return x;
+}
+
+/* ---- intervals ------------------------------------------------------------------------------------------------------------------- */
+
+/* Cuts the intervals around the times to the steps of one row: where each of its steps is the next, or the last one, seen from the times. */
 static void cut(
     const struct state_store *s, const struct state_disk_row *r, int way, const int64_t *times, size_t n, struct state_interval *out)
 {
     for (size_t k = 0, to; k < n; k = to) {
-        struct step x = r->kind == STATE_FILE_ROWS ? step_of_file(s, r, way, times[k]) : step_of_own(s, r, times[k]);
-        x.begin = x.begin < times[k] ? x.begin : times[k]; /* whatever the file says */
-        x.end = x.end > times[k] ? x.end : INT64_MAX;
+        struct step x = step_at(s, r, way, times[k]);
         to = k + row_gallop(times + k, n - k, x.end);
-        for (size_t i = k; i < to; i++) {
-            out[i].begin = x.begin > out[i].begin ? x.begin : out[i].begin;
-            out[i].end = x.end < out[i].end ? x.end : out[i].end;
-        }
+        out[k].begin = x.begin > out[k].begin ? x.begin : out[k].begin;
+        out[to - 1].end = x.end < out[to - 1].end ? x.end : out[to - 1].end;
     }
 }
 
@@ -165,7 +176,7 @@ size_t moved_sample(const struct state_store *s, const struct state_disk_row *r,
     int64_t *values = mem_alloc((n + 1) * sizeof *values);
     moved_values(s, r, times, n, values);
     for (size_t k = 0; k < n; k++)
-        out[k] = (struct state_interval){.begin = INT64_MIN, .end = INT64_MAX, .thread = -1, .cpu = -1};
+        out[k] = (struct state_interval){.begin = s->totals->begin, .end = s->totals->end, .thread = -1, .cpu = -1};
     if (r->n_cells)
         cut(s, r, 0, times, n, out);
     for (uint32_t i = 0; i < r->n_files && n; i++) {
@@ -173,17 +184,62 @@ size_t moved_sample(const struct state_store *s, const struct state_disk_row *r,
         if (file->n_cells && file->first < out[n - 1].end) /* else all its steps come later than some step behind each time */
             cut(s, file, way_of(r), times, n, out);
     }
+    for (size_t k = n; k-- > 1;)
+        out[k - 1].end = out[k].end < out[k - 1].end ? out[k].end : out[k - 1].end;
     for (size_t k = 0; k < n; k++) {
         if (found && times[k] < out[found - 1].end)
             continue;
-        struct state_interval *x = &out[found++];
-        *x = out[k];
-        x->value = x->begin > INT64_MIN ? STATE_ACTIVE : STATE_NONE;
-        x->amount = x->begin > INT64_MIN ? values[k] : 0;
-        int64_t least = found > 1 ? x[-1].end : s->totals->begin;
-        x->begin = x->begin > least ? x->begin : least;
-        x->end = x->end < s->totals->end ? x->end : s->totals->end;
+        int64_t begin = found && out[found - 1].end > out[k].begin ? out[found - 1].end : out[k].begin;
+        out[found++] = (struct state_interval){.begin = begin,
+            .end = out[k].end,
+            .value = values[k] ? STATE_ACTIVE : STATE_NONE,
+            .amount = values[k],
+            .thread = -1,
+            .cpu = -1};
     }
     free(values);
     return found;
+}
+
+/* The first `max` of some times, each once. */
+struct earliest {
+    int64_t *v;
+    size_t n, max;
+};
+
+static void take(struct earliest *e, int64_t t)
+{
+    size_t at = row_first_from(e->v, e->n, t);
+    if (at == e->max || (at < e->n && e->v[at] == t))
+        return;
+    e->n += e->n < e->max;
+    memmove(e->v + at + 1, e->v + at, (e->n - at - 1) * sizeof *e->v);
+    e->v[at] = t;
+}
+
+/* The steps of one row behind the first of the times, up to `end`. */
+static void take_steps(const struct state_store *s, const struct state_disk_row *r, int way, int64_t end, struct earliest *e)
+{
+    int64_t t = e->v[0];
+    while ((t = step_at(s, r, way, t).end) <= end && (e->n < e->max || t < e->v[e->n - 1]))
+        take(e, t);
+}
+
+size_t moved_range(
+    const struct state_store *s, const struct state_disk_row *r, int64_t begin, int64_t end, struct state_interval *out, size_t max)
+{
+    if (!max || begin > end)
+        return 0;
+    struct earliest e = {.v = mem_alloc(max * sizeof *e.v), .n = 1, .max = max};
+    e.v[0] = begin;
+    if (r->n_cells)
+        take_steps(s, r, 0, end, &e);
+    for (uint32_t i = 0; i < r->n_files; i++) {
+        const struct state_disk_row *file = file_of(s, r, i);
+        if (file->n_cells && (e.n < max || file->first < e.v[e.n - 1]))
+            take_steps(s, file, way_of(r), end, &e);
+    }
+    size_t n = moved_sample(s, r, e.v, e.n, out);
+    free(e.v);
+    return n;
 }

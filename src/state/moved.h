@@ -7,9 +7,11 @@
 
 /* Of the row and those of its files: not fewer than the row has steps. */
 size_t moved_entries(const struct state_store *, const struct state_disk_row *);
-/* Bytes up to each of the (ascending) times. O(files + n · files that were in use meanwhile). */
+/* Bytes up to each of the (ascending) times. O(n + files + times and files where one was used between a time and the one before). */
 void moved_values(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n, int64_t *values);
 /* The same as intervals, as state_sample; the times are within the span and before its end. */
 size_t moved_sample(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n, struct state_interval *out);
+/* As state_range; the times are within the span and before its end. */
+size_t moved_range(const struct state_store *, const struct state_disk_row *, int64_t begin, int64_t end, struct state_interval *out, size_t max);
 
 #endif

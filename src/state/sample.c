@@ -179,6 +179,8 @@ size_t state_range(const struct state_store *s, int kind, size_t row, int64_t be
     if (state_is_line(kind))
         return state_line_range(s, kind, row, t, end, out, max);
     const struct state_disk_row *r = &s->rows[s->first[kind] + row];
+    if (state_is_moved(kind))
+        return t < s->totals->end ? moved_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max) : 0;
     while (n < max && t <= end && t < s->totals->end) {
         row_at(s, r, t, &out[n]);
         t = out[n++].end;

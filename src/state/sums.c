@@ -23,6 +23,7 @@ struct summing {
     size_t entry;
     int64_t begin, end;
     uint64_t sum;
+    uint64_t told; /* of `sum`, in values that were written before */
     bool counts;
 };
 
@@ -85,9 +86,20 @@ static void sum_up_to(const struct state_store *s, const struct state_disk_row *
     g->counts = g->of == SUM_TIME && counts(s, r, (uint64_t)e->number);
 }
 
-static inline void add_at(const struct summing *g, int64_t t, int64_t *value)
+/* What the first of the times, and those that are in the same entry, show. Returns how many they are. */
+static inline size_t tell(struct summing *g, const int64_t *times, size_t n, int64_t *values)
 {
-    *value = (int64_t)((uint64_t)*value + g->sum + (g->counts ? (uint64_t)t - (uint64_t)g->begin : 0));
+    size_t k = 0;
+    if (g->of != SUM_TIME) {
+        values[0] = (int64_t)((uint64_t)values[0] + g->sum - g->told);
+        g->told = g->sum;
+        k = row_gallop(times, n, g->end);
+        return k ? k : 1;
+    }
+    do
+        values[k] = (int64_t)(g->sum + (g->counts ? (uint64_t)times[k] - (uint64_t)g->begin : 0));
+    while (++k < n && times[k] < g->end);
+    return k;
 }
 
 enum { BATCH = 32, FEW = 4 }; /* so many sums are on their way at once */
@@ -112,24 +124,17 @@ static void prepare(const struct state_store *s, const struct state_disk_row *r,
 void sum_values(
     const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times, size_t n, int64_t *values)
 {
-    struct summing g = {.of = of, .cell = UINT32_MAX, .end = INT64_MIN};
+    struct summing g = {.of = of, .cell = UINT32_MAX};
     struct row_bracket brackets[BATCH];
     size_t most = FEW;
-    for (size_t k = 0, m, needed; k < n; k += m) {
-        for (; k < n && times[k] < g.end; k++)
-            add_at(&g, times[k], &values[k]);
-        m = n - k < most ? n - k : most;
-        needed = 0;
+    for (size_t k = 0, j; k < n; k += j) {
+        size_t m = n - k < most ? n - k : most, needed = 0;
         prepare(s, r, of, times + k, m, brackets);
-        for (size_t j = 0; j < m; j++) {
+        for (j = 0; j < m; j += tell(&g, times + k + j, n - k - j, values + k + j), needed++) {
             int64_t t = times[k + j];
-            if (t >= g.end) {
-                const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, brackets[j].at), &brackets[j], t);
-                struct cell_entry e = cell_at(c, t);
-                sum_up_to(s, r, c, brackets[j].at, &e, &g);
-                needed++;
-            }
-            add_at(&g, t, &values[k + j]);
+            const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, brackets[j].at), &brackets[j], t);
+            struct cell_entry e = cell_at(c, t);
+            sum_up_to(s, r, c, brackets[j].at, &e, &g);
         }
         most = needed * 2 > m ? BATCH : FEW;
     }

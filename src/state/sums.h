@@ -12,7 +12,8 @@ static inline const int64_t *sum_of_block(const struct state_store *s, const str
     uint64_t at = r->first_block - s->first_of[r->kind].block + block;
     return &s->sums[s->first_of[r->kind].sum + at * state_block_sums(r->kind) + (of == SUM_WRITTEN)];
 }
-/* Adds to values. The n (ascending) times are all from the row's first entry on, those of TIME before its end. O(n), whatever the length of the row. */
+/* At n (ascending) times, all from the row's first entry on, those of TIME before its end. TIME: the sums. READ, WRITTEN: adds to each value by how much the
+ * sum grew since the time before, so that what was not used between them costs nothing. O(n) at most, whatever the length of the row. */
 void sum_values(const struct state_store *, const struct state_disk_row *, enum sum_of, const int64_t *times, size_t n, int64_t *values);
 /* The number in force at t; 0 before the row's first entry. */
 int64_t row_value(const struct state_store *, const struct state_disk_row *, int64_t t);
