@@ -97,6 +97,7 @@ export class App implements PanelHost {
     } catch (e) {
       if (isAbort(e)) return;
       this.showPicker(false);
+      if (e instanceof TspError && e.status === 401) return; // the picker asks for the token
       this.say(e instanceof TspError && e.status === 404 ? 'The link names an experiment that this server does not know.' : failureWords(e));
     }
   }

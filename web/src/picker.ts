@@ -3,6 +3,7 @@ import { button, h } from './dom';
 import { failureWords } from './panel';
 import type { Session } from './session';
 import { formatDuration } from './time';
+import { keepToken } from './token';
 import { TspError, type Experiment, type Trace } from './tsp';
 
 export class Picker {
@@ -40,7 +41,18 @@ export class Picker {
       if (traces.length > 0) this.list.append(h('h2', {}, 'Traces'), h('ul', {}, ...traces.map(t => this.traceLine(t))),
         button('Open the chosen ones together', 'One experiment of the traces that are ticked', () => void this.together(traces)));
       if (held) this.root.focus(); // keys are heard there
-    } catch (e) { this.say(failureWords(e), true); this.list.replaceChildren(button('Try again', 'Ask the server again', () => void this.refresh())); }
+    } catch (e) {
+      if (e instanceof TspError && e.status === 401) { this.askToken(); return; }
+      this.say(failureWords(e), true);
+      this.list.replaceChildren(button('Try again', 'Ask the server again', () => void this.refresh()));
+    }
+  }
+  private askToken(): void {
+    const { token } = this.session.client, input = h('input', { type: 'password', 'aria-label': 'Token', autocomplete: 'off', placeholder: 'token' });
+    this.say(token === null ? 'This server wants a token: what stands in the file that it was started with (--token-file).' : 'That is not the token of this server.', true);
+    this.list.replaceChildren(h('form', { class: 'token', onsubmit: (e: Event) => { e.preventDefault(); if (input.value) { keepToken(input.value.trim()); location.reload(); } } },
+      input, h('button', { type: 'submit', class: 'main' }, 'Go on')));
+    input.focus();
   }
   private line(x: Experiment): HTMLElement {
     const span = x.end > x.start ? formatDuration(x.end - x.start) : '', events = x.nbEvents ? `${x.nbEvents.toLocaleString('en').replace(/,/g, '\u2009')} events` : '';

@@ -108,7 +108,7 @@ export class TspClient {
   onDoubt: () => void = () => {};
   private up = true;
 
-  constructor(readonly base: string, private readonly token: string | null = null) {}
+  constructor(readonly base: string, readonly token: string | null = null) {}
 
   /** `read`: what makes the answer's value of its body, when the server accepted the request. */
   async request<T = any>(method: string, path: string, body?: unknown, signal?: AbortSignal, read: (r: Response) => Promise<unknown> = readJson): Promise<T> {

@@ -1,6 +1,7 @@
 // Experiments in the page: the picker with paths and uploads, a server that dies and comes back.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { browse, open, settled, visit } from '../browser.mjs';
@@ -121,6 +122,30 @@ test('a program of user space: its calls are the first view, level by level', as
   assert.equal(await page.locator('.vt-count').first().innerText(), `${all.length} events, lost ones in 1 place`);
   assert.deepEqual(trouble, []);
   await page.close();
+  await server.stop();
+});
+
+test('a server that wants a token: the page asks for it, says when it is wrong, and goes where the link leads', async () => {
+  const file = join(directory(), 'token');
+  writeFileSync(file, 'open sesame\n');
+  const server = await serve(['--store', directory(), '--token-file', file, traces]), { page, trouble } = await visit({ url: server.url, browser }, {});
+  const token = page.getByLabel('Token');
+  await page.getByText('This server wants a token').waitFor();
+  await token.fill('sesame');
+  await token.press('Enter');
+  await page.getByText('That is not the token of this server.').waitFor();
+  await token.fill('open sesame');
+  await token.press('Enter');
+  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3, null, { timeout: 60000 });
+  assert.ok(!page.url().includes('sesame'));
+  const hash = new URL(page.url()).hash;
+  await page.close();
+  // In the address: taken out of it, the rest of the link stays.
+  const again = await open({ url: server.url, browser }, { hash: `${hash}&token=open%20sesame` });
+  assert.ok(!again.page.url().includes('sesame'));
+  assert.equal(new URL(again.page.url()).hash, hash);
+  assert.deepEqual([...trouble, ...again.trouble], []);
+  await again.page.close();
   await server.stop();
 });
 
