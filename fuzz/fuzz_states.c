@@ -25,7 +25,7 @@ static const struct {
     {"blocks", 4},
     {"sums", 8},
     {"grid", 4},
-    {"columns", sizeof(struct state_disk_column)},
+    {"tables", sizeof(struct state_disk_table)},
     {"heads", sizeof(struct state_disk_head)},
     {"far", 8},
     {"late", sizeof(struct state_disk_late)},

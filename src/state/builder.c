@@ -161,7 +161,7 @@ void state_builder_events(struct state_builder *b, const int64_t *ts, size_t n)
         b->last_checkpoint = ts[i] > b->last_checkpoint ? ts[i] : b->last_checkpoint; /* bad streams may step back */
         b->event_buffer[b->event_buffered++] = b->last_checkpoint;
         if (b->event_buffered == STATE_BLOCK) {
-            series_column_add(&b->pool.bytes, &b->event_times, b->event_buffer, 1, STATE_BLOCK);
+            series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, STATE_BLOCK);
             b->event_buffered = 0;
         }
     }

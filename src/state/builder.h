@@ -185,9 +185,9 @@ struct state_builder {
     bool has_wakes;
     uint64_t events;
     int64_t last_event, last_checkpoint;
-    int64_t event_buffer[STATE_BLOCK];
+    series_values event_buffer;
     size_t event_buffered;
-    struct series_column event_times;
+    struct series_table event_times;
     struct builder_files *files;
     VEC(struct builder_requests) requests;
 };

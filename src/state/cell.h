@@ -1,4 +1,4 @@
-/* Private to state: reading a cell (format.h). Whatever it says, what is read lies in it or in the STATE_SPARE bytes behind its begin. */
+/* Private to state: reading a cell (format.h). Whatever it says, what is read lies in it or in the FILE_SPARE_BYTES behind the last section. */
 #ifndef WEFT_STATE_CELL_H
 #define WEFT_STATE_CELL_H
 

@@ -7,12 +7,7 @@
 
 static bool good_width(uint8_t width)
 {
-    return width <= STATE_MOST_WIDTH || width == 64;
-}
-
-static bool good_place(const struct state_store *s, uint64_t position, uint64_t bytes)
-{
-    return position <= s->n_bytes && bytes <= s->n_bytes - position;
+    return width <= PACK_MOST_WIDTH || width == 64;
 }
 
 /* ---- names and codes ------------------------------------------------------------------------------------------------------------- */
@@ -212,8 +207,8 @@ static bool good_head(const struct state_disk_row *r, const struct state_disk_ce
         return c->n == cell_plain_n(c) && good_width(c->time_width) && good_width(number_width) &&
             pack_bytes(c->n, c->time_width) + pack_bytes(c->n, number_width) <= sizeof c->packed;
     struct cell_pairs p = cell_pairs(c);
-    return r->kind > STATE_CPU_THREAD && p.time_width <= STATE_MOST_WIDTH && p.number_width <= STATE_MOST_WIDTH &&
-        p.duration_width <= STATE_MOST_WIDTH &&
+    return r->kind > STATE_CPU_THREAD && p.time_width <= PACK_MOST_WIDTH && p.number_width <= PACK_MOST_WIDTH &&
+        p.duration_width <= PACK_MOST_WIDTH &&
         pack_bytes(p.n, p.time_width) + pack_bytes(p.n, p.number_width) + pack_bytes(p.n, p.duration_width) <= sizeof c->packed;
 }
 
@@ -265,38 +260,55 @@ static const char *entries_defect(const struct state_store *s, const struct stat
     return what;
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------------------- */
 
-static const char *columns_defect(const struct state_store *s)
+static const char *tables_defect(const struct state_store *s)
 {
     uint64_t next = 0, events = s->totals->events;
-    if (s->n_columns != STATE_COLUMNS)
-        return "columns are missing";
-    for (size_t c = 0; c < STATE_COLUMNS; c++) {
-        const struct state_disk_column *column = &s->columns[c];
-        uint64_t heads = column->n / STATE_BLOCK + (column->n % STATE_BLOCK != 0);
-        if (column->first_head != next || heads > s->n_heads - next)
-            return "a column lies outside the table";
-        if (c >= STATE_COLUMN_LATENCIES && (c - STATE_COLUMN_LATENCIES) % STATE_LATENCY_COLUMNS && column->n != column[-1].n)
-            return "latencies of unequal columns";
+    if (s->n_tables != STATE_TABLES)
+        return "tables are missing";
+    for (size_t i = 0; i < STATE_TABLES; i++) {
+        const struct state_disk_table *t = &s->tables[i];
+        uint64_t heads = t->n / STATE_BLOCK + (t->n % STATE_BLOCK != 0);
+        if (t->first_head != next || heads > s->n_heads - next)
+            return "a table's blocks lie outside the file";
         next += heads;
     }
-    if (s->columns[STATE_COLUMN_EVENTS].n != events / STATE_EVENTS_SHARE + (events % STATE_EVENTS_SHARE != 0))
+    if (s->tables[STATE_TABLE_EVENTS].n != events / STATE_EVENTS_SHARE + (events % STATE_EVENTS_SHARE != 0))
         return "the number of events does not fit";
-    return next != s->n_heads ? "values that belong to no column" : NULL;
+    return next != s->n_heads ? "blocks that belong to no table" : NULL;
 }
 
-static const char *heads_defect(const struct state_store *s)
+/* Columns follow each other; what a table does not have is empty. */
+static const char *block_defect(const struct state_store *s, const struct state_disk_head *h, int columns, size_t n)
 {
-    for (size_t c = 0; c < STATE_COLUMNS; c++) {
-        const struct state_disk_column *column = &s->columns[c];
-        const struct state_disk_head *head = s->heads + column->first_head;
-        for (uint64_t left = column->n; left; head++) {
-            uint64_t n = left < STATE_BLOCK ? left : STATE_BLOCK;
-            uint8_t width = (uint8_t)(head->position >> 56);
-            if (!good_width(width) || !good_place(s, head->position & (UINT64_MAX >> 8), pack_bytes(n, width)))
-                return "a column's values lie outside the file";
-            left -= n;
+    static const struct column_form none;
+    const uint8_t *end = s->bytes + s->n_bytes;
+    if (h->position > s->n_bytes)
+        return "a block's values lie outside the file";
+    const uint8_t *begin = s->bytes + h->position, *at = begin;
+    for (int c = 0; c < STATE_LATENCY_COLUMNS; c++) {
+        const char *what = NULL;
+        if (c >= columns ? memcmp(&h->columns[c], &none, sizeof none) : h->columns[c].place != at - begin)
+            what = "a block's columns do not follow each other";
+        else if (c < columns)
+            what = column_defect(at, n, h->columns[c], end, &at);
+        if (what)
+            return what;
+    }
+    struct column first = column_open(begin, n, h->first, h->columns[0]);
+    return column_get(&first, 0) != h->first ? "a block does not begin as it tells" : NULL;
+}
+
+static const char *blocks_defect(const struct state_store *s)
+{
+    for (int i = 0; i < STATE_TABLES; i++) {
+        const struct state_disk_table *t = &s->tables[i];
+        for (uint64_t first = 0; first < t->n; first += STATE_BLOCK) {
+            const char *what = block_defect(s, &s->heads[t->first_head + first / STATE_BLOCK],
+                i == STATE_TABLE_EVENTS ? 1 : STATE_LATENCY_COLUMNS, t->n - first < STATE_BLOCK ? t->n - first : STATE_BLOCK);
+            if (what)
+                return what;
         }
     }
     return NULL;
@@ -304,10 +316,10 @@ static const char *heads_defect(const struct state_store *s)
 
 static const char *events_defect(const struct state_store *s)
 {
-    uint64_t n = s->columns[STATE_COLUMN_EVENTS].n;
+    const struct state_disk_table *table = &s->tables[STATE_TABLE_EVENTS];
     int64_t before = INT64_MIN;
-    for (uint64_t i = 0; i < n; i++) {
-        int64_t t = state_column_at(s, STATE_COLUMN_EVENTS, i);
+    for (uint64_t i = 0; i < table->n; i++) {
+        int64_t t = state_column_at(s, table, 0, i);
         if (t < before || t > s->totals->last_event)
             return "events out of order";
         before = t;
@@ -324,14 +336,17 @@ static bool good_latency(const struct state_store *s, int64_t begin, int64_t dur
 
 static const char *latencies_defect(const struct state_store *s, int kind)
 {
-    const struct state_disk_column *columns = &s->columns[state_latency_column(kind, 0)];
-    uint64_t n = columns->n, far = s->n_far + (uint64_t)STATE_RET_FAR;
+    const struct state_disk_table *table = state_latency_table(s, kind);
+    uint64_t far = s->n_far + (uint64_t)STATE_RET_FAR;
     int64_t before = INT64_MIN, v[STATE_LATENCY_COLUMNS][STATE_BLOCK];
-    for (uint64_t first = 0; first < n; first += STATE_BLOCK) {
-        size_t m = n - first < STATE_BLOCK ? n - first : STATE_BLOCK;
-        for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
-            state_head_take(s, &s->heads[columns[c].first_head + first / STATE_BLOCK], m, v[c]);
-        for (size_t i = 0; i < m; i++) {
+    for (uint64_t first = 0; first < table->n; first += STATE_BLOCK) {
+        size_t n = 0;
+        for (int c = 0; c < STATE_LATENCY_COLUMNS; c++) {
+            struct column column = state_column(s, table, first / STATE_BLOCK, c);
+            column_take(&column, v[c]);
+            n = column.n;
+        }
+        for (size_t i = 0; i < n; i++) {
             if (v[STATE_BEGIN][i] < before)
                 return "latencies out of order";
             if (v[STATE_RET][i] < 0 || (uint64_t)v[STATE_RET][i] >= far ||
@@ -350,10 +365,12 @@ static const char *late_defect(const struct state_store *s)
         const struct state_disk_late *l = &s->late[i];
         if (l->kind >= STATE_LATENCY_KINDS || l->kind < (i ? l[-1].kind : 0))
             return "late latencies out of order";
-        size_t begins = state_latency_column(l->kind, STATE_BEGIN), k = i - s->first_late[l->kind];
-        uint64_t n = s->columns[begins].n, m = l->place - k; /* those in columns that come before it */
+        const struct state_disk_table *table = state_latency_table(s, l->kind);
+        size_t k = i - s->first_late[l->kind];
+        uint64_t n = table->n, m = l->place - k; /* those in the table that come before it */
         if (l->place < k || m > n || (k && (l->place <= l[-1].place || l->begin < l[-1].begin)) ||
-            (m && state_column_at(s, begins, m - 1) > l->begin) || (m < n && state_column_at(s, begins, m) < l->begin))
+            (m && state_column_at(s, table, STATE_BEGIN, m - 1) > l->begin) ||
+            (m < n && state_column_at(s, table, STATE_BEGIN, m) < l->begin))
             return "late latencies out of order";
         if (!good_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code))
             return "a latency makes no sense";
@@ -398,7 +415,7 @@ const char *state_structure_defect(struct state_store *s)
     if (!what)
         what = through_defect(s);
     if (!what)
-        what = columns_defect(s);
+        what = tables_defect(s);
     if (!what && s->n_tiles != state_tiles(s, STATE_LATENCY_KINDS) + 1)
         what = "tiles that do not fit the latencies";
     find_late(s);
@@ -407,7 +424,7 @@ const char *state_structure_defect(struct state_store *s)
 
 const char *state_content_defect(const struct state_store *s)
 {
-    const char *what = heads_defect(s);
+    const char *what = blocks_defect(s);
     for (size_t i = 0; i < s->n_rows && !what; i++)
         what = entries_defect(s, &s->rows[i]);
     if (!what)

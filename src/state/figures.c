@@ -6,9 +6,10 @@
 
 enum { NO_NAME = UINT32_MAX };
 
-/* The columns of one kind, and where the tiles of each level stand. */
+/* The table of one kind, and where the tiles of each level stand. */
 struct reading {
     const struct state_store *s;
+    const struct state_disk_table *table;
     int kind, levels;
     uint64_t n;
     size_t tiles[TILE_LEVELS];
@@ -18,7 +19,7 @@ size_t state_tiles(const struct state_store *s, int kind)
 {
     size_t tiles = 0;
     for (int k = 0; k < kind; k++) {
-        uint64_t n = s->columns[state_latency_column(k, STATE_BEGIN)].n;
+        uint64_t n = state_latency_table(s, k)->n;
         for (int level = 0; level < tile_levels(n); level++)
             tiles += tile_count(n, level);
     }
@@ -27,7 +28,8 @@ size_t state_tiles(const struct state_store *s, int kind)
 
 static struct reading reading(const struct state_store *s, int kind)
 {
-    struct reading r = {.s = s, .kind = kind, .n = s->columns[state_latency_column(kind, STATE_BEGIN)].n};
+    struct reading r = {.s = s, .kind = kind, .table = state_latency_table(s, kind)};
+    r.n = r.table->n;
     r.levels = tile_levels(r.n);
     size_t at = state_tiles(s, kind);
     for (int level = 0; level < r.levels; at += tile_count(r.n, level), level++)
@@ -70,27 +72,25 @@ static uint32_t name_number(const struct reading *r, int64_t code)
 
 static bool sound(const struct reading *r, const struct piece *p, const struct state_disk_figures *f)
 {
-    return name_number(r, f->code) != NO_NAME && f->n && f->least < p->end - p->first && f->most < p->end - p->first;
+    return name_number(r, f->code) != NO_NAME && f->n && f->least_at < p->end - p->first && f->most_at < p->end - p->first;
 }
 
 static int64_t value_at(const struct reading *r, int column, uint64_t i)
 {
-    return state_column_at(r->s, state_latency_column(r->kind, column), i);
+    return state_column_at(r->s, r->table, column, i);
 }
 
 /* The block's values of a column that holds latency i. */
 static void take_block(const struct reading *r, int column, uint64_t i, int64_t *out)
 {
-    const struct state_disk_column *c = &r->s->columns[state_latency_column(r->kind, column)];
-    const struct state_disk_head *h = &r->s->heads[c->first_head + i / STATE_BLOCK];
-    uint64_t left = r->n - (i - i % STATE_BLOCK);
-    state_head_take(r->s, h, left < STATE_BLOCK ? left : STATE_BLOCK, out);
+    struct column c = state_column(r->s, r->table, i / STATE_BLOCK, column);
+    column_take(&c, out);
 }
 
-/* ---- the order of all: columns and those beside them ----------------------------------------------------------------------------- */
+/* ---- the order of all: the table and those beside it ----------------------------------------------------------------------------- */
 
 struct parts {
-    uint64_t first, end; /* in the columns */
+    uint64_t first, end; /* in the table */
     const struct state_disk_late *late;
     size_t n_late;
 };
@@ -170,22 +170,42 @@ void state_figures_join(struct state_figures *to, const struct state_figures *f)
     to->sum = (int64_t)((uint64_t)to->sum + (uint64_t)f->sum);
 }
 
-/* While columns are read, least_begin and most_begin hold places in them. */
-static void join_one(struct state_figures *to, int64_t duration, int64_t begin)
-{
-    state_figures_join(to, &(struct state_figures){1, duration, duration, duration, begin, begin, 0});
-}
-
-static void join_latencies(const struct reading *r, const struct piece *p, struct state_figures *out)
+/* Adds what is not in whole tiles. Squares are those of distances from the first of the name, which is never so far from the mean that digits are lost:
+ * that is mended at the end. While the table is read, least_begin and most_begin hold places in it. */
+static void add_latencies(const struct reading *r, const struct piece *p, struct state_figures *out, int64_t *firsts)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
     take_block(r, STATE_DURATION, p->first, durations);
     take_block(r, STATE_LATENCY_CODE, p->first, codes);
     for (uint64_t i = p->first; i < p->end; i++) {
         uint32_t name = name_number(r, codes[i % STATE_BLOCK]);
-        if (name != NO_NAME)
-            join_one(&out[name], durations[i % STATE_BLOCK], (int64_t)i);
+        int64_t d = durations[i % STATE_BLOCK];
+        if (name == NO_NAME)
+            continue;
+        struct state_figures *f = &out[name];
+        if (!f->n) {
+            firsts[name] = d;
+            *f = (struct state_figures){.least = d, .most = d, .least_begin = (int64_t)i, .most_begin = (int64_t)i};
+        } else if (d < f->least) {
+            f->least = d;
+            f->least_begin = (int64_t)i;
+        } else if (d > f->most) {
+            f->most = d;
+            f->most_begin = (int64_t)i;
+        }
+        double from = (double)d - (double)firsts[name];
+        f->n++;
+        f->sum = (int64_t)((uint64_t)f->sum + (uint64_t)d);
+        f->spread += from * from;
     }
+}
+
+/* Squares of distances from the mean instead. */
+static void mend_spread(struct state_figures *f, int64_t first)
+{
+    double from = (double)f->sum / (double)f->n - (double)first;
+    double spread = f->spread - from * from * (double)f->n;
+    f->spread = spread > 0 ? spread : 0;
 }
 
 static void join_tile(const struct reading *r, const struct piece *p, struct state_figures *out)
@@ -194,10 +214,9 @@ static void join_tile(const struct reading *r, const struct piece *p, struct sta
     for (size_t i = 0, n = tile_figures(r, p, &f); i < n; i++) {
         if (!sound(r, p, &f[i]))
             continue;
-        uint64_t least = p->first + f[i].least, most = p->first + f[i].most;
-        state_figures_join(&out[name_number(r, f[i].code)],
-            &(struct state_figures){f[i].n, f[i].sum, value_at(r, STATE_DURATION, least), value_at(r, STATE_DURATION, most), (int64_t)least,
-                (int64_t)most, f[i].spread});
+        int64_t least = (int64_t)(p->first + f[i].least_at), most = (int64_t)(p->first + f[i].most_at);
+        state_figures_join(
+            &out[name_number(r, f[i].code)], &(struct state_figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
     }
 }
 
@@ -208,13 +227,20 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
     size_t n_names = state_latency_names(s, kind);
     for (size_t i = 0; i < n_names; i++)
         out[i] = (struct state_figures){0};
-    for (uint64_t at = parts.first; at < parts.end;) {
-        struct piece p = piece_at(&r, at, parts.end, r.levels);
+    int64_t *firsts = mem_alloc((n_names + 1) * sizeof *firsts);
+    for (struct piece p = {.end = parts.first}; p.end < parts.end;) {
+        p = piece_at(&r, p.end, parts.end, r.levels);
         if (p.level < 0)
-            join_latencies(&r, &p, out);
-        else
+            add_latencies(&r, &p, out, firsts);
+    }
+    for (size_t i = 0; i < n_names; i++)
+        if (out[i].n)
+            mend_spread(&out[i], firsts[i]);
+    free(firsts);
+    for (struct piece p = {.end = parts.first}; p.end < parts.end;) {
+        p = piece_at(&r, p.end, parts.end, r.levels);
+        if (p.level >= 0)
             join_tile(&r, &p, out);
-        at = p.end;
     }
     for (size_t i = 0; i < n_names; i++)
         if (out[i].n) {
@@ -223,8 +249,9 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
         }
     for (size_t i = 0; i < parts.n_late; i++) {
         uint32_t name = name_number(&r, parts.late[i].code);
+        int64_t d = parts.late[i].duration, begin = parts.late[i].begin;
         if (name != NO_NAME)
-            join_one(&out[name], parts.late[i].duration, parts.late[i].begin);
+            state_figures_join(&out[name], &(struct state_figures){1, d, d, d, begin, begin, 0});
     }
 }
 
@@ -251,10 +278,10 @@ static bool count_tile(const struct counting *c, const struct piece *p)
         for (size_t i = 0; i < n; i++) {
             if (!sound(c->r, p, &f[i]))
                 continue;
-            size_t k = bucket(c, value_at(c->r, STATE_DURATION, p->first + f[i].most));
+            size_t k = bucket(c, f[i].most);
             if (pass)
                 c->counts[k] += f[i].n;
-            else if (k != bucket(c, value_at(c->r, STATE_DURATION, p->first + f[i].least)))
+            else if (k != bucket(c, f[i].least))
                 return false;
         }
     return true;

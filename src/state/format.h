@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/store.h"
-#include "state/pack.h"
+#include "state/column.h"
 #include "state/state.h"
 
 enum {
@@ -16,14 +16,12 @@ enum {
     STATE_PAIRED = 128,         /* in a cell's n: it holds pairs */
     STATE_RESTS = 64,           /* and some second entry is at 1: all numbers are kept as 2 * number + what the second entry is at */
     STATE_CELLS = 8,            /* cells of a block (the last block of a row: fewer) */
-    STATE_BLOCK = 128,          /* values of a column's block */
+    STATE_BLOCK = COLUMN_VALUES, /* rows of a table's block */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
     STATE_ROW_KINDS = STATE_COUNTER_ROWS + STATE_COUNTER_KINDS,
     STATE_LINE_KINDS = 2,       /* IRQ_LINE, SOFTIRQ_VECTOR: the file has no rows of them (lines.h) */
-    STATE_MOST_WIDTH = 56,      /* a value of more bits gets 64 */
-    STATE_SPARE = 2 * (STATE_BLOCK * UINT8_MAX / 8) + 8, /* what lies behind the place of a block's or cell's values at most, whatever the widths are */
 };
-_Static_assert((int)STATE_SPARE <= (int)FILE_SPARE_BYTES, "a block at the very end of the file can be read");
+_Static_assert((int)COLUMN_SPARE <= (int)FILE_SPARE_BYTES, "a block at the very end of the file can be read");
 
 /* Which way bytes of threads go: rows of IO_READ and IO_WRITTEN, uses of files. */
 enum { STATE_WAY_READ, STATE_WAY_WRITTEN, STATE_WAYS };
@@ -80,36 +78,37 @@ struct state_disk_cell {
     int64_t base;               /* time of the first entry */
 };
 
-/* 128 values of a column (the last block: fewer): differences to base. */
+enum state_latency_column { STATE_BEGIN, STATE_DURATION, STATE_RET, STATE_LATENCY_THREAD, STATE_LATENCY_CPU, STATE_LATENCY_CODE, STATE_LATENCY_COLUMNS };
+/* Returns of system calls fit into few bits, but for addresses. Column RET holds ret + 4096 when that is in [0, FAR), else FAR + index into `far`. */
+enum { STATE_RET_BIAS = 4096, STATE_RET_FAR = 1 << 24 };
+
+/* 128 rows of a table (the last block: fewer), a column behind the other. */
 struct state_disk_head {
-    int64_t base;
-    uint64_t position;          /* low 56 bits: byte; high 8 bits: width in bits */
+    int64_t first;              /* first value of column 0, from which its values are told; those of other columns are told from 0 */
+    uint64_t position;          /* of the bytes */
+    struct column_form columns[STATE_LATENCY_COLUMNS];
 };
 
-struct state_disk_column { uint64_t first_head, n; };
+/* Table 0: every 64th event's time, a single column. Then the latencies of each kind. */
+struct state_disk_table { uint64_t first_head, n; };
+enum { STATE_TABLE_EVENTS, STATE_TABLE_LATENCIES, STATE_TABLES = STATE_TABLE_LATENCIES + STATE_LATENCY_KINDS };
 
-/* A latency that took so long, or was told so late, that it stands beside the columns of its kind: sorted by kind, then place. */
+/* A latency that took so long, or was told so late, that it stands beside the table of its kind: sorted by kind, then place. */
 struct state_disk_late {
     int64_t begin, duration, ret;
-    uint64_t place;             /* in the kind's order by begin, of those in columns and beside them together */
+    uint64_t place;             /* in the kind's order by begin, of those in the table and beside it together */
     int32_t thread, cpu;
     uint32_t code;
     uint8_t kind, reserved[3];
 };
 
-/* Figures of the latencies of one name in a tile (tiles.h): how many, ns in all, sum of squared distances from their mean, and which of the tile took
- * least and most. */
+/* Figures of the latencies of one name in a tile (tiles.h): how many, ns in all, sum of squared distances from their mean, the least and the most that one
+ * took, and which of the tile these are. */
 struct state_disk_figures {
-    int64_t sum;
+    int64_t sum, least, most;
     double spread;
-    uint32_t code, n, least, most;
+    uint32_t code, n, least_at, most_at;
 };
-
-enum state_latency_column { STATE_BEGIN, STATE_DURATION, STATE_RET, STATE_LATENCY_THREAD, STATE_LATENCY_CPU, STATE_LATENCY_CODE, STATE_LATENCY_COLUMNS };
-/* Column 0: every 64th event's time. Then six columns per kind of latency. */
-enum { STATE_COLUMN_EVENTS, STATE_COLUMN_LATENCIES, STATE_COLUMNS = STATE_COLUMN_LATENCIES + STATE_LATENCY_KINDS * STATE_LATENCY_COLUMNS };
-/* Returns of system calls fit into few bits, but for addresses. Column RET holds ret + 4096 when that is in [0, FAR), else FAR + index into `far`. */
-enum { STATE_RET_BIAS = 4096, STATE_RET_FAR = 1 << 24 };
 
 /* What a row of STATE_FILE_ROWS is about; the row has the name. */
 struct state_disk_file {
@@ -128,9 +127,9 @@ _Static_assert(sizeof(struct state_disk_totals) == 32, "fixed width");
 _Static_assert(sizeof(struct state_disk_code) == 12, "fixed width");
 _Static_assert(sizeof(struct state_disk_row) == 80, "fixed width");
 _Static_assert(sizeof(struct state_disk_cell) == 64, "fixed width");
-_Static_assert(sizeof(struct state_disk_head) == 16, "fixed width");
+_Static_assert(sizeof(struct state_disk_head) == 40, "fixed width");
 _Static_assert(sizeof(struct state_disk_late) == 48, "fixed width");
-_Static_assert(sizeof(struct state_disk_figures) == 32, "fixed width");
+_Static_assert(sizeof(struct state_disk_figures) == 48, "fixed width");
 _Static_assert(sizeof(struct state_disk_loss) == 32, "fixed width");
 _Static_assert(sizeof(struct state_disk_file) == 24, "fixed width");
 
@@ -161,7 +160,7 @@ struct state_store {
     const int64_t *sums;        /* of each block in turn: state_block_sums() of its row's kind */
     const uint32_t *grid;
     const struct state_disk_code *disk_codes;
-    const struct state_disk_column *columns;
+    const struct state_disk_table *tables;
     const struct state_disk_head *heads;
     const int64_t *far;
     const struct state_disk_late *late;
@@ -172,8 +171,8 @@ struct state_store {
     const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files through which its thread read or wrote */
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
-    const uint8_t *bytes;       /* readable STATE_SPARE bytes beyond its end */
-    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_columns, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_through, n_names, n_text, n_bytes;
+    const uint8_t *bytes;       /* readable COLUMN_SPARE bytes beyond its end */
+    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_through, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
     struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* of each kind */
     size_t first_late[STATE_LATENCY_KINDS + 1];
@@ -191,7 +190,7 @@ struct state_store {
 const char *state_structure_defect(struct state_store *);
 const char *state_content_defect(const struct state_store *);
 
-/* How many latencies beside the columns come before the i-th of all of the kind. (store.c) */
+/* How many latencies beside the table come before the i-th of all of the kind. (store.c) */
 size_t state_late_before(const struct state_store *, int kind, size_t i);
 /* Tiles (tiles.h) of the kinds before this one. (figures.c) */
 size_t state_tiles(const struct state_store *, int kind);
@@ -226,23 +225,19 @@ static inline int64_t state_futex_number(int64_t ret, uint8_t operation, bool cu
 }
 static inline int state_futex_operation(int64_t number) { return (int)(number >> 1 & 15) - 1; }
 static inline bool state_running(uint8_t value) { return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED; }
-static inline size_t state_latency_column(int kind, int column) { return STATE_COLUMN_LATENCIES + (size_t)kind * STATE_LATENCY_COLUMNS + (size_t)column; }
-/* The bytes of a column's block, inside the file whatever its head says. */
-static inline const uint8_t *state_head_bytes(const struct state_store *s, const struct state_disk_head *h)
+static inline const struct state_disk_table *state_latency_table(const struct state_store *s, int kind) { return &s->tables[STATE_TABLE_LATENCIES + kind]; }
+/* A column of a table's block, inside the file whatever the block's head says. */
+static inline struct column state_column(const struct state_store *s, const struct state_disk_table *t, size_t block, int column)
 {
-    uint64_t at = h->position & (UINT64_MAX >> 8);
-    return s->bytes + (at <= s->n_bytes ? at : s->n_bytes);
+    const struct state_disk_head *h = &s->heads[t->first_head + block];
+    uint64_t left = t->n - block * STATE_BLOCK, at = h->position < s->n_bytes ? h->position + h->columns[column].place : s->n_bytes;
+    return column_open(s->bytes + (at < s->n_bytes ? at : s->n_bytes), left < STATE_BLOCK ? left : STATE_BLOCK, column ? 0 : h->first, h->columns[column]);
 }
-/* All n values of a column's block. */
-static inline void state_head_take(const struct state_store *s, const struct state_disk_head *h, size_t n, int64_t *out)
+/* Row i's value in a column. */
+static inline int64_t state_column_at(const struct state_store *s, const struct state_disk_table *t, int column, size_t i)
 {
-    pack_take(state_head_bytes(s, h), n, (uint8_t)(h->position >> 56), h->base, out);
-}
-/* Value i of a column. */
-static inline int64_t state_column_at(const struct state_store *s, size_t column, size_t i)
-{
-    const struct state_disk_head *h = &s->heads[s->columns[column].first_head + i / STATE_BLOCK];
-    return (int64_t)((uint64_t)h->base + pack_get(state_head_bytes(s, h), i % STATE_BLOCK, (uint8_t)(h->position >> 56)));
+    struct column c = state_column(s, t, i / STATE_BLOCK, column);
+    return column_get(&c, i % STATE_BLOCK);
 }
 
 #endif

@@ -271,15 +271,14 @@ static void repack_one(void *arg, struct series *s)
 }
 
 /* Latencies that reach into gaps may be those of something else. */
-static void sift_columns(struct state_builder *b, const struct series_bytes *old, const struct builder_gaps *gaps)
+static void sift_tables(struct state_builder *b, const struct series_bytes *old, const struct builder_gaps *gaps)
 {
-    struct series_column times = b->event_times;
-    int64_t v[STATE_BLOCK];
-    b->event_times = (struct series_column){0};
-    for (size_t k = 0; k < times.heads.n; k++) {
-        size_t n = times.n - k * STATE_BLOCK < STATE_BLOCK ? times.n - k * STATE_BLOCK : STATE_BLOCK;
-        series_column_take(old, &times.heads.v[k], n, v);
-        series_column_add(&b->pool.bytes, &b->event_times, v, 1, n);
+    struct series_table times = b->event_times;
+    series_values v;
+    b->event_times = (struct series_table){0};
+    for (size_t block = 0; block < times.heads.n; block++) {
+        size_t n = series_table_take(old, &times, block, 0, v);
+        series_table_add(&b->pool.bytes, &b->event_times, &v, 1, n);
     }
     vec_free(&times.heads);
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
@@ -307,7 +306,7 @@ int builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps 
     each_other(b, repack_one, &p);
     struct series_pool old = b->pool;
     b->pool = p.fresh;
-    sift_columns(b, &old.bytes, gaps);
+    sift_tables(b, &old.bytes, gaps);
     rc = file_map_intact(&old.cells.file, e);
     series_pool_fini(&old);
     free(p.first);

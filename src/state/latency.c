@@ -19,34 +19,36 @@ void latencies_fini(struct latencies *l)
     free(l->window);
     vec_free(&l->late);
     map_fini(&l->late_of);
-    for (int i = 0; i < STATE_LATENCY_COLUMNS; i++)
-        vec_free(&l->columns[i].heads);
+    vec_free(&l->table.heads);
+    tiles_fini(&l->tiles);
 }
 
 /* ---- packing ------------------------------------------------------------------------------------------------------------------- */
 
 static void pack_rows(struct latencies *l)
 {
-    for (int i = 0; i < STATE_LATENCY_COLUMNS && l->buffered; i++)
-        series_column_add(l->bytes, &l->columns[i], &l->buffer[0][i], STATE_LATENCY_COLUMNS, l->buffered);
+    if (l->buffered) {
+        series_table_add(l->bytes, &l->table, l->buffer, STATE_LATENCY_COLUMNS, l->buffered);
+        tiles_add(&l->tiles, l->buffer[STATE_DURATION], l->buffer[STATE_LATENCY_CODE], l->buffered);
+    }
     l->buffered = 0;
 }
 
 static void pack(struct latencies *l, const struct latency *x)
 {
-    int64_t *row = l->buffer[l->buffered];
-    row[STATE_BEGIN] = x->begin;
-    row[STATE_DURATION] = x->end - x->begin;
+    size_t i = l->buffered++;
+    l->buffer[STATE_BEGIN][i] = x->begin;
+    l->buffer[STATE_DURATION][i] = x->end - x->begin;
     if (x->ret >= -STATE_RET_BIAS && x->ret < STATE_RET_FAR - STATE_RET_BIAS) {
-        row[STATE_RET] = x->ret + STATE_RET_BIAS;
+        l->buffer[STATE_RET][i] = x->ret + STATE_RET_BIAS;
     } else {
-        row[STATE_RET] = (int64_t)(STATE_RET_FAR + l->far->n);
+        l->buffer[STATE_RET][i] = (int64_t)(STATE_RET_FAR + l->far->n);
         vec_push(l->far, x->ret);
     }
-    row[STATE_LATENCY_THREAD] = x->thread;
-    row[STATE_LATENCY_CPU] = x->cpu;
-    row[STATE_LATENCY_CODE] = x->code;
-    if (++l->buffered == STATE_BLOCK)
+    l->buffer[STATE_LATENCY_THREAD][i] = x->thread;
+    l->buffer[STATE_LATENCY_CPU][i] = x->cpu;
+    l->buffer[STATE_LATENCY_CODE][i] = x->code;
+    if (l->buffered == STATE_BLOCK)
         pack_rows(l);
 }
 
@@ -78,8 +80,8 @@ static void grow(struct latencies *l)
     free(old.window);
 }
 
-/* Makes room: the older half goes; what is still open moves aside. */
-static void advance(struct latencies *l)
+/* Makes room: the older half goes; what is still open moves aside. Seldom; latency_open saves no registers for it. */
+static __attribute__((noinline)) void advance(struct latencies *l)
 {
     size_t *open = open_beside(l, l->first);
     if (!l->half || (l->half<LATENCY_MOST_HALF && * open> l->half / LATENCY_ASIDE_SHARE)) {
@@ -170,32 +172,32 @@ void latencies_finish(struct latencies *l)
         if (at(l, i)->progress == LATENCY_CLOSED)
             pack(l, at(l, i));
     pack_rows(l);
+    tiles_end(&l->tiles);
     l->n = 0;
     sort_late(l, NULL, NULL);
 }
 
 void latencies_sift(struct latencies *l, const struct series_bytes *bytes, latency_refuse *refuse, const void *arg)
 {
-    struct series_column old[STATE_LATENCY_COLUMNS];
-    int64_t v[STATE_LATENCY_COLUMNS][STATE_BLOCK];
-    uint64_t n = l->columns[0].n;
-    memcpy(old, l->columns, sizeof old);
-    memset(l->columns, 0, sizeof l->columns);
-    for (uint64_t first = 0; first < n; first += STATE_BLOCK) {
-        size_t m = n - first < STATE_BLOCK ? n - first : STATE_BLOCK;
+    struct series_table old = l->table;
+    series_values v[STATE_LATENCY_COLUMNS];
+    l->table = (struct series_table){0};
+    tiles_fini(&l->tiles);
+    for (size_t block = 0; block < old.heads.n; block++) {
+        size_t n = series_table_rows(&old, block);
         for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
-            series_column_take(bytes, &old[c].heads.v[first / STATE_BLOCK], m, v[c]);
-        for (size_t i = 0; i < m; i++) {
+            series_table_take(bytes, &old, block, c, v[c]);
+        for (size_t i = 0; i < n; i++) {
             if (refuse && refuse(arg, v[STATE_LATENCY_THREAD][i], v[STATE_BEGIN][i], v[STATE_BEGIN][i] + v[STATE_DURATION][i]))
                 continue;
             for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
-                l->buffer[l->buffered][c] = v[c][i];
+                l->buffer[c][l->buffered] = v[c][i];
             if (++l->buffered == STATE_BLOCK)
                 pack_rows(l);
         }
     }
     pack_rows(l);
-    for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
-        vec_free(&old[c].heads);
+    tiles_end(&l->tiles);
+    vec_free(&old.heads);
     sort_late(l, refuse, arg);
 }

@@ -1,50 +1,48 @@
 #include "state/pack.h"
 
-#include "state/format.h"
-
-uint8_t pack_width(uint64_t v)
+/* Adds a group of `wide` bits, at most 56. Stored are all bits that are held; held on are those of the last byte, if it is not full. */
+static inline uint8_t *put_group(uint8_t *to, uint64_t *held, unsigned *bits, uint64_t group, unsigned wide)
 {
-    uint8_t width = v ? (uint8_t)(64 - __builtin_clzll(v)) : 0;
-    return width <= STATE_MOST_WIDTH ? width : 64;
+    *held |= group << *bits;
+    *bits += wide;
+    memcpy(to, held, sizeof *held);
+    to += *bits / 8;
+    *held >>= *bits & ~7u;
+    *bits &= 7;
+    return to;
 }
 
-/* Four numbers at a time, of at most 16 bits each: one word of them is held or begins. */
-static size_t put_fours(
-    uint8_t **to, uint64_t *held, unsigned *bits, const int64_t *v, size_t stride, size_t n, int64_t base, unsigned width)
+static inline uint64_t two(const int64_t *v, size_t stride, int64_t base, unsigned width)
 {
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4, v += 4 * stride) {
-        uint64_t d = ((uint64_t)v[0] - (uint64_t)base) | ((uint64_t)v[stride] - (uint64_t)base) << width |
-            ((uint64_t)v[2 * stride] - (uint64_t)base) << 2 * width | ((uint64_t)v[3 * stride] - (uint64_t)base) << 3 * width;
-        *held |= d << *bits;
-        *bits += 4 * width;
-        if (*bits >= 64) {
-            memcpy(*to, held, sizeof *held);
-            *to += sizeof *held;
-            *bits -= 64;
-            *held = *bits ? d >> (4 * width - *bits) : 0;
-        }
-    }
-    return i;
+    return ((uint64_t)v[0] - (uint64_t)base) | ((uint64_t)v[stride] - (uint64_t)base) << width;
 }
 
-/* `held` collects 64 bits before they are written, so that a number waits for the one before only where it is added. */
-void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width)
+/* In groups of `count` numbers, 1, 2 or 4, which is a constant where this is inlined. */
+static inline __attribute__((always_inline)) void put(
+    uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, unsigned width, unsigned count)
 {
     uint64_t held = 0;
     unsigned bits = 0;
-    for (size_t i = width <= 16 ? put_fours(&to, &held, &bits, v, stride, n, base, width) : 0; i < n && width; i++) {
-        uint64_t d = (uint64_t)v[i * stride] - (uint64_t)base;
-        held |= d << bits;
-        bits += width;
-        if (bits >= 64) {
-            memcpy(to, &held, sizeof held);
-            to += sizeof held;
-            bits -= 64;
-            held = bits ? d >> (width - bits) : 0;
-        }
+    for (; n >= count; n -= count, v += count * stride) {
+        uint64_t group = count == 1 ? (uint64_t)*v - (uint64_t)base : two(v, stride, base, width);
+        if (count == 4)
+            group |= two(v + 2 * stride, stride, base, width) << 2 * width;
+        to = put_group(to, &held, &bits, group, count * width);
     }
-    memcpy(to, &held, sizeof held);
+    for (; n; n--, v += stride)
+        to = put_group(to, &held, &bits, (uint64_t)*v - (uint64_t)base, width);
+}
+
+void pack_put(uint8_t *to, const int64_t *v, size_t stride, size_t n, int64_t base, uint8_t width)
+{
+    if (width <= PACK_MOST_WIDTH / 4)
+        put(to, v, stride, n, base, width, 4);
+    else if (width <= PACK_MOST_WIDTH / 2)
+        put(to, v, stride, n, base, width, 2);
+    else if (width <= PACK_MOST_WIDTH)
+        put(to, v, stride, n, base, width, 1);
+    for (size_t i = 0; i < n && width > PACK_MOST_WIDTH; i++)
+        memcpy(to + i * sizeof *v, &(uint64_t){(uint64_t)v[i * stride] - (uint64_t)base}, sizeof *v);
 }
 
 void pack_take(const uint8_t *from, size_t n, uint8_t width, int64_t base, int64_t *out)

@@ -6,8 +6,13 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { PACK_MOST_WIDTH = 56 }; /* a number of more bits gets 64, so that 8 bytes hold any */
 /* Width that holds v: 0 … 56, or 64. */
-uint8_t pack_width(uint64_t v);
+static inline uint8_t pack_width(uint64_t v)
+{
+    uint8_t width = v ? (uint8_t)(64 - __builtin_clzll(v)) : 0;
+    return width <= PACK_MOST_WIDTH ? width : 64;
+}
 /* Bytes that n numbers take. */
 static inline size_t pack_bytes(size_t n, uint8_t width) { return (n * width + 7) / 8; }
 /* Writes the n numbers v[i * stride] - base. `to` has room for pack_bytes and 8 bytes more. */

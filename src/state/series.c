@@ -173,7 +173,7 @@ static inline bool pairs_fit(struct cell_pairs *p, size_t n, int64_t ns, uint64_
     p->number_width = bits_of(number_bits);
     p->duration_width = bits_of(duration_bits);
     size_t bytes = pack_bytes(n, p->time_width) + pack_bytes(n, p->number_width) + pack_bytes(n, p->duration_width);
-    return (bytes <= STATE_CELL_PACKED) & (p->time_width <= STATE_MOST_WIDTH) & (p->number_width <= STATE_MOST_WIDTH);
+    return (bytes <= STATE_CELL_PACKED) & (p->time_width <= PACK_MOST_WIDTH) & (p->number_width <= PACK_MOST_WIDTH);
 }
 
 /* Fills one cell with as many pairs of the first of n entries as there are and fit. Returns how many entries it took. */
@@ -301,19 +301,22 @@ void series_finish(struct series_pool *p, struct series *s)
         close_block(p, s, true);
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables of columns --------------------------------------------------------------------------------------------------------- */
 
-void series_column_add(struct series_bytes *bytes, struct series_column *c, const int64_t *v, size_t stride, size_t n)
+void series_table_add(struct series_bytes *bytes, struct series_table *t, const series_values *v, int columns, size_t n)
 {
-    int64_t least = v[0], most = v[0];
-    for (size_t i = 1; i < n; i++) {
-        least = v[i * stride] < least ? v[i * stride] : least;
-        most = v[i * stride] > most ? v[i * stride] : most;
+    enum { TIMES = 1 << COLUMN_LINE, LENGTHS = 1 << COLUMN_SPLIT, FEW = 1 << COLUMN_SPLIT | 1 << COLUMN_TABLE };
+    static const uint8_t ways[STATE_LATENCY_COLUMNS] = {TIMES, LENGTHS, FEW, FEW, FEW, FEW};
+    struct state_disk_head h = {.first = v[0][0]};
+    uint8_t *to = series_bytes_room(bytes, (size_t)columns * COLUMN_MOST_BYTES);
+    size_t place = 0;
+    h.position = bytes->n;
+    for (int c = 0; c < columns; c++) {
+        size_t taken = column_put(to + place, v[c], n, c ? 0 : h.first, ways[c], &h.columns[c]);
+        h.columns[c].place = place & ((1 << COLUMN_PLACE_BITS) - 1);
+        place += taken;
     }
-    uint8_t width = pack_width((uint64_t)most - (uint64_t)least);
-    uint8_t *to = series_bytes_room(bytes, pack_bytes(n, width));
-    pack_put(to, v, stride, n, least, width);
-    vec_push(&c->heads, ((struct state_disk_head){least, bytes->n | (uint64_t)width << 56}));
-    bytes->n += pack_bytes(n, width);
-    c->n += n;
+    vec_push(&t->heads, h);
+    bytes->n += place;
+    t->n += n;
 }

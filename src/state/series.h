@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "state/format.h"
+#include "state/tiles.h"
 
 /* Packed bytes of columns, in the order in which they became complete. In chunks that stay where they are; what is written into one room lies in one
  * chunk. n: bytes so far. */
@@ -129,16 +130,30 @@ void series_mend(struct series *);
 /* Packs what is open. The series is complete then. */
 void series_finish(struct series_pool *, struct series *);
 
-/* ---- columns -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables of columns ---------------------------------------------------------------------------------------------------------------- */
 
-struct series_column { VEC(struct state_disk_head) heads; uint64_t n; };
-/* Appends a block: n <= 128 values v[i * stride]. Only the last block may be short. */
-void series_column_add(struct series_bytes *, struct series_column *, const int64_t *v, size_t stride, size_t n);
+struct series_table { VEC(struct state_disk_head) heads; uint64_t n; };
+typedef int64_t series_values[STATE_BLOCK]; /* of a column in a block */
+/* Appends a block: the first n <= 128 values of each column. Only the last block may be short. */
+void series_table_add(struct series_bytes *, struct series_table *, const series_values *, int columns, size_t n);
 
-/* All n values of a block. */
-static inline void series_column_take(const struct series_bytes *b, const struct state_disk_head *h, size_t n, int64_t *out)
+static inline size_t series_table_rows(const struct series_table *t, size_t block)
 {
-    pack_take(series_bytes_at(b, h->position & (UINT64_MAX >> 8)), n, (uint8_t)(h->position >> 56), h->base, out);
+    uint64_t left = t->n - block * STATE_BLOCK;
+    return left < STATE_BLOCK ? left : STATE_BLOCK;
+}
+/* A column of a block. */
+static inline struct column series_table_column(const struct series_bytes *b, const struct series_table *t, size_t block, int column)
+{
+    const struct state_disk_head *h = &t->heads.v[block];
+    return column_open(series_bytes_at(b, h->position + h->columns[column].place), series_table_rows(t, block), column ? 0 : h->first, h->columns[column]);
+}
+/* All values of it. Returns how many. */
+static inline size_t series_table_take(const struct series_bytes *b, const struct series_table *t, size_t block, int column, int64_t *out)
+{
+    struct column c = series_table_column(b, t, block, column);
+    column_take(&c, out);
+    return c.n;
 }
 
 /* ---- latencies ------------------------------------------------------------------------------------------------------------------------ */
@@ -164,10 +179,11 @@ struct latencies {
     int64_t last_begin;
     VEC(struct latency) late;
     struct map late_of;      /* serial number -> place in late */
-    int64_t buffer[STATE_BLOCK][STATE_LATENCY_COLUMNS];
+    series_values buffer[STATE_LATENCY_COLUMNS];
     size_t buffered;
     struct series_bytes *bytes; /* of the pool; shared by all kinds */
-    struct series_column columns[STATE_LATENCY_COLUMNS];
+    struct series_table table;
+    struct tiles tiles;      /* of the table */
     latency_far *far;        /* shared by all kinds */
 };
 void latencies_init(struct latencies *, struct series_bytes *, latency_far *far);
@@ -178,9 +194,9 @@ void latency_close(struct latencies *, uint64_t handle, int64_t end, int64_t ret
 void latency_drop(struct latencies *, uint64_t handle);
 /* Whether a latency must be left out. */
 typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
-/* The end: all that never closed is dropped. Then the columns hold what came in time and `late` the rest, in order of begin. */
+/* The end: all that never closed is dropped. Then the table holds what came in time and `late` the rest, in order of begin. */
 void latencies_finish(struct latencies *);
-/* The pool has got other bytes: packs the columns from the old ones anew, without what is refused (NULL: nothing is). */
+/* The pool has got other bytes: packs the table from the old ones anew, without what is refused (NULL: nothing is). */
 void latencies_sift(struct latencies *, const struct series_bytes *old, latency_refuse *, const void *arg);
 
 #endif

@@ -34,7 +34,7 @@ static bool read_sections(struct state_store *s)
     s->blocks = section(s, "blocks", sizeof *s->blocks, &s->n_blocks, &whole);
     s->sums = section(s, "sums", sizeof *s->sums, &s->n_sums, &whole);
     s->grid = section(s, "grid", sizeof *s->grid, &s->n_grid, &whole);
-    s->columns = kept(s, "columns", sizeof *s->columns, &s->n_columns, &whole);
+    s->tables = kept(s, "tables", sizeof *s->tables, &s->n_tables, &whole);
     s->heads = section(s, "heads", sizeof *s->heads, &s->n_heads, &whole);
     s->far = section(s, "far", sizeof *s->far, &s->n_far, &whole);
     s->late = section(s, "late", sizeof *s->late, &s->n_late, &whole);
@@ -198,13 +198,27 @@ uint64_t state_events(const struct state_store *s)
     return s->totals->events;
 }
 
-/* First place from `from` on whose value is >= t. */
-static size_t column_search(const struct state_store *s, size_t column, size_t from, int64_t t)
+/* First place from `from` on whose value in column 0, which ascends, is >= t. */
+static size_t table_search(const struct state_store *s, const struct state_disk_table *t, size_t from, int64_t time)
 {
-    size_t lo = from, hi = s->columns[column].n;
+    const struct state_disk_head *heads = s->heads + t->first_head;
+    size_t lo = from / STATE_BLOCK, hi = t->n / STATE_BLOCK + (t->n % STATE_BLOCK > 0);
+    while (lo < hi) { /* the first block that begins with such a value; the one before it may hold some */
+        size_t mid = lo + (hi - lo) / 2;
+        if (heads[mid].first < time)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    size_t block = lo > from / STATE_BLOCK ? lo - 1 : lo;
+    lo = block * STATE_BLOCK > from ? block * STATE_BLOCK : from;
+    hi = t->n - lo < STATE_BLOCK ? t->n : (block + 1) * STATE_BLOCK;
+    struct column column = {0};
+    if (lo < hi)
+        column = state_column(s, t, block, 0);
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (state_column_at(s, column, mid) < t)
+        if (column_get(&column, mid % STATE_BLOCK) < time)
             lo = mid + 1;
         else
             hi = mid;
@@ -214,19 +228,19 @@ static size_t column_search(const struct state_store *s, size_t column, size_t f
 
 void state_event_counts(const struct state_store *s, const int64_t *times, size_t n, uint64_t *counts, bool *exact)
 {
-    size_t checkpoints = s->columns[STATE_COLUMN_EVENTS].n, at = 0;
+    const struct state_disk_table *table = &s->tables[STATE_TABLE_EVENTS];
+    size_t checkpoints = table->n, at = 0;
     bool all = true;
     for (size_t i = 0; i < n; i++) {
         int64_t t = times[i];
-        at = column_search(s, STATE_COLUMN_EVENTS, at, t);
+        at = table_search(s, table, at, t);
         if (at == 0 || t > s->totals->last_event) {
             counts[i] = at ? s->totals->events : 0;
             continue;
         }
         bool tail = at == checkpoints;
         uint64_t below = (at - 1) * STATE_EVENTS_SHARE, above = tail ? s->totals->events - 1 : at * STATE_EVENTS_SHARE;
-        int64_t from = state_column_at(s, STATE_COLUMN_EVENTS, at - 1),
-                to = tail ? s->totals->last_event : state_column_at(s, STATE_COLUMN_EVENTS, at);
+        int64_t from = state_column_at(s, table, 0, at - 1), to = tail ? s->totals->last_event : state_column_at(s, table, 0, at);
         /* Events numbered below … above lie at from … to, and from < t <= to, unless the file lies. */
         double share = from < t && t <= to ? (double)((uint64_t)t - (uint64_t)from) / (double)((uint64_t)to - (uint64_t)from) : 1;
         counts[i] = below + 1 + (uint64_t)(share * (double)(above - below - (above > below)));
@@ -249,7 +263,7 @@ void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
 
 /* ---- latencies ----------------------------------------------------------------------------------------------------------------- */
 
-/* Those beside the columns, of one kind. */
+/* Those beside the table, of one kind. */
 struct beside {
     const struct state_disk_late *v;
     size_t n;
@@ -275,7 +289,7 @@ size_t state_late_before(const struct state_store *s, int kind, size_t i)
 
 size_t state_latencies(const struct state_store *s, int kind)
 {
-    return s->columns[state_latency_column(kind, STATE_BEGIN)].n + late_of(s, kind).n;
+    return state_latency_table(s, kind)->n + late_of(s, kind).n;
 }
 
 /* Threads and codes that the store does not have are left out. */
@@ -291,12 +305,13 @@ static void set_latency(
     out->name = code >= 0 && (uint64_t)code < s->n_codes ? s->codes[code].name : NULL;
 }
 
-/* The i-th of those in columns. */
-static void set_from_columns(const struct state_store *s, int kind, size_t i, struct state_latency *out)
+/* The i-th of those in the table. */
+static void set_from_table(const struct state_store *s, int kind, size_t i, struct state_latency *out)
 {
+    const struct state_disk_table *table = state_latency_table(s, kind);
     int64_t v[STATE_LATENCY_COLUMNS] = {0};
-    for (int c = 0; c < STATE_LATENCY_COLUMNS && i < s->columns[state_latency_column(kind, c)].n; c++)
-        v[c] = state_column_at(s, state_latency_column(kind, c), i);
+    for (int c = 0; c < STATE_LATENCY_COLUMNS && i < table->n; c++)
+        v[c] = state_column_at(s, table, c, i);
     set_latency(s, v[STATE_BEGIN], v[STATE_DURATION], v[STATE_LATENCY_THREAD], v[STATE_LATENCY_CPU], v[STATE_LATENCY_CODE], out);
     uint64_t far = (uint64_t)v[STATE_RET] - STATE_RET_FAR;
     if (v[STATE_RET] >= 0 && v[STATE_RET] < STATE_RET_FAR)
@@ -314,7 +329,7 @@ void state_latency(const struct state_store *s, int kind, size_t i, struct state
         set_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code, out);
         out->ret = l->ret;
     } else {
-        set_from_columns(s, kind, i - (lo < i ? lo : i), out);
+        set_from_table(s, kind, i - (lo < i ? lo : i), out);
     }
 }
 
@@ -329,5 +344,5 @@ size_t state_latency_find(const struct state_store *s, int kind, int64_t t)
         else
             hi = mid;
     }
-    return column_search(s, state_latency_column(kind, STATE_BEGIN), 0, t) + lo;
+    return table_search(s, state_latency_table(s, kind), 0, t) + lo;
 }

@@ -1,77 +1,47 @@
-/* Tiles of latencies: made when a store is written. */
+/* Tiles of latencies: made while these are packed. */
 #include "state/tiles.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* One tile while it is made: figures by name in order of first use. */
-struct making {
-    VEC(struct state_disk_figures) figures;
-    VEC(int64_t) least, most; /* their durations */
-    uint32_t *place_of;       /* by code: 1 + place in figures; 0: none yet */
-};
+/* ---- one tile ------------------------------------------------------------------------------------------------------------------ */
 
-static size_t place_of(struct making *m, uint32_t code)
+static __attribute__((noinline)) size_t add_name(struct tile_making *m, uint32_t code)
 {
-    if (!m->place_of[code]) {
-        vec_push(&m->figures, ((struct state_disk_figures){.code = code}));
-        vec_push(&m->least, 0);
-        vec_push(&m->most, 0);
-        m->place_of[code] = (uint32_t)m->figures.n;
+    if (code >= m->place_of.n) {
+        size_t more = (size_t)code + 1 - m->place_of.n;
+        vec_reserve(&m->place_of, more);
+        memset(m->place_of.v + m->place_of.n, 0, more * sizeof *m->place_of.v);
+        m->place_of.n += more;
     }
-    return m->place_of[code] - 1;
+    vec_push(&m->figures, ((struct state_disk_figures){.code = code, .least = INT64_MAX, .most = INT64_MIN}));
+    m->place_of.v[code] = (uint32_t)m->figures.n;
+    return m->figures.n - 1;
 }
 
-/* Adds the figures of a tile below; its shortest and longest took `least` and `most`. */
-static void join(struct making *m, const struct state_disk_figures *f, int64_t least, int64_t most)
+static inline size_t place_of(struct tile_making *m, uint32_t code)
 {
-    size_t i = place_of(m, f->code);
-    struct state_disk_figures *to = &m->figures.v[i];
-    if (!to->n || least < m->least.v[i]) {
-        m->least.v[i] = least;
-        to->least = f->least;
-    }
-    if (!to->n || most > m->most.v[i]) {
-        m->most.v[i] = most;
-        to->most = f->most;
-    }
-    to->spread = to->n ? tile_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
-    to->n += f->n;
-    to->sum = (int64_t)((uint64_t)to->sum + (uint64_t)f->sum);
+    return code < m->place_of.n && m->place_of.v[code] ? m->place_of.v[code] - 1 : add_name(m, code);
 }
 
-static void end_tile(struct tiles *t, struct making *m)
+/* The latencies of a tile of level 0. */
+static void measure(struct tile_making *m, const int64_t *durations, const int64_t *codes, size_t n)
 {
-    vec_push(&t->first, t->figures.n);
-    for (size_t i = 0; i < m->figures.n; i++) {
-        m->place_of[m->figures.v[i].code] = 0;
-        vec_push(&t->figures, m->figures.v[i]);
-    }
-    m->figures.n = m->least.n = m->most.n = 0;
-}
-
-static int64_t duration_at(const struct latencies *l, uint64_t i)
-{
-    const struct state_disk_head *h = &l->columns[STATE_DURATION].heads.v[i / STATE_BLOCK];
-    return (int64_t)((uint64_t)h->base +
-        pack_get(series_bytes_at(l->bytes, h->position & (UINT64_MAX >> 8)), i % STATE_BLOCK, (uint8_t)(h->position >> 56)));
-}
-
-/* The n latencies of one tile of level 0. */
-static void add_latencies(struct making *m, const int64_t *durations, const int64_t *codes, size_t n)
-{
-    size_t place[TILE_LATENCIES];
+    uint32_t place[TILE_LATENCIES];
     double mean[TILE_LATENCIES];
+    m->latencies = n;
     for (size_t i = 0; i < n; i++) {
-        size_t k = place[i] = place_of(m, (uint32_t)codes[i]);
+        size_t k = place_of(m, (uint32_t)codes[i]);
         struct state_disk_figures *f = &m->figures.v[k];
         int64_t d = durations[i];
-        if (!f->n || d < m->least.v[k]) {
-            m->least.v[k] = d;
-            f->least = (uint32_t)i;
+        place[i] = (uint32_t)k;
+        if (d < f->least) {
+            f->least = d;
+            f->least_at = (uint32_t)i;
         }
-        if (!f->n || d > m->most.v[k]) {
-            m->most.v[k] = d;
-            f->most = (uint32_t)i;
+        if (d > f->most) {
+            f->most = d;
+            f->most_at = (uint32_t)i;
         }
         f->n++;
         f->sum = (int64_t)((uint64_t)f->sum + (uint64_t)d);
@@ -84,64 +54,100 @@ static void add_latencies(struct making *m, const int64_t *durations, const int6
     }
 }
 
-static void add_finest(struct tiles *t, struct making *m, const struct latencies *l)
+/* Adds a tile of the level below. */
+static void join(struct tile_making *m, const struct tile_making *part)
 {
-    const struct series_column *durations = &l->columns[STATE_DURATION], *codes = &l->columns[STATE_LATENCY_CODE];
-    int64_t d[TILE_LATENCIES], c[TILE_LATENCIES];
-    for (uint64_t first = 0, n; first < durations->n; first += n) {
-        n = durations->n - first < TILE_LATENCIES ? durations->n - first : TILE_LATENCIES;
-        for (uint64_t at = 0; at < n; at += STATE_BLOCK) {
-            size_t block = (first + at) / STATE_BLOCK, some = n - at < STATE_BLOCK ? n - at : STATE_BLOCK;
-            series_column_take(l->bytes, &durations->heads.v[block], some, d + at);
-            series_column_take(l->bytes, &codes->heads.v[block], some, c + at);
+    for (size_t i = 0; i < part->figures.n; i++) {
+        const struct state_disk_figures *f = &part->figures.v[i];
+        size_t k = place_of(m, f->code); /* which may move them */
+        struct state_disk_figures *to = &m->figures.v[k];
+        if (f->least < to->least) {
+            to->least = f->least;
+            to->least_at = (uint32_t)m->latencies + f->least_at;
         }
-        add_latencies(m, d, c, n);
-        end_tile(t, m);
+        if (f->most > to->most) {
+            to->most = f->most;
+            to->most_at = (uint32_t)m->latencies + f->most_at;
+        }
+        to->spread = to->n ? tile_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
+        to->n += f->n;
+        to->sum = (int64_t)((uint64_t)to->sum + (uint64_t)f->sum);
     }
+    m->latencies += part->latencies;
 }
 
-/* From the tiles of the level below, which begin at `below`. */
-static void add_level(struct tiles *t, struct making *m, const struct latencies *l, size_t below, uint64_t n_below, int level)
+static void append(struct tile_list *to, const struct state_disk_figures *figures, size_t n)
 {
-    for (uint64_t k = 0; k < n_below; k++) {
-        uint64_t base = k * tile_size(level - 1), within = base % tile_size(level);
-        size_t end = below + k + 1 < t->first.n ? t->first.v[below + k + 1] : t->figures.n;
-        for (size_t i = t->first.v[below + k]; i < end; i++) {
-            struct state_disk_figures f = t->figures.v[i];
-            int64_t least = duration_at(l, base + f.least), most = duration_at(l, base + f.most);
-            f.least += (uint32_t)within;
-            f.most += (uint32_t)within;
-            join(m, &f, least, most);
-        }
-        if (k % TILE_FAN == TILE_FAN - 1 || k == n_below - 1)
-            end_tile(t, m);
-    }
-}
-
-void tiles_add(struct tiles *t, const struct latencies *l, size_t n_codes)
-{
-    struct making m = {.place_of = mem_zalloc((n_codes + 1) * sizeof *m.place_of)};
-    uint64_t n = l->columns[STATE_DURATION].n;
-    size_t below = t->first.n, here;
+    vec_reserve(&to->figures, n);
     if (n)
-        add_finest(t, &m, l);
-    for (int level = 1; level < tile_levels(n); level++, below = here) {
-        here = t->first.n;
-        add_level(t, &m, l, below, tile_count(n, level - 1), level);
-    }
-    vec_free(&m.figures);
-    vec_free(&m.least);
-    vec_free(&m.most);
-    free(m.place_of);
+        memcpy(to->figures.v + to->figures.n, figures, n * sizeof *figures);
+    to->figures.n += n;
 }
 
-void tiles_finish(struct tiles *t)
+/* ---- levels -------------------------------------------------------------------------------------------------------------------- */
+
+/* The level's next tile is complete. */
+static void complete(struct tiles *t, int level)
 {
-    vec_push(&t->first, t->figures.n);
+    struct tile_level *l = &t->levels[level];
+    vec_push(&l->complete.first, l->complete.figures.n);
+    append(&l->complete, l->next.figures.v, l->next.figures.n);
+    if (level + 1 < TILE_LEVELS) {
+        join(&l[1].next, &l->next);
+        if (l[1].next.latencies == tile_size(level + 1))
+            complete(t, level + 1);
+    }
+    for (size_t i = 0; i < l->next.figures.n; i++)
+        l->next.place_of.v[l->next.figures.v[i].code] = 0;
+    l->next.figures.n = 0;
+    l->next.latencies = 0;
+}
+
+void tiles_add(struct tiles *t, const int64_t *durations, const int64_t *codes, size_t n)
+{
+    size_t at = t->n % TILE_LATENCIES;
+    memcpy(t->durations + at, durations, n * sizeof *durations);
+    memcpy(t->codes + at, codes, n * sizeof *codes);
+    t->n += n;
+    if (at + n == TILE_LATENCIES) {
+        measure(&t->levels[0].next, t->durations, t->codes, TILE_LATENCIES);
+        complete(t, 0);
+    }
+}
+
+void tiles_end(struct tiles *t)
+{
+    if (t->n % TILE_LATENCIES)
+        measure(&t->levels[0].next, t->durations, t->codes, t->n % TILE_LATENCIES);
+    for (int level = 0; level < TILE_LEVELS; level++)
+        if (t->levels[level].next.latencies)
+            complete(t, level);
+}
+
+void tiles_list(const struct tiles *t, struct tile_list *to)
+{
+    for (int level = 0; level < tile_levels(t->n); level++) {
+        const struct tile_list *l = &t->levels[level].complete;
+        vec_reserve(&to->first, l->first.n);
+        for (size_t i = 0; i < l->first.n; i++)
+            to->first.v[to->first.n++] = to->figures.n + l->first.v[i];
+        append(to, l->figures.v, l->figures.n);
+    }
+}
+
+void tile_list_fini(struct tile_list *l)
+{
+    vec_free(&l->first);
+    vec_free(&l->figures);
 }
 
 void tiles_fini(struct tiles *t)
 {
-    vec_free(&t->first);
-    vec_free(&t->figures);
+    for (int level = 0; level < TILE_LEVELS; level++) {
+        struct tile_making *m = &t->levels[level].next;
+        tile_list_fini(&t->levels[level].complete);
+        vec_free(&m->figures);
+        vec_free(&m->place_of);
+    }
+    memset(t, 0, sizeof *t);
 }

@@ -1,11 +1,12 @@
-/* Private to state: figures of latencies by name in tiles, so that those of any range are some whole tiles and two ends. A tile of level 0 is 256
- * latencies of a kind's columns, one of the next level 16 tiles. */
+/* Private to state: figures of latencies by name in tiles, so that those of any range are some whole tiles and two ends. A tile of level 0 is 512
+ * latencies of a kind's table, one of the next level 8 tiles. */
 #ifndef WEFT_STATE_TILES_H
 #define WEFT_STATE_TILES_H
 
-#include "state/series.h"
+#include "base/mem.h"
+#include "state/format.h"
 
-enum { TILE_LATENCIES = 256, TILE_FAN = 16, TILE_LEVELS = 6 };
+enum { TILE_LATENCIES = 512, TILE_FAN = 8, TILE_LEVELS = 8 };
 _Static_assert(TILE_LATENCIES % STATE_BLOCK == 0, "a tile is whole blocks");
 
 /* Latencies that a tile of this level covers; the last tile of a level may cover fewer. */
@@ -26,14 +27,34 @@ static inline int tile_levels(uint64_t latencies)
     return levels;
 }
 
-/* Kinds in order; in each its levels, finest first. tiles: where the figures of each tile begin, and one more: where the last ones end. */
-struct tiles {
+/* Tiles as the file has them: where the figures of each begin. */
+struct tile_list {
     VEC(uint64_t) first;
     VEC(struct state_disk_figures) figures;
 };
-/* Adds a kind. n_codes: all its codes are below. */
-void tiles_add(struct tiles *, const struct latencies *, size_t n_codes);
-void tiles_finish(struct tiles *);
+void tile_list_fini(struct tile_list *);
+
+/* A tile while it is made: figures by name in order of first use. */
+struct tile_making {
+    uint64_t latencies;
+    VEC(struct state_disk_figures) figures;
+    VEC(uint32_t) place_of; /* by code: 1 + place in figures; 0: none yet */
+};
+/* The tiles of a kind while its latencies become known: of each level those that are complete, and the next. */
+struct tiles {
+    uint64_t n;
+    int64_t durations[TILE_LATENCIES], codes[TILE_LATENCIES]; /* of the next tile of level 0 */
+    struct tile_level {
+        struct tile_list complete;
+        struct tile_making next;
+    } levels[TILE_LEVELS];
+};
+/* Adds n latencies; they do not reach beyond a tile of level 0. */
+void tiles_add(struct tiles *, const int64_t *durations, const int64_t *codes, size_t n);
+/* There are no more: the last tile of each level, which is not full, is complete. */
+void tiles_end(struct tiles *);
+/* Appends them to a list that has those of the kinds before: levels in order, finest first. */
+void tiles_list(const struct tiles *, struct tile_list *);
 void tiles_fini(struct tiles *);
 
 /* Figures of two sets of latencies with so many, such sums, and squared distances from their means of such sums, joined: the sum of squared distances

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "state/builder.h"
 #include "state/cell.h"
-#include "state/tiles.h"
 
 /* A row on its way to the disk. */
 struct row {
@@ -30,13 +29,13 @@ struct writing {
     int64_t *sums;
     uint32_t n_sums;
     VEC(uint32_t) grid;
-    struct state_disk_column columns[STATE_COLUMNS];
+    struct state_disk_table tables[STATE_TABLES];
     VEC(struct state_disk_head) heads;
     VEC(struct state_disk_late) late;
     VEC(struct state_disk_file) files;
     VEC(uint32_t) through;
     struct series none; /* of rows that have no entries of their own */
-    struct tiles tiles;
+    struct tile_list tiles;
     struct builder_gaps gaps;
 };
 
@@ -452,36 +451,35 @@ static void finish_rows(struct writing *w)
     make_grids(w);
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------------------------------------------------------------- */
 
-static void add_column(struct writing *w, size_t column, const struct series_column *c)
+static void add_table(struct writing *w, int table, const struct series_table *t)
 {
-    w->columns[column] = (struct state_disk_column){w->heads.n, c->n};
-    vec_reserve(&w->heads, c->heads.n);
-    if (c->heads.n)
-        memcpy(w->heads.v + w->heads.n, c->heads.v, c->heads.n * sizeof *c->heads.v);
-    w->heads.n += c->heads.n;
+    w->tables[table] = (struct state_disk_table){w->heads.n, t->n};
+    vec_reserve(&w->heads, t->heads.n);
+    if (t->heads.n)
+        memcpy(w->heads.v + w->heads.n, t->heads.v, t->heads.n * sizeof *t->heads.v);
+    w->heads.n += t->heads.n;
 }
 
 /* The place of each: behind the late ones before it, and all in time that did not begin later. */
 static void add_late(struct writing *w, const struct latencies *l, int kind)
 {
-    const struct series_column *begins = &l->columns[STATE_BEGIN];
-    int64_t v[STATE_BLOCK];
+    const struct series_table *t = &l->table;
+    series_values begins;
     uint64_t block = UINT64_MAX, i = 0;
     for (size_t k = 0; k < l->late.n; k++) {
         const struct latency *x = &l->late.v[k];
-        for (; i < begins->n; i++) {
-            if (i / STATE_BLOCK + 1 < begins->heads.n && begins->heads.v[i / STATE_BLOCK + 1].base <= x->begin) {
+        for (; i < t->n; i++) {
+            if (i / STATE_BLOCK + 1 < t->heads.n && t->heads.v[i / STATE_BLOCK + 1].first <= x->begin) {
                 i += STATE_BLOCK - i % STATE_BLOCK - 1; /* all of this block */
                 continue;
             }
             if (i / STATE_BLOCK != block) {
                 block = i / STATE_BLOCK;
-                series_column_take(l->bytes, &begins->heads.v[block],
-                    begins->n - block * STATE_BLOCK < STATE_BLOCK ? begins->n % STATE_BLOCK : STATE_BLOCK, v);
+                series_table_take(l->bytes, t, block, STATE_BEGIN, begins);
             }
-            if (v[i % STATE_BLOCK] > x->begin)
+            if (begins[i % STATE_BLOCK] > x->begin)
                 break;
         }
         vec_push(&w->late,
@@ -496,26 +494,25 @@ static void add_late(struct writing *w, const struct latencies *l, int kind)
     }
 }
 
-static void finish_columns(struct state_builder *b)
+static void finish_tables(struct state_builder *b)
 {
     if (b->event_buffered)
-        series_column_add(&b->pool.bytes, &b->event_times, b->event_buffer, 1, b->event_buffered);
+        series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, b->event_buffered);
     b->event_buffered = 0;
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++)
         latencies_finish(&b->latencies[kind]);
 }
 
-static void add_columns(struct writing *w)
+static void add_tables(struct writing *w)
 {
-    add_column(w, STATE_COLUMN_EVENTS, &w->b->event_times);
+    add_table(w, STATE_TABLE_EVENTS, &w->b->event_times);
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         const struct latencies *l = &w->b->latencies[kind];
         add_late(w, l, kind);
-        tiles_add(&w->tiles, l, w->codes.n);
-        for (int i = 0; i < STATE_LATENCY_COLUMNS; i++)
-            add_column(w, state_latency_column(kind, i), &l->columns[i]);
+        tiles_list(&l->tiles, &w->tiles);
+        add_table(w, STATE_TABLE_LATENCIES + kind, &l->table);
     }
-    tiles_finish(&w->tiles);
+    vec_push(&w->tiles.first, w->tiles.figures.n); /* where the last ones end */
 }
 
 /* ---- the file ------------------------------------------------------------------------------------------------------------------ */
@@ -569,7 +566,7 @@ static int commit(struct writing *w, struct err *e)
     store_add(s, "blocks", w->blocks, sizeof *w->blocks, b->pool.blocks.n);
     store_add(s, "sums", w->sums, sizeof *w->sums, w->n_sums);
     store_add(s, "grid", w->grid.v, sizeof *w->grid.v, w->grid.n);
-    store_add(s, "columns", w->columns, sizeof *w->columns, STATE_COLUMNS);
+    store_add(s, "tables", w->tables, sizeof *w->tables, STATE_TABLES);
     store_add(s, "heads", w->heads.v, sizeof *w->heads.v, w->heads.n);
     store_add(s, "far", b->far.v, sizeof *b->far.v, b->far.n);
     store_add(s, "late", w->late.v, sizeof *w->late.v, w->late.n);
@@ -599,7 +596,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, str
     builder_futexes_finish(b);
     files_finish(b);
     name_codes(&w);
-    finish_columns(b);
+    finish_tables(b);
     int rc = builder_gaps_make(b, end, &w.gaps, e);
     if (!rc) {
         add_cpus(&w);
@@ -609,7 +606,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, str
     }
     if (!rc) {
         finish_rows(&w);
-        add_columns(&w);
+        add_tables(&w);
         rc = commit(&w, e);
     }
     vec_free(&w.rows);
@@ -622,7 +619,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, str
     vec_free(&w.late);
     vec_free(&w.files);
     vec_free(&w.through);
-    tiles_fini(&w.tiles);
+    tile_list_fini(&w.tiles);
     builder_gaps_fini(&w.gaps);
     return rc;
 }

@@ -47,7 +47,7 @@ static void write_changed(const char *from, const char *to, const char *section,
         size_t item;
     } sections[] = {{"totals", sizeof(struct state_disk_totals)}, {"text", 1}, {"names", 4}, {"codes", sizeof(struct state_disk_code)},
         {"rows", sizeof(struct state_disk_row)}, {"cells", sizeof(struct state_disk_cell)}, {"blocks", 4}, {"sums", 8}, {"grid", 4},
-        {"columns", sizeof(struct state_disk_column)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
+        {"tables", sizeof(struct state_disk_table)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
         {"late", sizeof(struct state_disk_late)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
         {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)}, {"through", 4}};
     enum { SECTIONS = sizeof sections / sizeof *sections };
@@ -90,8 +90,8 @@ static size_t find_section(const char *file, const char *name, size_t *bytes)
 
 static void damage_leads_nowhere(void **state)
 {
-    static const char *const sections[] = {"totals", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "columns", "heads",
-        "late", "tiles", "figures", "losses", "bytes", "files", "through"};
+    static const char *const sections[] = {"totals", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "tables", "heads", "late",
+        "tiles", "figures", "losses", "bytes", "files", "through"};
     struct kernel_tracker w;
     size_t opened = 0, refused = 0, n, bytes;
     struct err e = {0};
@@ -214,12 +214,51 @@ static void pairs_are_checked(void **state)
     world_close(&w);
 }
 
+static void check_block(const struct kernel_tracker *w, size_t block, const struct state_disk_head *changed, int expected)
+{
+    char path[sizeof w->path + 8];
+    struct state_store *s;
+    struct err e = {0};
+    snprintf(path, sizeof path, "%s-changed", w->path);
+    write_changed(w->path, path, "heads", block * sizeof *changed, changed, sizeof *changed);
+    assert_int_equal(state_check(path, &e), expected);
+    assert_int_equal(state_open(path, &s, &e), 0);
+    read_all_states(s);
+    state_close(s);
+    unlink(path);
+}
+
+/* Heads of blocks of columns are not looked at on opening, either. */
+static void blocks_are_checked_when_asked(void **state)
+{
+    struct kernel_tracker w;
+    write_store(&w);
+    const struct state_store *s = w.store;
+    const struct state_disk_table *calls = state_latency_table(s, STATE_LATENCY_SYSCALL);
+    assert_int_not_equal(calls->n, 0);
+    struct state_disk_head h = s->heads[calls->first_head];
+    check_block(&w, calls->first_head, &h, 0);
+    h.position = s->n_bytes + 1;
+    check_block(&w, calls->first_head, &h, ERR_FORMAT);
+    h = s->heads[calls->first_head];
+    h.columns[STATE_DURATION].place++; /* not behind the begins */
+    check_block(&w, calls->first_head, &h, ERR_FORMAT);
+    h = s->heads[calls->first_head];
+    h.columns[STATE_BEGIN].way = COLUMN_SPLIT;
+    check_block(&w, calls->first_head, &h, ERR_FORMAT);
+    h = s->heads[0];
+    h.columns[STATE_DURATION].width = 1; /* of events there is none */
+    check_block(&w, 0, &h, ERR_FORMAT);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damage_leads_nowhere),
         cmocka_unit_test(contents_are_checked_when_asked),
         cmocka_unit_test(pairs_are_checked),
+        cmocka_unit_test(blocks_are_checked_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
