@@ -65,17 +65,25 @@ int64_t cell_pairs_end(const struct state_disk_cell *c)
     return cell_time(c, p.n - 1u, p.time_width);
 }
 
-size_t cell_pairs_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES])
+void cell_pairs_times(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1])
 {
     struct cell_pairs p = cell_pairs(c);
-    int64_t ends[STATE_CELL], packed[STATE_CELL], durations[STATE_CELL];
+    int64_t ends[STATE_CELL], durations[STATE_CELL];
     pack_take(cell_packed(c), p.n, p.time_width, c->base, ends);
-    pack_take(numbers_of(c, &p), p.n, p.number_width, 0, packed);
     pack_take(durations_of(c, &p), p.n, p.duration_width, 0, durations);
     times[0] = c->base;
     for (size_t i = 0; i < p.n; i++) {
         times[2 * i + 1] = (int64_t)((uint64_t)times[2 * i] + (uint64_t)durations[i]);
         times[2 * i + 2] = ends[i];
+    }
+}
+
+size_t cell_pairs_numbers(const struct state_disk_cell *c, int64_t numbers[STATE_CELL_ENTRIES])
+{
+    struct cell_pairs p = cell_pairs(c);
+    int64_t packed[STATE_CELL];
+    pack_take(numbers_of(c, &p), p.n, p.number_width, 0, packed);
+    for (size_t i = 0; i < p.n; i++) {
         numbers[2 * i] = (int64_t)((uint64_t)packed[i] >> p.rests);
         numbers[2 * i + 1] = (int64_t)((uint64_t)packed[i] & p.rests);
     }

@@ -62,7 +62,8 @@ void cell_pairs_head(struct state_disk_cell *, const struct cell_pairs *);
 size_t cell_pairs_find(const struct state_disk_cell *, int64_t t);
 struct cell_entry cell_pairs_entry(const struct state_disk_cell *, size_t i);
 int64_t cell_pairs_end(const struct state_disk_cell *);
-size_t cell_pairs_take(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES]);
+void cell_pairs_times(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1]);
+size_t cell_pairs_numbers(const struct state_disk_cell *, int64_t numbers[STATE_CELL_ENTRIES]);
 
 /* ---- any cell ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -81,17 +82,27 @@ static inline int64_t cell_end(const struct state_disk_cell *c)
 {
     return cell_is_paired(c) ? cell_pairs_end(c) : cell_plain_end(c, cell_plain_n(c) - 1);
 }
-/* All n entries' times and numbers, and behind the times the cell's end. Returns n. */
-static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES])
+/* All n entries' numbers. Returns n. */
+static inline size_t cell_take_numbers(const struct state_disk_cell *c, int64_t numbers[STATE_CELL_ENTRIES])
 {
     if (cell_is_paired(c))
-        return cell_pairs_take(c, times, numbers);
+        return cell_pairs_numbers(c, numbers);
     size_t n = cell_plain_n(c);
-    times[0] = c->base;
-    pack_take(cell_packed(c), n, c->time_width, c->base, times + 1);
     pack_take(cell_plain_numbers(c), n, c->number_width & ~STATE_FOLDED, 0, numbers);
     for (size_t i = 0; i < n && c->number_width & STATE_FOLDED; i++)
         numbers[i] = cell_unfolded((uint64_t)numbers[i]);
+    return n;
+}
+/* Their times too, and behind these the cell's end. */
+static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES])
+{
+    size_t n = cell_take_numbers(c, numbers);
+    if (cell_is_paired(c)) {
+        cell_pairs_times(c, times);
+        return n;
+    }
+    times[0] = c->base;
+    pack_take(cell_packed(c), n, c->time_width, c->base, times + 1);
     return n;
 }
 

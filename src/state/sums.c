@@ -43,9 +43,11 @@ static uint64_t spent(const struct state_store *s, const struct state_disk_row *
 /* Bytes moved in them. */
 static uint64_t moved(enum sum_of way, const struct state_disk_cell *c, size_t from, size_t to)
 {
-    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES];
+    int64_t numbers[STATE_CELL_ENTRIES];
     uint64_t sum = 0;
-    size_t n = cell_take(c, times, numbers);
+    if (from == to)
+        return 0;
+    size_t n = cell_take_numbers(c, numbers);
     for (size_t i = from; i < n && i < to; i++)
         sum += state_file_bytes(numbers[i], way);
     return sum;
