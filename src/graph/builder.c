@@ -62,8 +62,6 @@ static void push(struct graph_builder *b, struct graph_building_row *r, int64_t 
     if (end <= begin)
         return;
     struct graph_entry x = {.begin = begin, .state = e->state, .cause = e->cause, .detail = e->detail, .arg = e->arg};
-    if (e->state == GRAPH_RUNNING)
-        x.cpu = (uint16_t)e->arg;
     graph_log_push(&b->arena, &r->log, &x);
     if (e->cause == GRAPH_CAUSE_WAKEUP && e->ts != end)
         vec_push(&b->late, ((struct graph_late){.row = (int32_t)(r - b->rows.v), .n = r->log.n - 1, .ts = e->ts}));

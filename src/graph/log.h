@@ -1,4 +1,4 @@
-/* Private to graph: a growing series of intervals in memory, 16 bytes each, in blocks that fit few and many. A row comes up at random among hundreds, and
+/* Private to graph: a growing series of intervals in memory, 12 bytes each, in blocks that fit few and many. A row comes up at random among hundreds, and
  * what it finds has left the nearest cache since: so all of an entry lies together, and what must be known of the last block lies in the log. */
 #ifndef WEFT_GRAPH_LOG_H
 #define WEFT_GRAPH_LOG_H
@@ -11,7 +11,7 @@
 struct graph_logged {
     uint32_t begin; /* minus the block's base */
     uint32_t arg;
-    uint16_t detail, cpu;
+    uint16_t detail;
     uint8_t kind;
 };
 
@@ -33,8 +33,7 @@ struct graph_entry {
     int64_t begin;
     uint8_t state, cause;
     uint16_t detail; /* 0 none */
-    uint16_t cpu;    /* running */
-    uint32_t arg;    /* WAKEUP: row; PACKET: wake */
+    uint32_t arg;    /* running: CPU; WAKEUP: row; PACKET: wake */
 };
 
 /* Begins must increase. An entry that says the same as the last one is not added. */

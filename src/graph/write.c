@@ -57,7 +57,7 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
             c->n_packets += graph_kind_cause(x->kind) == GRAPH_CAUSE_PACKET;
             c->details[c->n_details] = x->detail;
             c->n_details += (x->kind & GRAPH_KIND_DETAIL) != 0;
-            c->cpus[c->n_cpus] = x->cpu;
+            c->cpus[c->n_cpus] = x->arg;
             c->n_cpus += graph_kind_state(x->kind) == GRAPH_RUNNING;
         }
     }
