@@ -23,7 +23,7 @@
 #include "index/experiment.h"
 #include "index/types.h"
 
-enum { MANIFEST_VERSION = 3, BUILDER_VERSION = 14, BATCH = 512 };
+enum { MANIFEST_VERSION = 3, BUILDER_VERSION = 14, BATCH = 128 };
 
 struct manifest {
     uint64_t events, lost_events;
@@ -191,7 +191,8 @@ static int write_manifest(
     return store_commit(s, e);
 }
 
-/* The stores are packed, written and synced side by side: none needs another. */
+/* The stores are packed, written and synced side by side, as far as there are CPUs: none needs another. What a builder held serves those that come
+ * after it. */
 struct writing {
     const struct ctf_trace *trace;
     struct pass *pass;
@@ -204,14 +205,25 @@ struct writing {
 static void write_one(void *arg, size_t i)
 {
     struct writing *w = arg;
-    if (i == 0)
-        state_builder_write(w->pass->states, w->totals->begin, w->totals->end, &w->errors[i]);
-    else if (i == 1)
-        graph_builder_write(w->pass->graph, w->totals->end, w->to->graph, w->key, &w->errors[i]);
-    else if (i == 2)
-        flow_builder_write(w->pass->flows, w->to->flows, w->key, &w->errors[i]);
-    else
-        index_counts_write(w->trace, w->pass->types, w->to->packets, w->key, &w->errors[i]);
+    struct pass *p = w->pass;
+    switch (i) {
+    case 0:
+        state_builder_write(p->states, w->totals->begin, w->totals->end, &w->errors[i]);
+        state_builder_free(p->states);
+        p->states = NULL;
+        break;
+    case 1:
+        graph_builder_write(p->graph, w->totals->end, w->to->graph, w->key, &w->errors[i]);
+        graph_builder_free(p->graph);
+        p->graph = NULL;
+        break;
+    case 2:
+        flow_builder_write(p->flows, w->to->flows, w->key, &w->errors[i]);
+        flow_builder_free(p->flows);
+        p->flows = NULL;
+        break;
+    default: index_counts_write(w->trace, p->types, w->to->packets, w->key, &w->errors[i]);
+    }
 }
 
 static int write_stores(const struct ctf_trace *t, struct pass *p, const struct files *to, const struct manifest *m, uint64_t key,
@@ -220,7 +232,7 @@ static int write_stores(const struct ctf_trace *t, struct pass *p, const struct 
     struct writing w = {t, p, to, m, key, {{0}}};
     if (unlink(to->manifest) && errno != ENOENT)
         return err_sys(e, "%s", to->manifest);
-    pool_run(4, 4, write_one, &w); /* on one CPU too: while one waits for the disk, the others pack */
+    pool_run(4, 0, write_one, &w);
     for (int i = 0; i < 4; i++)
         if (w.errors[i].code) {
             *e = w.errors[i];

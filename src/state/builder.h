@@ -32,19 +32,19 @@ struct builder_futex_call {
 };
 
 enum thread_now { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
-struct builder_thread {
+struct builder_thread {      /* hundreds take turns, so what is asked most lies first */
     struct series series;
-    uint64_t call_latency, lock_latency, wake_latency; /* handles, 0 none */
-    int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
-    struct builder_futex_call futex;
+    uint64_t call_latency, wake_latency, lock_latency; /* handles, 0 none */
     uint32_t call;           /* code of the system call in progress, 0 none */
-    uint32_t windows;        /* losses told when it last left a CPU or was woken */
-    int32_t cpu;             /* when running */
-    int32_t moved_from;      /* it came to another CPU at moved_ts before it was seen to leave this one; else -1 */
-    int64_t moved_ts;
     uint8_t now;             /* enum thread_now */
     bool idle;
     bool mode_known;         /* `call` is surely right, not only likely */
+    int32_t cpu;             /* when running */
+    int32_t moved_from;      /* it came to another CPU at moved_ts before it was seen to leave this one; else -1 */
+    int64_t moved_ts;
+    int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
+    struct builder_futex_call futex;
+    uint32_t windows;        /* losses told when it last left a CPU or was woken */
 };
 
 /* An open interrupt handler. */

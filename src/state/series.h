@@ -38,20 +38,20 @@ enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_FLAGS, SERI
 struct series_entry { int64_t time, number; };
 struct series {
     struct series_entry *v;
+    uint64_t closed;         /* entries that went into blocks */
+    int64_t before[STATE_WAYS]; /* sums before the first entry of v */
+    uint32_t cells;          /* in blocks */
     uint32_t id;             /* given when the first block closes; 0: none */
     uint16_t n, cap;
-    uint64_t closed;         /* entries that went into blocks */
-    uint32_t cells;          /* in those blocks */
     uint8_t sum;             /* enum series_sum */
     uint8_t lead;            /* number in force before the first entry */
     bool pairs;              /* it goes on and off as a rule: some number, then 0 or 1 */
-    int64_t before[STATE_WAYS]; /* sums before the first entry of v */
 };
 /* How many sums there are. */
 static inline unsigned series_sums(const struct series *s) { return s->sum == SERIES_NO_SUM ? 0 : s->sum == SERIES_MOVED ? STATE_WAYS : 1; }
 
 /* Cells of all rows: the section of a store being written, in the order in which their blocks became complete. */
-enum { SERIES_CELLS = 4096 }; /* so many go to the file at once */
+enum { SERIES_CELLS = 1024 }; /* so many go to the file at once */
 struct series_cells {
     struct store_writer *to;        /* owned */
     struct state_disk_cell *buffer; /* what is not there yet: `buffered` of `n` */
