@@ -32,32 +32,54 @@ static inline const uint8_t *durations_of(const struct state_disk_cell *c, const
     return numbers_of(c, p) + pack_bytes(p->n, p->number_width);
 }
 
-static inline int64_t pair_begin(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
+/* ---- one entry ------------------------------------------------------------------------------------------------------------------- */
+
+/* A pair of entries: begin, where the second begins, end. */
+struct pair {
+    int64_t begin, middle, end;
+    uint64_t number;
+};
+
+static inline struct pair pair_at(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
 {
-    return i ? cell_time(c, i - 1, p->time_width) : c->base;
+    int64_t begin = cell_begin_of(c, i, p->time_width);
+    return (struct pair){
+        .begin = begin,
+        .middle = (int64_t)((uint64_t)begin + pack_get(durations_of(c, p), i, p->duration_width)),
+        .end = cell_time(c, i, p->time_width),
+        .number = pack_get(numbers_of(c, p), i, p->number_width),
+    };
 }
 
-/* Where the second entry of pair i begins. */
-static inline int64_t rest_begin(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
+/* Without branches: nobody could foretell which of the two it is. */
+static inline struct cell_entry entry_of(const struct pair *x, const struct cell_pairs *p, size_t i, bool second)
 {
-    return (int64_t)((uint64_t)pair_begin(c, p, i) + pack_get(durations_of(c, p), i, p->duration_width));
-}
-
-size_t cell_pairs_find(const struct state_disk_cell *c, int64_t t)
-{
-    struct cell_pairs p = cell_pairs(c);
-    size_t i = cell_search(cell_packed(c), p.n, p.time_width, (uint64_t)t - (uint64_t)c->base);
-    return 2 * i + (t >= rest_begin(c, &p, i));
+    int64_t both = -(int64_t)second;
+    return (struct cell_entry){
+        .i = 2 * i + second,
+        .n = 2 * (size_t)p->n,
+        .begin = x->begin ^ ((x->begin ^ x->middle) & both),
+        .end = x->middle ^ ((x->middle ^ x->end) & both),
+        .number = second ? (int64_t)(x->number & p->rests) : (int64_t)(x->number >> p->rests),
+    };
 }
 
 struct cell_entry cell_pairs_entry(const struct state_disk_cell *c, size_t i)
 {
     struct cell_pairs p = cell_pairs(c);
-    uint64_t number = pack_get(numbers_of(c, &p), i / 2, p.number_width);
-    int64_t begin = pair_begin(c, &p, i / 2), rest = rest_begin(c, &p, i / 2), end = cell_time(c, i / 2, p.time_width);
-    return i % 2 ? (struct cell_entry){i, 2 * (size_t)p.n, rest, end, (int64_t)(number & p.rests)}
-                 : (struct cell_entry){i, 2 * (size_t)p.n, begin, rest, (int64_t)(number >> p.rests)};
+    struct pair x = pair_at(c, &p, i / 2);
+    return entry_of(&x, &p, i / 2, i % 2);
 }
+
+struct cell_entry cell_pairs_at(const struct state_disk_cell *c, int64_t t)
+{
+    struct cell_pairs p = cell_pairs(c);
+    size_t i = cell_search(cell_packed(c), p.n, p.time_width, (uint64_t)t - (uint64_t)c->base);
+    struct pair x = pair_at(c, &p, i);
+    return entry_of(&x, &p, i, t >= x.middle);
+}
+
+/* ---- all entries ----------------------------------------------------------------------------------------------------------------- */
 
 int64_t cell_pairs_end(const struct state_disk_cell *c)
 {

@@ -13,6 +13,12 @@ static inline int64_t cell_time(const struct state_disk_cell *c, size_t i, uint8
 {
     return (int64_t)((uint64_t)c->base + pack_get(cell_packed(c), i, width));
 }
+/* Where that begins which ends at value i. */
+static inline int64_t cell_begin_of(const struct state_disk_cell *c, size_t i, uint8_t width)
+{
+    uint64_t since = pack_get(cell_packed(c), i - (i > 0), width);
+    return (int64_t)((uint64_t)c->base + (since & -(uint64_t)(i > 0)));
+}
 /* The last of n that begins at or before `since`, counted from the first's begin. Without branches: nobody could foretell them. */
 static inline size_t cell_search(const uint8_t *packed, size_t n, uint8_t width, uint64_t since)
 {
@@ -36,11 +42,7 @@ static inline int64_t cell_plain_number(const struct state_disk_cell *c, size_t 
 }
 /* Where entry i ends, and where it begins. */
 static inline int64_t cell_plain_end(const struct state_disk_cell *c, size_t i) { return cell_time(c, i, c->time_width); }
-static inline int64_t cell_plain_begin(const struct state_disk_cell *c, size_t i)
-{
-    uint64_t since = pack_get(cell_packed(c), i - (i > 0), c->time_width);
-    return (int64_t)((uint64_t)c->base + (since & -(uint64_t)(i > 0)));
-}
+static inline int64_t cell_plain_begin(const struct state_disk_cell *c, size_t i) { return cell_begin_of(c, i, c->time_width); }
 static inline struct cell_entry cell_plain_entry(const struct state_disk_cell *c, size_t i)
 {
     return (struct cell_entry){i, cell_plain_n(c), cell_plain_begin(c, i), cell_plain_end(c, i), cell_plain_number(c, i)};
@@ -50,6 +52,7 @@ static inline size_t cell_plain_find(const struct state_disk_cell *c, int64_t t)
 {
     return cell_search(cell_packed(c), cell_plain_n(c), c->time_width, (uint64_t)t - (uint64_t)c->base);
 }
+static inline struct cell_entry cell_plain_at(const struct state_disk_cell *c, int64_t t) { return cell_plain_entry(c, cell_plain_find(c, t)); }
 
 /* ---- paired cells: a number, and then 0 or 1 (cell.c) ----------------------------------------------------------------------------------- */
 
@@ -59,8 +62,8 @@ struct cell_pairs { uint8_t n, time_width, number_width, duration_width; bool re
 static inline bool cell_is_paired(const struct state_disk_cell *c) { return __builtin_expect(c->n & STATE_PAIRED, 0); }
 struct cell_pairs cell_pairs(const struct state_disk_cell *);
 void cell_pairs_head(struct state_disk_cell *, const struct cell_pairs *);
-size_t cell_pairs_find(const struct state_disk_cell *, int64_t t);
 struct cell_entry cell_pairs_entry(const struct state_disk_cell *, size_t i);
+struct cell_entry cell_pairs_at(const struct state_disk_cell *, int64_t t);
 int64_t cell_pairs_end(const struct state_disk_cell *);
 void cell_pairs_times(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1]);
 size_t cell_pairs_numbers(const struct state_disk_cell *, int64_t numbers[STATE_CELL_ENTRIES]);
@@ -75,7 +78,7 @@ static inline struct cell_entry cell_entry(const struct state_disk_cell *c, size
 /* The last entry that begins at or before t, which is not before the first. */
 static inline struct cell_entry cell_at(const struct state_disk_cell *c, int64_t t)
 {
-    return cell_is_paired(c) ? cell_pairs_entry(c, cell_pairs_find(c, t)) : cell_plain_entry(c, cell_plain_find(c, t));
+    return cell_is_paired(c) ? cell_pairs_at(c, t) : cell_plain_at(c, t);
 }
 /* Where the cell ends. */
 static inline int64_t cell_end(const struct state_disk_cell *c)

@@ -135,7 +135,7 @@ void sum_values(
         for (j = 0; j < m; j += tell(&g, times + k + j, n - k - j, values + k + j), needed++) {
             int64_t t = times[k + j];
             const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, brackets[j].at), &brackets[j], t);
-            struct cell_entry e = cell_at(c, t);
+            struct cell_entry e = of == SUM_TIME ? cell_plain_at(c, t) : cell_at(c, t);
             sum_up_to(s, r, c, brackets[j].at, &e, &g);
         }
         most = needed * 2 > m ? BATCH : FEW;
