@@ -1,9 +1,11 @@
 /* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
  * somebody asks. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "state/lines.h"
 #include "state/sums.h"
+#include "state/tiles.h"
 
 static bool good_width(uint8_t width)
 {
@@ -359,6 +361,42 @@ static const char *latencies_defect(const struct state_store *s, int kind)
     return NULL;
 }
 
+static bool same_figures(const struct state_disk_figures *a, const struct state_disk_figures *b)
+{
+    double off = a->spread - b->spread;
+    return a->code == b->code && a->n == b->n && a->sum == b->sum && a->least == b->least && a->most == b->most &&
+        a->least_at == b->least_at && a->most_at == b->most_at && off <= 1e-6 * b->spread && -off <= 1e-6 * b->spread;
+}
+
+/* Tiles are made anew, from latencies that make sense. */
+static const char *figures_defect(const struct state_store *s)
+{
+    struct tile_list made = {0};
+    struct tiles *tiles = mem_zalloc(sizeof *tiles);
+    int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
+    for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
+        const struct state_disk_table *table = state_latency_table(s, kind);
+        for (uint64_t first = 0; first < table->n; first += STATE_BLOCK) {
+            struct column duration = state_column(s, table, first / STATE_BLOCK, STATE_DURATION);
+            struct column code = state_column(s, table, first / STATE_BLOCK, STATE_LATENCY_CODE);
+            column_take(&duration, durations);
+            column_take(&code, codes);
+            tiles_add(tiles, durations, codes, code.n);
+        }
+        tiles_end(tiles);
+        tiles_list(tiles, &made);
+        tiles_fini(tiles);
+    }
+    vec_push(&made.first, made.figures.n);
+    bool same = made.first.n == s->n_tiles && !memcmp(made.first.v, s->tiles, made.first.n * sizeof *made.first.v) &&
+        made.figures.n == s->n_figures;
+    for (size_t i = 0; i < made.figures.n && same; i++)
+        same = same_figures(&s->figures[i], &made.figures.v[i]);
+    tile_list_fini(&made);
+    free(tiles);
+    return same ? NULL : "figures that do not fit the latencies";
+}
+
 static const char *late_defect(const struct state_store *s)
 {
     for (size_t i = 0; i < s->n_late; i++) {
@@ -431,6 +469,8 @@ const char *state_content_defect(const struct state_store *s)
         what = events_defect(s);
     for (int kind = 0; kind < STATE_LATENCY_KINDS && !what; kind++)
         what = latencies_defect(s, kind);
+    if (!what)
+        what = figures_defect(s);
     if (!what)
         what = late_defect(s);
     return what ? what : losses_defect(s);

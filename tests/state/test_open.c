@@ -252,6 +252,31 @@ static void blocks_are_checked_when_asked(void **state)
     world_close(&w);
 }
 
+static void figures_are_checked_when_asked(void **state)
+{
+    struct kernel_tracker w;
+    char path[sizeof w.path + 8];
+    struct err e = {0};
+    write_store(&w);
+    assert_int_not_equal(w.store->n_figures, 0);
+    snprintf(path, sizeof path, "%s-changed", w.path);
+    for (int what = 0; what < 5; what++) {
+        struct state_disk_figures f = *w.store->figures;
+        f.n += what == 0;
+        f.sum += what == 1;
+        f.most += what == 2;
+        f.least_at += what == 3;
+        f.spread += what == 4 ? 1 + f.spread : 0;
+        write_changed(w.path, path, "figures", 0, &f, sizeof f);
+        assert_int_equal(state_check(path, &e), ERR_FORMAT);
+    }
+    uint64_t first = 1;
+    write_changed(w.path, path, "tiles", 0, &first, sizeof first);
+    assert_int_equal(state_check(path, &e), ERR_FORMAT);
+    unlink(path);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +284,7 @@ int main(void)
         cmocka_unit_test(contents_are_checked_when_asked),
         cmocka_unit_test(pairs_are_checked),
         cmocka_unit_test(blocks_are_checked_when_asked),
+        cmocka_unit_test(figures_are_checked_when_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
