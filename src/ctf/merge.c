@@ -149,9 +149,9 @@ merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
     if (n == 0)
         return KEY_NONE;
     h->next_ts = c->batch[n > 1].ts;
-    /* What the next batch will read: many streams are more than the hardware's prefetching follows. */
+    /* What the next batch will read: streams take turns, which the hardware's prefetching does not follow. */
     const uint8_t *next = c->d.data + (c->d.pos >> 3);
-    for (size_t i = 0; i < 16 && m->n_cursors > 8; i++)
+    for (size_t i = 0; i < 16; i++)
         __builtin_prefetch(next + 64 * i);
     return key_of(c->batch[0].ts, h->tie);
 }
