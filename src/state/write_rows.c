@@ -1,0 +1,296 @@
+/* The end of building: all rows, of all kinds, with their names. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "state/writing.h"
+
+/* A file on its way there, by name. */
+struct file_row {
+    struct file_access *access;
+    uint32_t name;
+};
+
+/* ---- names --------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t intern(struct writing *w, const char *s)
+{
+    return strings_intern(&w->names, s, strlen(s));
+}
+
+static uint32_t intern_string(struct writing *w, uint32_t string)
+{
+    const char *const *strings;
+    return string < kernel_tracker_strings(w->b->tracker, &strings) ? intern(w, strings[string]) : 0;
+}
+
+static uint32_t intern_number(struct writing *w, uint32_t number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", number);
+    return intern(w, text);
+}
+
+static uint32_t lock_name(struct writing *w, const struct builder_lock *l)
+{
+    char text[48];
+    if (l->tgid >= 0)
+        snprintf(text, sizeof text, "%d:0x%llx", l->tgid, (unsigned long long)l->address);
+    else
+        snprintf(text, sizeof text, "0x%llx", (unsigned long long)l->address);
+    return intern(w, text);
+}
+
+static uint32_t code_name(struct writing *w, const struct builder_code *c)
+{
+    uint32_t name = 0;
+    switch (c->kind) {
+    case CODE_STRING: return intern_string(w, c->ref);
+    case CODE_IRQ: name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref)); return name ? name : intern_number(w, c->ref);
+    case CODE_VECTOR: return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
+    case CODE_LOCK: return lock_name(w, &w->b->locks.v[c->ref]);
+    case CODE_OTHER_LOCKS: return intern(w, "others");
+    default: return 0;
+    }
+}
+
+static void name_codes(struct writing *w)
+{
+    for (size_t i = 0; i < w->b->codes.n; i++) {
+        const struct builder_code *c = &w->b->codes.v[i];
+        vec_push(&w->codes, ((struct state_disk_code){.name = code_name(w, c), .cpu = c->cpu, .value = c->value}));
+    }
+}
+
+static uint32_t disk_name(struct writing *w, uint32_t dev)
+{
+    uint32_t name = intern_string(w, kernel_tracker_disk_name(w->b->tracker, dev));
+    char text[32];
+    snprintf(text, sizeof text, "%u,%u", dev >> 20, dev & 0xfffff); /* as the kernel numbers devices */
+    return name ? name : intern(w, text);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Takes the series as it is: it gets no more entries. */
+static struct state_disk_row *add_row(struct writing *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
+{
+    series_finish(&w->b->pool, s);
+    vec_push(&w->rows, ((struct row){{.number = number, .kind = kind, .name = name, .lead = lead, .thread = -1}, s}));
+    return &w->rows.v[w->rows.n - 1].disk;
+}
+
+static void add_threads(struct writing *w)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    if (n)
+        builder_thread(w->b, (int32_t)n - 1);
+    for (size_t i = 0; i < n; i++) {
+        struct builder_thread *t = &w->b->threads.v[i];
+        struct state_disk_row *r = add_row(w, STATE_THREAD, (int32_t)i, intern_string(w, threads[i].name), STATE_UNKNOWN, &t->series);
+        r->idle = t->idle;
+        r->begin = threads[i].born ? threads[i].begin : INT64_MIN;
+        r->end = threads[i].died ? threads[i].end : INT64_MAX;
+    }
+}
+
+static void add_cpus(struct writing *w)
+{
+    char text[32];
+    for (size_t i = 0; i < w->b->cpus.n; i++) {
+        struct builder_cpu *c = &w->b->cpus.v[i];
+        snprintf(text, sizeof text, "CPU %zu", i);
+        uint8_t kinds[2] = {STATE_CPU, STATE_CPU_THREAD};
+        for (int k = 0; k < 2; k++) {
+            struct state_disk_row *r = add_row(w, kinds[k], (int32_t)i, intern(w, text), STATE_UNKNOWN, k ? &c->thread : &c->state);
+            r->begin = INT64_MIN;
+            r->end = INT64_MAX;
+        }
+    }
+}
+
+static void add_pages(struct writing *w)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    struct builder_amounts *pages = &w->b->amounts[BUILDER_PAGES];
+    for (size_t i = 0; i < pages->v.n; i++) {
+        uint32_t slot = pages->v.v[i].slot;
+        uint32_t name = !slot ? intern(w, "total") : slot <= n ? intern_string(w, threads[slot - 1].name) : 0;
+        add_row(w, STATE_COUNTER_ROWS + STATE_MEMORY, (int32_t)slot - 1, name, 0, &pages->v.v[i].series);
+    }
+}
+
+static void add_exits(struct writing *w)
+{
+    const struct kernel_thread *threads;
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    struct builder_amounts *all = &w->b->amounts[BUILDER_KVM_EXITS];
+    for (size_t i = 0; i < all->v.n; i++) {
+        uint32_t row = all->v.v[i].slot;
+        add_row(w, STATE_COUNTER_ROWS + STATE_KVM_EXITS, (int32_t)row, row < n ? intern_string(w, threads[row].name) : 0, 0,
+            &all->v.v[i].series);
+    }
+}
+
+static uint32_t file_label(struct writing *w, const struct file_name *n)
+{
+    const struct kernel_thread *threads;
+    char text[64];
+    if (n->fd < 0) {
+        struct text name = {.fd = -1};
+        text_printf(&name, "%s%s", files_path(w->b, n), n->before_loss ? " (before events were lost)" : "");
+        uint32_t number = intern(w, text_cstr(&name));
+        text_fini(&name);
+        return number;
+    }
+    const struct kernel_thread *t = (size_t)n->thread < kernel_tracker_threads(w->b->tracker, &threads) ? &threads[n->thread] : NULL;
+    const char *comm = t ? w->names.v[intern_string(w, t->name)] : "";
+    snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, comm, n->process);
+    return intern(w, text);
+}
+
+/* Sorted by name, then thread. */
+static int by_name(const void *a, const void *b, void *writing)
+{
+    const struct file_row *x = a, *y = b;
+    const struct writing *w = writing;
+    int order = strcmp(w->names.v[x->name], w->names.v[y->name]);
+    return order ? order : x->access->thread < y->access->thread ? -1 : x->access->thread > y->access->thread;
+}
+
+static void add_files(struct writing *w)
+{
+    struct file_access *accesses;
+    size_t n = files_accesses(w->b, &accesses), kept = 0;
+    struct file_row *rows = mem_alloc((n + 1) * sizeof *rows);
+    for (size_t i = 0; i < n; i++)
+        if (accesses[i].series.n || accesses[i].series.closed)
+            rows[kept++] = (struct file_row){&accesses[i], file_label(w, files_name(w->b, &accesses[i]))};
+    if (kept)
+        qsort_r(rows, kept, sizeof *rows, by_name, w);
+    for (size_t i = 0; i < kept; i++) {
+        struct file_access *a = rows[i].access;
+        add_row(w, STATE_FILE_ROWS, (int32_t)i, rows[i].name, 0, &a->series);
+        vec_push(&w->files, ((struct state_disk_file){{a->moved[0], a->moved[1]}, a->thread, 0}));
+    }
+    free(rows);
+}
+
+/* What threads moved in one way: what they moved through no file, and through which files the rest. */
+static void add_moved(struct writing *w, int way)
+{
+    const struct kernel_thread *threads;
+    struct builder_amounts *own = &w->b->amounts[BUILDER_IO_READ + way];
+    size_t n = kernel_tracker_threads(w->b->tracker, &threads);
+    uint32_t *next = mem_zalloc((n + 1) * sizeof *next), at = (uint32_t)w->through.n;
+    for (size_t i = 0; i < w->files.n; i++)
+        next[w->files.v[i].thread] += w->files.v[i].moved[way] > 0;
+    for (size_t row = 0; row < n; row++) {
+        uint32_t place = row < own->place.n ? own->place.v[row] : 0, files = next[row];
+        next[row] = at;
+        if (!place && !files)
+            continue;
+        struct state_disk_row *r = add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_IO_READ + way), (int32_t)row,
+            intern_string(w, threads[row].name), 0, place ? &own->v.v[place - 1].series : &w->none);
+        r->first_file = at;
+        r->n_files = files;
+        at += files;
+    }
+    vec_reserve(&w->through, at - w->through.n);
+    for (size_t i = 0; i < w->files.n; i++)
+        if (w->files.v[i].moved[way])
+            w->through.v[next[w->files.v[i].thread]++] = (uint32_t)i;
+    w->through.n = at;
+    free(next);
+}
+
+static void add_request(void *arg, int32_t number, uint32_t dev, struct series *s)
+{
+    struct writing *w = arg;
+    add_row(w, STATE_REQUEST_ROWS, number, disk_name(w, dev), 0, s);
+}
+
+static void add_cpu_counters(struct writing *w)
+{
+    const char *const *names;
+    uint32_t n = (uint32_t)kernel_tracker_counters(w->b->tracker, &names);
+    struct builder_amounts *all = &w->b->amounts[BUILDER_CPU_COUNTERS];
+    for (size_t i = 0; i < all->v.n; i++) {
+        uint32_t slot = all->v.v[i].slot, number = slot / n * STATE_CPU_COUNTERS + slot % n;
+        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (int32_t)number, intern(w, names[slot % n]), 0, &all->v.v[i].series);
+    }
+}
+
+static void add_frequencies(struct writing *w)
+{
+    struct builder_amounts *all = &w->b->amounts[BUILDER_FREQUENCIES];
+    char text[32];
+    for (size_t i = 0; i < all->v.n; i++) {
+        snprintf(text, sizeof text, "CPU %u", all->v.v[i].slot);
+        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY, (int32_t)all->v.v[i].slot, intern(w, text), 0, &all->v.v[i].series);
+    }
+}
+
+static void add_lanes(struct writing *w, uint8_t kind, struct builder_lanes *l)
+{
+    for (size_t i = 0; i < l->v.n; i++)
+        add_row(w, kind, (int32_t)i, intern_number(w, (uint32_t)i), STATE_NONE, &l->v.v[i]);
+}
+
+static void add_futexes(struct writing *w)
+{
+    struct state_builder *b = w->b;
+    for (size_t i = 0; i < b->futex_users.n; i++) {
+        struct builder_futex_user *u = &b->futex_users.v[i];
+        struct state_disk_row *r = add_row(w, STATE_FUTEX_USER, (int32_t)i, w->codes.v[u->code].name, STATE_NONE, &u->series);
+        r->thread = u->thread;
+        r->waits = u->waits;
+    }
+    add_lanes(w, STATE_FUTEX_WAITS, &b->futex_waits);
+    add_lanes(w, STATE_FUTEX_WAKES, &b->futex_wakes);
+    add_lanes(w, STATE_IRQ_HANDLERS, &b->irq_handlers);
+}
+
+static void add_others(struct writing *w)
+{
+    struct state_builder *b = w->b;
+    for (size_t i = 0; i < b->irqs.n; i++) {
+        struct builder_irq *q = &b->irqs.v[i];
+        add_row(w, q->kind, q->number, w->codes.v[q->code].name, STATE_NONE, &q->series);
+    }
+    for (size_t i = 0; i < b->disks.n; i++)
+        for (int k = 0; k < 2; k++)
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_DISK_READ + k), (int32_t)i, disk_name(w, b->disks.v[i].id), 0,
+                &b->disks.v[i].series[k]);
+    for (size_t i = 0; i < b->nets.n; i++)
+        for (int k = 0; k < 2; k++)
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i, intern_string(w, b->nets.v[i].id), 0,
+                &b->nets.v[i].series[k]);
+    add_futexes(w);
+    add_pages(w);
+    add_cpu_counters(w);
+    add_frequencies(w);
+    add_files(w);
+    for (int way = 0; way < STATE_WAYS; way++)
+        add_moved(w, way);
+    builder_each_request(b, add_request, w);
+    add_exits(w);
+    for (size_t i = 0; i < w->rows.n; i++) {
+        struct state_disk_row *r = &w->rows.v[i].disk;
+        if (r->kind != STATE_THREAD && r->kind != STATE_CPU && r->kind != STATE_CPU_THREAD) {
+            r->begin = INT64_MIN;
+            r->end = INT64_MAX;
+        }
+    }
+}
+
+void writing_add_rows(struct writing *w)
+{
+    strings_intern(&w->names, "", 0);
+    name_codes(w);
+    add_cpus(w);
+    add_threads(w);
+    add_others(w);
+}
