@@ -136,7 +136,7 @@ test('a server that wants a token: the page asks for it, says when it is wrong, 
   await page.getByText('That is not the token of this server.').waitFor();
   await token.fill('open sesame');
   await token.press('Enter');
-  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3, null, { timeout: 60000 });
+  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3 && location.hash, null, { timeout: 60000 }); // the link is written when nothing moves any more
   assert.ok(!page.url().includes('sesame'));
   const hash = new URL(page.url()).hash;
   await page.close();
