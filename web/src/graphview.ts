@@ -30,7 +30,7 @@ export class GraphView extends Panel {
   readonly part: GraphPart;
   private picture = (): void => {};
   /** States of its rows were drawn, or it is known that there will be none. */
-  readonly pictured = new Promise<void>(done => { this.picture = done; });
+  readonly pictured = new Promise<void>(done => { this.picture = () => { this.picture = () => {}; setTimeout(done); /* when they are on the screen: what waited for them takes the page */ }; });
   /** Told after each drawing, for tests and the title bar: ms that it took. */
   frameMs = 0;
   loaded = false;
@@ -48,7 +48,7 @@ export class GraphView extends Panel {
   constructor(session: Session, output: Output, host: PanelHost, height: number | undefined, readonly path = false) {
     super(session, output, host, height);
     this.looks = new Looks(path);
-    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => { this.redraw(); setTimeout(this.picture, 100); /* drawn by then, or the page is hidden */ }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m), () => this.extra());
+    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => { this.redraw(); setTimeout(() => this.picture(), 100); /* drawn by then, or the page is hidden */ }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m), () => this.extra());
     this.surface = new Surface(`${output.name}: states of the rows over time`);
     this.tree = new TreePane(this.model, {
       label: output.name,

@@ -81,12 +81,14 @@ async function refusal(response: Response): Promise<TspError> {
 export type Early = (first: Tree) => Promise<void> | void;
 const SEEN_FIRST = 150;      // entries that are worth being shown alone
 const STEP = 64 * 1024;      // bytes after which they may be there
+const BREATH = 24;           // ms of reading after which the page may draw and answer
 async function readTree(response: Response, early: Early): Promise<unknown> {
   const reader = new EntryReader(), body = response.body!.getReader();
-  for (let told = false; ;) {
+  for (let told = false, began = performance.now(); ;) {
     const { done, value } = await body.read();
     if (done) return reader.end();
     for (let at = 0; at < value.length; at += STEP) {
+      if (performance.now() - began > BREATH) { await new Promise(next => setTimeout(next)); began = performance.now(); }
       reader.push(value.subarray(at, at + STEP));
       const head = !told && reader.entries.length >= SEEN_FIRST ? reader.head() : null;
       if (!head) continue;
