@@ -1,6 +1,6 @@
 /* State histories: bench_states [--queries] STORE TRACE…
  * What building adds to the pass over the events, what a store costs on disk and to open, and sampled queries: the 100 thread rows with most
- * intervals at 2000 times, at full range, a tenth and a thousandth of it; likewise CPUs, softirqs, files. Prints JSON lines; the fastest of several runs counts.
+ * intervals at 2000 times, at full range, a tenth and a thousandth of it; likewise CPUs, softirqs, files, bytes that threads read. Prints JSON lines; the fastest of several runs counts.
  * --queries: nothing is built (which takes minutes for a long trace). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void measure(const char *what, int kind, const struct row *rows, size_t n
     printf("{\"bench\":\"states %s\",\"rows\":%zu,\"times\":%d,\"states\":%zu,\"ms\":%.3f}\n", what, n, TIMES, states, best_ms);
 }
 
-static void measure_cpu_time(const struct row *rows, size_t n)
+static void measure_values(const char *what, int kind, const struct row *rows, size_t n)
 {
     static int64_t times[TIMES], values[TIMES];
     double best_ms = 1e9;
@@ -66,12 +66,12 @@ static void measure_cpu_time(const struct row *rows, size_t n)
             state_span(rows[i].store, &begin, &end);
             for (int k = 0; k < TIMES; k++)
                 times[k] = begin + (end - begin) / TIMES * k;
-            state_counter_values(rows[i].store, STATE_CPU_TIME, rows[i].row, times, TIMES, values);
+            state_counter_values(rows[i].store, kind, rows[i].row, times, TIMES, values);
         }
         double ms = (double)(time_monotonic_ns() - t) / 1e6;
         best_ms = ms < best_ms ? ms : best_ms;
     }
-    printf("{\"bench\":\"states cpu time full range\",\"rows\":%zu,\"times\":%d,\"ms\":%.3f}\n", n, TIMES, best_ms);
+    printf("{\"bench\":\"states %s full range\",\"rows\":%zu,\"times\":%d,\"ms\":%.3f}\n", what, n, TIMES, best_ms);
 }
 
 static void measure_latencies(const struct index_host *h)
@@ -212,7 +212,7 @@ int main(int argc, char **argv)
     measure("threads full range", STATE_THREAD, rows, found, 1.0);
     measure("threads tenth", STATE_THREAD, rows, found, 0.1);
     measure("threads thousandth", STATE_THREAD, rows, found, 0.001);
-    measure_cpu_time(rows, found);
+    measure_values("cpu time", STATE_CPU_TIME, rows, found);
     found = collect(hosts, n, STATE_CPU, rows, ROWS);
     measure("cpus full range", STATE_CPU, rows, found, 1.0);
     measure("cpus thousandth", STATE_CPU, rows, found, 0.001);
@@ -227,6 +227,10 @@ int main(int argc, char **argv)
         measure(others[k].full, others[k].kind, rows, found, 1.0);
         measure(others[k].thousandth, others[k].kind, rows, found, 0.001);
     }
+    found = collect(hosts, n, STATE_COUNTER_ROWS + STATE_IO_READ, rows, ROWS);
+    measure_values("bytes read", STATE_IO_READ, rows, found);
+    measure("steps of bytes read full range", STATE_COUNTER_ROWS + STATE_IO_READ, rows, found, 1.0);
+    measure("steps of bytes read thousandth", STATE_COUNTER_ROWS + STATE_IO_READ, rows, found, 0.001);
     for (size_t i = 0; i < n; i++)
         if (hosts[i].states) {
             measure_latencies(&hosts[i]);

@@ -1,6 +1,6 @@
-/* A generated kernel trace: make_trace DIR EVENTS [CPUS [THREADS]]
+/* A generated kernel trace: make_trace DIR EVENTS [CPUS [THREADS [FILES]]]
  * Writes what LTTng would have written on a busy server: threads that switch, wake each other, make system calls, send and receive packets, read
- * disks, sleep, are preempted, fork and exit. The same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB.
+ * disks, sleep, are preempted, fork and exit. FILES: how many a thread uses, at random. The same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB.
  * How it works: every CPU has a time at which it acts next; the earliest acts, so that what wakes lies before what is woken. */
 #include <errno.h>
 #include <inttypes.h>
@@ -138,7 +138,7 @@ struct cpu {
 struct world {
     struct ctf_writer *writer;
     uint64_t random, written, wanted;
-    uint32_t n_cpus;
+    uint32_t n_cpus, files;
     size_t n_threads; /* those that stay; SHORT_LIVED places for others follow */
     struct thread *threads;
     struct cpu *cpus;
@@ -226,8 +226,8 @@ static void put_packet(struct world *w, uint64_t skb, uint32_t bytes, bool out, 
 
 static void call_entry(struct world *w, uint32_t cpu, enum call c, uint64_t after)
 {
-    u32(w,
-        3 + 5 * ((uint32_t)w->cpus[cpu].running & 7) + (uint32_t)draw(w, 5)); /* a thread has five of its process's descriptors to itself */
+    /* A thread has some of its process's descriptors to itself. */
+    u32(w, 3 + w->files * ((uint32_t)w->cpus[cpu].running & 7) + (uint32_t)draw(w, w->files));
     u64(w, 0x7f0000000000 + draw(w, 1 << 20));
     emit(w, cpu, CALL_ENTRY + c, after);
 }
@@ -627,13 +627,14 @@ static int open_writer(struct world *w, const char *dir, struct err *e)
 
 int main(int argc, char **argv)
 {
-    struct world w = {.random = 0x9e3779b97f4a7c15, .n_cpus = 8, .n_threads = 400, .next_tid = 100000};
+    struct world w = {.random = 0x9e3779b97f4a7c15, .n_cpus = 8, .files = 5, .n_threads = 400, .next_tid = 100000};
     struct err e = {0};
     w.wanted = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     w.n_cpus = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : w.n_cpus;
     w.n_threads = argc > 4 ? strtoul(argv[4], NULL, 10) & ~1ul : w.n_threads;
-    if (!w.wanted || !w.n_cpus || w.n_cpus > 1024 || w.n_threads < 2 || w.n_threads > 50000) {
-        fprintf(stderr, "make_trace DIR EVENTS [CPUS [THREADS]]: at most 1024 CPUs, 2 to 50000 threads\n");
+    w.files = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : w.files;
+    if (!w.wanted || !w.n_cpus || w.n_cpus > 1024 || w.n_threads < 2 || w.n_threads > 50000 || !w.files || w.files > 8000) {
+        fprintf(stderr, "make_trace DIR EVENTS [CPUS [THREADS [FILES]]]: at most 1024 CPUs, 2 to 50000 threads, 8000 files\n");
         return 2;
     }
     w.threads = mem_zalloc(sizeof *w.threads * (w.n_threads + SHORT_LIVED));

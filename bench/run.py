@@ -192,9 +192,9 @@ class Bench:
             self.row(f"line of the events table, {name}: the first after opening", 5, None, found["table first"]["ms"], "ms", less_is_better=True)
             self.row(f"line of the events table, {name}: median of 400 places", 1, 5, found["table line"]["median_ms"], "ms", less_is_better=True)
 
-    def make(self, events):
+    def make(self, events, *more):
         trace = os.path.join(self.dir, f"made-{events}")
-        _, out = run([os.path.join(self.build, "bench", "make_trace"), trace, str(events)])
+        _, out = run([os.path.join(self.build, "bench", "make_trace"), trace, *map(str, (events, *more))])
         return trace, json.loads(out)["events"]
 
     def made(self, wanted, requests=False):
@@ -209,6 +209,19 @@ class Bench:
         if requests:
             serve.measure(self, trace, store)
         serve.viewer(self, trace, store, name)
+        shutil.rmtree(trace)
+        shutil.rmtree(store)
+
+    def many_files(self, wanted):
+        """Bytes of threads that use thousands of files at a time: each has a row of its own."""
+        cpus, threads, files = 1, 2, 5000
+        trace, events = self.make(wanted, cpus, threads, files)
+        store = os.path.join(self.dir, "store-files")
+        run([self.weft, "index", trace, "--store", store])
+        q = self.program("states", "--queries", store, trace, repeat=1).get("states bytes read full range")
+        if q:
+            self.row(f"bytes read over time, made, {events / 1e6:.3g} M events: {q['rows']} threads × {q['times']} pixels, {files} files each", 5, 20, q["ms"], "ms",
+                     less_is_better=True)
         shutil.rmtree(trace)
         shutil.rmtree(store)
 
@@ -244,6 +257,7 @@ class Bench:
         if self.options.made:
             self.made(self.options.made // 30, requests=True)
             self.made(self.options.made)
+            self.many_files(self.options.made // 12)
         self.json()
         self.open(big)
 

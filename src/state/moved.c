@@ -26,21 +26,6 @@ size_t moved_entries(const struct state_store *s, const struct state_disk_row *r
     return n;
 }
 
-void moved_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
-{
-    uint64_t sum = 0;
-    memset(values, 0, n * sizeof *values);
-    for (uint32_t i = 0; i < r->n_files; i++) {
-        const struct state_disk_row *file = file_of(s, r, i);
-        size_t before = file->n_cells ? row_first_from(times, n, file->first) : n;
-        sum_values(s, file, (enum sum_of)way_of(r), times + before, n - before, values + before);
-    }
-    for (size_t k = 0; k < n; k++) {
-        sum += (uint64_t)values[k];
-        values[k] = (int64_t)(sum + (uint64_t)row_value(s, r, times[k]));
-    }
-}
-
 /* ---- steps: when the sum changes ------------------------------------------------------------------------------------------------- */
 
 /* The row of a file, and an entry of it. */
@@ -50,7 +35,23 @@ struct at {
     int way;
     uint32_t cell;
     size_t entry;
+    int64_t begin, end; /* of the entry */
 };
+
+/* To the entry in force at t. Before the row's first one to that, but then nothing is in force until it begins. */
+static void find(struct at *x, int64_t t)
+{
+    const struct state_disk_row *r = x->row;
+    bool before = t < r->first;
+    int64_t at = before ? r->first : t;
+    struct row_bracket b = row_bracket(x->s, r, at);
+    const struct state_disk_cell *c = row_settle(x->s, r, row_cell(x->s, r, b.at), &b, at);
+    struct cell_entry e = cell_at(c, at);
+    x->cell = b.at;
+    x->entry = e.i;
+    x->begin = before ? INT64_MIN : e.begin;
+    x->end = before ? r->first : b.at + 1 == r->n_cells && e.i + 1 == e.n ? INT64_MAX : e.end;
+}
 
 static uint64_t sum_before(const struct at *x, uint32_t block)
 {
@@ -125,38 +126,88 @@ struct step {
     int64_t begin, end;
 };
 
-static struct step step_of_file(const struct state_store *s, const struct state_disk_row *file, int way, int64_t t)
-{
-    struct at x = {.s = s, .row = file, .way = way};
-    if (t >= file->first) {
-        struct row_bracket b = row_bracket(s, file, t);
-        const struct state_disk_cell *c = row_settle(s, file, row_cell(s, file, b.at), &b, t);
-        x.cell = b.at;
-        x.entry = cell_at(c, t).i;
-    }
-    return (struct step){step_before(&x), step_behind(&x)};
-}
-
-static struct step step_of_own(const struct state_store *s, const struct state_disk_row *r, int64_t t)
-{
-    if (t < r->first)
-        return (struct step){INT64_MIN, r->first};
-    struct row_bracket b = row_bracket(s, r, t);
-    const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
-    struct cell_entry e = cell_at(c, t);
-    return (struct step){e.begin, b.at + 1 == r->n_cells && e.i + 1 == e.n ? INT64_MAX : e.end};
-}
-
 /* Of the row, or one of its files. */
 static struct step step_at(const struct state_store *s, const struct state_disk_row *r, int way, int64_t t)
 {
-    struct step x = r->kind == STATE_FILE_ROWS ? step_of_file(s, r, way, t) : step_of_own(s, r, t);
+    struct at at = {.s = s, .row = r, .way = way};
+    find(&at, t);
+    bool own = r->kind != STATE_FILE_ROWS;
+    struct step x = {own ? at.begin : step_before(&at), own ? at.end : step_behind(&at)};
     x.begin = x.begin < t ? x.begin : t; /* whatever the file says */
     x.end = x.end > t ? x.end : INT64_MAX;
     return x;
 }
 
-/* ---- intervals ------------------------------------------------------------------------------------------------------------------- */
+/* ---- use by use ------------------------------------------------------------------------------------------------------------------ */
+
+/* Leads a moment to the first of the times that is not before it. */
+struct places {
+    const int64_t *times;
+    size_t n;
+    unsigned shift;
+    uint32_t *first; /* by stretch of 1 << shift ns from the first time on: where it leads */
+};
+
+static struct places places_new(const int64_t *times, size_t n)
+{
+    struct places p = {.times = times, .n = n};
+    uint64_t span = (uint64_t)times[n - 1] - (uint64_t)times[0];
+    while (span >> p.shift >= 4 * n)
+        p.shift++;
+    size_t stretches = (size_t)(span >> p.shift) + 1;
+    p.first = mem_alloc(stretches * sizeof *p.first);
+    for (size_t i = 0, k = 0; k < stretches; k++) {
+        while (((uint64_t)times[i] - (uint64_t)times[0]) >> p.shift < k)
+            i++;
+        p.first[k] = (uint32_t)i;
+    }
+    return p;
+}
+
+/* t is behind the first time, and not behind the last. */
+static inline size_t place_of(const struct places *p, int64_t t)
+{
+    size_t i = p->first[((uint64_t)t - (uint64_t)p->times[0]) >> p->shift];
+    return i + row_gallop(p->times + i, p->n - i, t);
+}
+
+/* What is asked of some times: how many bytes were moved since the time before, and around each the steps that are next to it. */
+struct asked {
+    struct places places;
+    int64_t *moved;
+    struct state_interval *around; /* NULL: nobody wants to know */
+};
+
+static inline void show_use(struct asked *q, int64_t end, uint64_t bytes)
+{
+    const struct places *p = &q->places;
+    if (!bytes || end <= p->times[0] || end > p->times[p->n - 1])
+        return;
+    size_t i = place_of(p, end);
+    q->moved[i] = (int64_t)((uint64_t)q->moved[i] + bytes);
+    if (q->around) {
+        q->around[i].begin = end > q->around[i].begin ? end : q->around[i].begin;
+        q->around[i - 1].end = end < q->around[i - 1].end ? end : q->around[i - 1].end;
+    }
+}
+
+/* All that end between the times, from x on. */
+static void show_uses(const struct at *x, struct asked *q)
+{
+    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES], last = q->places.times[q->places.n - 1];
+    for (uint32_t i = x->cell; i < x->row->n_cells; i++) {
+        const struct state_disk_cell *c = row_cell(x->s, x->row, i);
+        if (i + STATE_CELLS < x->row->n_cells)
+            __builtin_prefetch(row_cell(x->s, x->row, i + STATE_CELLS));
+        if (c->base >= last)
+            return;
+        size_t n = cell_take(c, times, numbers) - (i + 1 == x->row->n_cells); /* the row's last entry does not end */
+        for (size_t k = 0; k < n; k++)
+            show_use(q, times[k + 1], state_file_bytes(numbers[k], x->way));
+    }
+}
+
+/* ---- all rows -------------------------------------------------------------------------------------------------------------------- */
 
 /* Cuts the intervals around the times to the steps of one row: where each of its steps is the next, or the last one, seen from the times. */
 static void cut(
@@ -170,20 +221,76 @@ static void cut(
     }
 }
 
+/* The same for the steps before the first time, which is at x, and behind the last, which is at y; but those that others cut off are not looked for. */
+static void cut_ends(const struct at *x, const struct at *y, struct asked *q)
+{
+    struct state_interval *first = q->around, *last = q->around + q->places.n - 1;
+    if (x->begin > first->begin) {
+        int64_t begin = step_before(x);
+        first->begin = begin > first->begin && begin <= q->places.times[0] ? begin : first->begin;
+    }
+    if (y->end < last->end) {
+        int64_t end = step_behind(y);
+        last->end = end < last->end && end > q->places.times[q->places.n - 1] ? end : last->end;
+    }
+}
+
+/* Where few cells lie between the times all uses are looked at, else only where the times are. */
+static void ask_file(const struct state_store *s, const struct state_disk_row *file, int way, struct asked *q)
+{
+    const int64_t *times = q->places.times;
+    size_t n = q->places.n, before = row_first_from(times, n, file->first);
+    struct at from = {.s = s, .row = file, .way = way}, to = from;
+    find(&from, times[0]);
+    find(&to, times[n - 1]);
+    if (to.cell - from.cell > 2 * n) {
+        sum_values(s, file, (enum sum_of)way, times + before, n - before, q->moved + before);
+        if (q->around)
+            cut(s, file, way, times, n, q->around);
+        return;
+    }
+    if (!before)
+        sum_values(s, file, (enum sum_of)way, times, 1, q->moved);
+    show_uses(&from, q);
+    if (q->around)
+        cut_ends(&from, &to, q);
+}
+
+/* The values, and, if they are wanted, the steps around them. */
+static void ask(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values,
+    struct state_interval *around)
+{
+    if (!n)
+        return;
+    struct asked q = {places_new(times, n), values, around};
+    uint64_t sum = 0;
+    memset(values, 0, n * sizeof *values);
+    for (uint32_t i = 0; i < r->n_files; i++) {
+        const struct state_disk_row *file = file_of(s, r, i);
+        if (file->n_cells && (file->first <= times[n - 1] || (around && file->first < around[n - 1].end)))
+            ask_file(s, file, way_of(r), &q);
+    }
+    for (size_t k = 0; k < n; k++) {
+        sum += (uint64_t)values[k];
+        values[k] = (int64_t)(sum + (uint64_t)row_value(s, r, times[k]));
+    }
+    if (around && r->n_cells)
+        cut(s, r, 0, times, n, around);
+    free(q.places.first);
+}
+
+void moved_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+{
+    ask(s, r, times, n, values, NULL);
+}
+
 size_t moved_sample(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
 {
     size_t found = 0;
     int64_t *values = mem_alloc((n + 1) * sizeof *values);
-    moved_values(s, r, times, n, values);
     for (size_t k = 0; k < n; k++)
         out[k] = (struct state_interval){.begin = s->totals->begin, .end = s->totals->end, .thread = -1, .cpu = -1};
-    if (r->n_cells)
-        cut(s, r, 0, times, n, out);
-    for (uint32_t i = 0; i < r->n_files && n; i++) {
-        const struct state_disk_row *file = file_of(s, r, i);
-        if (file->n_cells && file->first < out[n - 1].end) /* else all its steps come later than some step behind each time */
-            cut(s, file, way_of(r), times, n, out);
-    }
+    ask(s, r, times, n, values, out);
     for (size_t k = n; k-- > 1;)
         out[k - 1].end = out[k].end < out[k - 1].end ? out[k].end : out[k - 1].end;
     for (size_t k = 0; k < n; k++) {
@@ -240,6 +347,8 @@ size_t moved_range(
             take_steps(s, file, way_of(r), end, &e);
     }
     size_t n = moved_sample(s, r, e.v, e.n, out);
+    for (size_t i = 1; i < n; i++)
+        out[i].begin = out[i - 1].end; /* whatever the file says */
     free(e.v);
     return n;
 }

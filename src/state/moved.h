@@ -7,7 +7,7 @@
 
 /* Of the row and those of its files: not fewer than the row has steps. */
 size_t moved_entries(const struct state_store *, const struct state_disk_row *);
-/* Bytes up to each of the (ascending) times. O(n + files + times and files where one was used between a time and the one before). */
+/* Bytes up to each of the (ascending) times. O(n + files, and of each file its uses between the times or, where they are many more than the times, n). */
 void moved_values(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n, int64_t *values);
 /* The same as intervals, as state_sample; the times are within the span and before its end. */
 size_t moved_sample(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n, struct state_interval *out);
