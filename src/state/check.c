@@ -170,10 +170,10 @@ static bool counts(const struct reading *g)
 }
 
 /* The entry before is over, after so long. */
-static void add_up(struct reading *g, int64_t ns)
+static void add_up(struct reading *g, uint64_t ns)
 {
     if (g->row->kind != STATE_FILE_ROWS)
-        g->sums[0] += counts(g) ? ns : 0;
+        g->sums[0] = (int64_t)((uint64_t)g->sums[0] + (counts(g) ? ns : 0));
     else
         for (int way = 0; way < STATE_WAYS; way++)
             g->sums[way] = (int64_t)((uint64_t)g->sums[way] + state_file_bytes(g->number, way));
@@ -237,7 +237,7 @@ static const char *cell_defect(struct reading *g, const struct state_disk_cell *
             continue;
         if (times[k + 1] <= times[k] || times[k + 1] > r->end)
             return "entries out of order";
-        add_up(g, times[k + 1] - times[k]);
+        add_up(g, (uint64_t)times[k + 1] - (uint64_t)times[k]);
     }
     g->time = times[n];
     return NULL;

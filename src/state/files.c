@@ -309,7 +309,8 @@ static void duplicated(struct state_builder *b, int32_t row, int64_t from, int64
 static void closed(struct state_builder *b, int32_t row, const struct call *c, int64_t ts)
 {
     struct builder_files *f = b->files;
-    table *t = &f->tables.v[table_of(b, row) - 1];
+    uint32_t place = table_of(b, row);
+    table *t = &f->tables.v[place - 1];
     bool range = c->other >= 0;
     size_t first = c->fd >= 0 ? (size_t)c->fd : t->n, last = range ? (size_t)c->other : first;
     for (size_t i = first; i < t->n && i <= last; i++)

@@ -38,7 +38,7 @@ static void pack(struct latencies *l, const struct latency *x)
 {
     size_t i = l->buffered++;
     l->buffer[STATE_BEGIN][i] = x->begin;
-    l->buffer[STATE_DURATION][i] = x->end - x->begin;
+    l->buffer[STATE_DURATION][i] = (int64_t)ns_between(x->begin, x->end);
     if (x->ret >= -STATE_RET_BIAS && x->ret < STATE_RET_FAR - STATE_RET_BIAS) {
         l->buffer[STATE_RET][i] = x->ret + STATE_RET_BIAS;
     } else {
@@ -188,7 +188,8 @@ void latencies_sift(struct latencies *l, const struct series_bytes *bytes, laten
         for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
             series_table_take(bytes, &old, block, c, v[c]);
         for (size_t i = 0; i < n; i++) {
-            if (refuse && refuse(arg, v[STATE_LATENCY_THREAD][i], v[STATE_BEGIN][i], v[STATE_BEGIN][i] + v[STATE_DURATION][i]))
+            int64_t begin = v[STATE_BEGIN][i], end = (int64_t)((uint64_t)begin + (uint64_t)v[STATE_DURATION][i]);
+            if (refuse && refuse(arg, v[STATE_LATENCY_THREAD][i], begin, end))
                 continue;
             for (int c = 0; c < STATE_LATENCY_COLUMNS; c++)
                 l->buffer[c][l->buffered] = v[c][i];

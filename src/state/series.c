@@ -80,12 +80,12 @@ static void sum_up(const struct series_pool *p, struct series *s, size_t n)
     const uint8_t *flags = p->flags[s->sum].v;
     for (size_t i = 0; i < n; i++)
         if (flags[s->v[i].number])
-            s->before[0] += s->v[i + 1].time - s->v[i].time;
+            s->before[0] = (int64_t)((uint64_t)s->before[0] + ns_between(s->v[i].time, s->v[i + 1].time));
 }
 
-static bool fits(struct state_disk_cell *cell, size_t n, int64_t ns, uint64_t bits)
+static bool fits(struct state_disk_cell *cell, size_t n, uint64_t ns, uint64_t bits)
 {
-    cell->time_width = pack_width((uint64_t)ns);
+    cell->time_width = pack_width(ns);
     cell->number_width = pack_width(bits);
     return pack_bytes(n, cell->time_width) + pack_bytes(n, cell->number_width) <= sizeof cell->packed;
 }
@@ -123,12 +123,12 @@ static size_t fill_some(struct state_disk_cell *cell, const struct series_entry 
     size_t least = 1; /* so many fit; more than most do not */
     while (least < most) {
         size_t middle = (least + most + 1) / 2;
-        if (fits(cell, middle, ends[middle - 1] - v[0].time, bits[middle - 1]))
+        if (fits(cell, middle, ns_between(v[0].time, ends[middle - 1]), bits[middle - 1]))
             least = middle;
         else
             most = middle - 1;
     }
-    fits(cell, least, ends[least - 1] - v[0].time, bits[least - 1]);
+    fits(cell, least, ns_between(v[0].time, ends[least - 1]), bits[least - 1]);
     fill(cell, least, ends, numbers, 1, v[0].time);
     cell->number_width |= folded ? STATE_FOLDED : 0;
     return least;
@@ -142,7 +142,7 @@ static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry 
         return fill_some(cell, v, n, more);
     for (size_t i = 0; i < STATE_CELL; i++)
         bits |= (uint64_t)v[i].number;
-    if ((int64_t)bits < 0 || !fits(cell, STATE_CELL, v[STATE_CELL].time - v[0].time, bits))
+    if ((int64_t)bits < 0 || !fits(cell, STATE_CELL, ns_between(v[0].time, v[STATE_CELL].time), bits))
         return fill_some(cell, v, n, more);
     fill(cell, STATE_CELL, &v[1].time, &v[0].number, sizeof *v / sizeof(int64_t), v[0].time);
     return STATE_CELL;
@@ -166,10 +166,10 @@ static inline uint8_t bits_of(uint64_t v)
 }
 
 /* No width of pairs is 0: they last, and one that is at nothing does not follow another. */
-static inline bool pairs_fit(struct cell_pairs *p, size_t n, int64_t ns, uint64_t number_bits, uint64_t duration_bits)
+static inline bool pairs_fit(struct cell_pairs *p, size_t n, uint64_t ns, uint64_t number_bits, uint64_t duration_bits)
 {
     p->n = (uint8_t)n;
-    p->time_width = bits_of((uint64_t)ns);
+    p->time_width = bits_of(ns);
     p->number_width = bits_of(number_bits);
     p->duration_width = bits_of(duration_bits);
     size_t bytes = pack_bytes(n, p->time_width) + pack_bytes(n, p->number_width) + pack_bytes(n, p->duration_width);
@@ -185,12 +185,12 @@ static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry
     for (size_t i = 0; i < STATE_CELL && 2 * i + 1 < n && is_pair(v + 2 * i); i++, p = next) {
         const struct series_entry *use = v + 2 * i, *rest = use + 1;
         numbers[i] = (int64_t)((uint64_t)use->number << 1 | (uint64_t)rest->number);
-        durations[i] = rest->time - use->time;
+        durations[i] = (int64_t)ns_between(use->time, rest->time);
         ends[i] = rest[2 * i + 2 < n || more].time;
         bits |= (uint64_t)numbers[i];
         duration_bits |= (uint64_t)durations[i];
         next.rests = bits & 1;
-        if (!pairs_fit(&next, i + 1, ends[i] - v->time, bits >> !next.rests, duration_bits))
+        if (!pairs_fit(&next, i + 1, ns_between(v->time, ends[i]), bits >> !next.rests, duration_bits))
             break;
     }
     if (!p.n)

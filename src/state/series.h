@@ -22,6 +22,9 @@ static inline const uint8_t *series_bytes_at(const struct series_bytes *b, uint6
     return b->chunks.v[position / SERIES_CHUNK] + position % SERIES_CHUNK;
 }
 
+/* Clocks may jump by more than a signed number holds. */
+static inline uint64_t ns_between(int64_t begin, int64_t end) { return (uint64_t)end - (uint64_t)begin; }
+
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* The last entries stay open, because late news may change them. MOST: where pairs fill a block. */

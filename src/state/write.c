@@ -176,7 +176,7 @@ static void add_late(struct writing *w, const struct latencies *l, int kind)
         }
         vec_push(&w->late,
             ((struct state_disk_late){.begin = x->begin,
-                .duration = x->end - x->begin,
+                .duration = (int64_t)ns_between(x->begin, x->end),
                 .ret = x->ret,
                 .place = k + i,
                 .thread = x->thread,

@@ -146,8 +146,8 @@ static uint32_t file_label(struct writing *w, const struct file_name *n)
         return number;
     }
     const struct kernel_thread *t = (size_t)n->thread < kernel_tracker_threads(w->b->tracker, &threads) ? &threads[n->thread] : NULL;
-    const char *comm = t ? w->names.v[intern_string(w, t->name)] : "";
-    snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, comm, n->process);
+    uint32_t comm = t ? intern_string(w, t->name) : 0;
+    snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, w->names.v[comm], n->process);
     return intern(w, text);
 }
 

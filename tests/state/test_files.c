@@ -148,6 +148,26 @@ static void losses(void **state)
     world_close(&w);
 }
 
+/* A close is the first that is heard of each process: room for what comes is made then. */
+static void closed_first(void **state)
+{
+    struct kernel_tracker w;
+    int64_t ts = 200;
+    int32_t before = A;
+    begin(&w);
+    for (int32_t row = D + 1; row < WORLD_THREADS; before = row++, ts += 100) {
+        w.threads[row].tgid = w.threads[row].tid;
+        world_switch(&w, ts, 0, before, row, KERNEL_LEAVE_RUNNABLE);
+        io(&w, ts + 10, 0, KERNEL_IO_CLOSE, 3, -1, 0, 0);
+        open_file(&w, ts + 20, 0, -100, "/a", 0, 3);
+        io(&w, ts + 30, 0, KERNEL_IO_CLOSE, 3, -1, 0, 0);
+    }
+    world_end(&w);
+    check("/a", D + 1, "other:220-225+0 open:225-235+0 ");
+    check("/a", D + 2, "other:320-325+0 open:325-335+0 ");
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +175,7 @@ int main(void)
         cmocka_unit_test(duplicates),
         cmocka_unit_test(children),
         cmocka_unit_test(losses),
+        cmocka_unit_test(closed_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -419,12 +419,34 @@ static void nothing_at_all(void **state)
     world_close(&w);
 }
 
+/* A clock that jumps by more than a signed number of ns. */
+static void from_end_to_end_of_time(void **state)
+{
+    struct kernel_tracker w;
+    struct state_interval x;
+    const int64_t begins[] = {INT64_MIN + 100, INT64_MAX - 10000};
+    world_begin(&w);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 500; i++)
+            world_switch(&w, begins[k] + 10 * i, 0, k || i ? i % 2 ? A : B : 0, i % 2 ? B : A, KERNEL_LEAVE_BLOCKED);
+    world_end(&w);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 499; i++) {
+            assert_true(state_at(w.store, STATE_CPU_THREAD, 0, begins[k] + 10 * i + 9, &x));
+            assert_int_equal(x.thread, i % 2 ? B : A);
+            assert_true(x.begin == begins[k] + 10 * i && x.end == x.begin + 10);
+        }
+    assert_true(state_at(w.store, STATE_CPU_THREAD, 0, 0, &x));
+    assert_true(x.thread == B && x.begin == begins[0] + 4990 && x.end == begins[1]);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(thread_life), cmocka_unit_test(revealed_by_first_switch),
         cmocka_unit_test(came_before_it_left), cmocka_unit_test(line_on_two_cpus), cmocka_unit_test(losses),
         cmocka_unit_test(all_cpus_lose), cmocka_unit_test(counters), cmocka_unit_test(latencies_in_order),
         cmocka_unit_test(left_as_first_event), cmocka_unit_test(many_wait_in_calls), cmocka_unit_test(events_over_time),
-        cmocka_unit_test(nothing_at_all)};
+        cmocka_unit_test(from_end_to_end_of_time), cmocka_unit_test(nothing_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
