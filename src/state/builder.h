@@ -9,11 +9,11 @@
 enum { BUILDER_FRAMES = 12, BUILDER_VECTORS = 16, BUILDER_PENDING = 1 << 16, NOBODY = -1 };
 
 /* What names a code: resolved when the store is written, because names may come after what they name. */
-enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CODE_OTHER_LOCKS };
+enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CODE_OTHER_LOCKS, CODE_REQUEST };
 struct builder_code {
     uint8_t value, kind;     /* enum state_value, enum code_name */
     int32_t cpu;
-    uint32_t ref;            /* string number, irq, vector, place in locks */
+    uint32_t ref;            /* string number, irq, vector, place in locks; place in requests << STATE_REQUEST_TYPE_BITS | type */
 };
 
 /* A futex of a process; -1: of one that is not known. */
@@ -140,8 +140,10 @@ struct builder_lanes {
 /* What a disk has to do: requests that wait, and those that the driver has. */
 struct builder_request {
     struct series series;    /* of its place in the queue */
+    uint64_t latency;        /* handle */
     uint64_t sector;
-    uint32_t sectors;
+    int64_t bytes;
+    uint32_t sectors;        /* that did not complete yet */
     uint8_t type;            /* enum state_request */
     bool busy;
 };
@@ -152,6 +154,7 @@ struct builder_queue {
 struct builder_requests {
     struct builder_queue queues[2];
     uint32_t dev;
+    uint32_t codes[STATE_REQUESTS]; /* by type; 0 none yet */
 };
 
 struct state_builder {

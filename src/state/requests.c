@@ -1,11 +1,18 @@
-/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free place of its queue; a row per place. */
+/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free place of its queue; a row per place, and a
+ * latency per request. */
 #include "state/builder.h"
 
 #include <stdlib.h>
 
-enum { WAITING, DRIVER, MOST_DISKS = 1 << 12, MOST_PLACES = 1 << 10 };
+enum { WAITING, DRIVER, MOST_DISKS = 1 << 12, MOST_PLACES = 1 << 10, SECTOR_BYTES = 512 };
 /* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). */
 enum { RWBS_WRITE = 1, RWBS_READ = 4, RWBS_FLUSH = 256 };
+
+const char *state_request_name(unsigned type)
+{
+    static const char *const names[STATE_REQUESTS] = {NULL, "read", "write", "flush", "other"};
+    return type < STATE_REQUESTS ? names[type] : NULL;
+}
 
 static int type_of(uint32_t rwbs)
 {
@@ -26,8 +33,23 @@ static struct builder_requests *requests_of(struct state_builder *b, uint32_t de
     return &b->requests.v[b->requests.n - 1];
 }
 
-static void enter(struct state_builder *b, struct builder_queue *q, const struct kernel_record *r)
+static uint32_t code_of(struct state_builder *b, struct builder_requests *d, uint8_t type)
 {
+    uint32_t disk = (uint32_t)(d - b->requests.v);
+    if (!d->codes[type])
+        d->codes[type] = builder_code(
+            b, (struct builder_code){.kind = CODE_REQUEST, .cpu = -1, .ref = disk << STATE_REQUEST_TYPE_BITS | type});
+    return d->codes[type];
+}
+
+static struct latencies *latencies_of(struct state_builder *b, int queue)
+{
+    return &b->latencies[STATE_LATENCY_DISK_WAIT + queue];
+}
+
+static void enter(struct state_builder *b, struct builder_requests *d, int queue, const struct kernel_record *r)
+{
+    struct builder_queue *q = &d->queues[queue];
     size_t i = 0;
     while (i < q->n && q->v[i].busy)
         i++;
@@ -38,17 +60,25 @@ static void enter(struct state_builder *b, struct builder_queue *q, const struct
     struct builder_request *p = &q->v[i];
     p->sector = r->u.block.sector;
     p->sectors = r->u.block.nr_sector;
+    p->bytes = (int64_t)p->sectors * SECTOR_BYTES;
     p->type = (uint8_t)type_of(r->u.block.rwbs);
     p->busy = true;
+    p->latency = latency_open(latencies_of(b, queue), r->ts, r->row, code_of(b, d, p->type));
     uint64_t size = p->sectors < STATE_REQUEST_MOST_SECTORS ? p->sectors : STATE_REQUEST_MOST_SECTORS;
     series_push(&b->pool, &p->series, r->ts,
         (int64_t)((p->sector & STATE_REQUEST_MOST_SECTOR) << STATE_REQUEST_SECTOR_SHIFT | size << STATE_REQUEST_TYPE_BITS | p->type));
 }
 
-static void leave(struct state_builder *b, struct builder_request *p, int64_t ts)
+static void clear(struct state_builder *b, struct builder_request *p, int64_t ts)
 {
     p->busy = false;
     series_push(&b->pool, &p->series, ts, 0);
+}
+
+static void leave(struct state_builder *b, struct builder_request *p, int queue, const struct kernel_record *r)
+{
+    latency_close(latencies_of(b, queue), p->latency, r->ts, p->bytes, (int32_t)r->cpu);
+    clear(b, p, r->ts);
 }
 
 /* Flushes and the like have no sectors, and are told with other places when they complete. */
@@ -64,7 +94,7 @@ static void leave_within(struct state_builder *b, struct builder_queue *q, const
     for (size_t i = 0; i < q->n && !left; i++) {
         bool bare = !r->u.block.nr_sector && is_bare(&q->v[i], r);
         if (bare || (q->v[i].busy && q->v[i].sectors && q->v[i].sector - r->u.block.sector < r->u.block.nr_sector))
-            leave(b, &q->v[i], r->ts);
+            leave(b, &q->v[i], WAITING, r);
         left = bare;
     }
 }
@@ -78,7 +108,7 @@ static void complete(struct state_builder *b, struct builder_queue *q, const str
         if (!bare && !(p->busy && p->sectors && p->sector == r->u.block.sector))
             continue;
         if (bare || r->u.block.nr_sector >= p->sectors || r->u.block.error) {
-            leave(b, p, r->ts);
+            leave(b, p, DRIVER, r);
         } else {
             p->sector += r->u.block.nr_sector;
             p->sectors -= r->u.block.nr_sector;
@@ -93,10 +123,10 @@ void builder_request(struct state_builder *b, const struct kernel_record *r)
     if (!d)
         return;
     if (r->kind == KERNEL_BLOCK_INSERT) {
-        enter(b, &d->queues[WAITING], r);
+        enter(b, d, WAITING, r);
     } else if (r->kind == KERNEL_BLOCK_ISSUE) {
         leave_within(b, &d->queues[WAITING], r);
-        enter(b, &d->queues[DRIVER], r);
+        enter(b, d, DRIVER, r);
     } else {
         complete(b, &d->queues[DRIVER], r);
     }
@@ -107,9 +137,13 @@ void builder_requests_lose(struct state_builder *b, int64_t ts)
 {
     for (size_t i = 0; i < b->requests.n; i++)
         for (int k = 0; k < 2; k++)
-            for (size_t n = 0; n < b->requests.v[i].queues[k].n; n++)
-                if (b->requests.v[i].queues[k].v[n].busy)
-                    leave(b, &b->requests.v[i].queues[k].v[n], ts);
+            for (size_t n = 0; n < b->requests.v[i].queues[k].n; n++) {
+                struct builder_request *p = &b->requests.v[i].queues[k].v[n];
+                if (!p->busy)
+                    continue;
+                latency_drop(latencies_of(b, k), p->latency);
+                clear(b, p, ts);
+            }
 }
 
 void builder_each_request(struct state_builder *b, void (*f)(void *arg, int32_t number, uint32_t dev, struct series *), void *arg)

@@ -128,7 +128,8 @@ void state_file(const struct state_store *, size_t i, struct state_file *out);
 enum { STATE_REQUEST_ROWS = STATE_COUNTER_ROWS + STATE_DISK_REQUESTS, STATE_REQUEST_DISK_SHIFT = 17, STATE_REQUEST_QUEUE_SHIFT = 16 };
 enum { STATE_REQUEST_TYPE_BITS = 3, STATE_REQUEST_SECTOR_SHIFT = 20, STATE_REQUEST_MOST_SECTORS = (1 << 17) - 1 };
 #define STATE_REQUEST_MOST_SECTOR ((UINT64_C(1) << 43) - 1)
-enum state_request { STATE_REQUEST_NONE, STATE_REQUEST_READ, STATE_REQUEST_WRITE, STATE_REQUEST_FLUSH, STATE_REQUEST_OTHER };
+enum state_request { STATE_REQUEST_NONE, STATE_REQUEST_READ, STATE_REQUEST_WRITE, STATE_REQUEST_FLUSH, STATE_REQUEST_OTHER, STATE_REQUESTS };
+const char *state_request_name(unsigned type); /* "read"; NULL: there is none, or no such type */
 
 /* ---- events over time -------------------------------------------------------------------------------------------------------------- */
 /* Number of events with ts < t, for ascending times; `exact` tells whether all are exact (else within one checkpoint of 64 events: count the
@@ -141,15 +142,18 @@ struct state_loss { int64_t begin, end; uint64_t count; int32_t cpu; }; /* cpu -
 size_t state_losses(const struct state_store *);             /* sorted by begin */
 void state_loss(const struct state_store *, size_t i, struct state_loss *out);
 
-/* ---- latencies: system calls, scheduling (wake to run), interrupts, waits for locks ------------------------------------------------------------------ */
-enum state_latency_kind { STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ, STATE_LATENCY_LOCK, STATE_LATENCY_KINDS };
+/* ---- latencies: system calls, scheduling (wake to run), interrupts, waits for locks, requests of disks ------------------------------- */
+enum state_latency_kind { STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ, STATE_LATENCY_LOCK,
+                          STATE_LATENCY_DISK_WAIT, STATE_LATENCY_DISK_DRIVER, /* of requests, in the order of the queues */ STATE_LATENCY_KINDS };
 enum { STATE_NO_PRIORITY = 1 << 20 };
 struct state_latency {
     int64_t begin, end;
-    int64_t ret;             /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, STATE_NO_PRIORITY when not told; else 0 */
-    int32_t thread;          /* whose call; who was woken; who was interrupted (-1: not known) */
+    int64_t ret;             /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, STATE_NO_PRIORITY when not told; of requests: bytes;
+                                else 0 */
+    int32_t thread;          /* whose call; who was woken; who was interrupted; who handed the request over (-1: not known) */
     int32_t cpu;             /* where it ended */
-    const char *name;        /* of the call, irq, vector; LOCK: process and address of the futex, "179:0x55d0"; NULL for SCHED */
+    const char *name;        /* of the call, irq, vector; LOCK: process and address of the futex, "179:0x55d0"; disk and type of the request,
+                                "vda: read"; NULL for SCHED */
 };
 size_t state_latencies(const struct state_store *, int kind);      /* sorted by begin */
 void state_latency(const struct state_store *, int kind, size_t i, struct state_latency *out);

@@ -41,6 +41,21 @@ static uint32_t lock_name(struct writing *w, const struct builder_lock *l)
     return intern(w, text);
 }
 
+static uint32_t disk_name(struct writing *w, uint32_t dev)
+{
+    uint32_t name = intern_string(w, kernel_tracker_disk_name(w->b->tracker, dev));
+    char text[32];
+    snprintf(text, sizeof text, "%u,%u", dev >> 20, dev & 0xfffff); /* as the kernel numbers devices */
+    return name ? name : intern(w, text);
+}
+
+static uint32_t request_name(struct writing *w, uint32_t disk, unsigned type)
+{
+    char text[80];
+    snprintf(text, sizeof text, "%s: %s", strings_get(&w->names, disk_name(w, w->b->requests.v[disk].dev)), state_request_name(type));
+    return intern(w, text);
+}
+
 static uint32_t code_name(struct writing *w, const struct builder_code *c)
 {
     uint32_t name = 0;
@@ -50,6 +65,7 @@ static uint32_t code_name(struct writing *w, const struct builder_code *c)
     case CODE_VECTOR: return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
     case CODE_LOCK: return lock_name(w, &w->b->locks.v[c->ref]);
     case CODE_OTHER_LOCKS: return intern(w, "others");
+    case CODE_REQUEST: return request_name(w, c->ref >> STATE_REQUEST_TYPE_BITS, c->ref & ((1 << STATE_REQUEST_TYPE_BITS) - 1));
     default: return 0;
     }
 }
@@ -60,14 +76,6 @@ static void name_codes(struct writing *w)
         const struct builder_code *c = &w->b->codes.v[i];
         vec_push(&w->codes, ((struct state_disk_code){.name = code_name(w, c), .cpu = c->cpu, .value = c->value}));
     }
-}
-
-static uint32_t disk_name(struct writing *w, uint32_t dev)
-{
-    uint32_t name = intern_string(w, kernel_tracker_disk_name(w->b->tracker, dev));
-    char text[32];
-    snprintf(text, sizeof text, "%u,%u", dev >> 20, dev & 0xfffff); /* as the kernel numbers devices */
-    return name ? name : intern(w, text);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------- */

@@ -11,14 +11,15 @@ static const struct {
 } analyses[] = {{STATE_LATENCY_SYSCALL, "org.eclipse.tracecompass.analysis.os.linux.latency.syscall", "System Call Latency"},
     {STATE_LATENCY_SCHED, "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws", "Scheduler Wakeup to Scheduler Switch Latency"},
     {STATE_LATENCY_IRQ, "lttng.analysis.irq", "IRQ Analysis"}, {STATE_LATENCY_SOFTIRQ, "weft.softirq", "Soft IRQ Latency"},
-    {STATE_LATENCY_LOCK, "lttng.analysis.futex", "Futex Contention Analysis"}};
+    {STATE_LATENCY_LOCK, "lttng.analysis.futex", "Futex Contention Analysis"},
+    {STATE_LATENCY_DISK_WAIT, "weft.disk.wait", "Disk Wait Queue"}, {STATE_LATENCY_DISK_DRIVER, "weft.disk.exec", "Disk Exec Queue"}};
 enum { ANALYSES = sizeof analyses / sizeof *analyses };
 
 struct kept {
     struct latencies *kinds[STATE_LATENCY_KINDS];
 };
 
-static bool present(const struct tsp_experiment *x, int kind)
+bool latency_present(const struct tsp_experiment *x, int kind)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states && state_latencies(x->hosts[i].states, kind))
@@ -30,14 +31,14 @@ size_t latency_members(struct tsp_experiment *x)
 {
     size_t n = 0;
     for (size_t i = 0; i < ANALYSES; i++)
-        n += present(x, analyses[i].kind);
+        n += latency_present(x, analyses[i].kind);
     return n;
 }
 
 void latency_member(struct tsp_experiment *x, size_t member, const char **suffix, const char **name)
 {
     for (size_t i = 0; i < ANALYSES; i++)
-        if (present(x, analyses[i].kind) && member-- == 0) {
+        if (latency_present(x, analyses[i].kind) && member-- == 0) {
             *suffix = analyses[i].suffix;
             *name = analyses[i].name;
             return;
@@ -249,14 +250,22 @@ static void close_kept(struct tsp_experiment *x, void *cache)
 
 /* ---- the table --------------------------------------------------------------------------------------------------------------- */
 
-static const struct tsp_column columns[] = {{0, "Start Time", "Begin", "TIMESTAMP"}, {1, "End Time", "End", "TIMESTAMP"},
-    {2, "Duration", "ns", "DURATION"}, {3, "Name", "System call, lock, interrupt or thread", "STRING"}, {4, "Host", "Machine", "STRING"},
-    {5, "TID", "Thread", "NUMBER"}, {6, "CPU", "CPU", "NUMBER"}, {7, "Return value", "Of system calls", "NUMBER"}};
+#define COLUMNS_OF_ALL                                                                                               \
+    {0, "Start Time", "Begin", "TIMESTAMP"}, {1, "End Time", "End", "TIMESTAMP"}, {2, "Duration", "ns", "DURATION"}, \
+        {3, "Name", "System call, lock, interrupt, request or thread", "STRING"}, {4, "Host", "Machine", "STRING"},  \
+        {5, "TID", "Thread", "NUMBER"},                                                                              \
+    {                                                                                                                \
+        6, "CPU", "CPU", "NUMBER"                                                                                    \
+    }
+static const struct tsp_column calls[] = {COLUMNS_OF_ALL, {7, "Return value", "Of system calls", "NUMBER"}},
+                               requests[] = {COLUMNS_OF_ALL, {8, "Bytes", "Size of the request", "NUMBER"}};
 
-/* Only system calls return something; waits for locks are some. */
-static size_t columns_of(int kind)
+static const struct tsp_column *columns_of(int kind, size_t *n)
 {
-    return sizeof columns / sizeof *columns - (kind != STATE_LATENCY_SYSCALL && kind != STATE_LATENCY_LOCK);
+    bool is_request = kind == STATE_LATENCY_DISK_WAIT || kind == STATE_LATENCY_DISK_DRIVER;
+    bool returns = kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_LOCK; /* waits for locks are system calls */
+    *n = sizeof calls / sizeof *calls - !(is_request || returns);
+    return is_request ? requests : calls;
 }
 
 static void cell(void *arg, size_t row, size_t column, struct text *out)
@@ -295,15 +304,17 @@ static int64_t time_of(void *arg, size_t row)
 
 static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    return tsp_table_columns(columns, columns_of(latency_kind(q)), j);
+    size_t n;
+    const struct tsp_column *columns = columns_of(latency_kind(q), &n);
+    return tsp_table_columns(columns, n, j);
 }
 
 static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     struct latency_cursor c;
     latency_cursor_init(&c, x, latency_kind(q), q->http->arena);
-    struct tsp_table t = {
-        .columns = columns, .n_columns = columns_of(c.kind), .rows = latencies_of(x, c.kind)->n, .arg = &c, .cell = cell, .time = time_of};
+    struct tsp_table t = {.rows = latencies_of(x, c.kind)->n, .arg = &c, .cell = cell, .time = time_of};
+    t.columns = columns_of(c.kind, &t.n_columns);
     return tsp_table_lines(&t, q, j);
 }
 

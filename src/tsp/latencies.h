@@ -11,6 +11,8 @@ struct latencies {
     struct latency_name *names; size_t n_names; /* by host, then as the host's store numbers them */
     size_t *first_name;                  /* [host]: where its names begin; one more: n_names */
 };
+/* Whether some machine has latencies of the kind. */
+bool latency_present(const struct tsp_experiment *, int kind);
 /* The analyses, as members of each of the providers. */
 size_t latency_members(struct tsp_experiment *);
 void latency_member(struct tsp_experiment *, size_t i, const char **suffix, const char **name);
@@ -35,6 +37,6 @@ void latency_cursor_init(struct latency_cursor *, const struct tsp_experiment *,
 /* The latency at a place that there is, with its times on the reference clock. Cheap next to the one before; else O(log time · hosts · log n). */
 void latency_at(struct latency_cursor *, size_t place, struct state_latency *out);
 bool latency_has_data(struct tsp_experiment *);
-extern const struct tsp_provider tsp_latency_scatter, tsp_latency_statistics, tsp_latency_table, tsp_latency_density;
+extern const struct tsp_provider tsp_latency_scatter, tsp_latency_statistics, tsp_latency_table, tsp_latency_density, tsp_wait_queue, tsp_exec_queue;
 
 #endif

@@ -108,9 +108,9 @@ static void host_figures(const struct tsp_experiment *x, size_t host, int kind, 
     }
 }
 
-static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static struct tsp_result write_statistics(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, int kind)
 {
-    const struct latencies *l = latencies_of(x, latency_kind(q));
+    const struct latencies *l = latencies_of(x, kind);
     struct arena *a = q->http->arena;
     int64_t total = x->threads + 1, selection = total + 1 + (int64_t)l->n_names;
     bool part = q->has_range && (q->begin > x->begin || q->end < x->end);
@@ -118,7 +118,7 @@ static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct 
     for (int pass = 0; pass < 1 + part; pass++) {
         struct state_figures all = {0}, *by_name = arena_new(a, struct state_figures, l->n_names + 1);
         for (size_t h = 0; h < x->n_hosts; h++)
-            host_figures(x, h, latency_kind(q), pass ? q->begin : x->begin, pass ? q->end : x->end, by_name + l->first_name[h]);
+            host_figures(x, h, kind, pass ? q->begin : x->begin, pass ? q->end : x->end, by_name + l->first_name[h]);
         for (size_t n = 0; n < l->n_names; n++)
             state_figures_join(&all, &by_name[n]);
         int64_t root = pass ? selection : total;
@@ -130,6 +130,33 @@ static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct 
     }
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+/* Those of disks have statistics by names of their own, below. */
+static size_t statistics_members(struct tsp_experiment *x)
+{
+    return latency_members(x) - latency_present(x, STATE_LATENCY_DISK_WAIT) - latency_present(x, STATE_LATENCY_DISK_DRIVER);
+}
+
+static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return write_statistics(x, q, j, latency_kind(q));
+}
+static struct tsp_result wait_queue_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return write_statistics(x, q, j, STATE_LATENCY_DISK_WAIT);
+}
+static struct tsp_result exec_queue_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return write_statistics(x, q, j, STATE_LATENCY_DISK_DRIVER);
+}
+static bool has_wait_queue(struct tsp_experiment *x)
+{
+    return latency_present(x, STATE_LATENCY_DISK_WAIT);
+}
+static bool has_exec_queue(struct tsp_experiment *x)
+{
+    return latency_present(x, STATE_LATENCY_DISK_DRIVER);
 }
 
 /* ---- how many of which length ------------------------------------------------------------------------------------------------------ */
@@ -207,9 +234,25 @@ const struct tsp_provider tsp_latency_statistics = {
     .description = "Least, most, mean and spread, in all and by name",
     .type = "DATA_TREE",
     .has_data = latency_has_data,
-    .members = latency_members,
+    .members = statistics_members,
     .member = latency_member,
     .tree = statistics_tree,
+};
+const struct tsp_provider tsp_wait_queue = {
+    .id = "org.eclipse.tracecompass.kernel.core.inputoutput.waitqueuestatistics",
+    .name = "Wait Queue Statistics",
+    .description = "How long requests of disks waited before they were issued: least, most, mean and spread, by disk and type",
+    .type = "DATA_TREE",
+    .has_data = has_wait_queue,
+    .tree = wait_queue_tree,
+};
+const struct tsp_provider tsp_exec_queue = {
+    .id = "org.eclipse.tracecompass.kernel.core.inputoutput.execqueuestatistics",
+    .name = "Exec Queue Statistics",
+    .description = "How long drivers took for requests of disks: least, most, mean and spread, by disk and type",
+    .type = "DATA_TREE",
+    .has_data = has_exec_queue,
+    .tree = exec_queue_tree,
 };
 const struct tsp_provider tsp_latency_density = {
     .id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider",

@@ -111,19 +111,15 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 /* ---- states ---------------------------------------------------------------------------------------------------------------------- */
 
 enum { SECTOR_BYTES = 512 };
-static const struct {
-    const char *key, *color;
-} looks[] = {[STATE_REQUEST_READ] = {"read", LOOK_SYSCALL},
-    [STATE_REQUEST_WRITE] = {"write", LOOK_BLOCKED},
-    [STATE_REQUEST_FLUSH] = {"flush", LOOK_HYPERVISOR},
-    [STATE_REQUEST_OTHER] = {"other", LOOK_TIMER}};
-enum { LOOKS = sizeof looks / sizeof *looks };
+static const char *const colors[STATE_REQUESTS] = {[STATE_REQUEST_READ] = LOOK_SYSCALL,
+    [STATE_REQUEST_WRITE] = LOOK_BLOCKED,
+    [STATE_REQUEST_FLUSH] = LOOK_HYPERVISOR,
+    [STATE_REQUEST_OTHER] = LOOK_TIMER};
 
 /* NULL: there is none. */
 static const char *key_of(const struct state_interval *iv)
 {
-    unsigned type = iv->value == STATE_NONE ? 0 : (unsigned)iv->amount & ((1 << STATE_REQUEST_TYPE_BITS) - 1);
-    return type < LOOKS ? looks[type].key : NULL;
+    return iv->value == STATE_NONE ? NULL : state_request_name((unsigned)iv->amount & ((1 << STATE_REQUEST_TYPE_BITS) - 1));
 }
 
 static int64_t sector_of(const struct state_interval *iv)
@@ -194,9 +190,10 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
 static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_styles(j);
-    for (int i = STATE_REQUEST_READ; i < LOOKS; i++)
-        tsp_write_style(
-            j, looks[i].key, NULL, looks[i].color, i == STATE_REQUEST_FLUSH || i == STATE_REQUEST_OTHER ? 0.6 : 1, -1, looks[i].key);
+    for (unsigned i = STATE_REQUEST_READ; i < STATE_REQUESTS; i++) {
+        const char *key = state_request_name(i);
+        tsp_write_style(j, key, NULL, colors[i], i == STATE_REQUEST_FLUSH || i == STATE_REQUEST_OTHER ? 0.6 : 1, -1, key);
+    }
     tsp_end_styles(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }

@@ -25,6 +25,8 @@
     X(tsp_latency_scatter)        \
     X(tsp_latency_statistics)     \
     X(tsp_latency_density)        \
+    X(tsp_wait_queue)             \
+    X(tsp_exec_queue)             \
     X(tsp_futexes)                \
     X(tsp_futex_scenarios)        \
     X(tsp_irq_scenarios)          \

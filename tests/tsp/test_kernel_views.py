@@ -25,6 +25,10 @@ SWS = "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws"
 PRIORITIES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityStatisticsDataProvider:" + SWS
 PRIORITIES_NAMES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityThreadNameStatisticsDataProvider:" + SWS
 STATES = "org.eclipse.tracecompass.internal.tmf.core.statesystem.provider.StateSystemDataProvider"
+QUEUE_STATISTICS = ["org.eclipse.tracecompass.kernel.core.inputoutput." + of + "queuestatistics" for of in ("wait", "exec")]
+TIMING = "org.eclipse.tracecompass.%sanalysis.timing.core.segmentstore."
+LATENCY_TABLE, LATENCY_STATISTICS = (TIMING % "" + "SegmentStore" + of + "DataProvider:" for of in ("Table", "Statistics"))
+LATENCY_DENSITY, LATENCY_SCATTER = (TIMING % "internal." + of for of in ("SegmentStoreDensityDataProvider:", "scatter.dataprovider:"))
 
 
 def xy(server, output, items, begin, end, n, **more):
@@ -326,11 +330,16 @@ def check_io(server, text):
 # ---- requests of disks -----------------------------------------------------------------------------------------------------------------
 
 class Queues:
-    """Places of the queues of disks in order of first use: (disk, waits or driver, place) -> Steps of (type, sectors)."""
+    """Places of the queues of disks in order of first use: (disk, waits or driver, place) -> Steps of (type, sectors).
+    spans: for each queue (begin, ns, disk, type, bytes, who handed it over (None before its
+    CPU's first switch), CPU of the end) of the requests that were seen to leave."""
 
     def __init__(self, text):
         self.places, self.steps, disks = {}, {}, []
-        for t, name, fields, _ in text.events:
+        self.spans, current = ([], []), {}
+        for t, name, fields, self.cpu in text.events:
+            if name == "sched_switch":
+                current[self.cpu] = Text.who(fields["next_tid"], self.cpu)
             if name not in ("block_rq_insert", "block_rq_issue", "block_rq_complete"):
                 continue
             if fields["dev"] not in disks:
@@ -356,7 +365,7 @@ class Queues:
             queue = int(name == "block_rq_issue")
             place = next(i for i in range(1000) if not self.places.get((disk, queue, i)))
             kind = self.kind(fields)
-            self.put(t, (disk, queue, place), [sector, n, kind], (kind, n, sector))
+            self.put(t, (disk, queue, place), [sector, n, kind, (t, 512 * n, current.get(self.cpu))], (kind, n, sector))
 
     @staticmethod
     def kind(fields):
@@ -365,12 +374,80 @@ class Queues:
         return "read" if flags & 4 else "write" if flags & 1 else "flush" if flags & 256 else "other"
 
     def put(self, t, key, held, shown=None):
+        if held is None:
+            (begin, size, who), kind = self.places[key][3], self.places[key][2]
+            self.spans[key[1]].append((begin, t - begin, key[0], kind, size, who, self.cpu))
         self.places[key] = held
         self.steps.setdefault(key, Steps()).set(t, shown)
 
 
 def request_text(value):
     return value and ("%s %d KiB" % (value[0], value[1] // 2) if value[1] else value[0])
+
+
+NANOSECONDS = {"ns": 1, "µs": 1000, "ms": 10**6, "s": 10**9}
+
+
+def shows(label, ns):
+    """Whether the label is that duration, in four digits."""
+    number, unit = label.split()
+    return abs(float(number) * NANOSECONDS[unit] - ns) <= max(1, ns / 999)
+
+
+def check_figures(labels, spans):
+    lengths = [s[1] for s in spans]
+    mean = sum(lengths) / len(lengths)
+    least, most = (tuple(map(int, labels[i].strip("[]").split(","))) for i in (7, 8))
+    ranges = {(s[0], s[0] + s[1]) for s in spans}
+    assert int(labels[5]) == len(spans) and least in ranges and most in ranges, (labels, spans)
+    assert (least[1] - least[0], most[1] - most[0]) == (min(lengths), max(lengths)), (labels, lengths)
+    assert shows(labels[1], min(lengths)) and shows(labels[2], max(lengths)) and shows(labels[3], mean) and shows(labels[6], sum(lengths)), labels
+    if len(lengths) > 2:
+        assert shows(labels[4], (sum((x - mean) ** 2 for x in lengths) / (len(lengths) - 1)) ** 0.5), labels
+
+
+def check_queues(server, text, queues, disks):
+    """How long requests waited, and how long drivers had them; disks: names by number."""
+    for queue, (output, suffix, words) in enumerate(zip(QUEUE_STATISTICS, ("weft.disk.wait", "weft.disk.exec"), ("Wait Queue", "Exec Queue"))):
+        spans, name_of = sorted(queues.spans[queue]), lambda s: "%s: %s" % (disks[s[2]], s[3])
+        others = [LATENCY_TABLE + suffix, LATENCY_DENSITY + suffix, LATENCY_SCATTER + suffix]
+        outputs = offered(server)
+        assert [o in outputs for o in [output] + others] == [bool(spans)] * 4 and LATENCY_STATISTICS + suffix not in outputs, (output, len(spans))
+        if not spans:
+            continue
+        assert (outputs[output]["name"], outputs[output]["type"]) == (words + " Statistics", "DATA_TREE")
+        assert outputs[others[0]]["name"] == "Disk " + words + " - Latency Table"
+        for begin, end in [(text.first, text.last)] + [some_range(text) for _ in range(20)]:
+            entries = server.model("/data/%s/tree" % output, requested_timerange={"start": begin, "end": end})["entries"]
+            roots = {e["labels"][0]: e for e in entries if e["parentId"] == -1}
+            within = [s for s in spans if begin <= s[0] <= end]
+            assert set(roots) == {"Total"} | ({"Selection"} if within and (begin, end) != (text.first, text.last) else set()), (roots, begin, end)
+            for root, some in (("Total", spans), ("Selection", within)):
+                if root in roots:
+                    check_figures(roots[root]["labels"], some)
+                    rows = {e["labels"][0]: e["labels"] for e in entries if e["parentId"] == roots[root]["id"]}
+                    assert set(rows) == {name_of(s) for s in some}, (rows, some)
+                    for name, labels in rows.items():
+                        check_figures(labels, [s for s in some if name_of(s) == name])
+        columns = [c["name"] for c in server.model("/table/%s/columns" % others[0])]
+        assert columns == ["Start Time", "End Time", "Duration", "Name", "Host", "TID", "CPU", "Bytes"], columns
+        lines = server.model("/table/%s/lines" % others[0], requested_table_index=0, requested_table_count=len(spans) + 1)["lines"]
+        shown = [[c["content"] for c in line["cells"]] for line in lines]
+        tid = lambda who: "" if who is None else "0" if isinstance(who, tuple) else str(who)
+        truth = [[str(s[0]), str(s[0] + s[1]), str(s[1]), name_of(s), tid(s[5]), str(s[6]), str(s[4])] for s in spans]
+        assert sorted(l[:4] + l[5:] for l in shown) == sorted(truth)
+        assert [l[0] for l in shown] == [l[0] for l in truth]
+        model = server.model("/genericXY/%s/xy" % others[1], requested_items=[server.model("/genericXY/%s/tree" % others[1])["entries"][0]["id"]],
+                             requested_timerange={"start": text.first, "end": text.last, "nbSamples": 100})
+        assert sum(model["series"][0]["yValues"]) == len(spans)
+        names = {e["id"]: e["labels"][0] for e in xy_tree(server, others[2]) if e["hasData"]}
+        model = server.model("/XY/%s/xy" % others[2], requested_timerange={"start": text.first, "end": text.last, "nbTimes": 100}, requested_items=list(names))
+        for series in model["series"]:
+            of = {(s[0], s[1]) for s in spans if name_of(s) == names[series["seriesId"]]}
+            points = set(zip(series["xValues"], series["yValues"]))
+            assert points <= of and max(ns for _, ns in points) == max(ns for _, ns in of), (points - of, series["seriesId"])
+        assert {names[s["seriesId"]] for s in model["series"]} == {name_of(s) for s in spans}
+    print("queues: %d waited, drivers had %d" % tuple(map(len, queues.spans)))
 
 
 def check_requests(server, text, most, recorded=False):
@@ -393,6 +470,7 @@ def check_requests(server, text, most, recorded=False):
         assert (tip["Type"], tip["Bytes"], tip["Sector"]) == (value[0], str(512 * value[1]), str(value[2])), (tip, value)
     assert not recorded or not [key for key, held in queues.places.items() if held and not held[1]], "flushes that never complete"
     print("requests: %d states of %d places" % (n, len(rows)))
+    check_queues(server, text, queues, {n: entries[e]["labels"][0] for n, e in zip(numbers, disks)})
 
 
 # ---- event types -----------------------------------------------------------------------------------------------------------------------
