@@ -41,7 +41,7 @@ static pcre2_match_data *scratch_of_thread(void)
     call_once(&scratch_once, make_scratch_key);
     pcre2_match_data *scratch = tss_get(scratch_key);
     if (!scratch) {
-        scratch = pcre2_match_data_create(1, NULL);
+        scratch = pcre2_match_data_create(2, NULL); /* the match and its first group */
         tss_set(scratch_key, scratch);
     }
     return scratch;
@@ -89,13 +89,43 @@ int regex_compile(const char *pattern, struct regex **out, struct err *e)
     return ERR_OK;
 }
 
+/* >= 0: found; else PCRE2's number. */
+static int match(const struct regex *r, const char *text, size_t n, uint32_t options, pcre2_match_data *scratch)
+{
+    int found = pcre2_match(r->code, (PCRE2_SPTR)text, n, 0, options, scratch, r->limits);
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+        found = pcre2_match(r->code, (PCRE2_SPTR)text, n, 0, options | PCRE2_NO_JIT, scratch, r->limits);
+    return found;
+}
+
+static int answer(int found)
+{
+    return found >= 0 ? 1 : found == PCRE2_ERROR_NOMATCH ? 0 : -1;
+}
+
 int regex_finds(const struct regex *r, const char *text, size_t n)
 {
+    return answer(match(r, text, n, 0, scratch_of_thread()));
+}
+
+int regex_fits(const struct regex *r, const char *text, size_t n)
+{
+    return answer(match(r, text, n, PCRE2_ANCHORED | PCRE2_ENDANCHORED, scratch_of_thread()));
+}
+
+int regex_captures(const struct regex *r, const char *text, size_t n, struct regex_part *out)
+{
     pcre2_match_data *scratch = scratch_of_thread();
-    int found = pcre2_match(r->code, (PCRE2_SPTR)text, n, 0, 0, scratch, r->limits);
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-        found = pcre2_match(r->code, (PCRE2_SPTR)text, n, 0, PCRE2_NO_JIT, scratch, r->limits);
-    return found >= 0 ? 1 : found == PCRE2_ERROR_NOMATCH ? 0 : -1;
+    uint32_t groups = 0;
+    int found = match(r, text, n, 0, scratch);
+    if (found < 0)
+        return answer(found);
+    pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(scratch) + (groups ? 2 : 0);
+    bool took_part = !groups || (found != 1 && at[0] != PCRE2_UNSET); /* 1: no group did; 0: more did than there is room for */
+    if (took_part)
+        *out = (struct regex_part){at[0], at[1] < at[0] ? at[0] : at[1]}; /* \K may put the begin behind the end */
+    return took_part;
 }
 
 void regex_free(struct regex *r)

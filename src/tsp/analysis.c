@@ -185,12 +185,11 @@ static const struct tsp_provider *find_provider(struct call *c, const struct tsp
         q->member = o->member;
         return o->provider;
     }
-    for (size_t i = 0; i < x->derived.n; i++)
-        if (!strcmp(x->derived.v[i].id, c->arg[1])) {
-            c->configuration = q->configuration = json_deep_copy(x->derived.v[i].config.parameters);
-            return x->derived.v[i].provider;
-        }
-    return NULL;
+    const struct tsp_provider *answers = NULL;
+    const struct tsp_derived *d = derived_find(x, c->arg[1], &answers);
+    if (d)
+        c->configuration = q->configuration = json_deep_copy(d->config.parameters);
+    return answers;
 }
 
 void analysis_run(struct call *c)

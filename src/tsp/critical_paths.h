@@ -30,8 +30,6 @@ struct critical_view {
 const struct critical_row *critical_row_of(const struct critical_view *, int64_t entry);
 /* The segment at place k of the row. */
 const struct path_segment *critical_segment(const struct critical_view *, const struct critical_row *, size_t k);
-/* Place of the row's last segment that begins at or before t; SIZE_MAX: none. */
-size_t critical_find(const struct critical_view *, const struct critical_row *, int64_t t);
 /* The gap that reaches into [begin, end), or NULL. */
 const struct path_gap *critical_gap(const struct critical_view *, int64_t begin, int64_t end);
 /* Entry ids: of hosts, and of rows of the paths' numbering. */

@@ -137,19 +137,6 @@ const struct path_segment *critical_segment(const struct critical_view *v, const
     return &v->path->segments[v->by_row[r->first + k]];
 }
 
-size_t critical_find(const struct critical_view *v, const struct critical_row *r, int64_t t)
-{
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (critical_segment(v, r, mid)->begin <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? lo - 1 : SIZE_MAX;
-}
-
 const struct path_gap *critical_gap(const struct critical_view *v, int64_t begin, int64_t end)
 {
     const struct path *p = v->path;

@@ -80,6 +80,27 @@ static void write_derived(struct json *j, const struct tsp_derived *d)
     json_end_object(j);
 }
 
+/* One of the outputs that show a derived one. */
+static void write_view(struct json *j, const struct tsp_derived *d, const struct tsp_provider *view, struct arena *a)
+{
+    json_begin_object(j);
+    json_kv_string(j, "id", arena_printf(a, "%s:%s", view->id, d->id));
+    json_kv_string(j, "name", arena_printf(a, "%s - %s", d->config.name, view->name));
+    json_kv_string(j, "description", view->description);
+    json_kv_string(j, "type", view->type);
+    json_kv_string(j, "parentId", d->id);
+    json_key(j, "configuration");
+    model_write_config(j, &d->config);
+    json_end_object(j);
+}
+
+static void write_derived_and_views(struct json *j, const struct tsp_derived *d, struct arena *a)
+{
+    write_derived(j, d);
+    for (const struct tsp_provider *const *v = d->provider->derived_views; v && *v; v++)
+        write_view(j, d, *v, a);
+}
+
 /* With the lock held: waits a little until the experiment is open. *x is looked up again; NULL: it is gone. */
 static struct tsp_open *wait_open(struct call *c, struct tsp_model_experiment **x)
 {
@@ -112,7 +133,7 @@ void outputs_list(struct call *c)
     for (size_t i = 0; o && i < o->n_outputs; i++)
         write_output(&j, &o->outputs[i]);
     for (size_t i = 0; o && i < x->derived.n; i++)
-        write_derived(&j, &x->derived.v[i]);
+        write_derived_and_views(&j, &x->derived.v[i], c->q->arena);
     json_end_array(&j);
     pthread_mutex_unlock(&c->s->lock);
     if (known && !*why) {
@@ -128,42 +149,73 @@ void outputs_list(struct call *c)
 
 /* ---- one output ---------------------------------------------------------------------------------------------------------------------- */
 
-static struct tsp_derived *find_derived(struct tsp_model_experiment *x, const char *id)
+/* Is `id` that of a view of the derived output? */
+static bool is_view(const struct tsp_provider *view, const char *derived, const char *id)
 {
-    for (size_t i = 0; i < x->derived.n; i++)
-        if (!strcmp(x->derived.v[i].id, id))
-            return &x->derived.v[i];
+    size_t n = strlen(view->id);
+    return !strncmp(id, view->id, n) && id[n] == ':' && !strcmp(id + n + 1, derived);
+}
+
+struct tsp_derived *derived_find(const struct tsp_model_experiment *x, const char *id, const struct tsp_provider **answers)
+{
+    for (size_t i = 0; i < x->derived.n; i++) {
+        struct tsp_derived *d = &x->derived.v[i];
+        *answers = d->provider;
+        if (!strcmp(d->id, id))
+            return d;
+        for (const struct tsp_provider *const *v = d->provider->derived_views; v && (*answers = *v); v++)
+            if (is_view(*v, d->id, id))
+                return d;
+    }
+    *answers = NULL;
     return NULL;
 }
 
-/* With the lock held. Sends a 404 and lets the lock go when the experiment or the output is not there. */
-static const struct tsp_output *find_output(struct call *c, struct tsp_model_experiment **x, const struct tsp_derived **d)
+static struct tsp_derived *find_derived(const struct tsp_model_experiment *x, const char *id)
 {
-    const struct tsp_open *o = wait_open(c, x);
-    const struct tsp_output *found = o ? open_output(o, c->arg[1]) : NULL;
-    *d = *x ? find_derived(*x, c->arg[1]) : NULL;
-    if (!found && !*d) {
-        bool known = *x != NULL;
+    const struct tsp_provider *answers;
+    struct tsp_derived *d = derived_find(x, id, &answers);
+    return d && answers == d->provider ? d : NULL;
+}
+
+/* What an id names: an output, or a derived one, or a view of that. */
+struct named {
+    const struct tsp_output *output;
+    const struct tsp_derived *derived;
+    const struct tsp_provider *view; /* NULL: the derived output itself */
+};
+
+/* With the lock held. Sends a 404 and lets the lock go when the experiment or the output is not there. */
+static bool find_output(struct call *c, struct named *out)
+{
+    struct tsp_model_experiment *x;
+    const struct tsp_open *o = wait_open(c, &x);
+    *out = (struct named){.output = o ? open_output(o, c->arg[1]) : NULL};
+    if (x && !out->output && (out->derived = derived_find(x, c->arg[1], &out->view)) && out->view == out->derived->provider)
+        out->view = NULL;
+    if (!out->output && !out->derived) {
+        bool known = x != NULL;
         pthread_mutex_unlock(&c->s->lock);
         call_error(c, 404, known ? "No such provider" : "No such trace", NULL);
+        return false;
     }
-    return found;
+    return true;
 }
 
 void outputs_get(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct tsp_model_experiment *x;
-    const struct tsp_derived *d;
+    struct named named;
     pthread_mutex_lock(&c->s->lock);
-    const struct tsp_output *o = find_output(c, &x, &d);
-    if (!o && !d)
+    if (!find_output(c, &named))
         return;
-    if (o)
-        write_output(&j, o);
+    if (named.output)
+        write_output(&j, named.output);
+    else if (named.view)
+        write_view(&j, named.derived, named.view, c->q->arena);
     else
-        write_derived(&j, d);
+        write_derived(&j, named.derived);
     pthread_mutex_unlock(&c->s->lock);
     call_json(c, 200, &t);
 }
@@ -182,13 +234,11 @@ static void write_config_type(struct json *j, const struct tsp_provider *p)
 /* The provider whose configuration types are asked for; NULL: 404 has been sent. Without the lock. */
 static bool provider_asked(struct call *c, const struct tsp_provider **p)
 {
-    struct tsp_model_experiment *x;
-    const struct tsp_derived *d;
+    struct named named;
     pthread_mutex_lock(&c->s->lock);
-    const struct tsp_output *o = find_output(c, &x, &d);
-    if (!o && !d)
+    if (!find_output(c, &named))
         return false;
-    *p = o ? o->provider : NULL; /* derived outputs cannot be configured again */
+    *p = named.output ? named.output->provider : NULL; /* derived outputs cannot be configured again */
     pthread_mutex_unlock(&c->s->lock);
     return true;
 }
@@ -241,7 +291,8 @@ static struct tsp_derived *derive(
 {
     char id[UUID_TEXT];
     config_id(p, name, c->parameters, id);
-    const char *full = arena_printf(c->q->arena, "%s:%s", p->id, id);
+    const char *full = p->derived_prefix ? arena_printf(c->q->arena, "%s%s", p->derived_prefix, id)
+                                         : arena_printf(c->q->arena, "%s:%s", p->id, id);
     struct tsp_derived *found = find_derived(x, full);
     if (found || x->derived.n >= MAX_DERIVED)
         return found;
@@ -321,12 +372,17 @@ void outputs_delete(struct call *c)
     bool found = d && d->provider == p;
     if (found) {
         write_derived(&j, d);
+        c->configuration = json_deep_copy(d->config.parameters);
+        c->open = open_ref(x);
         tsp_derived_fini(d);
         memmove(d, d + 1, sizeof *d * (size_t)(x->derived.v + x->derived.n - d - 1));
         x->derived.n--;
         persist_save(c->s);
     }
+    bool is_open = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);
+    if (is_open && p->derived_gone)
+        p->derived_gone(&c->open->pub, c->configuration);
     if (found)
         call_json(c, 200, &t);
     else

@@ -110,6 +110,10 @@ struct tsp_provider {
      * a derived output are those of this provider with q->configuration set. derived_type: type of the derived output; NULL: as this one's. */
     const char *config_type, *config_name, *config_schema, *derived_type;
     const char *(*config_check)(struct tsp_experiment *, json_t *parameters, struct arena *);
+    const char *derived_prefix;          /* what ids of derived outputs begin with; NULL: this one's and a colon */
+    /* What shows a derived output, as outputs of its own with ids "VIEW:DERIVED"; NULL at the end. NULL: the derived output shows itself. */
+    const struct tsp_provider *const *derived_views;
+    void (*derived_gone)(struct tsp_experiment *, json_t *parameters); /* one was removed; or NULL. Requests for it may still run */
     void (*close)(struct tsp_experiment *, void *cache); /* frees caches[number]; no request runs any more. Waits for threads it started */
 };
 extern const struct tsp_provider *const tsp_providers[]; /* NULL at the end */

@@ -199,10 +199,13 @@ struct rows_writer {
     const struct tsp_query *q;
     const struct critical_view *view;
     struct json *j;
+    const struct critical_row *row;
 };
 
-static bool write_segment(const struct rows_writer *w, const struct critical_row *r, const struct path_segment *s, bool only_matches)
+static bool write_segment(void *writer, size_t number, bool only_matches)
 {
+    const struct rows_writer *w = writer;
+    const struct path_segment *s = critical_segment(w->view, w->row, number);
     const struct path_gap *gap = critical_gap(w->view, s->begin, s->end);
     struct tsp_state out = {s->begin, s->end, s->detail, looks[s->state].key, 0};
     char asking[128];
@@ -211,7 +214,7 @@ static bool write_segment(const struct rows_writer *w, const struct critical_row
         out.label = asking;
         out.style_key = "PENDING";
     }
-    out.tags = tags_of(w->q, w->x, r, &out, s->state);
+    out.tags = tags_of(w->q, w->x, w->row, &out, s->state);
     if (only_matches && out.tags & (1 | 4))
         return false;
     if (out.tags & 4)
@@ -220,58 +223,32 @@ static bool write_segment(const struct rows_writer *w, const struct critical_row
     return true;
 }
 
-/* First of the query's times from number i on that is >= t. */
-static size_t time_from(const struct tsp_query *q, size_t i, int64_t t)
+static void segment_bounds(void *writer, size_t number, int64_t *begin, int64_t *end)
 {
-    size_t lo = i, hi = q->n_times;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (q->times[mid] < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    const struct rows_writer *w = writer;
+    const struct path_segment *s = critical_segment(w->view, w->row, number);
+    *begin = s->begin;
+    *end = s->end;
 }
 
 /* The path is on one row at a time: where it is elsewhere the row is blank. */
-static void write_row(const struct rows_writer *w, const struct critical_row *r)
+static struct tsp_spans spans_of(struct rows_writer *w, const struct critical_row *r)
 {
-    const struct critical_view *v = w->view;
-    size_t next = SIZE_MAX; /* segments before it are written or passed by; the first sample has nothing before it */
-    tsp_begin_row(w->j, r->entry);
-    for (size_t i = time_from(w->q, 0, w->x->begin); i < w->q->n_times && !tsp_full(w->j);) {
-        int64_t t = w->q->times[i];
-        size_t at = critical_find(v, r, t), after = at == SIZE_MAX ? 0 : at + 1;
-        const struct path_segment *s = at == SIZE_MAX ? NULL : critical_segment(v, r, at);
-        bool inside = s && t < s->end;
-        bool found = false;
-        for (size_t k = next; w->q->deep && w->q->filter && k < (inside ? at : after) && !found; k++)
-            found = write_segment(w, r, critical_segment(v, r, k), true);
-        next = after;
-        if (inside) {
-            write_segment(w, r, s, false);
-            i = time_from(w->q, i + 1, s->end);
-            continue;
-        }
-        int64_t begin = s ? s->end : w->x->begin, end = after < r->n ? critical_segment(v, r, after)->begin : w->x->end;
-        if (t >= end) /* behind the experiment's end */
-            break;
-        tsp_write_state(w->j, &(struct tsp_state){.start = begin, .end = end});
-        i = time_from(w->q, i + 1, end);
-    }
-    tsp_end_row(w->j);
+    w->row = r;
+    return (struct tsp_spans){w, r->n, segment_bounds, write_segment};
 }
 
 static void write_states(struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
 {
-    struct rows_writer w = {x, q, v, j};
+    struct rows_writer w = {x, q, v, j, NULL};
     size_t n = q->has_items ? q->n_items : v->n_rows;
     tsp_begin_rows(j);
     for (size_t i = 0; i < n && !tsp_full(j) && !http_gone(q->http); i++) {
         const struct critical_row *r = q->has_items ? critical_row_of(v, q->items[i]) : &v->rows[i];
-        if (r)
-            write_row(&w, r);
+        if (r) {
+            struct tsp_spans spans = spans_of(&w, r);
+            tsp_write_spans(&spans, x, q, r->entry, j);
+        }
     }
     tsp_end_rows(j);
 }
@@ -372,7 +349,9 @@ static void write_tooltip(struct tsp_experiment *x, const struct tsp_query *q, c
         if (to) {
             write_arrow_tooltip(j, q, v, r, to);
         } else {
-            size_t at = critical_find(v, r, t);
+            struct rows_writer w = {.view = v};
+            struct tsp_spans spans = spans_of(&w, r);
+            size_t at = tsp_find_span(&spans, t);
             if (r->tid >= 0) {
                 json_kv_string(j, "Process", r->name);
                 json_kv_string(j, "TID", arena_printf(q->http->arena, "%d", r->tid));

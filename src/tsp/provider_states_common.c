@@ -191,6 +191,75 @@ bool tsp_wants_category(const struct tsp_query *q, const char *category)
     return false;
 }
 
+/* ---- rows of intervals that are at hand -------------------------------------------------------------------------------------------- */
+
+static int64_t begin_of(const struct tsp_spans *s, size_t i)
+{
+    int64_t begin, end;
+    s->bounds(s->arg, i, &begin, &end);
+    return begin;
+}
+
+static int64_t end_of(const struct tsp_spans *s, size_t i)
+{
+    int64_t begin, end;
+    s->bounds(s->arg, i, &begin, &end);
+    return end;
+}
+
+size_t tsp_find_span(const struct tsp_spans *s, int64_t t)
+{
+    size_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (begin_of(s, mid) <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? lo - 1 : SIZE_MAX;
+}
+
+/* First of the query's times from number i on that is >= t. */
+static size_t time_from(const struct tsp_query *q, size_t i, int64_t t)
+{
+    size_t lo = i, hi = q->n_times;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (q->times[mid] < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+void tsp_write_spans(const struct tsp_spans *s, const struct tsp_experiment *x, const struct tsp_query *q, int64_t entry, struct json *j)
+{
+    size_t next = SIZE_MAX; /* intervals before it are written or passed by; the first sample has nothing before it */
+    tsp_begin_row(j, entry);
+    for (size_t i = time_from(q, 0, x->begin); i < q->n_times && !tsp_full(j);) {
+        int64_t t = q->times[i];
+        size_t at = tsp_find_span(s, t), after = at == SIZE_MAX ? 0 : at + 1;
+        bool inside = at != SIZE_MAX && t < end_of(s, at);
+        bool found = false;
+        for (size_t k = next; q->deep && q->filter && k < (inside ? at : after) && !found && (k % 65536 || !http_gone(q->http)); k++)
+            found = s->write(s->arg, k, true);
+        next = after;
+        if (inside) {
+            s->write(s->arg, at, false);
+            i = time_from(q, i + 1, end_of(s, at));
+            continue;
+        }
+        int64_t begin = at != SIZE_MAX ? end_of(s, at) : x->begin, end = after < s->n ? begin_of(s, after) : x->end;
+        if (t >= end) /* behind the experiment's end */
+            break;
+        tsp_write_state(j, &(struct tsp_state){.start = begin, .end = end});
+        i = time_from(q, i + 1, end);
+    }
+    tsp_end_row(j);
+}
+
 /* ---- tooltips ------------------------------------------------------------------------------------------------------------------- */
 
 bool tsp_tooltip_target(const struct tsp_query *q, int64_t *entry, int64_t *time)

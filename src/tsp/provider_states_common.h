@@ -63,6 +63,18 @@ typedef size_t tsp_sample_function(const struct state_store *, size_t row, const
 bool tsp_sample_row_by(struct tsp_sampler *, const struct tsp_state_row *, tsp_sample_function *sample);
 void tsp_end_sampling(struct tsp_sampler *);
 
+/* A row of intervals of the reference clock that are at hand by number: in time order, without overlap. */
+struct tsp_spans {
+    void *arg; size_t n;
+    void (*bounds)(void *arg, size_t i, int64_t *begin, int64_t *end);
+    /* Writes the interval; false: not, because `only_matches` and the filter is against it. */
+    bool (*write)(void *arg, size_t i, bool only_matches);
+};
+/* Number of the last interval that begins at or before t; SIZE_MAX: none. */
+size_t tsp_find_span(const struct tsp_spans *, int64_t t);
+/* Writes the row: the intervals in force at samples, and blanks of the experiment's time in between. */
+void tsp_write_spans(const struct tsp_spans *, const struct tsp_experiment *, const struct tsp_query *, int64_t entry, struct json *model);
+
 /* Does the query want annotations of that category? */
 bool tsp_wants_category(const struct tsp_query *, const char *category);
 

@@ -45,6 +45,7 @@
     X(tsp_clock_error)            \
     X(tsp_provider_machines)      \
     X(tsp_provider_critical_path) \
+    X(tsp_provider_inout)         \
     X(tsp_event_statistics)       \
     X(tsp_provider_events)        \
     X(tsp_trace_notes)            \

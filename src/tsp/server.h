@@ -96,6 +96,8 @@ void figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those 
 const struct tsp_output *open_output(const struct tsp_open *, const char *id);
 /* outputs.c: which outputs the experiment has; called once, when it is opened. */
 void outputs_find(struct tsp_open *);
+/* The derived output with that id, or that it is shown by; NULL: none. *answers: the provider for operations on it. With the lock held. */
+struct tsp_derived *derived_find(const struct tsp_model_experiment *, const char *id, const struct tsp_provider **answers);
 
 /* persist.c. With the lock held. What cannot be written is told in s->unsaved, and written with the next change or at the end. */
 void persist_save(struct tsp_server *);

@@ -11,6 +11,11 @@ SERIES = {"line", "area", "scatter", "bar"}
 UNKNOWN_IDS = [2**31 - 1, 999999999, 0, -5]
 DAY = 86400 * 10**9
 SAMPLED = "weft.machines"  # its states are made from the samples: shares of the time between them
+INOUT = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataProviderFactory"
+INOUT_TYPE = "org.eclipse.tracecompass.incubator.internal.inandout.core.config"
+# Something that every trace has: calls and handlers by CPU, turns of threads.
+PAIRS = [{"label": "{0}", "inRegex": "(.*)entry.*", "outRegex": ".*exit.*", "classifier": "CPU"},
+         {"label": "turn", "inRegex": "(?:sched:)?sched_switch", "outRegex": "(?:sched:)?sched_switch", "contextInRegex": "next_.id=(.*?),", "contextOutRegex": "prev_.id=(.*?),"}]
 
 # The names of the states of two outputs, threads' and frequencies' colours (which are numbered) apart.
 LOOKS = {"Thread Status": {"Usermode", "System call", "Interrupt", "Wait for CPU", "Wait blocked", "Wait", "Idle", "Unknown", "CPU transition"},
@@ -34,8 +39,11 @@ class Answers(Case):
             self.assertEqual(self.x["indexingStatus"], "COMPLETED")
             self.base = f"/experiments/{self.x['UUID']}/outputs"
             self.begin, self.end = self.x["start"], self.x["end"]
+            made = server.ask("POST", f"{self.base}/{INOUT}", {"name": "by expressions", "sourceTypeId": INOUT_TYPE, "parameters": {"specifiers": PAIRS}})
+            self.assertEqual(made.status, 200, made)
             outputs = server.get(self.base).json
             self.assertEqual(len({o["id"] for o in outputs}), len(outputs))
+            self.assertIn(made.json, outputs)
             for o in outputs:
                 with self.subTest(trace=name, output=o["name"]):
                     self.assertEqual(server.get(f"{self.base}/{o['id']}").json, o)
@@ -44,6 +52,8 @@ class Answers(Case):
             self.assertEqual(server.errors(), "")
 
     def one(self, o):
+        if o["type"] == "NONE":
+            return self.assertEqual(set(o["capabilities"]) & {"canCreate", "canDelete"}, set(o["capabilities"]))
         if o["type"] == "TABLE":
             return self.table(o)
         kind = ENDPOINT[o["type"]]
