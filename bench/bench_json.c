@@ -79,9 +79,9 @@ static void measure(const char *what, void (*write)(struct json *))
     size_t bytes = 0;
     for (int run = 0; run < RUNS; run++) {
         struct text t = {.fd = -1}; /* a fresh buffer, as every request has */
-        struct json j = JSON_TO(&t);
+        struct tsp_answer a = {.json = JSON_TO(&t)};
         int64_t begin = time_monotonic_ns();
-        write(&j);
+        write(&a.json);
         int64_t ns = time_monotonic_ns() - begin;
         best = ns < best ? ns : best;
         bytes = t.n;

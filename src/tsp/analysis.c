@@ -160,12 +160,14 @@ static void send_without_model(struct call *c, struct tsp_result r)
 static void answer(struct call *c, const struct tsp_provider *p, const struct tsp_query *q)
 {
     struct text t = {.fd = -1};
-    struct json j = JSON_TO(&t);
-    json_begin_object(&j);
-    json_key(&j, "model");
+    struct tsp_answer a = {.json = JSON_TO(&t)};
+    struct json *j = &a.json;
+    json_begin_object(j);
+    json_key(j, "model");
     size_t before = t.n;
-    struct tsp_result r = write_model(c, p, q, &j);
-    if (tsp_full(&j))
+    struct tsp_result r = write_model(c, p, q, j);
+    open_told(c->s, c->open, a.last_id);
+    if (tsp_full(j))
         r = (struct tsp_result){TSP_FAILED, "The answer is too large: ask for fewer rows or samples"};
     if (r.status == TSP_FAILED) {
         text_fini(&t);
@@ -173,8 +175,8 @@ static void answer(struct call *c, const struct tsp_provider *p, const struct ts
         return;
     }
     if (t.n == before)
-        json_write_null(&j);
-    send_envelope(c, &t, &j, r);
+        json_write_null(j);
+    send_envelope(c, &t, j, r);
 }
 
 /* The provider behind an output's id, with what a derived output adds; NULL: none. With the lock held. */

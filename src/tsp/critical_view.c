@@ -9,14 +9,14 @@ enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown one, and senders tha
 
 int64_t critical_host_entry(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 int64_t critical_entry(const struct tsp_experiment *x, size_t host, int32_t row)
 {
     if (row >= 0)
         return x->hosts[host].first_thread + row;
-    return x->threads + 1 + (int64_t)x->n_hosts + (int64_t)host * ROWS_OF_INTERRUPTS + (-1 - (int64_t)row) % ROWS_OF_INTERRUPTS;
+    return x->last_thread + 1 + (int64_t)x->n_hosts + (int64_t)host * ROWS_OF_INTERRUPTS + (-1 - (int64_t)row) % ROWS_OF_INTERRUPTS;
 }
 
 /* ---- building --------------------------------------------------------------------------------------------------------------------------- */

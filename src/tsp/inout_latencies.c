@@ -121,7 +121,7 @@ static struct state_figures *figures_of(const struct tsp_query *q, const struct 
 static void write_figures(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     struct arena *a = q->http->arena;
-    int64_t total = x->threads + 1, selection = total + 1 + (int64_t)p->n_names;
+    int64_t total = x->last_thread + 1, selection = total + 1 + (int64_t)p->n_names;
     bool part = q->has_range && (q->begin > x->begin || q->end < x->end);
     tsp_begin_tree(j, figures_headers, FIGURES_HEADERS, -1);
     for (int pass = 0; pass < 1 + part; pass++) {
@@ -150,7 +150,7 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
     tsp_begin_tree(j, &header, 1, -1);
     tsp_write_entry(j,
         &(struct tsp_entry){
-            .id = x->threads + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
+            .id = x->last_thread + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
@@ -170,9 +170,9 @@ static void write_density(struct tsp_experiment *x, const struct tsp_query *q, c
         ranges[i][1] = i + 1 < BUCKETS || width < INT64_MAX / BUCKETS ? width * (i + 1) : INT64_MAX;
     }
     tsp_begin_xy(j, "Latency Density");
-    if (!q->has_items || tsp_wants(q, x->threads + 1))
+    if (!q->has_items || tsp_wants(q, x->last_thread + 1))
         tsp_write_series(j,
-            &(struct tsp_series){.id = x->threads + 1,
+            &(struct tsp_series){.id = x->last_thread + 1,
                 .name = "Total",
                 .type = "bar",
                 .ranges = (const int64_t(*)[2])ranges,

@@ -1,6 +1,7 @@
 /* An experiment's traces, opened in the background; what requests read is immutable once STAGE_OPEN. */
 #include "tsp/server.h"
 
+#include "base/map.h"
 #include "base/time.h"
 #include "ctf/ctf.h"
 
@@ -61,13 +62,33 @@ static size_t arg_of(const struct tsp_open *o, const struct ctf_trace *t)
     return best;
 }
 
+/* Where entry ids begin. */
+static void set_ids(struct tsp_open *o)
+{
+    const struct ctf_source *sources;
+    size_t n = experiment_sources(o->pub.x, &sources);
+    uint64_t fingerprint = n;
+    for (size_t i = 0; i < n; i++)
+        fingerprint = map_mix(fingerprint ^ ctf_trace_fingerprint(sources[i].trace));
+    if (!o->ids.first || fingerprint != o->ids.fingerprint)
+        o->ids.first = o->ids.last + 1;
+    o->ids.fingerprint = fingerprint;
+}
+
+void open_told(struct tsp_server *s, struct tsp_open *o, int64_t last_id)
+{
+    pthread_mutex_lock(&s->lock);
+    o->ids.last = last_id > o->ids.last ? last_id : o->ids.last;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void set_hosts(struct tsp_open *o)
 {
     struct tsp_experiment *x = &o->pub;
     const struct index_host *hosts;
     x->n_hosts = experiment_hosts(x->x, &hosts);
     x->hosts = arena_new(&o->arena, struct tsp_host, x->n_hosts + 1);
-    x->threads = 0;
+    x->last_thread = o->ids.first - 1;
     for (size_t i = 0; i < x->n_hosts; i++) {
         struct tsp_host *h = &x->hosts[i];
         const struct clock_map *map = x->clocks ? clock_net_map(x->clocks, i) : NULL;
@@ -75,9 +96,9 @@ static void set_hosts(struct tsp_open *o)
         h->map = map && map->n ? map : NULL;
         h->states = hosts[i].states;
         h->id = hosts[i].name;
-        h->first_thread = x->threads + 1;
+        h->first_thread = x->last_thread + 1;
         h->threads = hosts[i].graph ? (int32_t)graph_rows(hosts[i].graph) : 0;
-        x->threads += h->threads;
+        x->last_thread += h->threads;
     }
 }
 
@@ -253,6 +274,7 @@ static int open_traces(struct tsp_server *s, struct tsp_open *o)
     /* Without clocks every host keeps its own; the clock report tells why. */
     if (!s->o.no_sync && indexed_hosts(o->pub.x) > 1 && experiment_sync(o->pub.x, &clock, &o->pub.clocks, &unsynchronised))
         o->pub.clocks = NULL;
+    set_ids(o);
     set_hosts(o);
     set_sources(o);
     set_figures(o);
@@ -298,6 +320,7 @@ int open_intact(struct tsp_server *s, struct tsp_open *o, struct err *e)
     for (size_t i = 0; i < s->experiments.n; i++)
         if (s->experiments.v[i]->open == o) {
             s->experiments.v[i]->open = NULL;
+            s->experiments.v[i]->ids = o->ids;
             open_unref_locked(s, o);
             break;
         }
@@ -338,6 +361,7 @@ static struct tsp_open *new_open(struct tsp_server *s, const struct tsp_model_ex
     pthread_mutexattr_destroy(&recursive);
     o->pub.name = arena_strdup(&o->arena, x->name);
     o->pub.uuid = arena_strdup(&o->arena, x->uuid);
+    o->ids = x->ids;
     o->args = arena_new(&o->arena, char *, x->traces.n + 1);
     o->index_args = arena_new(&o->arena, char *, x->traces.n + 1);
     o->growing = arena_new(&o->arena, struct tsp_growing, x->traces.n + 1);

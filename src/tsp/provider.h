@@ -22,7 +22,7 @@ struct tsp_host {
     const struct index_host *index;
     const struct clock_map *map;         /* NULL: the host's own clock is used */
     const struct state_store *states;    /* NULL for traces without kernel events */
-    int32_t first_thread;                /* entry ids of this host's threads are first_thread + row, in every provider that shows threads */
+    int64_t first_thread;                /* entry ids of this host's threads are first_thread + row, in every provider that shows threads */
     int32_t threads;                     /* rows of the graph; 0 without one */
     const char *id;                      /* hostId of its entries: unique in the experiment, the same after a restart */
 };
@@ -42,7 +42,7 @@ struct tsp_experiment {
     const int32_t *path_hosts;           /* host number in `paths` by host number here; -1 none */
     int64_t begin, end;                  /* reference clock */
     uint64_t events;
-    int32_t threads;                     /* thread entries over all hosts: ids 1 … threads; other entries of providers begin above */
+    int64_t last_thread;                 /* entry ids of threads over all hosts end there; other entries of providers begin above */
     pthread_mutex_t lock;                /* guards caches; recursive */
     void *caches[TSP_MAX_PROVIDERS];     /* by provider number; made by tsp_cache, freed by the provider's close() */
 };
@@ -122,6 +122,9 @@ size_t tsp_provider_number(const struct tsp_provider *);
 void *tsp_cache(struct tsp_experiment *, const struct tsp_provider *, void *(*make)(struct tsp_experiment *));
 
 /* ---- writing models (write.c): keys and order as clients expect them; docs/tsp.md ------------------------------------------- */
+
+/* Where a model goes: what providers are given is its first member. */
+struct tsp_answer { struct json json; int64_t last_id; /* the largest entry id in it */ };
 
 /* The answer has become too large to send; long loops should end. The writers below write nothing more then. */
 bool tsp_full(const struct json *);

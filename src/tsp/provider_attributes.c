@@ -36,7 +36,7 @@ static const struct attributes *attributes_of(struct tsp_experiment *x)
 /* The attribute with index i has the id first_id + i. */
 static int64_t first_id(const struct tsp_experiment *x)
 {
-    return x->threads + 1;
+    return x->last_thread + 1;
 }
 
 static const struct attribute *attribute_of(const struct tsp_experiment *x, const struct attributes *t, int64_t id)

@@ -69,7 +69,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     for (size_t i = 0; i < x->n_hosts; i++) {
         const char *label = x->hosts[i].index->name;
         tsp_write_entry(j,
-            &(struct tsp_entry){.id = x->threads + 1 + (int64_t)i,
+            &(struct tsp_entry){.id = x->last_thread + 1 + (int64_t)i,
                 .parent = -1,
                 .labels = &label,
                 .n_labels = 1,
@@ -87,7 +87,7 @@ static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q,
     tsp_begin_xy(j, "Clock error");
     for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
         const struct clock_map *m = map_of(x, i);
-        int64_t id = x->threads + 1 + (int64_t)i;
+        int64_t id = x->last_thread + 1 + (int64_t)i;
         if (!m->n || !tsp_wants(q, id))
             continue;
         double *y = arena_new(q->http->arena, double, q->n_times);

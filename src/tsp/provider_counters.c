@@ -56,7 +56,7 @@ static void each_of_host(const struct writing *w, const struct tsp_host *h, int6
 
 static void each_place(const struct tsp_experiment *x, const struct writing *w, on_place *f)
 {
-    int64_t id = x->threads + 1;
+    int64_t id = x->last_thread + 1;
     for (size_t i = 0; i < x->n_hosts && !tsp_full(w->j) && !http_gone(w->q->http); i++)
         if (has_counters(&x->hosts[i]))
             each_of_host(w, &x->hosts[i], &id, f);

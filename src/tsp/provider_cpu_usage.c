@@ -8,7 +8,7 @@ extern const struct tsp_provider tsp_cpu_usage;
 
 static int64_t total_id(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 static bool has_data(struct tsp_experiment *x)

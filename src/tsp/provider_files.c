@@ -77,7 +77,7 @@ static int64_t fill(struct place *p, int64_t id, bool of_thread)
 static struct places *make(struct tsp_experiment *x, bool of_thread)
 {
     struct places *all = mem_zalloc(sizeof *all);
-    int64_t id = x->threads + 1;
+    int64_t id = x->last_thread + 1;
     all->by_thread = of_thread;
     all->n = x->n_hosts;
     all->v = mem_zalloc(sizeof *all->v * (x->n_hosts + 1));

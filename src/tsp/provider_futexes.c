@@ -143,7 +143,7 @@ static void add_host(struct rows *t, const struct tsp_experiment *x, size_t host
 static void *find_rows(struct tsp_experiment *x)
 {
     struct rows *t = mem_zalloc(sizeof *t);
-    t->first = x->threads + 1;
+    t->first = x->last_thread + 1;
     t->hosts = mem_zalloc((x->n_hosts + 1) * sizeof *t->hosts);
     for (size_t i = 0; i < x->n_hosts; i++)
         if (users_of(&x->hosts[i]))

@@ -113,7 +113,7 @@ static const struct unit *unit_of(const struct histogram *h, size_t group)
 }
 static int64_t entry_id(const struct tsp_experiment *x, size_t group, int which)
 {
-    return x->threads + 1 + (int64_t)group * 3 + which;
+    return x->last_thread + 1 + (int64_t)group * 3 + which;
 }
 
 static uint64_t losses_of(const struct unit *u)

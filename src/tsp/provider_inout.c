@@ -37,17 +37,17 @@ static void derived_gone(struct tsp_experiment *x, json_t *parameters)
 
 int64_t inout_host_id(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 int64_t inout_row_id(const struct tsp_experiment *x, size_t row)
 {
-    return x->threads + 1 + (int64_t)(x->n_hosts + row);
+    return x->last_thread + 1 + (int64_t)(x->n_hosts + row);
 }
 
 int64_t inout_name_id(const struct tsp_experiment *x, size_t name)
 {
-    return x->threads + 1 + (int64_t)(x->n_hosts + name);
+    return x->last_thread + 1 + (int64_t)(x->n_hosts + name);
 }
 
 struct tsp_result inout_answer_with(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, inout_write *write)

@@ -29,7 +29,7 @@ struct place {
 
 static void each_entry(const struct tsp_experiment *x, const struct io *io, void (*f)(void *arg, const struct place *), void *arg)
 {
-    int64_t id = x->threads + 1;
+    int64_t id = x->last_thread + 1;
     for (size_t i = 0; i < x->n_hosts; i++) {
         const struct tsp_host *h = &x->hosts[i];
         struct place p = {.host = h, .id = id++, .parent = -1};

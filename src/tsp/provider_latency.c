@@ -10,11 +10,11 @@ enum { BUCKETS = 128 };
 /* Entry ids: hosts first, then the names in their order. */
 static int64_t host_id(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 static int64_t name_id(const struct tsp_experiment *x, size_t name)
 {
-    return x->threads + 1 + (int64_t)(x->n_hosts + name);
+    return x->last_thread + 1 + (int64_t)(x->n_hosts + name);
 }
 
 static int64_t after(int64_t t)
@@ -112,7 +112,7 @@ static struct tsp_result write_statistics(struct tsp_experiment *x, const struct
 {
     const struct latencies *l = latencies_of(x, kind);
     struct arena *a = q->http->arena;
-    int64_t total = x->threads + 1, selection = total + 1 + (int64_t)l->n_names;
+    int64_t total = x->last_thread + 1, selection = total + 1 + (int64_t)l->n_names;
     bool part = q->has_range && (q->begin > x->begin || q->end < x->end);
     tsp_begin_tree(j, figures_headers, FIGURES_HEADERS, -1);
     for (int pass = 0; pass < 1 + part; pass++) {
@@ -168,7 +168,7 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
     tsp_begin_tree(j, headers, 1, -1);
     tsp_write_entry(j,
         &(struct tsp_entry){
-            .id = x->threads + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
+            .id = x->last_thread + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
@@ -201,9 +201,9 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
         y[i] = (double)counts[i];
     }
     tsp_begin_xy(j, "Latency Density");
-    if (!q->has_items || tsp_wants(q, x->threads + 1))
+    if (!q->has_items || tsp_wants(q, x->last_thread + 1))
         tsp_write_series(j,
-            &(struct tsp_series){.id = x->threads + 1,
+            &(struct tsp_series){.id = x->last_thread + 1,
                 .name = "Total",
                 .type = "bar",
                 .ranges = (const int64_t(*)[2])ranges,

@@ -32,7 +32,7 @@ static bool has_data(struct tsp_experiment *x)
 
 static int64_t entry_of(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 static const struct tsp_host *host_of(const struct tsp_experiment *x, int64_t entry)

@@ -7,7 +7,7 @@ enum { PAGE_BYTES = 4096, TOTAL = -1 };
 
 static int64_t total_id(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 static bool has_memory(const struct tsp_host *h)

@@ -51,14 +51,14 @@ struct groups {
     VEC(struct group) v;
     struct map places; /* key -> place in v + 1 */
     struct strings names;
-    VEC(uint32_t) thread_names; /* by entry id of the thread - 1: number of its name; empty when only priorities count */
+    VEC(uint32_t) thread_names; /* of all threads in the order of their entry ids: number of the name; empty when only priorities count */
 };
 
 static struct group group_of(const struct groups *g, const struct tsp_experiment *x, size_t host, const struct state_latency *v)
 {
     const struct tsp_host *h = &x->hosts[host];
     bool named = g->thread_names.n && v->thread >= 0 && v->thread < h->threads;
-    uint32_t name = named ? g->thread_names.v[h->first_thread - 1 + v->thread] : 0;
+    uint32_t name = named ? g->thread_names.v[h->first_thread - x->hosts[0].first_thread + v->thread] : 0;
     return (struct group){.host = host,
         .priority = (int)v->ret,
         .name = strings_get(&g->names, name),
@@ -183,7 +183,7 @@ static void add_to_selection(void *arg, const struct group *of, const struct sta
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct groups *g)
 {
     struct arena *a = q->http->arena;
-    int64_t total = x->threads + 1;
+    int64_t total = x->last_thread + 1;
     struct state_figures *figures = arena_new(a, struct state_figures, g->v.n + 1);
     for (size_t i = 0; i < g->v.n; i++)
         figures[i] = g->v.v[i].figures;

@@ -22,7 +22,7 @@ struct entries {
 
 static int64_t first_id(const struct tsp_experiment *x)
 {
-    return x->threads + 1;
+    return x->last_thread + 1;
 }
 
 static int64_t add(struct entries *all, struct entry e)

@@ -108,7 +108,7 @@ static void add_cpus(struct rows *t, size_t host, const struct state_store *s, i
 static void *find_rows(struct tsp_experiment *x)
 {
     struct rows *t = mem_zalloc(sizeof *t);
-    t->first = x->threads + 1;
+    t->first = x->last_thread + 1;
     t->most_khz = arena_new(&t->labels, int64_t, x->n_hosts);
     for (size_t i = 0; i < x->n_hosts; i++) {
         const struct state_store *s = x->hosts[i].states;

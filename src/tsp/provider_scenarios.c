@@ -61,7 +61,7 @@ static int64_t add(struct rows *t, struct row row)
 static struct rows *find_rows(const struct tsp_experiment *x, const int *kinds)
 {
     struct rows *t = mem_zalloc(sizeof *t);
-    t->first = x->threads + 1;
+    t->first = x->last_thread + 1;
     for (size_t i = 0; i < x->n_hosts; i++) {
         int64_t root = NONE;
         for (const int *k = kinds; *k != NO_LANES; k++) {

@@ -71,7 +71,7 @@ static void find_types(struct unit *u)
 static void *make(struct tsp_experiment *x)
 {
     struct statistics *all = mem_zalloc(sizeof *all);
-    int64_t id = x->threads + 1;
+    int64_t id = x->last_thread + 1;
     all->units = mem_zalloc(sizeof *all->units * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
         if (!x->traces[i].types)

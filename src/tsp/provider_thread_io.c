@@ -34,7 +34,7 @@ static bool has_counters(const struct tsp_experiment *x, const struct counted *c
 
 static int64_t host_id(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 static int64_t counter_id(const struct tsp_experiment *x, const struct counted *c, int64_t thread, size_t k)

@@ -237,7 +237,7 @@ static bool *choose_rows(const struct tsp_query *q, const struct tsp_host *h, co
 
 static int64_t root_id(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 static void write_thread(

@@ -25,6 +25,9 @@ struct tsp_growing { _Atomic uint64_t events; _Atomic int64_t begin, end; };
 struct tsp_output { const struct tsp_provider *provider; const char *id, *name, *member; };
 
 enum tsp_stage { STAGE_OPENING, STAGE_OPEN, STAGE_FAILED };
+/* Entry ids of one opening. The next one has the same if its traces are as they were then, by the fingerprint of all, else others behind them: who still asks
+ * with ids of before must not be answered with rows of others. */
+struct tsp_ids { uint64_t fingerprint; int64_t first, last; /* last: that a client has been told */ };
 /* An experiment's traces, opened. `stage` changes once, under the server's lock; all else is written before it becomes STAGE_OPEN. */
 struct tsp_open {
     struct tsp_experiment pub;
@@ -37,6 +40,7 @@ struct tsp_open {
     struct tsp_figures *figures;     /* by argument */
     struct tsp_growing *growing;     /* likewise */
     struct tsp_output *outputs; size_t n_outputs;
+    struct tsp_ids ids;              /* until the traces are known: those of the opening before. `last` is under the server's lock */
 };
 
 struct tsp_model_experiment {
@@ -47,6 +51,7 @@ struct tsp_model_experiment {
     VEC(struct tsp_derived) derived;
     struct tsp_open *open;           /* NULL: closed */
     int64_t failed_ns;               /* monotonic; when opening failed */
+    struct tsp_ids ids;              /* of the last opening that was let go */
 };
 
 struct tsp_server {
@@ -92,6 +97,8 @@ void open_unref_locked(struct tsp_server *, struct tsp_open *); /* may let the l
 /* ERR_LOST when files of the open experiment were cut off: what was computed from it must not be sent. The model lets it go then, so that it is opened anew,
  * from what is left, when it is wanted next. Without the lock. */
 int open_intact(struct tsp_server *, struct tsp_open *, struct err *);
+/* An answer with ids up to this one is about to be sent. Without the lock. */
+void open_told(struct tsp_server *, struct tsp_open *, int64_t last_id);
 void figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those without events count nothing */
 const struct tsp_output *open_output(const struct tsp_open *, const char *id);
 /* outputs.c: which outputs the experiment has; called once, when it is opened. */

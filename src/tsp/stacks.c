@@ -11,7 +11,7 @@
 
 int64_t stacks_root(const struct tsp_experiment *x, size_t host)
 {
-    return x->threads + 1 + (int64_t)host;
+    return x->last_thread + 1 + (int64_t)host;
 }
 
 static void *find_places(struct tsp_experiment *x)

@@ -10,6 +10,12 @@ bool tsp_full(const struct json *j)
     return j->out->n > MAX_ANSWER_BYTES;
 }
 
+static void note_id(struct json *j, int64_t id)
+{
+    struct tsp_answer *a = (struct tsp_answer *)j;
+    a->last_id = id > a->last_id ? id : a->last_id;
+}
+
 static void kv_string_if(struct json *j, const char *key, const char *s)
 {
     if (s)
@@ -84,6 +90,7 @@ void tsp_write_entry(struct json *j, const struct tsp_entry *e)
 {
     if (tsp_full(j))
         return;
+    note_id(j, e->id);
     json_begin_object(j);
     json_kv_i64(j, "id", e->id);
     json_kv_i64(j, "parentId", e->parent);
@@ -116,6 +123,7 @@ void tsp_begin_rows(struct json *j)
 
 void tsp_begin_row(struct json *j, int64_t entry)
 {
+    note_id(j, entry);
     json_begin_object(j);
     json_kv_i64(j, "entryId", entry);
     json_key(j, "states");
@@ -165,6 +173,7 @@ void tsp_write_arrow(struct json *j, int64_t start, int64_t end, int64_t source,
 {
     if (tsp_full(j))
         return;
+    note_id(j, source > target ? source : target);
     json_begin_object(j);
     JSON_KEY(j, "start");
     json_i64(j, start);
@@ -184,6 +193,7 @@ void tsp_write_annotation(
 {
     if (tsp_full(j))
         return;
+    note_id(j, entry);
     json_begin_object(j);
     json_kv_i64(j, "time", time);
     json_kv_i64(j, "duration", duration);
@@ -261,6 +271,7 @@ void tsp_write_series(struct json *j, const struct tsp_series *s)
 {
     if (tsp_full(j))
         return;
+    note_id(j, s->id);
     json_begin_object(j);
     json_kv_i64(j, "seriesId", s->id);
     json_kv_string(j, "seriesName", s->name);
