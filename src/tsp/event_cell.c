@@ -232,18 +232,26 @@ static bool thread_of(
     return true;
 }
 
+/* As the tracer told it with the event: in a context, or, by perf, among the fields; -1 there: the thread is about to end, and is not in the process any
+ * more. */
+static bool told_thread(const struct ctf_event *ev, bool process, int64_t *out)
+{
+    return event_field_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", out) ||
+        event_field_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "vpid" : "vtid", out) ||
+        (event_field_integer(ev, CTF_PAYLOAD, process ? "perf_pid" : "perf_tid", out) && *out >= 0);
+}
+
 static void write_thread(
     const struct event_cells *c, struct event_prios *prios, bool process, const struct ctf_event *ev, uint32_t source, struct text *out)
 {
     struct graph_row row;
     int64_t v;
-    if (event_field_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", &v) ||
-        event_field_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "vpid" : "vtid", &v)) {
+    if (told_thread(ev, process, &v)) {
         text_i64(out, v);
         return;
     }
     bool switched = ev->cls->item == CTF_EVENT && strstr(ev->cls->name, "sched_switch") &&
-        event_field_integer(ev, CTF_PAYLOAD, "prev_tid", &v);
+        (event_field_integer(ev, CTF_PAYLOAD, "prev_tid", &v) || event_field_integer(ev, CTF_PAYLOAD, "prev_pid", &v));
     bool known = (process || !switched) && thread_of(c, prios, switched, ev, source, &row);
     if (!process && switched)
         text_i64(out, v);

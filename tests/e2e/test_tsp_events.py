@@ -286,6 +286,20 @@ class Columns(Table):
             self.assertEqual(cells[:4], [str(t), name, plain(scopes[0]), plain(scopes[1])])
             self.assertEqual(cells[4], re.search(r"vtid = (\d+)", scopes[0]).group(1))
 
+    def test_perf(self):
+        """perf tells thread and process with each event; of a thread that ends, which has no number any more, the switch away from it does."""
+        path = scenario("perf-ctf")
+        self.start(path)
+        truth, ending = babeltrace(path), 0
+        self.assertEqual(len(truth), self.x["nbEvents"])
+        for cells, (t, name, _, scopes) in zip(self.cells("Timestamp ns", "TID", "PID"), truth):
+            tid, pid = re.search(r"perf_tid = (-?\d+), perf_pid = (\d+)", scopes[-1]).groups()
+            if tid == "-1":
+                self.assertEqual(name, "sched:sched_switch")
+                tid, ending = re.search(r"prev_pid = (\d+)", scopes[-1]).group(1), ending + 1
+            self.assertEqual(cells, [str(t), tid, pid])
+        self.assertGreater(ending, 0)
+
     def test_several_traces(self):
         self.start(scenario("three-tier"))
         self.assertIn("Trace", self.columns)
