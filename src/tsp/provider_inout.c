@@ -80,7 +80,11 @@ static void write_host(struct tsp_experiment *x, size_t host, struct json *j)
 static void write_row(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, size_t row, struct json *j)
 {
     const struct inout_row *r = &p->rows[row];
-    const char *labels[2] = {*r->classifier ? r->classifier : *r->context ? r->context : "All", r->context};
+    const char *labels[2] = {r->classifier, r->context};
+    if (!*r->classifier) {
+        labels[0] = *r->context ? r->context : "All";
+        labels[1] = "";
+    }
     if (r->level) {
         labels[0] = arena_printf(q->http->arena, "%u", r->level + 1);
         labels[1] = "";

@@ -14,6 +14,7 @@ import type { MenuItem } from './menu';
 import { Overview } from './overview';
 import { failureWords, Panel, PATIENCE, setTreeWidth, treeWidthNow, type PanelHost } from './panel';
 import { createPath, PathPane, pathOutput, specOf, type PathSpec } from './pathpane';
+import { openPairsForm, ownerOf, pairsOutput } from './pairsform';
 import { Picker } from './picker';
 import { Session } from './session';
 import { keep, kept, TopBar } from './topbar';
@@ -232,6 +233,8 @@ export class App implements PanelHost {
     this.stack.append(p.root);
     this.resized();
     if (p instanceof GraphView) p.model.changed.on(settle(() => this.legend(), 300, 1000));
+    const owner = ownerOf(this.session.outputs, o);
+    if (owner && p instanceof GraphView) p.offerRemoval(() => void this.forget(owner));
     this.relink();
     return p;
   }
@@ -252,10 +255,18 @@ export class App implements PanelHost {
     }
     const paths = this.session.outputs.filter(o => specOf(o));
     if (paths.length) items.push({ label: 'Critical paths', heading: true }, ...paths.map(o => ({ label: o.name, checked: this.path?.view.output.id === o.id, run: () => { if (this.path?.view.output.id === o.id) this.path.view.close(); else this.add(o); } })));
+    const mould = pairsOutput(this.session.outputs);
+    if (mould) items.push({ label: 'In-and-out analyses', heading: true }, { label: 'New analysis…', run: () => openPairsForm(this.session, mould, this.events?.output ?? null, d => this.showDerived(d)) });
     if (this.markerSets.length) items.push({ label: 'Markers', heading: true }, ...this.markerSets.map(m => ({
       label: m.name, checked: this.session.markerSet === m.id, run: () => { this.session.markerSet = this.session.markerSet === m.id ? null : m.id; this.session.markersChanged.emit(); },
     })));
     return items.length ? items : [{ label: 'no views', disabled: true }];
+  }
+  /** A new output that others show: its chart and figures, to begin with. */
+  private async showDerived(derived: Output): Promise<void> {
+    const { session } = this;
+    session.outputs = await session.client.outputs(session.uuid);
+    for (const o of session.outputs) if (o.parentId === derived.id && (o.type === 'TIME_GRAPH' || o.type === 'DATA_TREE')) this.reveal(o);
   }
   private legend(): void { legend(this.drawer.page('legend'), this.panels.filter((p): p is GraphView => p instanceof GraphView)); }
 
@@ -327,7 +338,7 @@ export class App implements PanelHost {
     this.drawer.select('path');
     this.drawer.page('path').replaceChildren(pane.root);
     this.path = { spec, view, pane };
-    if (output.capabilities?.canDelete) view.offerRemoval(() => void this.forgetPath(output));
+    if (output.capabilities?.canDelete) view.offerRemoval(() => void this.forget(output));
     if (!session.outputs.some(o => o.id === output.id)) session.outputs.push(output);
     view.model.changed.on(settle(() => this.legend(), 300, 1000));
     // Its thread is seen in the other views, at the heights that they have now.
@@ -336,11 +347,11 @@ export class App implements PanelHost {
     this.relink();
   }
   /** The server keeps derived outputs for everybody until somebody removes them. */
-  private async forgetPath(output: Output): Promise<void> {
-    const { session } = this;
-    this.panels.find(p => p.output === output)?.close();
-    session.outputs = session.outputs.filter(o => o.id !== output.id);
-    try { await session.client.removeDerived(session.uuid, output.parentId ?? pathOutput(session.outputs)?.id ?? '', output.id); } catch (e) { if (!isAbort(e)) this.say(`The path stays on the server: ${failureWords(e)}`); }
+  private async forget(output: Output): Promise<void> {
+    const { session } = this, gone = (o: Output): boolean => o.id === output.id || o.parentId === output.id;
+    for (const p of this.panels.filter(p => gone(p.output))) p.close();
+    session.outputs = session.outputs.filter(o => !gone(o));
+    try { await session.client.removeDerived(session.uuid, output.parentId ?? pathOutput(session.outputs)?.id ?? '', output.id); } catch (e) { if (!isAbort(e)) this.say(`${output.name} stays on the server: ${failureWords(e)}`); }
   }
 
   // ---- stepping, details, marks ------------------------------------------------------------------------------------------------------
