@@ -160,13 +160,17 @@ bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, stru
     return true;
 }
 
-int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t)
+int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
 {
     struct state_interval at;
-    for (size_t i = s->first[STATE_CPU_THREAD]; i < s->first[STATE_CPU_THREAD + 1]; i++) {
-        interval_at(s, &s->rows[i], t, &at);
+    const size_t first = s->first[STATE_CPU_THREAD], n = s->first[STATE_CPU_THREAD + 1] - first;
+    int64_t found = near < 0 ? -1 : state_find_row(s, STATE_CPU_THREAD, near);
+    size_t from = found < 0 ? 0 : (size_t)found;
+    for (size_t i = 0; i < n; i++) {
+        const struct state_disk_row *cpu = &s->rows[first + (from + i) % n];
+        interval_at(s, cpu, t, &at);
         if (at.thread >= 0 && (size_t)at.thread == row)
-            return s->rows[i].number;
+            return cpu->number;
     }
     return -1;
 }

@@ -79,8 +79,13 @@ bool state_at(const struct state_store *, int kind, size_t row, int64_t t, struc
 /* Intervals that intersect [begin, end], at most max, in order (for DEEP filters and exports); to go on, call with begin = end of the last one,
  * until nothing comes. */
 size_t state_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end, struct state_interval *out, size_t max);
-/* The CPU that a thread's row has at t, or -1. */
-int32_t state_thread_cpu(const struct state_store *, size_t row, int64_t t);
+/* The CPU that a thread's row has at t, or -1. `near`: the one that it may have still, which is looked at first; or -1. O(CPUs): ask only where what the
+ * thread does tells that it may have one. */
+int32_t state_thread_cpu(const struct state_store *, size_t row, int64_t t, int32_t near);
+static inline bool state_may_have_cpu(uint8_t value)
+{
+    return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED || value == STATE_IDLE || value == STATE_UNKNOWN;
+}
 
 /* ---- counters: cumulative values, so that a difference over an interval is exact -------------------------------------------------- */
 enum state_counter_kind { STATE_CPU_TIME, /* ns the thread `number` (row) ran; number -1 - cpu: ns that CPU was busy */

@@ -99,7 +99,9 @@ static int64_t tid_of(const struct tsp_host *h, int32_t row)
 static void show_value(
     const struct tsp_host *h, size_t row, enum attribute_view view, const struct state_interval *iv, struct tsp_shown *out)
 {
-    int32_t cpu = view != ATTRIBUTE_CPU_OF_THREAD || iv->cpu >= 0 ? iv->cpu : state_thread_cpu(h->states, row, iv->begin);
+    int32_t cpu = iv->cpu;
+    if (view == ATTRIBUTE_CPU_OF_THREAD && cpu < 0 && state_may_have_cpu(iv->value)) /* an interval of the thread that was not sampled */
+        cpu = state_thread_cpu(h->states, row, iv->begin, -1);
     switch (view) {
     case ATTRIBUTE_STATUS: out->label = out->style_key = tsp_state_key(iv->value); break;
     case ATTRIBUTE_CALL:
@@ -135,24 +137,30 @@ static void show(
 /* Which CPU a thread had at the times: as long as the CPU was its own, and blanks between. */
 static size_t sample_cpus(const struct state_store *s, size_t thread, const int64_t *times, size_t n, struct state_interval *out)
 {
-    size_t found = 0;
+    struct state_interval *own = mem_alloc((n + 1) * sizeof *own);
+    size_t n_own = state_sample(s, STATE_THREAD, thread, times, n, own), k = 0, found = 0;
+    int32_t near = -1;
     int64_t begin, end;
     state_span(s, &begin, &end);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && n_own; i++) {
         int64_t t = times[i] - (times[i] == end && end > begin); /* the last instant counts as the one before */
         struct state_interval *x = &out[found];
-        if (found && t < x[-1].end)
+        if (t < begin || t > end || (found && t < x[-1].end))
             continue;
-        int32_t cpu = state_thread_cpu(s, thread, t);
-        int kind = cpu >= 0 ? STATE_CPU_THREAD : STATE_THREAD;
-        if (!state_at(s, kind, cpu >= 0 ? (size_t)state_find_row(s, STATE_CPU_THREAD, cpu) : thread, t, x))
-            continue;
+        while (k + 1 < n_own && own[k].end <= t)
+            k++;
+        int32_t cpu = state_may_have_cpu(own[k].value) ? state_thread_cpu(s, thread, t, near) : -1;
+        *x = own[k];
+        if (cpu >= 0)
+            state_at(s, STATE_CPU_THREAD, (size_t)state_find_row(s, STATE_CPU_THREAD, cpu), t, x);
+        near = cpu >= 0 ? cpu : near;
         x->cpu = cpu;
         x->value = cpu >= 0 ? STATE_ACTIVE : STATE_NONE;
         if (found && x->begin < x[-1].end)
             x->begin = x[-1].end;
         found++;
     }
+    free(own);
     return found;
 }
 

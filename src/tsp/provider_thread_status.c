@@ -334,7 +334,7 @@ static void show(
     tsp_add_number(out, "tid", r.tid);
     if (r.tgid >= 0)
         tsp_add_number(out, "pid", r.tgid);
-    int32_t cpu = state_thread_cpu(h->states, row->row, iv->begin);
+    int32_t cpu = state_may_have_cpu(iv->value) ? state_thread_cpu(h->states, row->row, iv->begin, -1) : -1;
     if (cpu >= 0)
         tsp_add_number(out, "cpu", cpu);
 }
@@ -525,7 +525,7 @@ static void write_state_tooltip(struct json *j, const struct tsp_query *q, const
     json_kv_string(j, "State", style_of(h, (size_t)row, iv.value));
     if (iv.value == STATE_SYSCALL && iv.name)
         json_kv_string(j, "System call", iv.name);
-    int32_t cpu = state_thread_cpu(h->states, (size_t)row, at);
+    int32_t cpu = state_thread_cpu(h->states, (size_t)row, at, -1);
     if (cpu >= 0)
         json_kv_string(j, "CPU", arena_printf(q->http->arena, "%d", cpu));
     if (iv.value == STATE_WAIT_FOR_CPU || iv.value == STATE_WAIT_BLOCKED || iv.value == STATE_WAIT_UNKNOWN)

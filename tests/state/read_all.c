@@ -74,7 +74,7 @@ static void read_row(const struct state_store *s, int kind, size_t row, const in
         expect(list[i].begin >= list[i - 1].end);
     read_range(s, kind, row);
     if (kind == STATE_THREAD)
-        state_thread_cpu(s, row, times[TIMES / 2]);
+        state_thread_cpu(s, row, times[TIMES / 2], -1);
 }
 
 static void read_counters(const struct state_store *s, int kind, const int64_t *times)

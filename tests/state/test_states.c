@@ -57,8 +57,9 @@ static void thread_life(void **state)
     assert_int_equal(ran, 30 + 10);
     state_counter_values(w.store, STATE_CPU_TIME, (size_t)state_find_counter(w.store, STATE_CPU_TIME, -1), &at, 1, &ran);
     assert_int_equal(ran, 110 + 50);
-    assert_int_equal(state_thread_cpu(w.store, B, 155), 0);
-    assert_int_equal(state_thread_cpu(w.store, B, 185), -1);
+    assert_int_equal(state_thread_cpu(w.store, B, 155, -1), 0);
+    assert_int_equal(state_thread_cpu(w.store, B, 155, 1), 0);
+    assert_int_equal(state_thread_cpu(w.store, B, 185, -1), -1);
     world_close(&w);
 }
 
