@@ -65,7 +65,7 @@ static void join_calls(const struct reading *r, const struct piece *p, struct st
     bool has_below = r->s->has_below[r->row];
     struct stack_call c;
     stack_call(r->s, r->row, p->first, &c);
-    size_t below = has_below ? stack_begun(r->s, r->row + 1, c.begin) : 0;
+    size_t below = has_below ? stack_begun(r->s, r->row + 1, 0, c.begin) : 0;
     for (uint64_t i = p->first; i < p->end; i++) {
         stack_call(r->s, r->row, i, &c);
         if (c.how != STACK_WHOLE)
@@ -91,40 +91,52 @@ void stack_figures(const struct stack_store *s, size_t row, size_t first, size_t
 
 /* ---- the shortest and the longest ------------------------------------------------------------------------------------------------------------ */
 
-static inline void reach(struct stack_extremes *x, const struct stack_call *c)
+struct reaching {
+    struct stack_extremes *of;
+    uint32_t *reached;
+    size_t n;
+};
+
+static inline void reach(struct reaching *g, const struct stack_call *c)
 {
+    struct stack_extremes *x = &g->of[c->function];
     int64_t duration = c->end - c->begin;
-    if (!x->any || duration < x->least) {
+    if (!x->any) {
+        *x = (struct stack_extremes){duration, duration, c->begin, c->begin, true};
+        g->reached[g->n++] = c->function;
+    }
+    if (duration < x->least) {
         x->least = duration;
         x->least_begin = c->begin;
     }
-    if (!x->any || duration > x->most) {
+    if (duration > x->most) {
         x->most = duration;
         x->most_begin = c->begin;
     }
-    x->any = true;
 }
 
-void stack_extremes(const struct stack_store *s, size_t row, size_t first, size_t end, struct stack_extremes *of)
+size_t stack_extremes(
+    const struct stack_store *s, size_t row, size_t first, size_t end, struct stack_extremes *of, uint32_t *reached, size_t n)
 {
     struct reading r = reading(s, row);
-    struct stack_call c;
+    struct reaching g = {of, reached, n};
+    const uint64_t calls = s->rows[row].first_call;
     const struct stack_disk_figures *f;
     for (uint64_t at = first; at < end;) {
         struct piece p = piece_at(&r, at, end, r.levels);
         for (uint64_t i = p.first; p.level < 0 && i < p.end; i++) {
-            stack_call(s, row, i, &c);
+            struct stack_call c = stack_call_at(s, calls + i);
             if (c.how == STACK_WHOLE)
-                reach(&of[c.function], &c);
+                reach(&g, &c);
         }
-        for (size_t i = 0, n = p.level < 0 ? 0 : figures_in(&r, &p, &f); i < n; i++) {
-            stack_call(s, row, p.first + f[i].least, &c);
-            reach(&of[f[i].function], &c);
-            stack_call(s, row, p.first + f[i].most, &c);
-            reach(&of[f[i].function], &c);
+        for (size_t i = 0, of_tile = p.level < 0 ? 0 : figures_in(&r, &p, &f); i < of_tile; i++) {
+            struct stack_call least = stack_call_at(s, calls + p.first + f[i].least), most = stack_call_at(s, calls + p.first + f[i].most);
+            reach(&g, &least);
+            reach(&g, &most);
         }
         at = p.end;
     }
+    return g.n;
 }
 
 /* ---- how many are how long ------------------------------------------------------------------------------------------------------------------- */

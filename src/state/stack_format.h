@@ -56,5 +56,16 @@ struct stack_store {
 const char *stack_defect(const struct stack_store *);
 static inline const char *stack_text(const struct stack_store *s, uint32_t name) { return s->text + s->names[name]; }
 static inline enum stack_how stack_how_of(const struct stack_disk_call *c) { return (enum stack_how)(c->what & ((1U << STACK_HOW_BITS) - 1)); }
+/* How long a call took that says STACK_LONG. (stack_store.c) */
+int64_t stack_long_duration(const struct stack_store *, uint64_t call);
+/* One of all calls. */
+static inline struct stack_call stack_call_at(const struct stack_store *s, uint64_t call)
+{
+    const struct stack_disk_call *c = &s->calls[call];
+    int64_t duration = c->duration != STACK_LONG ? c->duration : stack_long_duration(s, call);
+    uint32_t function = c->what >> STACK_HOW_BITS;
+    return (struct stack_call){c->begin, (int64_t)((uint64_t)c->begin + (uint64_t)duration), function < s->n_functions ? function : 0,
+        (uint8_t)(s->n_functions ? stack_how_of(c) : STACK_UNKNOWN)};
+}
 
 #endif

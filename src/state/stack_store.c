@@ -314,10 +314,8 @@ size_t stack_calls(const struct stack_store *s, size_t row)
     return s->rows[row].calls;
 }
 
-static int64_t duration_of(const struct stack_store *s, uint64_t call)
+int64_t stack_long_duration(const struct stack_store *s, uint64_t call)
 {
-    if (s->calls[call].duration != STACK_LONG)
-        return s->calls[call].duration;
     size_t lo = 0, hi = s->n_longs;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -329,17 +327,9 @@ static int64_t duration_of(const struct stack_store *s, uint64_t call)
     return lo < s->n_longs ? s->longs[lo].duration : 0;
 }
 
-static void get_call(const struct stack_store *s, uint64_t call, struct stack_call *out)
-{
-    const struct stack_disk_call *c = &s->calls[call];
-    uint32_t function = c->what >> STACK_HOW_BITS;
-    *out = (struct stack_call){c->begin, (int64_t)((uint64_t)c->begin + (uint64_t)duration_of(s, call)),
-        function < s->n_functions ? function : 0, (uint8_t)(s->n_functions ? stack_how_of(c) : STACK_UNKNOWN)};
-}
-
 void stack_call(const struct stack_store *s, size_t row, size_t i, struct stack_call *out)
 {
-    get_call(s, s->rows[row].first_call + i, out);
+    *out = stack_call_at(s, s->rows[row].first_call + i);
 }
 
 /* How many calls of the row begin at or before t; `from` is known to be too few or just right. Times ahead are mostly near. */
@@ -362,9 +352,9 @@ static uint64_t begun(const struct stack_store *s, const struct stack_disk_row *
     return lo;
 }
 
-size_t stack_begun(const struct stack_store *s, size_t row, int64_t t)
+size_t stack_begun(const struct stack_store *s, size_t row, size_t from, int64_t t)
 {
-    return t == INT64_MIN ? 0 : begun(s, &s->rows[row], 0, t - 1);
+    return t == INT64_MIN ? 0 : begun(s, &s->rows[row], from, t - 1);
 }
 
 size_t stack_find(const struct stack_store *s, size_t row, int64_t t)
@@ -373,7 +363,7 @@ size_t stack_find(const struct stack_store *s, size_t row, int64_t t)
     uint64_t i = begun(s, r, 0, t);
     struct stack_call c;
     while (i > 0) {
-        get_call(s, r->first_call + i - 1, &c);
+        c = stack_call_at(s, r->first_call + i - 1);
         if (c.end < t)
             break;
         i--;
@@ -386,7 +376,7 @@ static void state_of(const struct stack_store *s, const struct stack_disk_row *r
 {
     int64_t since = s->totals->begin;
     if (n) {
-        get_call(s, r->first_call + n - 1, out);
+        *out = stack_call_at(s, r->first_call + n - 1);
         if (t < out->end)
             return;
         since = out->end;

@@ -242,7 +242,8 @@ size_t stack_rows(const struct stack_store *);
 size_t stack_calls(const struct stack_store *, size_t row);                /* WHOLE, CUT and UNKNOWN; in order, not overlapping; may last no time */
 void stack_call(const struct stack_store *, size_t row, size_t i, struct stack_call *out);
 size_t stack_find(const struct stack_store *, size_t row, int64_t t);      /* the first call that ends at or after t */
-size_t stack_begun(const struct stack_store *, size_t row, int64_t t);     /* how many begin before t */
+/* How many begin before t; `from`: so many are known to do. O(log (those from there on)). */
+size_t stack_begun(const struct stack_store *, size_t row, size_t from, int64_t t);
 /* What the row does at t; between calls NOTHING from the end of the one before to the begin of the next. False outside the trace's span, whose last
  * instant counts as the one before. O(log calls). */
 bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_call *out);
@@ -253,9 +254,9 @@ size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times
 struct stack_figures { struct state_figures calls; int64_t self; };
 /* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
 void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
-/* The shortest and the longest of them alone, which costs less. */
+/* The shortest and the longest of them alone, which costs less. `reached` lists the n functions that have any; returns how many have then. */
 struct stack_extremes { int64_t least, most, least_begin, most_begin; bool any; };
-void stack_extremes(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_extremes *of);
+size_t stack_extremes(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_extremes *of, uint32_t *reached, size_t n);
 /* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
 void stack_histogram(const struct stack_store *, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts);
 size_t stack_whole_before(const struct stack_store *, size_t row, size_t i); /* WHOLE ones among the first i calls */

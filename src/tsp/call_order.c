@@ -39,7 +39,7 @@ static size_t before(const struct call_order *o, int64_t t)
     size_t n = 0;
     for (size_t i = 0; i < o->n_rows; i++) {
         const struct call_row *r = &o->rows[i];
-        n += stack_whole_before(r->p->s, r->row, stacks_begun(o->x, r->p, r->row, t));
+        n += stack_whole_before(r->p->s, r->row, stacks_begun(o->x, r->p, r->row, 0, t));
     }
     return n;
 }
@@ -58,7 +58,7 @@ static void seek(struct call_order *o, size_t place)
     size_t left = place - before(o, lo);
     for (size_t i = 0; i < o->n_rows; i++) {
         struct call_row *r = &o->rows[i];
-        set_next(o, r, stack_whole_before(r->p->s, r->row, stacks_begun(o->x, r->p, r->row, lo)));
+        set_next(o, r, stack_whole_before(r->p->s, r->row, stacks_begun(o->x, r->p, r->row, 0, lo)));
         for (; left && r->begin == lo; left--)
             set_next(o, r, r->next + 1);
     }

@@ -121,60 +121,68 @@ static int64_t after(int64_t t)
     return t < INT64_MAX ? t + 1 : t;
 }
 
-/* Points of the trace's functions, sample by sample. */
-static void find_points(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, struct figures_points *of)
+/* Points of the trace's functions, sample by sample; of those that are wanted. */
+static void find_points(
+    const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, const bool *wanted, struct figures_points *of)
 {
     size_t rows = stack_rows(p->s), functions = stack_functions(p->s), samples = q->n_times > 1 ? q->n_times - 1 : 1;
-    struct stack_extremes *extremes = arena_alloc(q->http->arena, sizeof *extremes * (functions + 1));
+    struct stack_extremes *extremes = arena_new(q->http->arena, struct stack_extremes, functions + 1);
+    uint32_t *reached = arena_new(q->http->arena, uint32_t, functions + 1);
     size_t *at = arena_new(q->http->arena, size_t, rows + 1);
     for (size_t row = 0; row < rows; row++)
-        at[row] = stacks_begun(x, p, row, q->begin);
+        at[row] = stacks_begun(x, p, row, 0, q->begin);
     for (size_t i = 0; i < samples && !http_gone(q->http); i++) {
         int64_t end = i + 1 < samples ? q->times[i + 1] : after(q->end);
-        memset(extremes, 0, sizeof *extremes * functions);
+        size_t n = 0;
         for (size_t row = 0; row < rows; row++) {
-            size_t to = stacks_begun(x, p, row, end);
+            size_t to = stacks_begun(x, p, row, at[row], end);
             if (to > at[row])
-                stack_extremes(p->s, row, at[row], to, extremes);
+                n = stack_extremes(p->s, row, at[row], to, extremes, reached, n);
             at[row] = to > at[row] ? to : at[row];
         }
-        for (size_t f = 0; f < functions; f++)
-            if (extremes[f].any)
-                figures_add_points(&of[f], &x->hosts[p->host],
+        for (size_t k = 0; k < n; k++) {
+            struct stack_extremes *found = &extremes[reached[k]];
+            if (wanted[reached[k]])
+                figures_add_points(&of[reached[k]], &x->hosts[p->host],
                     &(struct state_figures){.n = 1,
-                        .least = extremes[f].least,
-                        .most = extremes[f].most,
-                        .least_begin = extremes[f].least_begin,
-                        .most_begin = extremes[f].most_begin});
+                        .least = found->least,
+                        .most = found->most,
+                        .least_begin = found->least_begin,
+                        .most_begin = found->most_begin});
+            found->any = false;
+        }
     }
+}
+
+static void write_points(struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, int64_t id, struct json *j)
+{
+    size_t functions = stack_functions(p->s), n = 0;
+    bool *wanted = arena_new(q->http->arena, bool, functions + 1);
+    for (size_t f = 0; f < functions && q->has_items; f++)
+        n += wanted[f] = tsp_wants(q, id + (int64_t)f);
+    if (!n)
+        return;
+    struct figures_points *of = mem_zalloc(sizeof *of * functions);
+    find_points(x, q, p, wanted, of);
+    for (size_t f = 0; f < functions; f++) {
+        struct stack_function function;
+        stack_function(p->s, f, &function);
+        if (wanted[f])
+            figures_write_points(j, id + (int64_t)f,
+                arena_printf(q->http->arena, "%s/%s/%s", x->hosts[p->host].index->name,
+                    stacks_process_label(q->http->arena, p, function.process), function.name),
+                &of[f]);
+        figures_free_points(&of[f]);
+    }
+    free(of);
 }
 
 static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     const struct stack_places *all = stacks_of(x);
     tsp_begin_xy(j, "Latency vs Time");
-    for (size_t i = 0; i < all->n; i++) {
-        const struct stack_place *p = &all->v[i];
-        size_t functions = stack_functions(p->s), wanted = 0;
-        int64_t id = first_function(all, i);
-        for (size_t f = 0; f < functions; f++)
-            wanted += q->has_items && tsp_wants(q, id + (int64_t)f);
-        if (!wanted)
-            continue;
-        struct figures_points *of = mem_zalloc(sizeof *of * (functions + 1));
-        find_points(x, q, p, of);
-        for (size_t f = 0; f < functions; f++) {
-            struct stack_function function;
-            stack_function(p->s, f, &function);
-            if (tsp_wants(q, id + (int64_t)f))
-                figures_write_points(j, id + (int64_t)f,
-                    arena_printf(q->http->arena, "%s/%s/%s", x->hosts[p->host].index->name,
-                        stacks_process_label(q->http->arena, p, function.process), function.name),
-                    &of[f]);
-            figures_free_points(&of[f]);
-        }
-        free(of);
-    }
+    for (size_t i = 0; i < all->n; i++)
+        write_points(x, q, &all->v[i], first_function(all, i), j);
     tsp_end_xy(j);
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }

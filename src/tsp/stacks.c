@@ -102,10 +102,10 @@ const struct stack_place *stacks_process(const struct stack_places *all, int64_t
 }
 
 /* Maps there and back may differ by rounding. */
-size_t stacks_begun(const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t t)
+size_t stacks_begun(const struct tsp_experiment *x, const struct stack_place *p, size_t row, size_t from, int64_t t)
 {
     const struct tsp_host *h = &x->hosts[p->host];
-    size_t i = stack_begun(p->s, row, tsp_to_host(h, t));
+    size_t i = stack_begun(p->s, row, from, tsp_to_host(h, t));
     struct stack_call c;
     if (!h->map)
         return i;
@@ -118,7 +118,8 @@ size_t stacks_begun(const struct tsp_experiment *x, const struct stack_place *p,
 
 struct stacks_range stacks_range(const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
 {
-    size_t first = stacks_begun(x, p, row, begin), last = end == INT64_MAX ? stack_calls(p->s, row) : stacks_begun(x, p, row, end + 1);
+    size_t first = stacks_begun(x, p, row, 0, begin),
+           last = end == INT64_MAX ? stack_calls(p->s, row) : stacks_begun(x, p, row, 0, end + 1);
     return (struct stacks_range){first, last > first ? last : first};
 }
 

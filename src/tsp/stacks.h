@@ -44,8 +44,8 @@ const struct stack_place *stacks_row(const struct stack_places *, int64_t id, si
 const struct stack_place *stacks_thread(const struct stack_places *, int64_t id, size_t *thread);
 const struct stack_place *stacks_process(const struct stack_places *, int64_t id, size_t *process);
 
-/* How many of the row's calls begin before t of the reference clock. */
-size_t stacks_begun(const struct tsp_experiment *, const struct stack_place *, size_t row, int64_t t);
+/* How many of the row's calls begin before t of the reference clock; `from`: so many are known to do. */
+size_t stacks_begun(const struct tsp_experiment *, const struct stack_place *, size_t row, size_t from, int64_t t);
 /* The row's calls that begin within [begin, end]. */
 struct stacks_range { size_t first, end; };
 struct stacks_range stacks_range(const struct tsp_experiment *, const struct stack_place *, size_t row, int64_t begin, int64_t end);

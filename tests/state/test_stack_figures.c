@@ -103,8 +103,9 @@ static void check_figures(size_t row, size_t first, size_t end)
     int64_t below = row_below(row);
     struct stack_call c;
     struct stack_extremes *extremes = mem_zalloc(sizeof *extremes * functions);
+    uint32_t *reached = mem_alloc(sizeof *reached * functions);
     stack_figures(world.s, row, first, end, got);
-    stack_extremes(world.s, row, first, end, extremes);
+    size_t n_reached = stack_extremes(world.s, row, first, end, extremes, reached, 0), n_any = 0;
     for (size_t i = first; i < end; i++) {
         stack_call(world.s, row, i, &c);
         if (c.how != STACK_WHOLE)
@@ -124,6 +125,7 @@ static void check_figures(size_t row, size_t first, size_t end)
         assert_int_equal(f->sum, sums[k].sum);
         assert_int_equal(got[k].self, sums[k].self);
         assert_int_equal(extremes[k].any, f->n > 0);
+        n_any += f->n > 0;
         assert_int_equal(extremes[k].least, f->least);
         assert_int_equal(extremes[k].most, f->most);
         assert_int_equal(extremes[k].least_begin, f->least_begin);
@@ -137,7 +139,7 @@ static void check_figures(size_t row, size_t first, size_t end)
         for (int longest = 0; longest < 2; longest++) { /* a call of that function begins there, and is that long */
             int64_t at = longest ? f->most_begin : f->least_begin, wanted = longest ? f->most : f->least;
             bool found = false;
-            for (size_t i = stack_begun(world.s, row, at); i < end && !found; i++) {
+            for (size_t i = stack_begun(world.s, row, 0, at); i < end && !found; i++) {
                 stack_call(world.s, row, i, &c);
                 assert_true(c.begin == at);
                 found = c.function == k && c.how == STACK_WHOLE && c.end - c.begin == wanted;
@@ -145,9 +147,15 @@ static void check_figures(size_t row, size_t first, size_t end)
             assert_true(found);
         }
     }
+    assert_int_equal(n_reached, n_any);
+    for (size_t i = 0; i < n_reached; i++) { /* those that have any, each once */
+        assert_true(reached[i] < functions && extremes[reached[i]].any);
+        extremes[reached[i]].any = false;
+    }
     free(got);
     free(sums);
     free(extremes);
+    free(reached);
 }
 
 static void figures(void **state)
@@ -195,12 +203,14 @@ static void places(void **state)
             stack_call(world.s, row, i, &c);
             begun = c.begin > last ? i : begun;
             last = c.begin;
-            assert_int_equal(stack_begun(world.s, row, c.begin), begun);
+            assert_int_equal(stack_begun(world.s, row, 0, c.begin), begun);
+            assert_int_equal(stack_begun(world.s, row, begun, c.begin), begun);
+            assert_int_equal(stack_begun(world.s, row, begun / 2, c.begin), begun);
             if (c.how == STACK_WHOLE)
                 assert_int_equal(stack_whole_at(world.s, row, whole++), i);
         }
-        assert_int_equal(stack_begun(world.s, row, INT64_MIN), 0);
-        assert_int_equal(stack_begun(world.s, row, INT64_MAX), n);
+        assert_int_equal(stack_begun(world.s, row, 0, INT64_MIN), 0);
+        assert_int_equal(stack_begun(world.s, row, 0, INT64_MAX), n);
     }
 }
 
