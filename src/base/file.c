@@ -20,6 +20,7 @@ static struct file_guard *_Atomic all_guards;
 static struct file_guard *free_guards;
 static struct sigaction previous_action;
 static size_t page_bytes;
+enum { LEAST_PAGE_BYTES = 4096 };
 
 static struct file_guard *guard_of(uintptr_t address)
 {
@@ -213,6 +214,26 @@ void file_map_close(struct file_map *m)
     if (m->mapped_bytes)
         munmap((void *)m->data, m->mapped_bytes);
     *m = (struct file_map){0};
+}
+
+static bool all_in_memory(const unsigned char *pages, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(pages[i] & 1))
+            return false;
+    return true;
+}
+
+void file_map_populate(const struct file_map *m)
+{
+    unsigned char pages[MEM_HUGE_PAGE / LEAST_PAGE_BYTES];
+    const size_t whole = m->guard ? (m->size - 1) & ~(page_bytes - 1) : 0;
+    for (size_t at = 0, n; at < whole; at += n) {
+        uint8_t *p = (uint8_t *)(uintptr_t)m->data + at;
+        n = whole - at < MEM_HUGE_PAGE ? whole - at : MEM_HUGE_PAGE;
+        if (!mincore(p, n, pages) && all_in_memory(pages, n / page_bytes))
+            madvise(p, n, MADV_POPULATE_READ);
+    }
 }
 
 /* Why the kernel did not give the page is asked now. */

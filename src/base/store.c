@@ -361,6 +361,11 @@ int store_intact(const struct store *s, struct err *e)
     return file_map_intact(&s->map, e);
 }
 
+void store_populate(const struct store *s)
+{
+    file_map_populate(&s->map);
+}
+
 uint64_t store_key(const struct store *s)
 {
     return s->header->key;

@@ -49,6 +49,7 @@ const void *store_section(const struct store *, const char *name, size_t item_by
 const void *store_section_kept(struct store *, const char *name, size_t item_bytes, size_t *count);
 /* Is all that was read of the store what was written? ERR_LOST when the file was cut off meanwhile, or the disk could not read it (base/file.h). */
 int store_intact(const struct store *, struct err *e);
+void store_populate(const struct store *); /* as file_map_populate */
 uint64_t store_key(const struct store *);
 /* Reads any store file and checks all of it; for `verify`. */
 int store_check(const char *path, struct err *e);

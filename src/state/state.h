@@ -64,6 +64,7 @@ int state_open(const char *path, struct state_store **out, struct err *e);
 int state_check(const char *path, struct err *e);
 void state_close(struct state_store *);
 int state_intact(const struct state_store *, struct err *e); /* as graph_intact */
+void state_populate(const struct state_store *);             /* as file_map_populate */
 /* The time covered: what was given to state_builder_write. */
 void state_span(const struct state_store *, int64_t *begin, int64_t *end);
 

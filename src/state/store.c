@@ -90,6 +90,11 @@ int state_intact(const struct state_store *s, struct err *e)
     return store_intact(s->file, e);
 }
 
+void state_populate(const struct state_store *s)
+{
+    store_populate(s->file);
+}
+
 void state_close(struct state_store *s)
 {
     if (!s)

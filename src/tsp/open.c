@@ -333,6 +333,20 @@ struct opener {
     struct tsp_open *o;
 };
 
+/* The experiment is open; its clients are about to ask for what they show first. */
+static void populate(struct tsp_server *s, const struct tsp_open *o)
+{
+    for (size_t i = 0; i < o->pub.n_hosts; i++) {
+        pthread_mutex_lock(&s->lock);
+        bool stopping = s->stopping;
+        pthread_mutex_unlock(&s->lock);
+        if (stopping)
+            return;
+        if (o->pub.hosts[i].states)
+            state_populate(o->pub.hosts[i].states);
+    }
+}
+
 static void *run_opener(void *arg)
 {
     struct opener job = *(struct opener *)arg;
@@ -344,6 +358,11 @@ static void *run_opener(void *arg)
     for (size_t i = 0; rc && i < s->experiments.n; i++)
         if (s->experiments.v[i]->open == job.o)
             s->experiments.v[i]->failed_ns = time_monotonic_ns();
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    if (!rc)
+        populate(s, job.o);
+    pthread_mutex_lock(&s->lock);
     open_unref_locked(s, job.o);
     s->openers--;
     pthread_cond_broadcast(&s->changed);

@@ -56,6 +56,63 @@ static void every_size_has_zeros_behind(void **state)
     free(data);
 }
 
+/* So many bytes of the map can be read without a fault. */
+static size_t ready_bytes(const struct file_map *m)
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512], start[32];
+    size_t kb = 0;
+    bool found = false;
+    assert_non_null(f);
+    snprintf(start, sizeof start, "%lx-", (unsigned long)(uintptr_t)m->data);
+    while (fgets(line, sizeof line, f)) {
+        found |= !strncmp(line, start, strlen(start));
+        if (found && sscanf(line, "Rss: %zu kB", &kb) == 1)
+            break;
+    }
+    fclose(f);
+    assert_true(found);
+    return kb * 1024;
+}
+
+static void what_is_in_memory_is_readied(void **state)
+{
+    enum { SIZE = 9 << 20 };
+    struct place *p = *state;
+    char *data = malloc(SIZE);
+    struct file_map m;
+    struct err e = {0};
+    unsigned char first;
+    memset(data, 0x5a, SIZE);
+    test_write_file(p->path, data, SIZE);
+    assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
+    assert_in_range(ready_bytes(&m), 0, SIZE / 2);
+    file_map_populate(&m);
+    assert_in_range(ready_bytes(&m), SIZE - 4 * 4096, SIZE);
+    assert_memory_equal(m.data, data, SIZE);
+    file_map_close(&m);
+
+    int fd = open(p->path, O_RDWR);
+    assert_int_equal(fsync(fd), 0);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+    assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
+    assert_int_equal(mincore((void *)(uintptr_t)m.data, 1, &first), 0);
+    if (!(first & 1)) { /* not where files have no other place than memory */
+        file_map_populate(&m);
+        assert_int_equal(ready_bytes(&m), 0);
+    }
+    assert_memory_equal(m.data, data, SIZE);
+    file_map_close(&m);
+
+    test_write_file(p->path, "x", 1);
+    assert_int_equal(file_map_open(p->path, &m, &e), ERR_OK);
+    file_map_populate(&m);
+    assert_int_equal(m.data[0], 'x');
+    file_map_close(&m);
+    free(data);
+}
+
 static void what_is_no_file(void **state)
 {
     struct place *p = *state;
@@ -391,6 +448,7 @@ int main(void)
     faulted = in_a_child(fault_elsewhere);
     const struct CMUnitTest tests[] = {
         HERE(every_size_has_zeros_behind),
+        HERE(what_is_in_memory_is_readied),
         HERE(what_is_no_file),
         cmocka_unit_test(shrinking_kills_nobody_and_is_told),
         cmocka_unit_test(other_bus_errors_still_kill),
