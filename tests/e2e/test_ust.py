@@ -499,7 +499,7 @@ class Live(Served):
         self.serve(LIVE)
         ends = [int(line[1:21].replace(".", "")) for line in (lines[0], lines[-1])]
         self.assertEqual([self.x[k] for k in ("nbEvents", "start", "end")], [200, *ends])
-        self.assertEqual({o["type"] for o in self.listed.values()}, {"TABLE", "TREE_TIME_XY", "DATA_TREE"})
+        self.assertEqual({o["type"] for o in self.listed.values()}, {"TABLE", "TREE_TIME_XY", "DATA_TREE", "NONE"})
         root, one = (e["labels"] for e in self.entries("data", EVENT_TYPES).values())
         self.assertEqual(root[1:4:2], ["200", "200"])
         self.assertEqual(one[:4:3], [lines[0].split()[2].rstrip(":"), "200"])
