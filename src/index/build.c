@@ -23,7 +23,7 @@
 #include "index/experiment.h"
 #include "index/types.h"
 
-enum { MANIFEST_VERSION = 3, BUILDER_VERSION = 14, BATCH = 128 };
+enum { MANIFEST_VERSION = 3, BUILDER_VERSION = 15, BATCH = 128 };
 
 struct manifest {
     uint64_t events, lost_events;

@@ -72,6 +72,7 @@ static const struct spec specs[] = {
     {"inet_sock_local_in", KERNEL_PACKET_RECEIVE, SOCKET_FIELDS},
     {"block_rq_insert", KERNEL_BLOCK_INSERT, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
     {"block_rq_issue", KERNEL_BLOCK_ISSUE, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
+    {"block_rq_requeue", KERNEL_BLOCK_REQUEUE, {"dev", "sector", "nr_sector", "rwbs"}, {NULL}},
     {"block_rq_complete", KERNEL_BLOCK_COMPLETE, {"dev", "sector", "nr_sector", "rwbs", "error|errors"}, {NULL}},
     {"workqueue_queue_work", KERNEL_WORK_QUEUE, {"work", "function"}, {NULL}},
     {"workqueue_execute_start", KERNEL_WORK_START, {"work", "function"}, {NULL}},

@@ -36,6 +36,7 @@ enum kernel_kind {
     KERNEL_NET_EXIT,
     KERNEL_BLOCK_INSERT,
     KERNEL_BLOCK_ISSUE,
+    KERNEL_BLOCK_REQUEUE, /* the driver gives it back */
     KERNEL_BLOCK_COMPLETE,
     KERNEL_SYSCALL_ENTRY,
     KERNEL_SYSCALL_EXIT,

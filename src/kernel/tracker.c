@@ -367,6 +367,7 @@ static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct
     switch (p->kind) {
     case KERNEL_BLOCK_INSERT:
     case KERNEL_BLOCK_ISSUE:
+    case KERNEL_BLOCK_REQUEUE:
     case KERNEL_BLOCK_COMPLETE:
         r->u.block.dev = (uint32_t)v[0];
         r->u.block.sector = (uint64_t)v[1];
@@ -496,6 +497,7 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     case KERNEL_MIGRATE: on_migrate(t, c, ev, p); return;
     case KERNEL_BLOCK_INSERT:
     case KERNEL_BLOCK_ISSUE:
+    case KERNEL_BLOCK_REQUEUE:
     case KERNEL_BLOCK_COMPLETE:
     case KERNEL_KVM_ENTRY:
     case KERNEL_KVM_EXIT:

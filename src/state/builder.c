@@ -136,7 +136,8 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
         break;
     case KERNEL_STATEDUMP_FD: files_dumped_descriptor(b, r); break;
     case KERNEL_BLOCK_INSERT:
-    case KERNEL_BLOCK_ISSUE: builder_request(b, r); break;
+    case KERNEL_BLOCK_ISSUE:
+    case KERNEL_BLOCK_REQUEUE: builder_request(b, r); break;
     case KERNEL_BLOCK_COMPLETE:
         builder_block(b, r);
         builder_request(b, r);

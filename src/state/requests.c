@@ -75,6 +75,13 @@ static void clear(struct state_builder *b, struct builder_request *p, int64_t ts
     series_push(&b->pool, &p->series, ts, 0);
 }
 
+/* It goes without having been done. */
+static void drop(struct state_builder *b, struct builder_request *p, int queue, int64_t ts)
+{
+    latency_drop(latencies_of(b, queue), p->latency);
+    clear(b, p, ts);
+}
+
 static void leave(struct state_builder *b, struct builder_request *p, int queue, const struct kernel_record *r)
 {
     latency_close(latencies_of(b, queue), p->latency, r->ts, p->bytes, (int32_t)r->cpu);
@@ -99,21 +106,28 @@ static void leave_within(struct state_builder *b, struct builder_queue *q, const
     }
 }
 
-/* A request may complete part by part, from its begin on. */
-static void complete(struct state_builder *b, struct builder_queue *q, const struct kernel_record *r)
+/* The one that the driver tells of, or NULL. */
+static struct builder_request *told(const struct builder_queue *q, const struct kernel_record *r)
 {
     for (size_t i = 0; i < q->n; i++) {
         struct builder_request *p = &q->v[i];
-        bool bare = !r->u.block.nr_sector && is_bare(p, r);
-        if (!bare && !(p->busy && p->sectors && p->sector == r->u.block.sector))
-            continue;
-        if (bare || r->u.block.nr_sector >= p->sectors || r->u.block.error) {
-            leave(b, p, DRIVER, r);
-        } else {
-            p->sector += r->u.block.nr_sector;
-            p->sectors -= r->u.block.nr_sector;
-        }
+        if ((!r->u.block.nr_sector && is_bare(p, r)) || (p->busy && p->sectors && p->sector == r->u.block.sector))
+            return p;
+    }
+    return NULL;
+}
+
+/* A request may complete part by part, from its begin on. */
+static void complete(struct state_builder *b, const struct builder_queue *q, const struct kernel_record *r)
+{
+    struct builder_request *p = told(q, r);
+    if (!p)
         return;
+    if (r->u.block.nr_sector >= p->sectors || r->u.block.error) {
+        leave(b, p, DRIVER, r);
+    } else {
+        p->sector += r->u.block.nr_sector;
+        p->sectors -= r->u.block.nr_sector;
     }
 }
 
@@ -127,6 +141,10 @@ void builder_request(struct state_builder *b, const struct kernel_record *r)
     } else if (r->kind == KERNEL_BLOCK_ISSUE) {
         leave_within(b, &d->queues[WAITING], r);
         enter(b, d, DRIVER, r);
+    } else if (r->kind == KERNEL_BLOCK_REQUEUE) {
+        struct builder_request *p = told(&d->queues[DRIVER], r);
+        if (p)
+            drop(b, p, DRIVER, r->ts);
     } else {
         complete(b, &d->queues[DRIVER], r);
     }
@@ -139,10 +157,8 @@ void builder_requests_lose(struct state_builder *b, int64_t ts)
         for (int k = 0; k < 2; k++)
             for (size_t n = 0; n < b->requests.v[i].queues[k].n; n++) {
                 struct builder_request *p = &b->requests.v[i].queues[k].v[n];
-                if (!p->busy)
-                    continue;
-                latency_drop(latencies_of(b, k), p->latency);
-                clear(b, p, ts);
+                if (p->busy)
+                    drop(b, p, k, ts);
             }
 }
 

@@ -108,6 +108,26 @@ static void in_parts(void **state)
     world_close(&w);
 }
 
+/* A driver that is busy gives requests back: how long it had them counts from when it takes them again. */
+static void given_back(void **state)
+{
+    struct kernel_tracker w;
+    begin(&w);
+    issue(&w, 110, VDA, 64, 24, READ);
+    issue(&w, 115, VDA, 128, 8, READ);
+    complete(&w, 120, VDA, 64, 8, READ, 0);
+    tell(&w, 130, 0, KERNEL_BLOCK_REQUEUE, VDA, 72, 16, READ, 0);
+    tell(&w, 131, 0, KERNEL_BLOCK_REQUEUE, VDA, 72, 16, READ, 0); /* of nobody */
+    insert(&w, 140, VDA, 72, 16, READ);
+    issue(&w, 150, VDA, 72, 16, READ);
+    complete(&w, 170, VDA, 72, 16, READ, 0);
+    complete(&w, 180, VDA, 128, 8, READ, 0);
+    end(&w);
+    expect(WAIT, "vda: read:140-150 8192 @4 0");
+    expect(DRIVER, "vda: read:115-180 4096 @4 1, vda: read:150-170 8192 @4 1");
+    world_close(&w);
+}
+
 static void without_sectors(void **state)
 {
     struct kernel_tracker w;
@@ -178,6 +198,7 @@ int main(void)
         cmocka_unit_test(waits_and_is_done),
         cmocka_unit_test(merged),
         cmocka_unit_test(in_parts),
+        cmocka_unit_test(given_back),
         cmocka_unit_test(without_sectors),
         cmocka_unit_test(not_seen_to_end),
         cmocka_unit_test(many),

@@ -27,7 +27,8 @@ enum event {
     FUTEX_RETURN,
     BLOCK_INSERT,
     BLOCK_ISSUE,
-    BLOCK_COMPLETE
+    BLOCK_COMPLETE,
+    BLOCK_REQUEUE
 };
 enum call { NO_CALL, READ_CALL, FUTEX };
 
@@ -51,7 +52,8 @@ static const char declarations[] = EVENT("sched_switch", "0",
                             EVENT("irq_handler_exit", "10", I32 "_irq; " I32 "_ret; ") EVENT("something_else", "11", U32 "_x; ")
                                 EVENT("syscall_entry_futex", "12", U64 "_uaddr; " I32 "_op; " U32 "_val; ")
                                     EVENT("syscall_exit_futex", "13", I64 "_ret; " U64 "_uaddr; ") EVENT("block_rq_insert", "14", REQUEST)
-                                        EVENT("block_rq_issue", "15", REQUEST) EVENT("block_rq_complete", "16", REQUEST I32 "_error; ");
+                                        EVENT("block_rq_issue", "15", REQUEST) EVENT("block_rq_complete", "16", REQUEST I32 "_error; ")
+                                            EVENT("block_rq_requeue", "17", REQUEST);
 
 struct world {
     struct ctf_writer *writer;
@@ -263,7 +265,8 @@ static void tell_request(struct world *w, int cpu, const struct request *r, enum
     send(w, cpu, id);
 }
 
-/* A request waits or goes to the driver at once; is issued, perhaps together with the one behind it; completes in one or several parts. */
+/* A request waits or goes to the driver at once; is issued, perhaps together with the one behind it; completes in one or several parts; or the driver gives
+ * back what is left of it. */
 static void request(struct world *w, int cpu)
 {
     static const uint32_t kinds[] = {1, 4, 4 | 8, 256, 2};
@@ -283,6 +286,11 @@ static void request(struct world *w, int cpu)
         }
         r->stage = WITH_DRIVER;
         tell_request(w, cpu, r, BLOCK_ISSUE, r->sectors, 0);
+    } else if (roll(w, 8) == 0) {
+        tell_request(w, cpu, r, BLOCK_REQUEUE, r->sectors, 0);
+        r->stage = WAITING;
+        if (roll(w, 2))
+            tell_request(w, cpu, r, BLOCK_INSERT, r->sectors, 0);
     } else if (r->sectors > 8 && roll(w, 3) == 0) {
         tell_request(w, cpu, r, BLOCK_COMPLETE, 8, 0);
         r->sector += 8;

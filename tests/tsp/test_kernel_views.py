@@ -340,16 +340,18 @@ class Queues:
         for t, name, fields, self.cpu in text.events:
             if name == "sched_switch":
                 current[self.cpu] = Text.who(fields["next_tid"], self.cpu)
-            if name not in ("block_rq_insert", "block_rq_issue", "block_rq_complete"):
+            if name not in ("block_rq_insert", "block_rq_issue", "block_rq_requeue", "block_rq_complete"):
                 continue
             if fields["dev"] not in disks:
                 disks.append(fields["dev"])
             disk, sector, n = disks.index(fields["dev"]), fields["sector"], fields["nr_sector"]
-            if name == "block_rq_complete":
+            if name in ("block_rq_requeue", "block_rq_complete"):
                 for key, held in sorted(self.places.items()):
                     bare = held and not n and not held[1] and held[2] == self.kind(fields)
                     if key[:2] == (disk, 1) and held and (bare or (held[1] and held[0] == sector)):
-                        if n >= held[1] or fields["error"]:
+                        if name == "block_rq_requeue":
+                            self.put(t, key, None, done=False)
+                        elif n >= held[1] or fields["error"]:
                             self.put(t, key, None)
                         else:
                             held[0], held[1] = sector + n, held[1] - n
@@ -373,8 +375,8 @@ class Queues:
         flags = fields["rwbs"]
         return "read" if flags & 4 else "write" if flags & 1 else "flush" if flags & 256 else "other"
 
-    def put(self, t, key, held, shown=None):
-        if held is None:
+    def put(self, t, key, held, shown=None, done=True):
+        if held is None and done:
             (begin, size, who), kind = self.places[key][3], self.places[key][2]
             self.spans[key[1]].append((begin, t - begin, key[0], kind, size, who, self.cpu))
         self.places[key] = held
