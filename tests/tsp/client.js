@@ -161,6 +161,20 @@ async function derived(x, outputs) {
     model(await client.deleteDerivedOutput(x.UUID, creator.id, made.id), 'deleted output');
 }
 
+// An analysis of one's own, with what a Trace Compass server has as its default: the views that the derived output brings.
+async function pairs(x, outputs) {
+    const creator = outputs.find((o) => o.id.endsWith('.inAndOutdataProviderFactory'));
+    const [type] = model(await client.fetchOutputConfigurationTypes(x.UUID, creator.id), 'derivation types');
+    const made = model(await client.createDerivedOutput(x.UUID, creator.id, QueryHelper.outputConfigurationQuery('pairs', 'd', type.id,
+        { specifiers: [{ label: 'latency', inRegex: '(\\S*)_entry', outRegex: '(\\S*)_exit', contextInRegex: '(\\S*)_entry', contextOutRegex: '(\\S*)_exit', classifier: 'CPU' }] })), 'derived output');
+    assert.strictEqual(made.parentId, creator.id);
+    const views = model(await client.experimentOutputs(x.UUID), 'outputs').filter((o) => o.parentId === made.id);
+    assert.deepStrictEqual(views.map((o) => o.type).sort(), ['DATA_TREE', 'TABLE', 'TIME_GRAPH', 'TREE_GENERIC_XY', 'TREE_TIME_XY']);
+    for (const o of views)
+        await output(x, o);
+    model(await client.deleteDerivedOutput(x.UUID, creator.id, made.id), 'deleted output');
+}
+
 async function main() {
     assert.strictEqual(model(await client.checkHealth(), 'health').status, 'UP');
     assert.ok(model(await client.fetchIdentifier(), 'identity').tspVersion);
@@ -175,6 +189,7 @@ async function main() {
     for (const o of outputs)
         await output(x, o);
     await derived(x, outputs);
+    await pairs(x, outputs);
     await configurations();
     const refused = await client.fetchTimeGraphStates(x.UUID, 'no.such.provider', QueryHelper.query());
     assert.deepStrictEqual([refused.getStatusCode(), refused.getErrorResponse().title], [405, 'Analysis cannot run']);
