@@ -145,28 +145,28 @@ struct places {
     const int64_t *times;
     size_t n;
     unsigned shift;
-    uint32_t *first; /* by stretch of 1 << shift ns from the first time on: where it leads */
+    uint32_t *first; /* by stretch of 1 << shift ns from the first time on: where it leads. NULL: nobody asked yet */
 };
 
-static struct places places_new(const int64_t *times, size_t n)
+static void fill_places(struct places *p)
 {
-    struct places p = {.times = times, .n = n};
-    uint64_t span = (uint64_t)times[n - 1] - (uint64_t)times[0];
-    while (span >> p.shift >= 4 * n)
-        p.shift++;
-    size_t stretches = (size_t)(span >> p.shift) + 1;
-    p.first = mem_alloc(stretches * sizeof *p.first);
+    uint64_t span = (uint64_t)p->times[p->n - 1] - (uint64_t)p->times[0];
+    while (span >> p->shift >= p->n)
+        p->shift++;
+    size_t stretches = (size_t)(span >> p->shift) + 1;
+    p->first = mem_alloc(stretches * sizeof *p->first);
     for (size_t i = 0, k = 0; k < stretches; k++) {
-        while (((uint64_t)times[i] - (uint64_t)times[0]) >> p.shift < k)
+        while (((uint64_t)p->times[i] - (uint64_t)p->times[0]) >> p->shift < k)
             i++;
-        p.first[k] = (uint32_t)i;
+        p->first[k] = (uint32_t)i;
     }
-    return p;
 }
 
 /* t is behind the first time, and not behind the last. */
-static inline size_t place_of(const struct places *p, int64_t t)
+static inline size_t place_of(struct places *p, int64_t t)
 {
+    if (!p->first)
+        fill_places(p);
     size_t i = p->first[((uint64_t)t - (uint64_t)p->times[0]) >> p->shift];
     return i + row_gallop(p->times + i, p->n - i, t);
 }
@@ -180,7 +180,7 @@ struct asked {
 
 static inline void show_use(struct asked *q, int64_t end, uint64_t bytes)
 {
-    const struct places *p = &q->places;
+    struct places *p = &q->places;
     if (!bytes || end <= p->times[0] || end > p->times[p->n - 1])
         return;
     size_t i = place_of(p, end);
@@ -221,39 +221,48 @@ static void cut(
     }
 }
 
-/* The same for the steps before the first time, which is at x, and behind the last, which is at y; but those that others cut off are not looked for. */
-static void cut_ends(const struct at *x, const struct at *y, struct asked *q)
+/* The same for the steps before the first time and behind the last; but those that others cut off are not looked for. */
+static void cut_ends(struct at *x, struct asked *q)
 {
-    struct state_interval *first = q->around, *last = q->around + q->places.n - 1;
-    if (x->begin > first->begin) {
+    const int64_t first = q->places.times[0], last = q->places.times[q->places.n - 1];
+    struct state_interval *before = q->around, *behind = q->around + q->places.n - 1;
+    find(x, first);
+    if (x->begin > before->begin) {
         int64_t begin = step_before(x);
-        first->begin = begin > first->begin && begin <= q->places.times[0] ? begin : first->begin;
+        before->begin = begin > before->begin && begin <= first ? begin : before->begin;
     }
-    if (y->end < last->end) {
-        int64_t end = step_behind(y);
-        last->end = end < last->end && end > q->places.times[q->places.n - 1] ? end : last->end;
+    find(x, last);
+    if (x->end < behind->end) {
+        int64_t end = step_behind(x);
+        behind->end = end < behind->end && end > last ? end : behind->end;
     }
+}
+
+/* Among which cells the one in force at t is. */
+static struct row_bracket cells_at(const struct at *x, int64_t t)
+{
+    return t > x->row->first ? row_bracket(x->s, x->row, t) : (struct row_bracket){0, 0, 0};
 }
 
 /* Where few cells lie between the times all uses are looked at, else only where the times are. */
 static void ask_file(const struct state_store *s, const struct state_disk_row *file, int way, struct asked *q)
 {
     const int64_t *times = q->places.times;
-    size_t n = q->places.n, before = row_first_from(times, n, file->first);
-    struct at from = {.s = s, .row = file, .way = way}, to = from;
-    find(&from, times[0]);
-    find(&to, times[n - 1]);
-    if (to.cell - from.cell > 2 * n) {
+    size_t n = q->places.n;
+    struct at x = {.s = s, .row = file, .way = way};
+    x.cell = cells_at(&x, times[0]).lo;
+    if (cells_at(&x, times[n - 1]).hi - x.cell > 2 * n) {
+        size_t before = row_first_from(times, n, file->first);
         sum_values(s, file, (enum sum_of)way, times + before, n - before, q->moved + before);
         if (q->around)
             cut(s, file, way, times, n, q->around);
         return;
     }
-    if (!before)
+    if (times[0] >= file->first)
         sum_values(s, file, (enum sum_of)way, times, 1, q->moved);
-    show_uses(&from, q);
+    show_uses(&x, q);
     if (q->around)
-        cut_ends(&from, &to, q);
+        cut_ends(&x, q);
 }
 
 /* The values, and, if they are wanted, the steps around them. */
@@ -262,7 +271,7 @@ static void ask(const struct state_store *s, const struct state_disk_row *r, con
 {
     if (!n)
         return;
-    struct asked q = {places_new(times, n), values, around};
+    struct asked q = {{.times = times, .n = n}, values, around};
     uint64_t sum = 0;
     memset(values, 0, n * sizeof *values);
     for (uint32_t i = 0; i < r->n_files; i++) {
