@@ -5,7 +5,7 @@ import { createMock } from './mock/server.mjs';
 const { chromium } = createRequire(new URL('../../web/package.json', import.meta.url))('playwright-core');
 const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: QUIET });
+export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: QUIET, timeout: 120000 });
 
 /** The mock server and a browser. */
 export async function start(options = {}) {
@@ -16,7 +16,17 @@ export async function start(options = {}) {
 /** A page of `world` ({url, browser}). `trouble` collects what must stay empty: errors, and requests that leave the server. */
 export async function visit(world, { hash = '', width = 1280, height = 800, scheme = 'light' } = {}) {
   const page = await world.browser.newPage({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC' }), trouble = [];
-  page.setDefaultTimeout(30000);
+  page.setDefaultTimeout(120000);
+  // What the page will still do by itself: timers that are not over. Long ones only clear away.
+  await page.addInitScript(() => {
+    const { setTimeout, clearTimeout } = window, timers = window.timers = new Set();
+    window.setTimeout = (f, ms = 0, ...args) => {
+      const id = setTimeout(() => { timers.delete(id); f(...args); }, ms);
+      if (ms < 5000) timers.add(id);
+      return id;
+    };
+    window.clearTimeout = id => { timers.delete(id); clearTimeout(id); };
+  });
   page.on('pageerror', e => trouble.push(String(e.stack)));
   page.on('console', m => { if (m.type() === 'error' && !/net::ERR|Failed to load resource/.test(m.text())) trouble.push(m.text()); });
   page.on('request', r => { if (!/^(blob|data):/.test(r.url()) && new URL(r.url()).origin !== new URL(world.url).origin) trouble.push(`request to ${r.url()}`); });
@@ -27,20 +37,22 @@ export async function visit(world, { hash = '', width = 1280, height = 800, sche
 /** The same with the experiment open and its first rows drawn. */
 export async function open(world, options = {}) {
   const { page, trouble } = await visit(world, options);
-  await page.waitForFunction(() => window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3), null, { timeout: 60000 });
+  await page.waitForFunction(() => window.weft?.panels?.some(p => p.loaded && p.data?.rows.size > 3));
   await settled(page);
   return { page, trouble };
 }
 
-/** No request under way for a while. */
+/** Nothing goes on: no request is under way, and nothing waits for its time (requests, the link, a legend), for some frames. */
 export async function settled(page) {
-  await page.evaluate(() => { window.calmSince = 0; });
+  await page.evaluate(() => { window.calmFrames = 0; });
   await page.waitForFunction(() => {
-    const now = performance.now();
-    if (window.weft.session.client.pending) window.calmSince = 0; else window.calmSince ||= now;
-    return window.calmSince && now - window.calmSince > 350;
-  }, null, { polling: 50, timeout: 60000 });
+    window.calmFrames = window.weft.session.client.pending || window.timers.size ? 0 : window.calmFrames + 1;
+    return window.calmFrames > 5;
+  }, null, { polling: 'raf' });
 }
+
+/** What was done is drawn. */
+export const drawn = page => page.evaluate(() => new Promise(done => { requestAnimationFrame(() => requestAnimationFrame(() => done())); }));
 
 /** Ink of a canvas: how many pixels are not transparent, and how many near the colour. */
 export function pixels(page, selector, [r, g, b]) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BEGIN } from './mock/world.mjs';
-import { open, pixels, save, settled, start, view } from './browser.mjs';
+import { drawn, open, pixels, save, settled, start, view } from './browser.mjs';
 
 let world;
 before(async () => { world = await start({ threads: 600, pathPolls: 8 }); });
@@ -46,7 +46,7 @@ test('keys: w s a d, Home, f, Backspace; ctrl-wheel zooms at the mouse', async (
   await page.keyboard.down('Control');
   for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -240);
   await page.keyboard.up('Control');
-  await page.waitForTimeout(100);
+  await drawn(page);
   const zoomed = await view(page);
   assert.ok(zoomed.span < whole.span / 5);
   const stays = await page.evaluate(x => String(weft.session.axis.timeAt(x)), box.width / 4);
@@ -78,9 +78,9 @@ test('a pan draws in the same frame; finer data follow; what is left behind is c
   await settled(page);
   const fine = await page.evaluate(() => { const g = weft.panels.find(p => p.part && !p.path); return [...g.data.rows.values()].filter(r => r.nsPerPx <= weft.session.axis.nsPerPx * 1.05 || r.complete).length; });
   assert.ok(fine > 5);
-  // A burst of movements: far fewer requests than movements.
+  // A burst of movements, some in each frame: far fewer requests than movements.
   const before = world.mock.log.filter(l => /states$/.test(l.path)).length;
-  await page.evaluate(async () => { for (let i = 0; i < 60; i++) { weft.session.axis.pan(15); await new Promise(requestAnimationFrame); } });
+  await page.evaluate(async () => { for (let i = 0; i < 60; i++) { weft.session.axis.pan(15); if (i % 6 === 5) await new Promise(requestAnimationFrame); } });
   await settled(page);
   const asked = world.mock.log.filter(l => /states$/.test(l.path)).length - before;
   assert.ok(asked < 60, `${asked} requests for 60 movements of two graphs`);
@@ -101,8 +101,8 @@ test('critical path: right click, arrows between machines, progressive, totals, 
   await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 2000000000n, a.min + 2090000000n); });
   await page.locator(graph).locator('.tree-row').filter({ hasText: 'tier' }).first().click({ button: 'right' });
   await page.getByRole('menuitem', { name: 'Critical path: selection' }).click();
-  await page.waitForFunction(() => weft.path?.pane.segments.some(s => /asking/.test(s.label)), null, { timeout: 5000 });
-  await page.waitForFunction(() => weft.path?.pane.segments.length >= 14 && weft.path.view.data.arrows.length === 4, null, { timeout: 10000 });
+  await page.waitForFunction(() => weft.path?.pane.segments.some(s => /asking/.test(s.label)));
+  await page.waitForFunction(() => weft.path?.pane.segments.length >= 14 && weft.path.view.data.arrows.length === 4);
   await settled(page);
   const created = world.mock.log.find(l => l.method === 'POST' && /CriticalPathDataProvider$/.test(l.path)).body;
   assert.deepEqual(created.parameters, { thread: 204, host: 'client', begin: BEGIN + 2000000000n, end: BEGIN + 2090000000n });
@@ -201,12 +201,12 @@ test('bookmark, link restored in a new page', async () => {
   await page.locator('.bookmarks tbody tr').waitFor();
   assert.equal(world.mock.log.filter(l => /bookmarks$/.test(l.path) && l.method === 'POST').at(-1).body.parameters.start, BEGIN + 3100000000n);
   await page.evaluate(() => weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' }, begin: weft.session.axis.min + 2000000000n, end: weft.session.axis.min + 2090000000n }));
-  await page.waitForFunction(() => weft.path?.pane.segments.length >= 14, null, { timeout: 10000 });
-  await page.waitForTimeout(1200);
+  await page.waitForFunction(() => weft.path?.pane.segments.length >= 14);
+  await settled(page); // the link, too
   const hash = new URL(page.url()).hash, there = await view(page);
   await page.close();
   const again = await open(world, { hash });
-  await again.page.waitForFunction(() => weft.path?.pane.segments.length >= 14, null, { timeout: 10000 });
+  await again.page.waitForFunction(() => weft.path?.pane.segments.length >= 14);
   assert.deepEqual(await view(again.page), there);
   assert.equal(await again.page.evaluate(() => weft.session.timeMode), 'utc');
   await again.page.close();
@@ -294,7 +294,7 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   assert.ok(moved.span < before.span && BigInt(moved.begin) > BigInt(before.begin), 'the strip zooms and pans by keys');
   await page.locator(`${graph} .splitter`).focus();
   await page.keyboard.press('ArrowRight');
-  await page.waitForTimeout(100);
+  await drawn(page);
   assert.equal(await width(), wide - 16);
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();
@@ -316,12 +316,12 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.mouse.move(at.x + 2, at.y + 20);
   await page.mouse.down();
   await page.mouse.move(at.x + 22, at.y + 20);
-  await page.waitForTimeout(100);
+  await drawn(page);
   const dragged = await width();
   assert.ok(dragged < narrow);
   await page.keyboard.press('Escape');
   await page.mouse.move(at.x + 82, at.y + 20);
-  await page.waitForTimeout(100);
+  await drawn(page);
   assert.equal(await width(), dragged);
   await page.mouse.up();
   await page.locator('.experiment').focus();

@@ -20,4 +20,4 @@ if (!server) for (const args of [['node_modules/typescript/bin/tsc', '--noEmit']
   if (done.status !== 0) process.exit(1);
 }
 const files = readdirSync(tests).filter(f => f.endsWith('.test.mjs')).map(f => join(tests, f));
-process.exit(spawnSync(process.execPath, ['--test', '--test-concurrency=1', '--test-timeout=150000', ...files], { stdio: 'inherit' }).status ?? 1);
+process.exit(spawnSync(process.execPath, ['--test', '--test-concurrency=1', '--test-timeout=600000', ...files], { stdio: 'inherit' }).status ?? 1);

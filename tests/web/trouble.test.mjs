@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMock } from './mock/server.mjs';
-import { open, pixels, settled, start, visit } from './browser.mjs';
+import { drawn, open, pixels, settled, start, visit } from './browser.mjs';
 
 test('the server dies: a bar says so, what was loaded stays, and it goes on when it is back', async () => {
   const world = await start({ threads: 60 });
@@ -17,7 +17,7 @@ test('the server dies: a bar says so, what was loaded stays, and it goes on when
   assert.ok(await page.locator('.notice').isVisible(), 'still away');
   const next = createMock({ threads: 60 });
   await next.listen(port);
-  await page.locator('.notice').waitFor({ state: 'hidden', timeout: 15000 });
+  await page.locator('.notice').waitFor({ state: 'hidden' });
   await settled(page);
   assert.ok(next.log.some(l => /states$/.test(l.path)), 'data are asked for again');
   await world.browser.close();
@@ -29,7 +29,7 @@ test('the rows that are seen do not wait for those that are not', async () => {
   const { page, trouble } = await visit(world), rows = () => page.evaluate(() => [weft.panels[0].model.rows.length, weft.panels[0].data.rows.size]);
   // Half of the rows have not arrived, and will not until they are let go.
   await page.waitForFunction(() => window.weft?.panels?.[0]?.data.rows.size > 3);
-  await page.waitForTimeout(100);
+  await drawn(page);
   assert.ok((await pixels(page, '.panel[data-output$="ThreadStatusDataProvider"] .area canvas:nth-child(2)', [46, 158, 91])).inked > 5000, 'their states are drawn');
   const [first] = await rows();
   assert.ok(first >= 100 && first < 1500, `${first} rows`);
@@ -77,7 +77,7 @@ test('1280 px and both themes: nothing sticks out, the views fill what is betwee
     const left = () => page.evaluate(() => { const s = document.querySelector('.stack'); return s.clientHeight - [...s.querySelectorAll('.panel')].reduce((h, p) => h + p.offsetHeight, 0); });
     assert.equal(await left(), 0);
     await page.getByRole('tab', { name: 'Events' }).click();
-    await page.waitForTimeout(100);
+    await drawn(page);
     assert.equal(await left(), 0);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), scheme);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);

@@ -22,7 +22,7 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   await page.locator('.picker-message.bad').waitFor();
   await page.getByLabel('Path of a trace on the server').fill(join(traces, 'web'));
   await page.getByRole('button', { name: 'Open', exact: true }).click();
-  await page.waitForFunction(() => weft.panels?.[0]?.data?.rows.size > 3, null, { timeout: 60000 });
+  await page.waitForFunction(() => weft.panels?.[0]?.data?.rows.size > 3);
   assert.equal(await page.title(), 'web – weft');
   await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('web'))} events` }).waitFor();
 
@@ -30,14 +30,14 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   execFileSync('tar', ['-czf', archive, '-C', join(traces, 'db'), 'kernel']);
   await page.getByRole('button', { name: 'Open another experiment' }).click();
   await page.getByLabel('Trace to upload: tar or zip').setInputFiles(archive);
-  await page.waitForFunction(() => document.title.startsWith('database'), null, { timeout: 60000 });
-  await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('db'))} events` }).waitFor({ timeout: 30000 });
+  await page.waitForFunction(() => document.title.startsWith('database'));
+  await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('db'))} events` }).waitFor();
 
   await page.getByRole('button', { name: 'Open another experiment' }).click();
   await page.locator('.picker input[type=checkbox]').first().waitFor();
   for (const box of await page.locator('.picker input[type=checkbox]').all()) await box.check();
   await page.getByRole('button', { name: 'One experiment of the traces that are ticked' }).click();
-  await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('db') + recorded('web'))} events` }).waitFor({ timeout: 60000 });
+  await page.locator('.vt-count').filter({ hasText: `${spaced(recorded('db') + recorded('web'))} events` }).waitFor();
   assert.deepEqual(trouble, []);
   const broken = join(directory(), 'broken.tar');
   execFileSync('dd', ['if=/dev/urandom', `of=${broken}`, 'bs=1k', 'count=20', 'status=none']);
@@ -71,7 +71,7 @@ test('the server dies: a bar says so, what was loaded stays; it comes back and e
   port = Number(new URL(server.url).port);
   const { page, trouble } = await open(world, { width: 1440, height: 900 });
   await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 2_300_000_000n, a.min + 2_400_000_000n); weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' } }); });
-  await page.waitForFunction(() => weft.path?.pane.done, null, { timeout: 60000 });
+  await page.waitForFunction(() => weft.path?.pane.done);
   await page.locator('.path-pane').waitFor();
   await page.keyboard.press('b');
   await page.locator('.bookmarks tbody tr').waitFor();
@@ -85,7 +85,7 @@ test('the server dies: a bar says so, what was loaded stays; it comes back and e
   await page.waitForFunction(() => document.querySelectorAll('.vt-row:not([hidden]):not(.waiting)').length > 3); // lines stay
 
   const next = await begin();
-  await page.locator('.notice').waitFor({ state: 'hidden', timeout: 30000 });
+  await page.locator('.notice').waitFor({ state: 'hidden' });
   await settled(page);
   await page.evaluate(() => weft.session.axis.zoom(0.5, 300));
   await settled(page);
@@ -136,7 +136,8 @@ test('a server that wants a token: the page asks for it, says when it is wrong, 
   await page.getByText('That is not the token of this server.').waitFor();
   await token.fill('open sesame');
   await token.press('Enter');
-  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3 && location.hash, null, { timeout: 60000 }); // the link is written when nothing moves any more
+  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3);
+  await settled(page); // the link, too
   assert.ok(!page.url().includes('sesame'));
   const hash = new URL(page.url()).hash;
   await page.close();

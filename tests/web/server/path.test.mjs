@@ -1,7 +1,7 @@
 // Critical paths in the page against `weft critpath`: segments, arrows where they are drawn, totals, what is saved.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { browse, open, save, settled, view } from '../browser.mjs';
+import { browse, drawn, open, save, settled, view } from '../browser.mjs';
 import { directory, example, serve, truth, weft } from './weft.mjs';
 
 const THREADS = '.panel[data-output$="ThreadStatusDataProvider"]', PATH = '.panel[data-output*="CriticalPath"]';
@@ -45,7 +45,7 @@ const same = (shown, told) => assert.deepEqual(shown, told.segments.map(s => ({ 
 const segments = page => page.evaluate(() => weft.path.pane.segments.map(s => ({ begin: String(weft.session.axis.abs(s.begin)), end: String(weft.session.axis.abs(s.end)), host: s.host, tid: s.tid ?? -1, kind: s.kind.replace(/ /g, '-') })));
 /** The search is through: its rows alone are left. */
 const found = page => page.locator(`${THREADS} .panel-status`).filter({ hasText: '1 found' }).waitFor();
-const complete = page => page.waitForFunction(() => weft.path?.pane.done, null, { timeout: 60000 });
+const complete = page => page.waitForFunction(() => weft.path?.pane.done);
 
 test('of a request: right click on the thread found by name; segments, arrows between machines and totals are those of weft critpath', async () => {
   const { page, trouble } = await open(world, { width: 1440, height: 900 }), [begin, end] = request(10);
@@ -77,7 +77,7 @@ test('of a request: right click on the thread found by name; segments, arrows be
     places.push([x1 + (x2 - x1) * between, y1 + (y2 - y1) * between]);
   }
   await page.mouse.move(2, 2);
-  await page.waitForTimeout(100);
+  await drawn(page);
   const on = await inkAt(page, places);
   assert.ok(on.every(violet), `arrows at ${JSON.stringify(places)}: ${JSON.stringify(on)}`);
   const longest = links.map(l => ({ l, a: y(l.from), b: y(l.to) })).sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b))[0];
@@ -85,7 +85,7 @@ test('of a request: right click on the thread found by name; segments, arrows be
   await page.locator('.tip').filter({ hasText: new RegExp(`From.*on ${longest.l.from.host}.*To.*on ${longest.l.to.host}`) }).waitFor();
   await page.mouse.move(2, 2);
   await panel.getByRole('button', { name: 'Arrows' }).click();
-  await page.waitForTimeout(100);
+  await drawn(page);
   assert.ok((await inkAt(page, places)).filter(violet).length === 0, 'without arrows there is nothing');
   await panel.getByRole('button', { name: 'Arrows' }).click();
 
@@ -133,7 +133,7 @@ test('whole life: every segment, however short; what is saved as CSV and SVG; th
   assert.deepEqual(await page.evaluate(text => { const d = new DOMParser().parseFromString(text, 'image/svg+xml'); return [d.querySelectorAll('parsererror').length, d.querySelectorAll('rect').length > 100, d.querySelectorAll('line, path, polyline').length > 20]; }, svg), [0, true, true]);
   for (const word of ['Critical path of tier 204 on client', 'client', 'web', 'db', 'Thread Status']) assert.ok(svg.includes(word), `the picture says ${word}`);
 
-  await page.waitForTimeout(1200);
+  await settled(page);
   const hash = new URL(page.url()).hash, there = await view(page);
   assert.deepEqual(trouble, []);
   await page.close();

@@ -150,8 +150,7 @@ test('what was typed and makes no sense, or is nowhere, is said until something 
   await field.fill('no_such_event');
   await field.press('Enter');
   await count.filter({ hasText: 'no match' }).waitFor();
-  await page.waitForTimeout(500); // longer than the table waits for more letters
-  await settled(page);
+  await settled(page); // it waits for more letters no longer
   assert.match(await count.innerText(), /^no match/);
   await field.press('Escape');
   await count.filter({ hasText: /^[\d\u2009]+ events$/ }).waitFor();
@@ -196,12 +195,9 @@ test('bookmark and link: a second page shows the same', async () => {
   const { page } = await open(world);
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2_000_000_000n, a.min + 2_800_000_000n); a.select(a.min + 2_100_000_000n, a.min + 2_200_000_000n); weft.session.setTimeMode('utc'); });
   await page.locator(`${THREADS} .tree`).focus();
-  // What is seen is written down a moment after it changed, each time: first the interval, then the page of the drawer.
-  const written = part => page.waitForFunction(p => location.hash.includes(p), part);
-  await written('t=utc');
   await page.keyboard.press('b');
   await page.locator('.bookmarks tbody tr').waitFor();
-  await written('tab=bookmarks');
+  await settled(page); // the link, too
   const there = await view(page), [experiment] = await server.ask('/experiments'), [kept] = await server.ask(`/experiments/${experiment.UUID}/bookmarks`);
   assert.deepEqual([String(kept.start), String(kept.end)], [there.anchor, there.cursor]);
   const hash = new URL(page.url()).hash;
