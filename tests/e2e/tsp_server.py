@@ -86,11 +86,12 @@ class Server:
 
     def model(self, path, parameters=None):
         """The model of an analysis call; asks again while it runs."""
-        for _ in range(100):
+        end = time.monotonic() + 60 * SLOWDOWN
+        while True:
             answer = self.post(path, parameters)
             if answer.status != 200:
                 raise AssertionError(f"{path}: {answer}")
-            if answer.json["status"] != "RUNNING":
+            if answer.json["status"] != "RUNNING" or time.monotonic() > end:
                 break
             time.sleep(0.1)
         if answer.json["status"] != "COMPLETED":
