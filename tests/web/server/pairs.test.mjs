@@ -54,6 +54,7 @@ test('time between timers’ begin and end: form, refusal, chart, figures, link,
   assert.deepEqual(hosts.sort(), ['client', 'db', 'web']);
 
   // A page that follows the link shows it, too.
+  await page.waitForFunction(() => location.hash.includes('flamechart'));
   const other = await open(world, { hash: new URL(page.url()).hash });
   assert.ok((await opened(other.page)).includes('Timers - Flame Chart'));
   await other.page.close();
