@@ -37,18 +37,20 @@ static struct graph_logged logged(const struct graph_entry *x)
 void graph_log_push(struct arena *a, struct graph_log *log, const struct graph_entry *x)
 {
     struct graph_logged entry = logged(x);
-    if (log->tail && continues(&log->tail->v[log->used - 1], &entry))
+    if (log->tail && continues(&log->last, &entry))
         return;
     if (log->used == log->room || (uint64_t)x->begin - (uint64_t)log->base > UINT32_MAX)
         add_block(a, log, x->begin);
     entry.begin = (uint32_t)((uint64_t)x->begin - (uint64_t)log->base);
-    log->tail->v[log->used++] = entry;
+    log->tail->v[log->used++] = entry; /* which is not read: it may be far */
+    log->last = entry;
     log->n++;
 }
 
 void graph_log_amend(struct graph_log *log, const struct graph_entry *x)
 {
-    struct graph_logged *last = &log->tail->v[log->used - 1], entry = logged(x);
-    entry.begin = last->begin;
-    *last = entry;
+    struct graph_logged entry = logged(x);
+    entry.begin = log->last.begin;
+    log->tail->v[log->used - 1] = entry;
+    log->last = entry;
 }

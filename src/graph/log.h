@@ -1,5 +1,6 @@
 /* Private to graph: a growing series of intervals in memory, 12 bytes each, in blocks that fit few and many. A row comes up at random among hundreds, and
- * what it finds has left the nearest cache since: so all of an entry lies together, and what must be known of the last block lies in the log. */
+ * what it finds has left the nearest cache since: so all of an entry lies together, and what must be known of the last block and
+ * its last entry lies in the log. */
 #ifndef WEFT_GRAPH_LOG_H
 #define WEFT_GRAPH_LOG_H
 
@@ -27,6 +28,7 @@ struct graph_log {
     int64_t base;        /* of the tail */
     uint32_t n;          /* entries in all */
     uint16_t used, room; /* of the tail's entries */
+    struct graph_logged last;
 };
 
 struct graph_entry {

@@ -402,10 +402,8 @@ static void expect(struct builder_files *f, uint32_t access)
 {
     if (f->expected)
         series_fetch_tail(&f->accesses.v[f->expected - 1].series);
-    if (access) {
-        series_fetch(&f->accesses.v[access - 1].series);
-        __builtin_prefetch(&f->accesses.v[access - 1].opened, 1);
-    }
+    if (access)
+        mem_fetch(&f->accesses.v[access - 1], sizeof *f->accesses.v);
     f->expected = access;
 }
 
@@ -469,6 +467,14 @@ unsigned files_call(struct state_builder *b, int32_t row, const struct kernel_re
         return ways;
     begin_call(b, row, r);
     return f->calls.v[row].first ? 0 : ways;
+}
+
+void files_arrive(const struct state_builder *b, int32_t row)
+{
+    const struct builder_files *f = b->files;
+    uint32_t first = (size_t)row < f->calls.n ? f->calls.v[row].first : 0;
+    if (first)
+        mem_fetch(&f->accesses.v[first - 1], sizeof *f->accesses.v);
 }
 
 void files_lose(struct state_builder *b, int32_t row, int64_t ts)

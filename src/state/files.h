@@ -34,6 +34,8 @@ static inline unsigned files_ways(uint8_t io)
 }
 /* A system call of the thread, or its return, with io (kernel.h). Returns the ways in which it moved what no row of a file tells; of a call: in which it may. */
 unsigned files_call(struct state_builder *, int32_t row, const struct kernel_record *);
+/* It comes to a CPU: what its call in progress will show is fetched from memory meanwhile. */
+void files_arrive(const struct state_builder *, int32_t row);
 void files_fork(struct state_builder *, int32_t parent, int32_t child);
 void files_exec(struct state_builder *, int32_t row, int64_t ts);
 void files_exit(struct state_builder *, int32_t row, int64_t ts);

@@ -95,7 +95,7 @@ void builder_irqs_regain(struct state_builder *b, int32_t cpu, int64_t ts)
 {
     for (size_t i = 0; i < b->irqs.n; i++) {
         struct builder_irq *q = &b->irqs.v[i];
-        bool unknown = q->series.n && q->series.v[q->series.n - 1].number == STATE_UNKNOWN;
+        bool unknown = q->series.n && q->series.last.number == STATE_UNKNOWN;
         if (unknown && q->cpu == cpu)
             series_push(&b->pool, &q->series, ts, STATE_NONE);
     }

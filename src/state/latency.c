@@ -34,11 +34,16 @@ static void pack_rows(struct latencies *l)
     l->buffered = 0;
 }
 
+static int64_t end_of(const struct latency *x)
+{
+    return x->end > x->begin ? x->end : x->begin;
+}
+
 static void pack(struct latencies *l, const struct latency *x)
 {
     size_t i = l->buffered++;
     l->buffer[STATE_BEGIN][i] = x->begin;
-    l->buffer[STATE_DURATION][i] = (int64_t)ns_between(x->begin, x->end);
+    l->buffer[STATE_DURATION][i] = (int64_t)ns_between(x->begin, end_of(x));
     if (x->ret >= -STATE_RET_BIAS && x->ret < STATE_RET_FAR - STATE_RET_BIAS) {
         l->buffer[STATE_RET][i] = x->ret + STATE_RET_BIAS;
     } else {
@@ -131,11 +136,17 @@ static struct latency *take(struct latencies *l, uint64_t handle)
 
 void latency_close(struct latencies *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
 {
-    struct latency *x = take(l, handle);
-    x->end = end > x->begin ? end : x->begin;
+    struct latency *x = take(l, handle); /* it lies anywhere in memory, so nothing of it is read */
+    x->end = end;
     x->ret = ret;
     x->cpu = cpu;
     x->progress = LATENCY_CLOSED;
+}
+
+void latency_fetch(const struct latencies *l, uint64_t handle)
+{
+    if (handle && !(handle & ASIDE) && handle - 1 >= l->first)
+        mem_fetch(at(l, handle - 1), sizeof *l->window);
 }
 
 void latency_drop(struct latencies *l, uint64_t handle)
@@ -158,6 +169,7 @@ static void sort_late(struct latencies *l, latency_refuse *refuse, const void *a
     size_t n = 0;
     for (size_t i = 0; i < l->late.n; i++) {
         struct latency x = l->late.v[i];
+        x.end = end_of(&x);
         if (x.progress == LATENCY_CLOSED && !(refuse && refuse(arg, x.thread, x.begin, x.end)))
             l->late.v[n++] = x;
     }

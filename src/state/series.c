@@ -264,18 +264,27 @@ void series_grow(struct series_pool *p, struct series *s)
     s->v = mem_resize(s->v, s->cap * sizeof *s->v);
 }
 
+/* Entries at the end have changed. */
+static void take_last(struct series *s)
+{
+    if (s->n)
+        s->last = s->v[s->n - 1];
+}
+
 void series_amend(struct series *s, int64_t number)
 {
     if (s->n > 1 ? s->v[s->n - 2].number == number : !s->closed && number == s->lead)
         s->n--;
     else
         s->v[s->n - 1].number = number;
+    take_last(s);
 }
 
 void series_cut(struct series *s, int64_t time)
 {
     while (s->n > (s->closed ? 1 : 0) && s->v[s->n - 1].time >= time)
         s->n--;
+    take_last(s);
 }
 
 void series_rename(struct series *s, int64_t time, int64_t from, int64_t to)
@@ -283,6 +292,7 @@ void series_rename(struct series *s, int64_t time, int64_t from, int64_t to)
     for (size_t i = s->n; i-- > 0 && s->v[i].time >= time;)
         if (s->v[i].number == from)
             s->v[i].number = to;
+    take_last(s);
 }
 
 void series_mend(struct series *s)
@@ -293,6 +303,7 @@ void series_mend(struct series *s)
     s->n--;
     if (s->v[s->n - 2].number == s->v[s->n - 1].number)
         s->n--;
+    take_last(s);
 }
 
 void series_finish(struct series_pool *p, struct series *s)

@@ -41,6 +41,7 @@ enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_FLAGS, SERI
 struct series_entry { int64_t time, number; };
 struct series {
     struct series_entry *v;
+    struct series_entry last;   /* v[n - 1]: what a push reads lies here, to v it only writes */
     uint64_t closed;         /* entries that went into blocks */
     int64_t before[STATE_WAYS]; /* sums before the first entry of v */
     uint32_t cells;          /* in blocks */
@@ -82,14 +83,20 @@ void series_fini(struct series *);
 
 void series_grow(struct series_pool *, struct series *);
 void series_amend(struct series *, int64_t number);
+/* There is room. Number by number: what was just written in halves is read as a whole only after it has arrived in memory. */
+static inline void series_append(struct series *s, int64_t time, int64_t number)
+{
+    struct series_entry *e = &s->v[s->n++];
+    e->time = s->last.time = time;
+    e->number = s->last.number = number;
+}
 /* From `time` on the row is at `number`. Times before the last entry's count as that; an entry that lasted no time is replaced. */
 static inline void series_push(struct series_pool *p, struct series *s, int64_t time, int64_t number)
 {
     if (s->n) {
-        const struct series_entry *last = &s->v[s->n - 1];
-        if (last->number == number)
+        if (s->last.number == number)
             return;
-        if (time <= last->time) {
+        if (time <= s->last.time) {
             series_amend(s, number);
             return;
         }
@@ -98,13 +105,13 @@ static inline void series_push(struct series_pool *p, struct series *s, int64_t 
     }
     if (s->n == s->cap)
         series_grow(p, s);
-    s->v[s->n++] = (struct series_entry){time, number};
+    series_append(s, time, number);
 }
 /* The same, but the first entry is one even when it says what was in force before. */
 static inline void series_tell(struct series_pool *p, struct series *s, int64_t time, int64_t number)
 {
-    if (s->n == 1 && !s->closed && time <= s->v[0].time) {
-        s->v[0].number = number;
+    if (s->n == 1 && !s->closed && time <= s->last.time) {
+        s->last.number = s->v[0].number = number;
         return;
     }
     if (s->n || s->closed) {
@@ -113,17 +120,17 @@ static inline void series_tell(struct series_pool *p, struct series *s, int64_t 
     }
     if (s->n == s->cap)
         series_grow(p, s);
-    s->v[s->n++] = (struct series_entry){time, number};
+    series_append(s, time, number);
 }
 /* A push is near. Where its entry goes is known only when the series has come from memory, so first the one, some pushes later the other. */
-static inline void series_fetch(const struct series *s) { __builtin_prefetch(s, 1); }
+static inline void series_fetch(const struct series *s) { mem_fetch(s, sizeof *s); }
 static inline void series_fetch_tail(const struct series *s)
 {
-    uintptr_t behind = (uintptr_t)s->v + s->n * sizeof *s->v; /* a push looks at the entry before, too */
+    uintptr_t behind = (uintptr_t)s->v + s->n * sizeof *s->v;
     __builtin_prefetch((const void *)(behind - sizeof *s->v), 1);
     __builtin_prefetch((const void *)(behind + sizeof *s->v), 1);
 }
-static inline int64_t series_last(const struct series *s) { return s->n ? s->v[s->n - 1].time : INT64_MIN; }
+static inline int64_t series_last(const struct series *s) { return s->n ? s->last.time : INT64_MIN; }
 /* Takes back entries from `time` on, as far as they are open. */
 void series_cut(struct series *, int64_t time);
 /* Entries from `time` on that say `from` say `to`, as far as they are open. */
@@ -195,6 +202,8 @@ void latencies_fini(struct latencies *);
 uint64_t latency_open(struct latencies *, int64_t begin, int32_t thread, uint32_t code);
 void latency_close(struct latencies *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
 void latency_drop(struct latencies *, uint64_t handle);
+/* Its close is near. Handle 0: nothing. */
+void latency_fetch(const struct latencies *, uint64_t handle);
 /* Whether a latency must be left out. */
 typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
 /* The end: all that never closed is dropped. Then the table holds what came in time and `late` the rest, in order of begin. */

@@ -141,6 +141,8 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
     }
     if (__builtin_expect(b->windows.n && doubtful(b, t), 0))
         forget_mode(t);
+    latency_fetch(&b->latencies[STATE_LATENCY_SYSCALL], t->call_latency); /* of the call that it will return from */
+    files_arrive(b, row);
     if (t->wake_latency)
         latency_close(&b->latencies[STATE_LATENCY_SCHED], t->wake_latency, ts, priority, cpu);
     t->wake_latency = 0;
