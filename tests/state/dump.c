@@ -118,9 +118,11 @@ static void dump_lines(const struct fixture *f, int kind, const char *title)
 
 static void dump_rest(const struct fixture *f)
 {
-    static const char *const kinds[] = {"syscall", "sched", "irq", "softirq", "lock"};
+    static const char *const kinds[] = {"syscall", "sched", "irq", "softirq", "lock", "disk-wait", "disk-driver"};
     static const char *const counters[] = {"cpu", "read", "write", "sent", "received", "memory", "perf", "frequency", "io-read",
         "io-written", "kvm-exits", "files", "requests"};
+    _Static_assert(sizeof kinds / sizeof *kinds == STATE_LATENCY_KINDS, "a name per kind");
+    _Static_assert(sizeof counters / sizeof *counters == STATE_COUNTER_KINDS, "a name per kind");
     for (int k = 0; k < STATE_LATENCY_KINDS; k++)
         for (size_t i = 0; i < state_latencies(f->store, k); i++) {
             struct state_latency l;
