@@ -1,4 +1,5 @@
 /* What the In-and-out analysis found, as latencies: over time, in figures, and by length. Times are of the reference clock, so are durations. */
+#include "tsp/density.h"
 #include "tsp/figures.h"
 #include "tsp/inout.h"
 
@@ -145,44 +146,21 @@ static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct 
 
 static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header header = {"Name", "All pairs of the range", "STRING"};
-    const char *label = "Total";
-    tsp_begin_tree(j, &header, 1, -1);
-    tsp_write_entry(j,
-        &(struct tsp_entry){
-            .id = x->last_thread + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
-    tsp_end_tree(j);
+    density_write_tree(x, j, "All pairs of the range");
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
 static void write_density(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     size_t first = inout_find(p, q->begin), last = inout_find(p, after(q->end));
-    double *y = arena_new(q->http->arena, double, BUCKETS);
-    int64_t(*ranges)[2] = arena_alloc(q->http->arena, sizeof *ranges * BUCKETS), longest = 0;
+    uint64_t counts[BUCKETS] = {0};
+    int64_t longest = 0;
     for (size_t i = first; i < last; i++)
         longest = inout_duration(&p->v[i]) > longest ? inout_duration(&p->v[i]) : longest;
-    int64_t width = longest / BUCKETS + 1; /* the last range may be cut where time ends */
+    int64_t width = density_width(longest, BUCKETS);
     for (size_t i = first; i < last; i++)
-        y[inout_duration(&p->v[i]) / width]++;
-    for (int i = 0; i < BUCKETS; i++) {
-        ranges[i][0] = width * i;
-        ranges[i][1] = i + 1 < BUCKETS || width < INT64_MAX / BUCKETS ? width * (i + 1) : INT64_MAX;
-    }
-    tsp_begin_xy(j, "Latency Density");
-    if (!q->has_items || tsp_wants(q, x->last_thread + 1))
-        tsp_write_series(j,
-            &(struct tsp_series){.id = x->last_thread + 1,
-                .name = "Total",
-                .type = "bar",
-                .ranges = (const int64_t(*)[2])ranges,
-                .y = y,
-                .n = BUCKETS,
-                .x_label = "Duration",
-                .x_unit = "ns",
-                .x_type = "DURATION",
-                .y_label = "Count"});
-    tsp_end_xy(j);
+        counts[inout_duration(&p->v[i]) / width]++;
+    density_write(x, q, j, width, counts, BUCKETS);
 }
 
 static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)

@@ -1,6 +1,7 @@
 /* Functions of user-space traces in figures and by duration. Only calls whose entry and exit were seen have a duration. */
 #include <stdlib.h>
 
+#include "tsp/density.h"
 #include "tsp/figures.h"
 #include "tsp/providers.h"
 #include "tsp/stacks.h"
@@ -187,12 +188,8 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
     const struct stack_places *all = stacks_of(x);
     struct arena *a = q->http->arena;
     size_t n = wanted_buckets(q);
-    int64_t width = longest(x, q) / (int64_t)n + 1;
-    int64_t(*ranges)[2] = arena_alloc(a, sizeof *ranges * n);
-    for (size_t i = 0; i < n; i++) {
-        ranges[i][0] = width * (int64_t)i;
-        ranges[i][1] = i + 1 < n || width < INT64_MAX / (int64_t)n ? width * (int64_t)(i + 1) : INT64_MAX;
-    }
+    int64_t width = density_width(longest(x, q), n);
+    const int64_t(*ranges)[2] = density_ranges(a, width, n);
     tsp_begin_xy(j, "Function Density");
     for (size_t i = 0; i < all->n; i++)
         for (size_t k = 0; k < stack_processes(all->v[i].s) && !tsp_full(j); k++) {
@@ -208,7 +205,7 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
                 &(struct tsp_series){.id = id,
                     .name = arena_printf(a, "%s/%s", x->hosts[all->v[i].host].index->name, stacks_process_label(a, &all->v[i], k)),
                     .type = "bar",
-                    .ranges = (const int64_t(*)[2])ranges,
+                    .ranges = ranges,
                     .y = y,
                     .n = n,
                     .x_label = "Execution Time",

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tsp/density.h"
 #include "tsp/figures.h"
 #include "tsp/latencies.h"
 
@@ -163,13 +164,7 @@ static bool has_exec_queue(struct tsp_experiment *x)
 
 static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Name", "All latencies of the range", "STRING"}};
-    const char *label = "Total";
-    tsp_begin_tree(j, headers, 1, -1);
-    tsp_write_entry(j,
-        &(struct tsp_entry){
-            .id = x->last_thread + 1, .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
-    tsp_end_tree(j);
+    density_write_tree(x, j, "All latencies of the range");
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
@@ -188,32 +183,12 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
 {
     int kind = latency_kind(q);
     uint64_t counts[BUCKETS] = {0};
-    double *y = arena_alloc(q->http->arena, sizeof *y * BUCKETS);
-    int64_t(*ranges)[2] = arena_alloc(q->http->arena, sizeof *ranges * BUCKETS);
-    int64_t width = longest(x, q, latencies_of(x, kind)) / BUCKETS + 1; /* the last range may be cut where time ends */
+    int64_t width = density_width(longest(x, q, latencies_of(x, kind)), BUCKETS);
     for (size_t h = 0; h < x->n_hosts; h++)
         if (x->hosts[h].states)
             state_latency_histogram(x->hosts[h].states, kind, latency_find(x, h, kind, q->begin), latency_find(x, h, kind, after(q->end)),
                 width, BUCKETS, counts);
-    for (int i = 0; i < BUCKETS; i++) {
-        ranges[i][0] = width * i;
-        ranges[i][1] = i + 1 < BUCKETS || width < INT64_MAX / BUCKETS ? width * (i + 1) : INT64_MAX;
-        y[i] = (double)counts[i];
-    }
-    tsp_begin_xy(j, "Latency Density");
-    if (!q->has_items || tsp_wants(q, x->last_thread + 1))
-        tsp_write_series(j,
-            &(struct tsp_series){.id = x->last_thread + 1,
-                .name = "Total",
-                .type = "bar",
-                .ranges = (const int64_t(*)[2])ranges,
-                .y = y,
-                .n = BUCKETS,
-                .x_label = "Duration",
-                .x_unit = "ns",
-                .x_type = "DURATION",
-                .y_label = "Count"});
-    tsp_end_xy(j);
+    density_write(x, q, j, width, counts, BUCKETS);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
