@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "base/wait.h"
 
 enum { LOOK_EVERY_MS = 500 };
 
@@ -45,12 +45,7 @@ static void *look(void *arg)
     struct peers *p = arg;
     pthread_mutex_lock(&p->lock);
     while (!p->stopping) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += LOOK_EVERY_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&p->stop, &p->lock, &until);
+        wait_until(&p->stop, &p->lock, time_monotonic_ns() + LOOK_EVERY_MS * 1000000L);
         end_late_ones(p);
     }
     pthread_mutex_unlock(&p->lock);
@@ -60,11 +55,7 @@ static void *look(void *arg)
 struct peers *peers_new(unsigned patience_s, unsigned slowest_bytes_per_s)
 {
     struct peers *p = mem_zalloc(sizeof *p);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->stop, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    wait_init(&p->stop);
     pthread_mutex_init(&p->lock, NULL);
     p->all.next = p->all.previous = &p->all;
     p->patience_ns = (int64_t)patience_s * 1000000000;

@@ -5,6 +5,7 @@
 
 #include "base/pool.h"
 #include "base/time.h"
+#include "base/wait.h"
 #include "tsp/critical_view.h"
 
 enum { MAX_KEPT = 64, MAX_WORKERS = 4, MAX_SEGMENTS_KEPT = 8 << 20 };
@@ -166,28 +167,17 @@ static struct critical_entry *add_entry(struct critical_paths *p, const char *ke
 
 /* ---- answering ------------------------------------------------------------------------------------------------------------------------------- */
 
-static void wait_until(struct critical_paths *p, int64_t deadline_ns)
-{
-    const int64_t slice_ns = 20000000;
-    int64_t left = deadline_ns - time_monotonic_ns();
-    struct timespec at;
-    left = left < slice_ns ? left : slice_ns;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += left > 0 ? left : 0;
-    at.tv_sec += at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&p->changed, &p->lock, &at);
-}
-
 /* With the lock held: until the path is there, or patience ends. */
 static void wait_for(struct critical_paths *p, const struct critical_entry *e, const struct http_request *http)
 {
+    const int64_t slice_ns = 20000000;
     int64_t begun = time_monotonic_ns();
     while (!is_finished(e) && !http_gone(http)) {
         int64_t deadline = begun + (e->local ? patience_ns : first_picture_ns);
         if (time_monotonic_ns() >= deadline)
             return;
-        wait_until(p, deadline);
+        int64_t slice = time_monotonic_ns() + slice_ns;
+        wait_until(&p->changed, &p->lock, slice < deadline ? slice : deadline);
     }
 }
 
@@ -247,7 +237,6 @@ void critical_paths_release(struct critical_paths *p, struct critical_answer *a)
 void *critical_paths_new(struct tsp_experiment *x)
 {
     struct critical_paths *p = mem_zalloc(sizeof *p);
-    pthread_condattr_t monotonic;
     p->x = x;
     p->hosts = mem_zalloc((x->n_hosts + 1) * sizeof *p->hosts);
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -256,10 +245,7 @@ void *critical_paths_new(struct tsp_experiment *x)
             p->n_hosts++;
         }
     pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    wait_init(&p->changed);
     return p;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/expr.h"
 #include "base/time.h"
+#include "base/wait.h"
 #include "tsp/event_reader.h"
 #include "tsp/event_set.h"
 
@@ -124,12 +125,8 @@ static void free_scan(struct event_scan *s)
 static struct event_scan *new_scan(const struct event_cells *cells, json_t *patterns, const char *where)
 {
     struct event_scan *s = mem_zalloc(sizeof *s);
-    pthread_condattr_t steady;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->more, &steady);
-    pthread_condattr_destroy(&steady);
+    wait_init(&s->more);
     s->of = cells;
     s->cells = json_deep_copy(patterns);
     s->where = where ? mem_strdup(where) : NULL;
@@ -233,10 +230,9 @@ void event_scan_leave(struct event_scans *t, struct event_scan *s)
 struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64_t wait_ns)
 {
     int64_t now = time_monotonic_ns(), end = now + wait_ns;
-    struct timespec until = {end / 1000000000, end % 1000000000};
     pthread_mutex_lock(&s->lock);
     s->asked_ns = now;
-    while (s->running && !s->done && s->set.n <= matches && !pthread_cond_timedwait(&s->more, &s->lock, &until))
+    while (s->running && !s->done && s->set.n <= matches && wait_until(&s->more, &s->lock, end))
         ;
     struct event_found found = {s->items, s->set.n, s->done, s->running};
     pthread_mutex_unlock(&s->lock);

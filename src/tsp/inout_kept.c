@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/time.h"
+#include "base/wait.h"
 #include "tsp/event_reader.h"
 #include "tsp/inout.h"
 #include "tsp/providers.h"
@@ -192,10 +193,8 @@ static const char *key_of(json_t *parameters, struct arena *a)
 static void wait_for(struct inout_kept *k, const struct inout_entry *e, const struct http_request *http)
 {
     const int64_t slice_ns = 20000000, end = time_monotonic_ns() + patience_ns;
-    for (int64_t now; !e->done && (now = time_monotonic_ns()) < end && !http_gone(http);) {
-        int64_t at = now + slice_ns;
-        pthread_cond_timedwait(&k->changed, &k->lock, &(struct timespec){at / 1000000000, at % 1000000000});
-    }
+    for (int64_t now; !e->done && (now = time_monotonic_ns()) < end && !http_gone(http);)
+        wait_until(&k->changed, &k->lock, now + slice_ns);
 }
 
 static struct inout_answer answer_of(const struct inout_kept *k, struct inout_entry *e, struct arena *a)
@@ -275,16 +274,12 @@ const struct event_cells *inout_cells(const struct inout_kept *k)
 void *inout_kept_new(struct tsp_experiment *x)
 {
     struct inout_kept *k = mem_zalloc(sizeof *k);
-    pthread_condattr_t monotonic;
     k->x = x;
     event_cells_init(&k->cells, x);
     for (size_t i = 0; i < x->n_sources; i++)
         k->total += ctf_trace_items(x->sources[i].trace);
     pthread_mutex_init(&k->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&k->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    wait_init(&k->changed);
     return k;
 }
 

@@ -2,6 +2,7 @@
 #include "tsp/server.h"
 
 #include "base/time.h"
+#include "base/wait.h"
 
 enum { MAX_MEMBERS = 1000, MAX_DERIVED = 1000, WAIT_NS = 3000000000 };
 
@@ -109,12 +110,7 @@ static struct tsp_open *wait_open(struct call *c, struct tsp_model_experiment **
         *x = open_wanted(c->s, c->arg[0]);
         if (!*x || !(*x)->open || (*x)->open->stage != STAGE_OPENING || time_monotonic_ns() > deadline || http_gone(c->q))
             return *x && (*x)->open && (*x)->open->stage == STAGE_OPEN ? (*x)->open : NULL;
-        struct timespec at;
-        clock_gettime(CLOCK_REALTIME, &at);
-        at.tv_nsec += 100000000;
-        at.tv_sec += at.tv_nsec / 1000000000;
-        at.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&c->s->changed, &c->s->lock, &at);
+        wait_until(&c->s->changed, &c->s->lock, time_monotonic_ns() + 100000000);
     }
 }
 

@@ -1,5 +1,4 @@
 /* The server: start, first experiment, stop. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -10,6 +9,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/time.h"
+#include "base/wait.h"
 #include "tsp/server.h"
 
 enum { STOP_SECONDS = 5 };
@@ -192,12 +192,10 @@ static void free_server(struct tsp_server *s)
 /* Waits a little for experiments that are being opened; returns whether all are. */
 static bool await_openers(struct tsp_server *s)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += STOP_SECONDS;
+    int64_t end = time_monotonic_ns() + STOP_SECONDS * INT64_C(1000000000);
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
-    while (s->openers && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
+    while (s->openers && wait_until(&s->changed, &s->lock, end))
         ;
     bool done = !s->openers;
     if (s->unsaved.code)
@@ -226,7 +224,7 @@ int tsp_server_start(const struct tsp_options *o, struct tsp_server **out, struc
     s->o = *o;
     s->state_lock = -1;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    wait_init(&s->changed);
     if (o->trace_root)
         rc = take_root(s, e);
     if (!rc && o->state_dir)

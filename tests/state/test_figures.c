@@ -12,14 +12,6 @@ struct call {
 static struct call calls[CALLS];
 static size_t n_calls;
 
-static uint64_t seed = 42;
-
-static uint64_t random_number(uint64_t below)
-{
-    seed = seed * 6364136223846793005 + 1442695040888963407;
-    return (seed >> 33) % below;
-}
-
 static void note(int64_t begin, int64_t end, int name)
 {
     calls[n_calls++] = (struct call){begin, end - begin, name};
@@ -40,17 +32,17 @@ static void make_calls(struct kernel_tracker *w)
     world_switch(w, 0, 0, 0, 10, KERNEL_LEAVE_RUNNABLE);
     world_switch(w, 0, 1, 1, 11, KERNEL_LEAVE_RUNNABLE);
     while (n_calls < CALLS - 1) {
-        if (!slow && !random_number(1500))
+        if (!slow && !world_random(1500))
             world_call(w, slow = ts++, 1, NAME_READ);
-        int name = random_number(5) < 2;
-        int64_t begin = ts, lasts = 1 + (int64_t)random_number(100);
-        while (!random_number(4))
+        int name = world_random(5) < 2;
+        int64_t begin = ts, lasts = 1 + (int64_t)world_random(100);
+        while (!world_random(4))
             lasts *= 5;
         world_call(w, begin, 0, names[name]);
         world_return(w, ts += lasts, 0, names[name], 0);
         note(begin, ts, name);
-        ts += 1 + (int64_t)random_number(50);
-        if (slow && !random_number(3000)) {
+        ts += 1 + (int64_t)world_random(50);
+        if (slow && !world_random(3000)) {
             world_return(w, ts, 1, NAME_READ, 0);
             note(slow, ts++, 0);
             slow = 0;
@@ -64,7 +56,7 @@ static void check_range(struct kernel_tracker *w, size_t first, size_t end)
 {
     struct state_figures found[NAMES_USED];
     uint64_t counts[BUCKETS] = {0}, expected[BUCKETS] = {0};
-    int64_t width = 1 + (int64_t)random_number(2000);
+    int64_t width = 1 + (int64_t)world_random(2000);
     state_latency_figures(w->store, STATE_LATENCY_SYSCALL, first, end, found);
     state_latency_histogram(w->store, STATE_LATENCY_SYSCALL, first, end, width, BUCKETS, counts);
     for (size_t i = first; i < end; i++)
@@ -117,8 +109,8 @@ static void against_sums(void **state)
             check_range(&w, i + 1, n_calls);
         }
     for (int q = 0; q < QUERIES; q++) {
-        size_t length = random_number(n_calls) >> random_number(15), first = random_number(n_calls - length);
-        if (!random_number(3)) /* whole tiles */
+        size_t length = world_random(n_calls) >> world_random(15), first = world_random(n_calls - length);
+        if (!world_random(3)) /* whole tiles */
             first -= first % 512;
         check_range(&w, first, first + length);
     }

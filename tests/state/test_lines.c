@@ -112,14 +112,6 @@ static void losses(void **state)
 
 enum { EVENTS = 12000, MOST = 4 * EVENTS, LINES = 3, QUERIES = 300, SAMPLES = 500 };
 
-static uint64_t seed;
-
-static uint64_t random_number(uint64_t below)
-{
-    seed = seed * 6364136223846793005 + 1442695040888963407;
-    return (seed >> 33) % below;
-}
-
 /* Interrupts above softirqs above threads; many at once, many in the same ns; losses of one CPU or of all. */
 static void make_world(struct kernel_tracker *w, bool lossy)
 {
@@ -132,19 +124,19 @@ static void make_world(struct kernel_tracker *w, bool lossy)
     int64_t ts = 1000;
     world_begin(w);
     for (int i = 0; i < EVENTS; i++) {
-        int cpu = (int)random_number(WORLD_CPUS), depth = w->frames[cpu];
-        ts += random_number(3) ? (int64_t)random_number(random_number(40) ? 20 : 2000) : 0;
-        if (lossy && !random_number(60)) {
-            bool all = !random_number(5);
-            world_lost(w, ts, all ? UINT32_MAX : (uint32_t)cpu, ts, ts + (int64_t)random_number(400), 1 + random_number(5));
+        int cpu = (int)world_random(WORLD_CPUS), depth = w->frames[cpu];
+        ts += world_random(3) ? (int64_t)world_random(world_random(40) ? 20 : 2000) : 0;
+        if (lossy && !world_random(60)) {
+            bool all = !world_random(5);
+            world_lost(w, ts, all ? UINT32_MAX : (uint32_t)cpu, ts, ts + (int64_t)world_random(400), 1 + world_random(5));
             for (int c = 0; c < WORLD_CPUS; c++)
                 w->frames[c] = all || c == cpu ? 0 : w->frames[c];
-        } else if (depth == 2 || (depth && random_number(2))) {
+        } else if (depth == 2 || (depth && world_random(2))) {
             world_irq(w, ts, cpu, open[cpu][depth - 1].kind + 1, open[cpu][depth - 1].number, open[cpu][depth - 1].serial);
         } else {
-            bool soft = !depth && random_number(2);
+            bool soft = !depth && world_random(2);
             open[cpu][depth].kind = soft ? KERNEL_SOFTIRQ_ENTRY : KERNEL_IRQ_ENTRY;
-            open[cpu][depth].number = (uint16_t)(depth * LINES + (int)random_number(LINES)); /* none interrupts itself */
+            open[cpu][depth].number = (uint16_t)(depth * LINES + (int)world_random(LINES)); /* none interrupts itself */
             open[cpu][depth].serial = ++serial;
             world_irq(w, ts, cpu, open[cpu][depth].kind, open[cpu][depth].number, serial);
         }
@@ -213,13 +205,13 @@ static void check_samples(const struct kernel_tracker *w, int kind, size_t row, 
 {
     static int64_t times[SAMPLES];
     static struct state_interval found[SAMPLES];
-    int64_t length = w->last - w->first, range = length >> random_number(16);
-    int64_t begin = w->first + (int64_t)random_number((uint64_t)(length - range) + 1) - (random_number(8) ? 0 : range / 4);
-    size_t m = 1 + random_number(SAMPLES), k = 0, before = SIZE_MAX;
+    int64_t length = w->last - w->first, range = length >> world_random(16);
+    int64_t begin = w->first + (int64_t)world_random((uint64_t)(length - range) + 1) - (world_random(8) ? 0 : range / 4);
+    size_t m = 1 + world_random(SAMPLES), k = 0, before = SIZE_MAX;
     int64_t step = range / (int64_t)m > 0 ? range / (int64_t)m : 1;
     for (size_t i = 0; i < m; i++)
         times[i] = begin + (int64_t)i * step;
-    if (!random_number(4))
+    if (!world_random(4))
         times[m - 1] = times[m - 1] > w->last ? times[m - 1] : w->last;
     size_t got = state_sample(w->store, kind, row, times, m, found);
     for (size_t i = 0; i < m; i++) {
@@ -251,7 +243,7 @@ static void check_line(const struct kernel_tracker *w, int kind, size_t row, siz
         }
     assert_int_equal(k, n);
     for (int q = 0; q < QUERIES; q++) {
-        int64_t t = q ? w->first + (int64_t)random_number((uint64_t)(w->last - w->first) + 1) : w->last;
+        int64_t t = q ? w->first + (int64_t)world_random((uint64_t)(w->last - w->first) + 1) : w->last;
         assert_true(state_at(w->store, kind, row, t, list));
         check_interval(list, &truth[place(truth, n, t)]);
         check_samples(w, kind, row, truth, n);
@@ -264,7 +256,7 @@ static void against_brute_force(void **state)
 {
     for (uint64_t run = 0; run < 4; run++) {
         struct kernel_tracker w;
-        seed = 1000 + run;
+        world_seed = 1000 + run;
         make_world(&w, run % 2);
         assert_int_equal(state_rows(w.store, STATE_IRQ_LINE), 2 * LINES);
         assert_int_equal(state_rows(w.store, STATE_SOFTIRQ_VECTOR), LINES);

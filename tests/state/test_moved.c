@@ -23,14 +23,6 @@ struct model {
     int64_t ts;
 };
 
-static uint64_t seed;
-
-static uint64_t random_number(uint64_t below)
-{
-    seed = seed * 6364136223846793005 + 1442695040888963407;
-    return (seed >> 33) % below;
-}
-
 /* ---- the world ------------------------------------------------------------------------------------------------------------------- */
 
 static void count(struct sum *s, int64_t ts, int64_t bytes)
@@ -65,11 +57,11 @@ static void switch_to(struct model *m, int cpu, int32_t next)
 static void lose(struct model *m, int cpu)
 {
     int64_t begin = m->ts;
-    m->ts += (int64_t)random_number(9);
+    m->ts += (int64_t)world_random(9);
     world_lost(&m->w, begin, (uint32_t)cpu, begin, m->ts, 7);
     m->unknown[cpu][0].n = m->unknown[cpu][1].n = 0;
-    m->since[cpu] = m->ts + (int64_t)random_number(3);
-    if (random_number(2))
+    m->since[cpu] = m->ts + (int64_t)world_random(3);
+    if (world_random(2))
         m->call[m->on[cpu]] = KERNEL_IO_NONE;
 }
 
@@ -78,12 +70,12 @@ static void call(struct model *m, int cpu)
     static const uint8_t ios[] = {KERNEL_IO_READ, KERNEL_IO_READ, KERNEL_IO_READ, KERNEL_IO_WRITE, KERNEL_IO_WRITE, KERNEL_IO_COPY,
         KERNEL_IO_COPY, KERNEL_IO_SYNC, KERNEL_IO_OPEN, KERNEL_IO_CLOSE, KERNEL_IO_DUP, KERNEL_IO_HIDDEN};
     static const char *const paths[] = {"/a", "b", "/c"};
-    int io = ios[random_number(sizeof ios)];
-    if ((io == KERNEL_IO_CLOSE || io == KERNEL_IO_HIDDEN) && random_number(4))
+    int io = ios[world_random(sizeof ios)];
+    if ((io == KERNEL_IO_CLOSE || io == KERNEL_IO_HIDDEN) && world_random(4))
         io = KERNEL_IO_READ;
     io = m->only ? m->only : io;
     m->call[m->on[cpu]] = io;
-    world_io(&m->w, m->ts, cpu, io, (int32_t)random_number(DESCRIPTORS), (int64_t)random_number(DESCRIPTORS), 0, paths[random_number(3)]);
+    world_io(&m->w, m->ts, cpu, io, (int32_t)world_random(DESCRIPTORS), (int64_t)world_random(DESCRIPTORS), 0, paths[world_random(3)]);
 }
 
 static void end_call(struct model *m, int cpu)
@@ -91,10 +83,10 @@ static void end_call(struct model *m, int cpu)
     static const int64_t results[] = {-11, 0, 5, 5, 5, 5, 100, INT64_C(1) << 36};
     int32_t row = m->on[cpu];
     int io = m->call[row];
-    if ((io == KERNEL_IO_READ || io == KERNEL_IO_WRITE) && !m->only && !random_number(50))
+    if ((io == KERNEL_IO_READ || io == KERNEL_IO_WRITE) && !m->only && !world_random(50))
         io = KERNEL_IO_READ + KERNEL_IO_WRITE - io; /* an end and a begin are missing, though nothing tells it */
     bool moves = io <= KERNEL_IO_COPY;
-    int64_t ret = moves || io == KERNEL_IO_SYNC ? results[random_number(8)] : (int64_t)random_number(DESCRIPTORS + 1) - 1;
+    int64_t ret = moves || io == KERNEL_IO_SYNC ? results[world_random(8)] : (int64_t)world_random(DESCRIPTORS + 1) - 1;
     m->call[row] = KERNEL_IO_NONE;
     world_io_return(&m->w, m->ts, cpu, io, ret);
     for (int way = 0; way < 2 && moves && ret > 0; way++)
@@ -104,22 +96,22 @@ static void end_call(struct model *m, int cpu)
 
 static void step(struct model *m, bool losses)
 {
-    int cpu = (int)random_number(WORLD_CPUS);
-    int32_t next = FIRST + (int32_t)random_number(THREADS - FIRST);
+    int cpu = (int)world_random(WORLD_CPUS);
+    int32_t next = FIRST + (int32_t)world_random(THREADS - FIRST);
     for (int i = 0; i < WORLD_CPUS; i++)
         next = m->on[i] == next ? cpu : next; /* else the idle thread */
-    m->ts += (int64_t)random_number(random_number(200) ? 3 : 4000);
-    switch (random_number(60)) {
+    m->ts += (int64_t)world_random(world_random(200) ? 3 : 4000);
+    switch (world_random(60)) {
     case 0:
         if (m->on[cpu] != next)
             switch_to(m, cpu, next);
         break;
     case 1:
-        if (losses && !random_number(10))
+        if (losses && !world_random(10))
             lose(m, cpu);
         break;
     case 2:
-        if (m->w.on[cpu] >= FIRST && !random_number(10))
+        if (m->w.on[cpu] >= FIRST && !world_random(10))
             world_add(&m->w,
                 (struct kernel_record){
                     .ts = m->ts, .cpu = (uint32_t)cpu, .kind = KERNEL_EXEC, .ctx = KERNEL_CTX_THREAD, .row = m->on[cpu]});
@@ -136,7 +128,7 @@ static void step(struct model *m, bool losses)
 
 static void make(struct model *m, uint64_t with_seed, bool losses)
 {
-    seed = with_seed;
+    world_seed = with_seed;
     memset(m, 0, sizeof *m);
     world_begin(&m->w);
     m->w.first = m->ts = 1000;
@@ -184,13 +176,13 @@ static int ascending(const void *a, const void *b)
 /* Times anywhere, near each other or far apart; many in the moment of a step or just before. */
 static size_t make_times(const struct model *m, const struct sum *s, int64_t *times)
 {
-    size_t n = 1 + random_number(SAMPLES);
-    uint64_t length = (uint64_t)(m->w.last - m->w.first) + 200, share = length >> random_number(12);
-    int64_t from = m->w.first - 100 + (int64_t)random_number(length - share + 1);
+    size_t n = 1 + world_random(SAMPLES);
+    uint64_t length = (uint64_t)(m->w.last - m->w.first) + 200, share = length >> world_random(12);
+    int64_t from = m->w.first - 100 + (int64_t)world_random(length - share + 1);
     for (size_t i = 0; i < n; i++) {
-        times[i] = from + (int64_t)random_number(share + 1);
-        if (random_number(2) && s->n)
-            times[i] = s->v[random_number(s->n)].ts - (int64_t)random_number(2);
+        times[i] = from + (int64_t)world_random(share + 1);
+        if (world_random(2) && s->n)
+            times[i] = s->v[world_random(s->n)].ts - (int64_t)world_random(2);
     }
     qsort(times, n, sizeof *times, ascending);
     return n;

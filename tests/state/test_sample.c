@@ -19,14 +19,6 @@ struct model {
     int64_t ts;
 };
 
-static uint64_t seed;
-
-static uint64_t random_number(uint64_t below)
-{
-    seed = seed * 6364136223846793005 + 1442695040888963407;
-    return (seed >> 33) % below;
-}
-
 static void becomes(struct model *m, int32_t row, uint8_t value)
 {
     struct span *s = m->threads[row];
@@ -50,7 +42,7 @@ static void occupied(struct model *m, int cpu, int32_t row)
 static void switch_to(struct model *m, int cpu, int32_t next)
 {
     int32_t prev = m->w.on[cpu];
-    bool blocks = prev >= WORLD_CPUS && random_number(2);
+    bool blocks = prev >= WORLD_CPUS && world_random(2);
     if (prev >= 0) {
         m->now[prev] = blocks ? BLOCKED : READY;
         becomes(m, prev, blocks ? STATE_WAIT_BLOCKED : STATE_WAIT_FOR_CPU);
@@ -63,11 +55,11 @@ static void switch_to(struct model *m, int cpu, int32_t next)
 
 static void step(struct model *m)
 {
-    int cpu = (int)random_number(WORLD_CPUS);
-    int32_t row = m->w.on[cpu], other = WORLD_CPUS + (int32_t)random_number(ROWS - WORLD_CPUS);
+    int cpu = (int)world_random(WORLD_CPUS);
+    int32_t row = m->w.on[cpu], other = WORLD_CPUS + (int32_t)world_random(ROWS - WORLD_CPUS);
     /* Bursts and pauses: a grid over time must not rely on evenness. */
-    m->ts += random_number(1000) ? 1 + (int64_t)random_number(random_number(50) ? 20 : 5000) : (int64_t)random_number(1000000);
-    switch (random_number(4)) {
+    m->ts += world_random(1000) ? 1 + (int64_t)world_random(world_random(50) ? 20 : 5000) : (int64_t)world_random(1000000);
+    switch (world_random(4)) {
     case 0:
         if (m->now[other] == BLOCKED) {
             world_wake(&m->w, m->ts, cpu, other);
@@ -95,7 +87,7 @@ static void step(struct model *m)
 
 static void model_make(struct model *m, uint64_t with_seed)
 {
-    seed = with_seed;
+    world_seed = with_seed;
     memset(m, 0, sizeof *m);
     world_begin(&m->w);
     m->ts = INT64_C(1700000000000000000);
@@ -131,13 +123,13 @@ static void model_free(struct model *m)
 /* An ascending list of times in a random range, now and then denser than time itself, or beyond the ends. */
 static size_t make_times(const struct model *m, int64_t *times)
 {
-    int64_t length = m->w.last - m->w.first, range = length >> random_number(28), begin, step;
-    begin = m->w.first + (int64_t)random_number((uint64_t)(length - range) + 1) - (random_number(8) ? 0 : range / 4);
+    int64_t length = m->w.last - m->w.first, range = length >> world_random(28), begin, step;
+    begin = m->w.first + (int64_t)world_random((uint64_t)(length - range) + 1) - (world_random(8) ? 0 : range / 4);
     step = range / SAMPLES > 0 ? range / SAMPLES : 1;
-    size_t n = 1 + random_number(SAMPLES);
+    size_t n = 1 + world_random(SAMPLES);
     for (size_t i = 0; i < n; i++)
         times[i] = begin + (int64_t)i * step;
-    if (!random_number(4))
+    if (!world_random(4))
         times[n - 1] = times[n - 1] > m->w.last ? times[n - 1] : m->w.last;
     return n;
 }
@@ -182,7 +174,7 @@ static void samples(void **state)
         static struct model m;
         model_make(&m, run * 77);
         for (int q = 0; q < QUERIES; q++) {
-            size_t n = make_times(&m, times), row = random_number(ROWS), cpu = random_number(WORLD_CPUS);
+            size_t n = make_times(&m, times), row = world_random(ROWS), cpu = world_random(WORLD_CPUS);
             check_samples(&m, STATE_THREAD, row, m.threads[row], m.n_threads[row], times, n);
             check_samples(&m, STATE_CPU_THREAD, cpu, m.cpus[cpu], m.n_cpus[cpu], times, n);
         }
@@ -198,7 +190,7 @@ static void composed(void **state)
     static struct state_interval found[SAMPLES];
     model_make(&m, 5);
     for (int q = 0; q < QUERIES; q++) {
-        size_t n = make_times(&m, times), cpu = random_number(WORLD_CPUS), k = 0;
+        size_t n = make_times(&m, times), cpu = world_random(WORLD_CPUS), k = 0;
         size_t got = state_sample(m.w.store, STATE_CPU, cpu, times, n, found);
         int64_t until = INT64_MIN;
         for (size_t i = 0; i < n; i++) {
@@ -237,7 +229,7 @@ static void ranges(void **state)
         }
         assert_int_equal(k, m.n_threads[row] - (m.threads[row][m.n_threads[row] - 1].begin == m.w.last));
         for (int q = 0; q < 50; q++) {
-            int64_t t = m.w.first + (int64_t)random_number((uint64_t)(m.w.last - m.w.first) + 1);
+            int64_t t = m.w.first + (int64_t)world_random((uint64_t)(m.w.last - m.w.first) + 1);
             struct state_interval x;
             assert_true(state_at(m.w.store, STATE_THREAD, row, t, &x));
             const struct span *s = brute(m.threads[row], m.n_threads[row], m.w.first, m.w.last, t);
@@ -263,7 +255,7 @@ static void cpu_time(void **state)
     static int64_t times[SAMPLES], values[SAMPLES];
     model_make(&m, 13);
     for (int q = 0; q < QUERIES / 4; q++) {
-        size_t n = make_times(&m, times), row = random_number(ROWS), cpu = random_number(WORLD_CPUS);
+        size_t n = make_times(&m, times), row = world_random(ROWS), cpu = world_random(WORLD_CPUS);
         state_counter_values(m.w.store, STATE_CPU_TIME, row, times, n, values);
         for (size_t i = 0; i < n; i++)
             assert_true(values[i] == brute_sum(m.threads[row], m.n_threads[row], true, times[i]));
@@ -279,7 +271,7 @@ static void cpu_time(void **state)
 static uint64_t random_bits(uint64_t bits)
 {
     const uint64_t below = UINT64_C(1) << 31;
-    uint64_t wide = random_number(below) << 33 ^ random_number(below) << 2 ^ random_number(4);
+    uint64_t wide = world_random(below) << 33 ^ world_random(below) << 2 ^ world_random(4);
     return wide >> (64 - bits);
 }
 
@@ -305,8 +297,8 @@ static void check_amounts(const struct kernel_tracker *w, int kind, size_t row, 
     static int64_t times[SAMPLES];
     static struct state_interval found[SAMPLES];
     for (int q = 0; q < queries; q++) {
-        size_t m = 1 + random_number(SAMPLES), from = random_number(h->n), at = from, k = 0;
-        int64_t step = 1 + (int64_t)random_bits(1 + random_number(44));
+        size_t m = 1 + world_random(SAMPLES), from = world_random(h->n), at = from, k = 0;
+        int64_t step = 1 + (int64_t)random_bits(1 + world_random(44));
         for (size_t i = 0; i < m; i++)
             times[i] = h->v[from].ts + (int64_t)i * step;
         size_t got = state_sample(w->store, kind, row, times, m, found);
@@ -347,14 +339,14 @@ static void any_width(void **state)
     struct err e = {0};
     int64_t ts = INT64_C(-4000000000000000000), least = 0;
     uint64_t time_bits = 1, number_bits = 1;
-    seed = 4711;
+    world_seed = 4711;
     world_begin(&w);
     for (size_t i = 0; i < STEPS; i++) {
         if (i % STRETCH == 0) {
-            time_bits = 1 + random_number(i % 400 ? 30 : 48);
-            number_bits = 2 + random_number(63);
+            time_bits = 1 + world_random(i % 400 ? 30 : 48);
+            number_bits = 2 + world_random(63);
         }
-        const int64_t value = random_number(2) ? (int64_t)random_bits(number_bits) : -(int64_t)random_bits(number_bits - 1);
+        const int64_t value = world_random(2) ? (int64_t)random_bits(number_bits) : -(int64_t)random_bits(number_bits - 1);
         const int64_t shown[2] = {0, value};
         ts += 1 + (int64_t)random_bits(time_bits);
         world_add(&w, (struct kernel_record){.ts = ts, .kind = KERNEL_COUNTERS, .row = -1, .u.counters = {.present = 2, .values = shown}});
@@ -370,7 +362,7 @@ static void any_width(void **state)
     for (size_t at = 0, m; at < h.n; at += m) {
         m = h.n - at < SAMPLES ? h.n - at : SAMPLES;
         for (size_t i = 0; i < m; i++)
-            times[i] = told[at + i].ts + (int64_t)random_number(at + i + 1 < h.n ? (uint64_t)(told[at + i + 1].ts - told[at + i].ts) : 1);
+            times[i] = told[at + i].ts + (int64_t)world_random(at + i + 1 < h.n ? (uint64_t)(told[at + i + 1].ts - told[at + i].ts) : 1);
         state_counter_values(w.store, STATE_CPU_COUNTER, (size_t)counter, times, m, values);
         for (size_t i = 0; i < m; i++)
             assert_true(values[i] == told[at + i].value);
@@ -419,15 +411,15 @@ static void random_uses(struct reader *r, size_t uses)
     int64_t bytes = 0;
     for (size_t i = 0; i < uses; i++) {
         if (i % STRETCH == 0) {
-            pause_bits = 1 + random_number(i % 600 ? 30 : 44);
-            duration_bits = 1 + random_number(i % 480 ? 24 : 44);
-            byte_bits = 1 + random_number(i % 300 ? 30 : 47);
-            changes = random_number(2) ? 200 : 1 + random_number(20);
+            pause_bits = 1 + world_random(i % 600 ? 30 : 44);
+            duration_bits = 1 + world_random(i % 480 ? 24 : 44);
+            byte_bits = 1 + world_random(i % 300 ? 30 : 47);
+            changes = world_random(2) ? 200 : 1 + world_random(20);
         }
-        int64_t pause = random_number(30) ? 1 + (int64_t)random_bits(pause_bits) : 0, duration = 1 + (int64_t)random_bits(duration_bits);
-        int io = random_number(changes) == 0 ? (r->is_open ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN)
-            : random_number(5)               ? KERNEL_IO_READ
-                                             : KERNEL_IO_OTHER;
+        int64_t pause = world_random(30) ? 1 + (int64_t)random_bits(pause_bits) : 0, duration = 1 + (int64_t)random_bits(duration_bits);
+        int io = world_random(changes) == 0 ? (r->is_open ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN)
+            : world_random(5)               ? KERNEL_IO_READ
+                                            : KERNEL_IO_OTHER;
         /* Two uses that meet and move as much are one entry: of the second the row tells no bytes. */
         int64_t more = (int64_t)random_bits(byte_bits);
         bytes = !pause && more == bytes ? more + 1 : more;
@@ -456,7 +448,7 @@ static void file_uses(void **state)
     static struct reader r;
     struct err e = {0};
     for (int lossy = 0; lossy < 2; lossy++) {
-        seed = 1213;
+        world_seed = 1213;
         reader_begin(&r, 1000, open, closed);
         random_uses(&r, USES);
         if (lossy)
@@ -490,12 +482,12 @@ static void steady_uses(void **state)
     static struct reader r;
     struct err e = {0};
     for (int out_of_step = 0; out_of_step < 2; out_of_step++) {
-        seed = 99;
+        world_seed = 99;
         reader_begin(&r, 1000, open, closed);
         for (int i = 0; i < 3 && out_of_step; i++)
             use_file(&r, i == 1 ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN, 10, 10, 0);
         for (size_t i = 0; i < USES; i++)
-            use_file(&r, KERNEL_IO_READ, 1 + (int64_t)random_number(500), 1 + (int64_t)random_number(7), (int64_t)random_number(2));
+            use_file(&r, KERNEL_IO_READ, 1 + (int64_t)world_random(500), 1 + (int64_t)world_random(7), (int64_t)world_random(2));
         world_end(&r.w);
         assert_int_equal(state_check(r.w.path, &e), 0);
         size_t file = find_file(r.w.store, out_of_step ? "/file" : "fd 3 of  (104)");

@@ -39,6 +39,14 @@ bool kernel_tracker_has(const struct kernel_tracker *w, int kind)
     return true;
 }
 
+uint64_t world_seed = 42;
+
+uint64_t world_random(uint64_t below)
+{
+    world_seed = world_seed * 6364136223846793005 + 1442695040888963407;
+    return (world_seed >> 33) % below;
+}
+
 /* What stands for the event is the path itself. */
 const char *kernel_event_path(const struct kernel_tracker *w, const struct ctf_event *ev, size_t *n)
 {

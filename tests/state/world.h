@@ -29,6 +29,10 @@ struct kernel_tracker {
     char path[64];
 };
 
+/* Numbers in [0, below), the same ones after the same seed; 42 at first. */
+extern uint64_t world_seed;
+uint64_t world_random(uint64_t below);
+
 void world_begin(struct kernel_tracker *);
 void world_add(struct kernel_tracker *, struct kernel_record);
 /* Writes the store of [first, last] and opens it. */

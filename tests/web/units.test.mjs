@@ -48,6 +48,22 @@ test('a tree cut anywhere on its way is the tree; its first entries are there be
   assert.equal(new EntryReader().end(), null);
 });
 
+test('a long tree that is all there at once: its first entries are told, and others have their turn while the rest is read', async () => {
+  const { TspClient } = await load('tsp'), before = globalThis.fetch, many = 60000;
+  const entries = Array.from({ length: many }, (_, i) => ({ id: i, parentId: -1, labels: [`thread ${i}`, String(i)], start: 0, end: 1e9, metadata: { TID: [i] } }));
+  const bytes = new TextEncoder().encode(JSON.stringify({ model: { headers: [{ name: 'Name' }, { name: 'TID' }], entries }, status: 'COMPLETED', statusMessage: '' }));
+  globalThis.fetch = async () => new Response(new ReadableStream({ start(c) { c.enqueue(bytes); c.close(); } }), { status: 200 });
+  try {
+    let told = 0, turns = 0, reading = true;
+    const turn = () => { if (told && reading) { turns++; setTimeout(turn); } };
+    const answer = await new TspClient('').tree('x', 'timeGraph', 'o', null, undefined, {}, first => { told = first.entries.length; setTimeout(turn); });
+    reading = false;
+    assert.ok(told >= 150 && told < many / 2, `${told} first`);
+    assert.equal(answer.model.entries.length, many);
+    assert.ok(turns > 0);
+  } finally { globalThis.fetch = before; }
+});
+
 test('times and durations, and back', async () => {
   const { formatSpan, formatTickTime, formatTime, formatDuration, parseTime, parseDuration, ticks } = await load('time');
   const t = 1700000000123456789n, origin = 1700000000000000000n;

@@ -1,0 +1,12 @@
+/* Waiting for a condition until a time of the monotonic clock, which nobody sets. */
+#ifndef WEFT_BASE_WAIT_H
+#define WEFT_BASE_WAIT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+void wait_init(pthread_cond_t *);                                              /* for wait_until; pthread_cond_destroy ends it */
+bool wait_until(pthread_cond_t *, pthread_mutex_t *, int64_t monotonic_ns);    /* false: it is that time */
+
+#endif
