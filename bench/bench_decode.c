@@ -1,5 +1,6 @@
-/* bench_decode TRACE [BATCH]: events per second of decoding one stream (alone; with the fields that kernel analyses read of the commonest events) and of
- * all streams merged. Warm page cache, best of several runs; opening and metadata are told apart. */
+/* bench_decode TRACE [BATCH]: events per second of decoding one stream (alone; with the fields that kernel analyses
+ * read of the commonest events) and of all streams merged. Warm page cache, best of several runs; opening and metadata
+ * are told apart. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ static struct plan *make_plans(const struct ctf_trace *t)
     for (size_t i = 0; i < n; i++) {
         for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++)
             for (int f = 0; f < FIELDS && !strcmp(classes[i]->name, wanted[w].name) && wanted[w].fields[f]; f++)
-                plans[i].n += ctf_access_find(classes[i], CTF_PAYLOAD, wanted[w].fields[f], &plans[i].field[plans[i].n]);
+                plans[i].n += ctf_access_find(
+                    classes[i], CTF_PAYLOAD, wanted[w].fields[f], &plans[i].field[plans[i].n]);
         if (starts_with(classes[i]->name, "syscall_exit_"))
             plans[i].n += ctf_access_find(classes[i], CTF_PAYLOAD, "ret", &plans[i].field[0]);
     }
@@ -83,7 +85,8 @@ static struct result run(struct ctf_trace *t, int stream, const struct plan *pla
     return r;
 }
 
-static void measure(const char *what, struct ctf_trace *t, int stream, const struct plan *plans, struct ctf_event *ev, size_t batch)
+static void measure(
+    const char *what, struct ctf_trace *t, int stream, const struct plan *plans, struct ctf_event *ev, size_t batch)
 {
     struct result best = {0};
     for (int i = 0; i < ROUNDS; i++) {
@@ -91,8 +94,8 @@ static void measure(const char *what, struct ctf_trace *t, int stream, const str
         if (i == 0 || r.ns < best.ns)
             best = r;
     }
-    printf("%-28s %10" PRIu64 " events %8.2f ms %8.1f M events/s  (check %016" PRIx64 ")\n", what, best.events, (double)best.ns / 1e6,
-        (double)best.events * 1e3 / (double)best.ns, best.sum);
+    printf("%-28s %10" PRIu64 " events %8.2f ms %8.1f M events/s  (check %016" PRIx64 ")\n", what, best.events,
+        (double)best.ns / 1e6, (double)best.events * 1e3 / (double)best.ns, best.sum);
 }
 
 int main(int argc, char **argv)

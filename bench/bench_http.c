@@ -1,6 +1,7 @@
 /* A client that asks as fast as it is answered: bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUESTS
- * Sends the REQUESTS (heads with Content-Length, and bodies) one after the other, again and again, on each of so many connections that stay open, and
- * reads the answers by their Content-Length. Prints one JSON line: requests per second, bytes of an answer on average, and how long answers took. */
+ * Sends the REQUESTS (heads with Content-Length, and bodies) one after the other, again and again, on each of so many
+ * connections that stay open, and reads the answers by their Content-Length. Prints one JSON line: requests per second,
+ * bytes of an answer on average, and how long answers took. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
@@ -121,7 +122,8 @@ int main(int argc, char **argv)
     struct sockaddr_in to = {.sin_family = AF_INET};
     if (colon)
         *colon = '\0';
-    if (!colon || !bytes || !n || n > MOST_CONNECTIONS || seconds <= 0 || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1) {
+    if (!colon || !bytes || !n || n > MOST_CONNECTIONS || seconds <= 0 ||
+        inet_pton(AF_INET, argv[1], &to.sin_addr) != 1) {
         fprintf(stderr, "bench_http ADDRESS:PORT CONNECTIONS SECONDS < REQUESTS\n");
         return 2;
     }
@@ -145,7 +147,8 @@ int main(int argc, char **argv)
     qsort(took.v, took.n, sizeof *took.v, by_value);
     printf("{\"bench\":\"http\",\"connections\":%zu,\"requests\":%zu,\"per_second\":%.1f,\"body_bytes\":%" PRIu64
            ",\"median_ms\":%.3f,\"p99_ms\":%.3f}\n",
-        n, took.n, (double)took.n / spent, body_bytes / took.n, (double)took.v[took.n / 2] / 1e6, (double)took.v[took.n * 99 / 100] / 1e6);
+        n, took.n, (double)took.n / spent, body_bytes / took.n, (double)took.v[took.n / 2] / 1e6,
+        (double)took.v[took.n * 99 / 100] / 1e6);
     vec_free(&took);
     vec_free(&requests);
     return 0;

@@ -1,6 +1,7 @@
 /* Writing answers: bench_json
- * The JSON of a states answer (30 rows of 1000 states) and of an XY answer (30 series of 1000 points), written into memory as the trace server does,
- * beside memcpy of the same bytes. Prints JSON lines; the fastest of several runs counts. */
+ * The JSON of a states answer (30 rows of 1000 states) and of an XY answer (30 series of 1000 points), written into
+ * memory as the trace server does, beside memcpy of the same bytes. Prints JSON lines; the fastest of several runs
+ * counts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static uint64_t below(uint64_t n)
     return (x >> 11) % n;
 }
 
-/* ---- what is written --------------------------------------------------------------------------------------------------------------- */
+/* ---- what is written ---- */
 
 static struct tsp_state states[ROWS][STATES];
 static int64_t times[STATES];
@@ -71,7 +72,7 @@ static void write_xy(struct json *j)
     tsp_end_xy(j);
 }
 
-/* ---- measuring ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- measuring ---- */
 
 static void measure(const char *what, void (*write)(struct json *))
 {
@@ -94,8 +95,8 @@ static void measure(const char *what, void (*write)(struct json *))
         free(other);
         text_fini(&t);
     }
-    printf("{\"bench\":\"json %s\",\"bytes\":%zu,\"ms\":%.3f,\"gb_per_second\":%.3f,\"memcpy_gb_per_second\":%.3f}\n", what, bytes,
-        (double)best / 1e6, (double)bytes / (double)best, (double)bytes / (double)copy);
+    printf("{\"bench\":\"json %s\",\"bytes\":%zu,\"ms\":%.3f,\"gb_per_second\":%.3f,\"memcpy_gb_per_second\":%.3f}\n",
+        what, bytes, (double)best / 1e6, (double)bytes / (double)best, (double)bytes / (double)copy);
 }
 
 int main(void)

@@ -7,7 +7,8 @@
 #include "base/time.h"
 #include "ctf/ctf.h"
 
-/* Private memory of the process in bytes: mapped files that were not touched, and shared pages of files, cost the trace nothing. */
+/* Private memory of the process in bytes: mapped files that were not touched, and shared pages of files, cost the trace
+ * nothing. */
 static size_t private_bytes(void)
 {
     FILE *f = fopen("/proc/self/smaps_rollup", "r");

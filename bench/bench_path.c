@@ -1,5 +1,6 @@
 /* Critical paths in process, stores warm: bench_path STORE TRACE…
- * Opens the indexed traces, walks the whole life of the threads that ran most, and short windows of them; prints JSON lines. */
+ * Opens the indexed traces, walks the whole life of the threads that ran most, and short windows of them; prints JSON
+ * lines. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,8 +24,10 @@ static int by_running(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The fastest of `runs` walks of the same thread counts: other work on the machine is not what is measured. Returns its ms; *segments: its length. */
-static double walk(const struct path_source *s, struct path_row row, const struct path_options *o, int runs, size_t *segments)
+/* The fastest of `runs` walks of the same thread counts: other work on the machine is not what is measured. Returns its
+ * ms; *segments: its length. */
+static double walk(
+    const struct path_source *s, struct path_row row, const struct path_options *o, int runs, size_t *segments)
 {
     double best = -1;
     for (int i = 0; i < runs; i++) {
@@ -41,12 +44,14 @@ static double walk(const struct path_source *s, struct path_row row, const struc
     return best;
 }
 
-static void measure(const char *what, const struct path_source *s, const struct candidate *c, size_t n, double share, int runs)
+static void measure(
+    const char *what, const struct path_source *s, const struct candidate *c, size_t n, double share, int runs)
 {
     double worst_ms = 0, total_ms = 0, worst_fixed = 0;
     size_t segments = 0, walks = 0;
     for (size_t i = 0; i < n && i < WALKS; i++) {
-        int64_t length = (int64_t)((double)(c[i].end - c[i].begin) * share), middle = c[i].begin + (c[i].end - c[i].begin) / 2;
+        int64_t length = (int64_t)((double)(c[i].end - c[i].begin) * share),
+                middle = c[i].begin + (c[i].end - c[i].begin) / 2;
         struct path_options o = {.begin = middle - length / 2, .end = middle + length / 2};
         size_t found;
         double ms = walk(s, c[i].row, &o, runs, &found);
@@ -59,8 +64,8 @@ static void measure(const char *what, const struct path_source *s, const struct 
         segments += found;
         walks++;
     }
-    printf(
-        "{\"bench\":\"path %s\",\"walks\":%zu,\"segments\":%zu,\"mean_ms\":%.4f,\"worst_ms\":%.4f,\"worst_beyond_1us_per_segment_ms\":%.4f,\"us_per_segment\":%.4f}\n",
+    printf("{\"bench\":\"path %s\",\"walks\":%zu,\"segments\":%zu,\"mean_ms\":%.4f,\"worst_ms\":%.4f,"
+           "\"worst_beyond_1us_per_segment_ms\":%.4f,\"us_per_segment\":%.4f}\n",
         what, walks, segments, walks ? total_ms / (double)walks : 0, worst_ms, worst_fixed,
         segments ? total_ms * 1e3 / (double)segments : 0);
 }
@@ -73,7 +78,8 @@ int main(int argc, char **argv)
     const struct clock_net *net;
     struct clock_options clocks = clock_defaults();
     int64_t begin = time_monotonic_ns();
-    if (argc < 3 || experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e) || experiment_sync(x, &clocks, &net, &e)) {
+    if (argc < 3 || experiment_open((const char *const *)argv + 2, (size_t)argc - 2, &o, &x, &e) ||
+        experiment_sync(x, &clocks, &net, &e)) {
         fprintf(stderr, "bench_path STORE TRACE…: %s\n", e.text);
         return 1;
     }
@@ -91,8 +97,8 @@ int main(int argc, char **argv)
             graph_row_totals(hosts[i].graph, (int32_t)r, row.begin, row.end, totals);
             if (row.idle_cpu < 0)
                 vec_push(&all,
-                    ((struct candidate){{(int32_t)i, (int32_t)r}, totals[GRAPH_RUNNING], clock_to_reference(local[i].map, row.begin),
-                        clock_to_reference(local[i].map, row.end)}));
+                    ((struct candidate){{(int32_t)i, (int32_t)r}, totals[GRAPH_RUNNING],
+                        clock_to_reference(local[i].map, row.begin), clock_to_reference(local[i].map, row.end)}));
         }
     }
     qsort(all.v, all.n, sizeof *all.v, by_running);

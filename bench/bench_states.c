@@ -1,6 +1,7 @@
 /* State histories: bench_states [--queries] STORE TRACE…
- * What building adds to the pass over the events, what a store costs on disk and to open, and sampled queries: the 100 thread rows with most
- * intervals at 2000 times, at full range, a tenth and a thousandth of it; likewise CPUs, softirqs, files, bytes that threads read. Prints JSON lines; the fastest of several runs counts.
+ * What building adds to the pass over the events, what a store costs on disk and to open, and sampled queries: the 100
+ * thread rows with most intervals at 2000 times, at full range, a tenth and a thousandth of it; likewise CPUs,
+ * softirqs, files, bytes that threads read. Prints JSON lines; the fastest of several runs counts.
  * --queries: nothing is built (which takes minutes for a long trace). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int by_intervals(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* ---- queries --------------------------------------------------------------------------------------------------------------------- */
+/* ---- queries ---- */
 
 static void measure(const char *what, int kind, const struct row *rows, size_t n, double share)
 {
@@ -52,7 +53,8 @@ static void measure(const char *what, int kind, const struct row *rows, size_t n
         }
         best_ms = (double)spent / 1e6 < best_ms ? (double)spent / 1e6 : best_ms;
     }
-    printf("{\"bench\":\"states %s\",\"rows\":%zu,\"times\":%d,\"states\":%zu,\"ms\":%.3f}\n", what, n, TIMES, states, best_ms);
+    printf("{\"bench\":\"states %s\",\"rows\":%zu,\"times\":%d,\"states\":%zu,\"ms\":%.3f}\n", what, n, TIMES, states,
+        best_ms);
 }
 
 static void measure_values(const char *what, int kind, const struct row *rows, size_t n)
@@ -113,7 +115,7 @@ static size_t collect(const struct index_host *hosts, size_t n_hosts, int kind, 
     return n;
 }
 
-/* ---- building ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 static void on_record(void *arg, struct kernel_record *r)
 {
@@ -130,7 +132,8 @@ static int64_t pass(struct ctf_trace *trace, const char *path, int64_t *write_ns
     struct ctf_merge *merge;
     static struct ctf_event batch[BATCH];
     static int64_t times[BATCH];
-    if (kernel_bind(trace, &binding, NULL) || ctf_merge_new(&source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, NULL))
+    if (kernel_bind(trace, &binding, NULL) ||
+        ctf_merge_new(&source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, NULL))
         exit(1);
     struct state_builder *b = NULL;
     struct kernel_tracker *tracker = kernel_tracker_new(binding, on_record, &b);
@@ -186,11 +189,11 @@ static void measure_build(const struct index_host *h)
         unlink(path);
     }
     double n = (double)(events ? events : 1);
-    printf(
-        "{\"bench\":\"states build\",\"host\":\"%s\",\"events\":%llu,\"pass_ns_per_event\":%.2f,\"states_ns_per_event\":%.2f,\"write_ns_per_event\":%.2f,"
-        "\"bytes\":%lld,\"bytes_per_event\":%.2f,\"open_ms\":%.2f}\n",
-        h->name, (unsigned long long)events, (double)bare / n, (double)(with - bare) / n, (double)write / n, (long long)st.st_size,
-        (double)st.st_size / n, (double)opened / 1e6);
+    printf("{\"bench\":\"states build\",\"host\":\"%s\",\"events\":%llu,\"pass_ns_per_event\":%.2f,"
+           "\"states_ns_per_event\":%.2f,\"write_ns_per_event\":%.2f,"
+           "\"bytes\":%lld,\"bytes_per_event\":%.2f,\"open_ms\":%.2f}\n",
+        h->name, (unsigned long long)events, (double)bare / n, (double)(with - bare) / n, (double)write / n,
+        (long long)st.st_size, (double)st.st_size / n, (double)opened / 1e6);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* Random access: bench_table STORE TRACE…
- * What a line of the events table costs at any place of indexed traces: the first one after opening, with all that it has to find out, then lines and
- * pages of 50 at random places. Prints JSON lines. */
+ * What a line of the events table costs at any place of indexed traces: the first one after opening, with all that it
+ * has to find out, then lines and pages of 50 at random places. Prints JSON lines. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,8 +47,9 @@ static void measure(const char *what, struct ctf_merge *m, uint64_t events, size
     for (int i = 0; i < LINES; i++)
         sum += ms[i] = read_at(m, draw(&random) % events, count);
     qsort(ms, LINES, sizeof *ms, ascending);
-    printf("{\"bench\":\"table %s\",\"events\":%llu,\"mean_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"worst_ms\":%.4f}\n", what,
-        (unsigned long long)events, sum / LINES, ms[LINES / 2], ms[LINES * 99 / 100], ms[LINES - 1]);
+    printf("{\"bench\":\"table %s\",\"events\":%llu,\"mean_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,"
+           "\"worst_ms\":%.4f}\n",
+        what, (unsigned long long)events, sum / LINES, ms[LINES / 2], ms[LINES * 99 / 100], ms[LINES - 1]);
 }
 
 int main(int argc, char **argv)
@@ -75,7 +76,8 @@ int main(int argc, char **argv)
     if (!events || ctf_merge_new(sources, n, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e))
         return 1;
     double first = read_at(m, events / 3 * 2, 1);
-    printf("{\"bench\":\"table first\",\"events\":%llu,\"ms\":%.4f,\"open_ms\":%.2f}\n", (unsigned long long)events, first, open_ms);
+    printf("{\"bench\":\"table first\",\"events\":%llu,\"ms\":%.4f,\"open_ms\":%.2f}\n", (unsigned long long)events,
+        first, open_ms);
     measure("line", m, events, 1);
     measure("page of 50", m, events, PAGE);
     ctf_merge_free(m);

@@ -1,7 +1,8 @@
 /* A generated kernel trace: make_trace DIR EVENTS [CPUS [THREADS [FILES]]]
- * Writes what LTTng would have written on a busy server: threads that switch, wake each other, make system calls, send and receive packets, read
- * disks, sleep, are preempted, fork and exit. FILES: how many a thread uses, at random. The same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB.
- * How it works: every CPU has a time at which it acts next; the earliest acts, so that what wakes lies before what is woken. */
+ * Writes what LTTng would have written on a busy server: threads that switch, wake each other, make system calls, send
+ * and receive packets, read disks, sleep, are preempted, fork and exit. FILES: how many a thread uses, at random. The
+ * same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB. How it works: every CPU has a time
+ * at which it acts next; the earliest acts, so that what wakes lies before what is woken. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,28 +22,31 @@
 #define COMM(name) "integer { size = 8; align = 8; signed = 1; encoding = UTF8; } " name "[16]; "
 #define BITS(n, align) "integer { size = " #n "; align = " #align "; signed = 0; byte_order = be; } "
 /* The network headers as lttng-modules 2.13 declares them. */
-#define PROTOCOL                                                                                                         \
-    "enum : " BE(8) "{ \"_unknown\" = 0, \"_icmp\" = 1, \"_unknown\" = 2 ... 5, \"_tcp\" = 6, \"_unknown\" = 7 ... 16, " \
-                    "\"_udp\" = 17, \"_unknown\" = 18 ... 255 } "
-#define TCP                                                                                                                         \
-    "struct { " BE(16) "_source_port; " BE(16) "_dest_port; " BE(32) "_seq; " BE(32) "_ack_seq; " BITS(4, 4) "_data_offset; " BITS( \
-        3, 1) "_reserved; " BITS(9, 1) "_flags; " BE(16) "_window_size; " BE(16) "_checksum; " BE(16) "_urg_ptr; } _tcp; "
+#define PROTOCOL \
+    "enum : " BE( \
+        8) "{ \"_unknown\" = 0, \"_icmp\" = 1, \"_unknown\" = 2 ... 5, \"_tcp\" = 6, \"_unknown\" = 7 ... 16, " \
+           "\"_udp\" = 17, \"_unknown\" = 18 ... 255 } "
+#define TCP \
+    "struct { " BE(16) "_source_port; " BE(16) "_dest_port; " BE(32) "_seq; " BE(32) "_ack_seq; " BITS( \
+        4, 4) "_data_offset; " BITS(3, 1) "_reserved; " BITS(9, \
+        1) "_flags; " BE(16) "_window_size; " BE(16) "_checksum; " BE(16) "_urg_ptr; } _tcp; "
 #define UDP "struct { " BE(16) "_source_port; " BE(16) "_dest_port; " BE(16) "_len; " BE(16) "_check; } _udp; "
 #define ICMP "struct { " BE(8) "_type; " BE(8) "_code; " BE(16) "_checksum; " BE(32) "_gateway; } _icmp; "
-#define TRANSPORT                                                                                           \
+#define TRANSPORT \
     "enum : " U8 "{ \"_unknown\" = 0, \"_tcp\" = 1, \"_udp\" = 2, \"_icmp\" = 3 } _transport_header_type; " \
     "variant <_transport_header_type> { struct { } _unknown; " TCP UDP ICMP "} _transport_header; "
 #define PADDED(element, name, n) "struct { } align(8) " name "_padding; " element name "[" #n "]; "
-#define IPV4                                                                                                                           \
-    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_ihl; " BE(8) "_tos; " BE(16) "_tot_len; " BE(16) "_id; " BE(16) "_frag_off; " BE( \
-        8) "_ttl; " PROTOCOL "_protocol; " BE(16) "_checksum; " PADDED(BE(8), "_saddr", 4) PADDED(BE(8), "_daddr", 4) TRANSPORT        \
-        "} _ipv4; "
-#define IPV6                                                                                                                       \
-    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_prio; " PADDED(BE(8), "_flow_lbl", 3)                                         \
-        BE(16) "_payload_len; " PROTOCOL "_nexthdr; " BE(8) "_hop_limit; " PADDED(BE(16), "_saddr", 8) PADDED(BE(16), "_daddr", 8) \
-            TRANSPORT "} _ipv6; "
-#define PACKET                                                                                                                        \
-    U64 "_skbaddr; " U32 "_len; string _name; enum : " U8 "{ \"_unknown\" = 0, \"_ipv4\" = 1, \"_ipv6\" = 2 } _network_header_type; " \
+#define IPV4 \
+    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_ihl; " BE(8) "_tos; " BE(16) "_tot_len; " BE(16) "_id; " BE( \
+        16) "_frag_off; " BE(8) "_ttl; " PROTOCOL "_protocol; " BE(16) "_checksum; " PADDED(BE(8), "_saddr", 4) \
+        PADDED(BE(8), "_daddr", 4) TRANSPORT "} _ipv4; "
+#define IPV6 \
+    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_prio; " PADDED(BE(8), "_flow_lbl", 3) \
+        BE(16) "_payload_len; " PROTOCOL "_nexthdr; " BE(8) "_hop_limit; " PADDED(BE(16), "_saddr", 8) \
+            PADDED(BE(16), "_daddr", 8) TRANSPORT "} _ipv6; "
+#define PACKET \
+    U64 "_skbaddr; " U32 "_len; string _name; enum : " U8 \
+        "{ \"_unknown\" = 0, \"_ipv4\" = 1, \"_ipv6\" = 2 } _network_header_type; " \
         "variant <_network_header_type> { struct { } _unknown; " IPV4 IPV6 "} _network_header; "
 #define WAKE COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "
 
@@ -74,20 +78,22 @@ enum event {
     N_EVENTS = CALL_EXIT + CALLS
 };
 enum call { C_READ, C_WRITE, C_FUTEX, C_EPOLL_WAIT, C_NANOSLEEP, C_SENDTO, C_STAT, C_PREAD };
-static const char *const call_names[CALLS] = {"read", "write", "futex", "epoll_wait", "clock_nanosleep", "sendto", "newfstatat", "pread64"};
+static const char *const call_names[CALLS] = {
+    "read", "write", "futex", "epoll_wait", "clock_nanosleep", "sendto", "newfstatat", "pread64"};
 
 static const struct {
     const char *name, *fields;
 } classes[CALL_ENTRY] = {
     [SWITCH] = {"sched_switch",
-        COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32 "_next_tid; " I32
-                                                                                                           "_next_prio; "},
+        COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32
+        "_next_tid; " I32 "_next_prio; "},
     [WAKING] = {"sched_waking", WAKE},
     [WAKEUP] = {"sched_wakeup", WAKE},
     [WAKEUP_NEW] = {"sched_wakeup_new", WAKE},
     [FORK] = {"sched_process_fork",
         COMM("_parent_comm") I32 "_parent_tid; " I32 "_parent_pid; " U32 "_parent_ns_inum; " COMM("_child_comm") I32
-        "_child_tid; " U8 "__vtids_length; " I32 "_vtids[ __vtids_length ]; " I32 "_child_pid; " U32 "_child_ns_inum; "},
+        "_child_tid; " U8 "__vtids_length; " I32 "_vtids[ __vtids_length ]; " I32 "_child_pid; " U32
+        "_child_ns_inum; "},
     [EXIT] = {"sched_process_exit", COMM("_comm") I32 "_tid; " I32 "_prio; "},
     [FREE] = {"sched_process_free", COMM("_comm") I32 "_tid; " I32 "_prio; "},
     [IRQ_ENTRY] = {"irq_handler_entry", I32 "_irq; string _name; "},
@@ -99,15 +105,25 @@ static const struct {
     [TIMER_EXIT] = {"timer_hrtimer_expire_exit", U64 "_hrtimer; "},
     [BLOCK_ISSUE] = {"block_rq_issue",
         U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " U32 "_bytes; " I32 "_tid; " U32 "_rwbs; " COMM("_comm")},
-    [BLOCK_COMPLETE] = {"block_rq_complete", U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " I32 "_error; " U32 "_rwbs; "},
+    [BLOCK_COMPLETE] = {"block_rq_complete",
+        U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " I32 "_error; " U32 "_rwbs; "},
     [SEND] = {"net_dev_queue", PACKET},
     [RECEIVE] = {"net_if_receive_skb", PACKET},
-    [DUMP_THREAD] = {"lttng_statedump_process_state", I32 "_tid; " I32 "_pid; " I32 "_ppid; " COMM("_name") I32 "_status; "},
+    [DUMP_THREAD] = {"lttng_statedump_process_state",
+        I32 "_tid; " I32 "_pid; " I32 "_ppid; " COMM("_name") I32 "_status; "},
     [DUMP_DISK] = {"lttng_statedump_block_device", U32 "_dev; string _diskname; "},
     [DUMP_END] = {"lttng_statedump_end", ""},
 };
 
-enum { FIRST_TID = 1000, SHORT_LIVED = 64, ETHERNET_IRQ = 24, DISK_IRQ = 30, NET_RX = 3, DISKS = 4, SLICE_NS = 3000000 };
+enum {
+    FIRST_TID = 1000,
+    SHORT_LIVED = 64,
+    ETHERNET_IRQ = 24,
+    DISK_IRQ = 30,
+    NET_RX = 3,
+    DISKS = 4,
+    SLICE_NS = 3000000
+};
 enum pending_kind { P_PACKET, P_DISK, P_TIMER, P_TICK };
 
 struct thread {
@@ -155,7 +171,7 @@ static uint64_t draw(struct world *w, uint64_t below)
     return (w->random >> 11) % below;
 }
 
-/* ---- payloads ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- payloads ---- */
 
 static void put(struct world *w, const void *p, size_t n)
 {
@@ -200,7 +216,8 @@ static void put_task(struct world *w, const struct thread *t)
     u32(w, 20);
 }
 
-static void put_packet(struct world *w, uint64_t skb, uint32_t bytes, bool out, uint32_t connection, uint32_t seq, uint32_t ack)
+static void put_packet(
+    struct world *w, uint64_t skb, uint32_t bytes, bool out, uint32_t connection, uint32_t seq, uint32_t ack)
 {
     uint32_t here = 0x0a000001, there = 0x0a000100 + connection % 200;
     u64(w, 0xffff888000000000 + (skb << 8));
@@ -238,7 +255,7 @@ static void call_exit(struct world *w, uint32_t cpu, enum call c, uint64_t after
     emit(w, cpu, CALL_EXIT + c, after);
 }
 
-/* ---- who runs -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- who runs ---- */
 
 static void later(struct cpu *c, int64_t ns, int kind, int32_t thread)
 {
@@ -330,7 +347,7 @@ static void block(struct world *w, uint32_t cpu, enum call c, int64_t state)
     switch_away(w, cpu, state);
 }
 
-/* ---- what the running thread does ------------------------------------------------------------------------------------------------------ */
+/* ---- what the running thread does ---- */
 
 static void send_and_wait(struct world *w, uint32_t cpu)
 {
@@ -452,7 +469,7 @@ static void act(struct world *w, uint32_t cpu)
     }
 }
 
-/* ---- interrupts ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- interrupts ---- */
 
 static void irq(struct world *w, uint32_t cpu, bool entry, int number, const char *name)
 {
@@ -516,7 +533,8 @@ static void interrupt(struct world *w, uint32_t cpu)
 {
     struct cpu *c = &w->cpus[cpu];
     struct pending p = take(c);
-    bool in_vain = p.kind == P_TIMER && w->threads[p.thread].call != C_NANOSLEEP && w->threads[p.thread].call != C_FUTEX;
+    bool in_vain = p.kind == P_TIMER && w->threads[p.thread].call != C_NANOSLEEP &&
+        w->threads[p.thread].call != C_FUTEX;
     c->now = p.ns > c->now ? p.ns : c->now;
     if (p.kind == P_PACKET)
         packet_arrives(w, cpu, p.thread);
@@ -530,7 +548,7 @@ static void interrupt(struct world *w, uint32_t cpu)
         later(c, p.ns + 4000000, P_TICK, -1);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 /* When the CPU acts next. */
 static int64_t next_time(const struct world *w, const struct cpu *c)
@@ -570,8 +588,10 @@ static void start_threads(struct world *w)
     static const char *const names[] = {"nginx", "postgres", "python3", "java", "etl", "redis"};
     for (size_t i = 0; i < w->n_threads; i++) {
         struct thread *t = &w->threads[i];
-        *t = (struct thread){
-            .tid = FIRST_TID + (int32_t)i, .pid = FIRST_TID + (int32_t)(i & ~(size_t)7), .cpu = (int32_t)(i % w->n_cpus), .call = -1};
+        *t = (struct thread){.tid = FIRST_TID + (int32_t)i,
+            .pid = FIRST_TID + (int32_t)(i & ~(size_t)7),
+            .cpu = (int32_t)(i % w->n_cpus),
+            .call = -1};
         snprintf(t->comm, sizeof t->comm, "%s", names[i / 8 % (sizeof names / sizeof *names)]);
         u32(w, (uint32_t)t->tid);
         u32(w, (uint32_t)t->pid);
@@ -600,13 +620,13 @@ static void start_threads(struct world *w)
 
 static int open_writer(struct world *w, const char *dir, struct err *e)
 {
-    static const char *const env[] = {
-        "domain=kernel", "sysname=Linux", "kernel_release=6.1.0", "tracer_name=lttng-modules", "tracer_major=2", "tracer_minor=13", NULL};
+    static const char *const env[] = {"domain=kernel", "sysname=Linux", "kernel_release=6.1.0",
+        "tracer_name=lttng-modules", "tracer_major=2", "tracer_minor=13", NULL};
     struct text tsdl = {.fd = -1};
     for (int i = 0; i < N_EVENTS; i++)
         if (i < CALL_ENTRY)
-            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n", classes[i].name, i,
-                classes[i].fields);
+            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n",
+                classes[i].name, i, classes[i].fields);
         else
             text_printf(&tsdl, "event { name = \"syscall_%s_%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n",
                 i < CALL_EXIT ? "entry" : "exit", call_names[(i - CALL_ENTRY) % CALLS], i,
@@ -633,8 +653,10 @@ int main(int argc, char **argv)
     w.n_cpus = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : w.n_cpus;
     w.n_threads = argc > 4 ? strtoul(argv[4], NULL, 10) & ~1ul : w.n_threads;
     w.files = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : w.files;
-    if (!w.wanted || !w.n_cpus || w.n_cpus > 1024 || w.n_threads < 2 || w.n_threads > 50000 || !w.files || w.files > 8000) {
-        fprintf(stderr, "make_trace DIR EVENTS [CPUS [THREADS [FILES]]]: at most 1024 CPUs, 2 to 50000 threads, 8000 files\n");
+    if (!w.wanted || !w.n_cpus || w.n_cpus > 1024 || w.n_threads < 2 || w.n_threads > 50000 || !w.files ||
+        w.files > 8000) {
+        fprintf(stderr,
+            "make_trace DIR EVENTS [CPUS [THREADS [FILES]]]: at most 1024 CPUs, 2 to 50000 threads, 8000 files\n");
         return 2;
     }
     w.threads = mem_zalloc(sizeof *w.threads * (w.n_threads + SHORT_LIVED));
@@ -650,7 +672,8 @@ int main(int argc, char **argv)
     if (rc)
         fprintf(stderr, "make_trace: %s\n", e.text);
     else
-        printf("{\"bench\":\"make\",\"events\":%" PRIu64 ",\"cpus\":%u,\"threads\":%zu}\n", w.written, w.n_cpus, w.n_threads);
+        printf("{\"bench\":\"make\",\"events\":%" PRIu64 ",\"cpus\":%u,\"threads\":%zu}\n", w.written, w.n_cpus,
+            w.n_threads);
     for (uint32_t i = 0; i < w.n_cpus; i++)
         vec_free(&w.cpus[i].pending);
     free(w.cpus);

@@ -1,6 +1,6 @@
 /* The least that an HTTP server on libmicrohttpd can do: plain_server FILE
- * Answers every request with the bytes of FILE, from memory, on 127.0.0.1 and any free port, until its standard input ends. What the trace server is
- * measured against. Prints "listening on http://ADDRESS:PORT". */
+ * Answers every request with the bytes of FILE, from memory, on 127.0.0.1 and any free port, until its standard input
+ * ends. What the trace server is measured against. Prints "listening on http://ADDRESS:PORT". */
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@ struct content {
     size_t n;
 };
 
-static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url, const char *method, const char *version,
-    const char *data, size_t *n, void **state)
+static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url, const char *method,
+    const char *version, const char *data, size_t *n, void **state)
 {
     const struct content *content = arg;
     static int begun;
@@ -39,8 +39,8 @@ int main(int argc, char **argv)
         return 2;
     }
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct MHD_Daemon *d = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer, &content, MHD_OPTION_SOCK_ADDR, &here,
-        MHD_OPTION_THREAD_POOL_SIZE, 2u, MHD_OPTION_END);
+    struct MHD_Daemon *d = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer, &content,
+        MHD_OPTION_SOCK_ADDR, &here, MHD_OPTION_THREAD_POOL_SIZE, 2u, MHD_OPTION_END);
     const union MHD_DaemonInfo *info = d ? MHD_get_daemon_info(d, MHD_DAEMON_INFO_BIND_PORT) : NULL;
     if (!info) {
         fprintf(stderr, "plain_server: cannot listen\n");

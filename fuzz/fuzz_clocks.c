@@ -1,4 +1,5 @@
-/* Clocks: bytes as the messages of a small net, whose maps must be monotone whatever they say; and bytes as the contents of a kept solution. */
+/* Clocks: bytes as the messages of a small net, whose maps must be monotone whatever they say; and bytes as the
+ * contents of a kept solution. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,8 @@ static void load(struct bytes b)
         size_t bytes;
     } sections[] = {{"options", 40}, {"hosts", 80}, {"names", 1}, {"pieces", 56}, {"pairs", 120}, {"islands", 16}};
     char path[512];
-    snprintf(path, sizeof path, "%s/weft-fuzz-clocks-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir, (long)getpid());
+    snprintf(
+        path, sizeof path, "%s/weft-fuzz-clocks-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir, (long)getpid());
     struct store_writer *w = store_create(path, "clocks", 1, 0, 6);
     void *copies[6];
     for (int i = 0; i < 6; i++) {

@@ -1,4 +1,5 @@
-/* Flow stores whose container is sound but whose content is not: opening looks at next to nothing, and all that is read stays inside and comes to an end. */
+/* Flow stores whose container is sound but whose content is not: opening looks at next to nothing, and all that is read
+ * stays inside and comes to an end. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *name;
         size_t item;
     } sections[] = {{"flows", sizeof(struct flow_disk_flow)}, {"packets", sizeof(struct flow_disk_packet)},
-        {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)}, {"keys", 4},
-        {"rows", sizeof(struct flow_disk_row)}, {"messages", 4}, {"replies", 4}};
+        {"wakes", sizeof(struct flow_disk_wake)}, {"numbers", 4}, {"addresses", sizeof(struct flow_address)},
+        {"keys", 4}, {"rows", sizeof(struct flow_disk_row)}, {"messages", 4}, {"replies", 4}};
     _Alignas(8) static uint8_t copy[1 << 16];
     char path[256];
     struct err e = {0};

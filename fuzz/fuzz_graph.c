@@ -1,6 +1,7 @@
-/* Graph stores whose sections are anything: opening refuses, or all readers stay inside and come to an end; what the check lets through covers each row
- * from its begin to its end. The input is a list of sections, so that checksums and the table
- * of contents, which fuzz_store looks at, are not in the way: byte 0 the section's number in `sections`, bytes 1-2 its bytes (little endian), the bytes. */
+/* Graph stores whose sections are anything: opening refuses, or all readers stay inside and come to an end; what the
+ * check lets through covers each row from its begin to its end. The input is a list of sections, so that checksums and
+ * the table of contents, which fuzz_store looks at, are not in the way: byte 0 the section's number in `sections`,
+ * bytes 1-2 its bytes (little endian), the bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,8 @@ static void read_row(const struct graph *g, int32_t row, bool sound)
         if (sound && (iv.begin != at || iv.end <= iv.begin || graph_find(g, row, iv.end) != i))
             abort();
         graph_interval_cause(g, row, i, &c);
-        if (c.row < -1 || (c.row >= 0 && (size_t)c.row >= graph_rows(g)) || (sound && c.kind == GRAPH_CAUSE_WAKEUP && c.row < 0))
+        if (c.row < -1 || (c.row >= 0 && (size_t)c.row >= graph_rows(g)) ||
+            (sound && c.kind == GRAPH_CAUSE_WAKEUP && c.row < 0))
             abort();
         sum += iv.detail ? strlen(iv.detail) : 0;
         at = iv.end;

@@ -25,7 +25,8 @@ static uint64_t walk(const struct ctf_type *t, unsigned depth)
         break;
     default: break;
     }
-    if (t->kind == CTF_SEQUENCE && (t->u.list.length->slot != t->u.list.length->target->slot || t->u.list.length->slot == 0))
+    if (t->kind == CTF_SEQUENCE &&
+        (t->u.list.length->slot != t->u.list.length->target->slot || t->u.list.length->slot == 0))
         abort();
     if (t->kind == CTF_VARIANT) {
         if (t->tag->slot == 0 || t->tag->slot != t->tag->target->slot)

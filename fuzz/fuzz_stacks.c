@@ -1,4 +1,5 @@
-/* Stores of call stacks whose container is sound but whose content is not: what stack_open lets through must be safe to read. */
+/* Stores of call stacks whose container is sound but whose content is not: what stack_open lets through must be safe to
+ * read. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static void read_row(const struct stack_store *s, size_t row)
 {
     enum { SAMPLES = 7 };
     const struct stack_totals *t = stack_totals(s);
-    int64_t times[SAMPLES] = {INT64_MIN, t->begin, t->begin / 2 + t->end / 2, t->end - (t->end > INT64_MIN), t->end, t->end, INT64_MAX};
+    int64_t times[SAMPLES] = {
+        INT64_MIN, t->begin, t->begin / 2 + t->end / 2, t->end - (t->end > INT64_MIN), t->end, t->end, INT64_MAX};
     struct stack_call c, found[SAMPLES];
     for (size_t i = 0; i < stack_calls(s, row); i++) {
         stack_call(s, row, i, &c);
@@ -113,11 +115,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct {
         const char *name;
         size_t item;
-    } sections[] = {{"totals", sizeof(struct stack_totals)}, {"text", 1}, {"names", 4}, {"processes", sizeof(struct stack_disk_process)},
-        {"threads", sizeof(struct stack_disk_thread)}, {"renames", sizeof(struct stack_disk_rename)},
-        {"rows", sizeof(struct stack_disk_row)}, {"functions", sizeof(struct stack_disk_function)},
-        {"calls", sizeof(struct stack_disk_call)}, {"longs", sizeof(struct stack_disk_long)}, {"memory", sizeof(struct stack_disk_value)},
-        {"losses", sizeof(struct stack_disk_loss)}, {"tiles", 8}, {"figures", sizeof(struct stack_disk_figures)}, {"whole", 8}};
+    } sections[] = {{"totals", sizeof(struct stack_totals)}, {"text", 1}, {"names", 4},
+        {"processes", sizeof(struct stack_disk_process)}, {"threads", sizeof(struct stack_disk_thread)},
+        {"renames", sizeof(struct stack_disk_rename)}, {"rows", sizeof(struct stack_disk_row)},
+        {"functions", sizeof(struct stack_disk_function)}, {"calls", sizeof(struct stack_disk_call)},
+        {"longs", sizeof(struct stack_disk_long)}, {"memory", sizeof(struct stack_disk_value)},
+        {"losses", sizeof(struct stack_disk_loss)}, {"tiles", 8}, {"figures", sizeof(struct stack_disk_figures)},
+        {"whole", 8}};
     _Alignas(8) static uint8_t copy[1 << 16];
     char path[64];
     struct err e = {0};

@@ -20,7 +20,8 @@ static uint64_t u64_at(const uint8_t *p)
     return v;
 }
 
-/* docs/formats/container.md: size at 32, sections at 40, checksum at 56; of an entry: offset at 16, count at 24, item size at 32, checksum at 40. */
+/* docs/formats/container.md: size at 32, sections at 40, checksum at 56; of an entry: offset at 16, count at 24, item
+ * size at 32, checksum at 40. */
 static void repair(uint8_t *p, size_t n)
 {
     if (n < HEADER)

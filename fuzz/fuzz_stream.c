@@ -1,4 +1,5 @@
-/* Fuzz: a stream file under one of a few metadata. Input: one byte (which metadata), then the stream. All that is read is also looked at. */
+/* Fuzz: a stream file under one of a few metadata. Input: one byte (which metadata), then the stream. All that is read
+ * is also looked at. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,46 +9,59 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-#define TYPES                                                                                                             \
-    "/* CTF 1.8 */\n"                                                                                                     \
-    "typealias integer { size = 8; align = 8; } := uint8_t; typealias integer { size = 16; align = 8; } := uint16_t;\n"   \
-    "typealias integer { size = 32; align = 8; } := uint32_t; typealias integer { size = 64; align = 8; } := uint64_t;\n" \
-    "typealias integer { size = 5; align = 1; } := uint5_t; clock { name = c; freq = 1000000000; };\n"                    \
-    "typealias integer { size = 27; align = 1; map = clock.c.value; } := uint27_clock;\n"                                 \
-    "typealias integer { size = 32; align = 8; map = clock.c.value; } := uint32_clock;\n"                                 \
+#define TYPES \
+    "/* CTF 1.8 */\n" \
+    "typealias integer { size = 8; align = 8; } := uint8_t; typealias integer { size = 16; align = 8; } := " \
+    "uint16_t;\n" \
+    "typealias integer { size = 32; align = 8; } := uint32_t; typealias integer { size = 64; align = 8; } := " \
+    "uint64_t;\n" \
+    "typealias integer { size = 5; align = 1; } := uint5_t; clock { name = c; freq = 1000000000; };\n" \
+    "typealias integer { size = 27; align = 1; map = clock.c.value; } := uint27_clock;\n" \
+    "typealias integer { size = 32; align = 8; map = clock.c.value; } := uint32_clock;\n" \
     "typealias integer { size = 64; align = 8; map = clock.c.value; } := uint64_clock;\n"
-#define EVENTS                                                                                                                                                                  \
-    "event { name = fixed; id = 0; stream_id = 0; fields := struct { uint32_t x; uint64_t y; }; };\n"                                                                           \
-    "event { name = text; id = 1; stream_id = 0; fields := struct { string s; uint8_t n; uint16_t list[n]; uint64_t m; string many[m]; }; };\n"                                 \
-    "event { name = choice; id = 2; stream_id = 0; fields := struct { enum : uint8_t { a, b = 1 ... 9, c = 10 ... 255 } t;\n"                                                   \
-    "  variant <t> { uint32_t a; string b; struct { } c; } v; uint64_t m; struct { uint8_t k; uint8_t l[k]; variant <t> { struct { } a; uint8_t b; string c; } w; } deep[m];\n" \
-    "  integer { size = 3; } p; integer { size = 13; signed = true; } q; uint8_t end; }; };\n"                                                                                  \
-    "event { name = bits; id = 3; stream_id = 0; fields := struct { integer { size = 3; } p; integer { size = 61; byte_order = be; } q; }; };\n"
+#define EVENTS \
+    "event { name = fixed; id = 0; stream_id = 0; fields := struct { uint32_t x; uint64_t y; }; };\n" \
+    "event { name = text; id = 1; stream_id = 0; fields := struct { string s; uint8_t n; uint16_t list[n]; " \
+    "uint64_t m; string many[m]; }; };\n" \
+    "event { name = choice; id = 2; stream_id = 0; fields := struct { enum : uint8_t { a, b = 1 ... 9, c = 10 ... " \
+    "255 } t;\n" \
+    "  variant <t> { uint32_t a; string b; struct { } c; } v; uint64_t m; struct { uint8_t k; uint8_t l[k]; " \
+    "variant <t> { struct { } a; uint8_t b; string c; } w; } deep[m];\n" \
+    "  integer { size = 3; } p; integer { size = 13; signed = true; } q; uint8_t end; }; };\n" \
+    "event { name = bits; id = 3; stream_id = 0; fields := struct { integer { size = 3; } p; integer { size = 61; " \
+    "byte_order = be; } q; }; };\n"
 #define HEADER(order) \
-    "trace { major = 1; minor = 8; byte_order = " order "; packet.header := struct { uint32_t magic; uint32_t stream_id; }; };\n"
-#define CONTEXT                                                                                                                            \
-    " packet.context := struct { uint64_clock timestamp_begin; uint64_clock timestamp_end; uint32_t content_size; uint32_t packet_size;\n" \
+    "trace { major = 1; minor = 8; byte_order = " order \
+    "; packet.header := struct { uint32_t magic; uint32_t stream_id; }; };\n"
+#define CONTEXT \
+    " packet.context := struct { uint64_clock timestamp_begin; uint64_clock timestamp_end; uint32_t content_size; " \
+    "uint32_t packet_size;\n" \
     "  uint8_t packet_seq_num; uint8_t events_discarded; uint8_t cpu_id; };"
 
 static const char *const metadata[] = {
     TYPES HEADER(
         "le") "stream { id = 0; event.header := struct { enum : uint5_t { compact = 0 ... 30, extended = 31 } id;\n"
-              " variant <id> { struct { uint27_clock timestamp; } compact; struct { uint32_t id; uint64_clock timestamp; } extended; } v; } align(8);\n" CONTEXT
-              " };\n" EVENTS,
+              " variant <id> { struct { uint27_clock timestamp; } compact; struct { uint32_t id; uint64_clock "
+              "timestamp; } extended; } v; } align(8);\n" CONTEXT " };\n" EVENTS,
     TYPES HEADER(
-        "be") "stream { id = 0; event.header := struct { enum : uint16_t { compact = 0 ... 65534, extended = 65535 } id;\n"
-              " variant <id> { struct { uint32_clock timestamp; } compact; struct { uint32_t id; uint64_clock timestamp; } extended; } v; } align(8);\n" CONTEXT
-              " };\n" EVENTS,
-    TYPES HEADER("le") "stream { id = 0; event.header := struct { uint8_t id; uint16_t seq; uint32_clock timestamp; };" CONTEXT
-                       " };\n" EVENTS,
+        "be") "stream { id = 0; event.header := struct { enum : uint16_t { compact = 0 ... 65534, extended = 65535 "
+              "} id;\n"
+              " variant <id> { struct { uint32_clock timestamp; } compact; struct { uint32_t id; uint64_clock "
+              "timestamp; } extended; } v; } align(8);\n" CONTEXT " };\n" EVENTS,
+    TYPES HEADER("le") "stream { id = 0; event.header := struct { uint8_t id; uint16_t seq; uint32_clock timestamp; "
+                       "};" CONTEXT " };\n" EVENTS,
+    TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { id = 0; event.header := struct { integer { size "
+          "= 2;"
+          " } id; }; };\n" EVENTS,
     TYPES
-    "trace { major = 1; minor = 8; byte_order = le; }; stream { id = 0; event.header := struct { integer { size = 2; } id; }; };\n" EVENTS,
-    TYPES
-    "trace { major = 1; minor = 8; byte_order = be; }; stream { packet.context := struct { uint8_t k; string name; uint32_t content_size; };\n"
-    " event.header := struct { integer { size = 3; } many; }; event.context := struct { string who; uint8_t list[stream.packet.context.k]; }; };\n"
+    "trace { major = 1; minor = 8; byte_order = be; }; stream { packet.context := struct { uint8_t k; string name; "
+    "uint32_t content_size; };\n"
+    " event.header := struct { integer { size = 3; } many; }; event.context := struct { string who; uint8_t "
+    "list[stream.packet.context.k]; }; };\n"
     "event { name = e; fields := struct { integer { size = 7; } list[stream.event.header.many]; }; };\n",
     TYPES
-    "trace { major = 1; minor = 8; byte_order = le; }; stream { }; event { name = e; fields := struct { uint8_t n; struct { } nothing[n]; string s[n]; }; };\n",
+    "trace { major = 1; minor = 8; byte_order = le; }; stream { }; event { name = e; fields := struct { uint8_t n; "
+    "struct { } nothing[n]; string s[n]; }; };\n",
 };
 enum { KINDS = sizeof metadata / sizeof metadata[0] };
 

@@ -1,22 +1,23 @@
-/* Errors: one enum, one struct that collects causes. Library code returns a code and fills the struct; it never prints, never exits. */
+/* Errors: one enum, one struct that collects causes. Library code returns a code and fills the struct; it never prints,
+ * never exits. */
 #ifndef WEFT_BASE_ERR_H
 #define WEFT_BASE_ERR_H
 
 #include <stddef.h>
 
 /* X(code, value, "what it means") */
-#define WEFT_ERRORS(X)                                                                   \
-    X(OK, 0, "no error")                                                                 \
-    X(NOMEM, -1, "out of memory")                                                        \
-    X(IO, -2, "a system call failed; the message names the file and the reason")         \
-    X(FORMAT, -3, "the input breaks the rules of its format; the message says where")    \
-    X(UNSUPPORTED, -4, "valid, but of a kind that weft does not read")                   \
-    X(NOTFOUND, -5, "nothing by that name, number or time")                              \
-    X(AMBIGUOUS, -6, "a name that means several things; the message lists them")         \
-    X(ARG, -7, "an argument makes no sense")                                             \
-    X(LIMIT, -8, "a stated limit was exceeded")                                          \
-    X(STALE, -9, "a store does not belong to the data beside it")                        \
-    X(CANCELLED, -10, "the caller asked to stop")                                        \
+#define WEFT_ERRORS(X) \
+    X(OK, 0, "no error") \
+    X(NOMEM, -1, "out of memory") \
+    X(IO, -2, "a system call failed; the message names the file and the reason") \
+    X(FORMAT, -3, "the input breaks the rules of its format; the message says where") \
+    X(UNSUPPORTED, -4, "valid, but of a kind that weft does not read") \
+    X(NOTFOUND, -5, "nothing by that name, number or time") \
+    X(AMBIGUOUS, -6, "a name that means several things; the message lists them") \
+    X(ARG, -7, "an argument makes no sense") \
+    X(LIMIT, -8, "a stated limit was exceeded") \
+    X(STALE, -9, "a store does not belong to the data beside it") \
+    X(CANCELLED, -10, "the caller asked to stop") \
     X(LOST, -11, "a file became shorter, or unreadable, while it was in use")
 
 enum weft_err {

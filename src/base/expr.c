@@ -204,7 +204,8 @@ static int parse_operand(struct parser *p)
         return parse_name(p);
     if (c != '(' && c != '!' && c != '-')
         return fail_at(p, begin, ERR_ARG,
-            c ? "a name, number, text or '(' is expected here" : "the expression ends where a name, number, text or '(' is expected");
+            c ? "a name, number, text or '(' is expected here"
+              : "the expression ends where a name, number, text or '(' is expected");
 
     if (p->depth == DEEPEST)
         return fail_at(p, begin, ERR_LIMIT, "too deeply nested");
@@ -304,7 +305,8 @@ int expr_compile(const char *source, struct expr **out, struct err *e)
     int code = parse_binary(&p, P_OR);
     skip_space(&p);
     if (code == ERR_OK && *p.at)
-        code = fail_at(&p, p.at, ERR_ARG, *p.at == '=' ? "\"=\" alone means nothing: use ==" : "an operator or the end is expected here");
+        code = fail_at(&p, p.at, ERR_ARG,
+            *p.at == '=' ? "\"=\" alone means nothing: use ==" : "an operator or the end is expected here");
     if (code) {
         expr_free(x);
         err_wrap(e, "expression \"%.200s\"", source);

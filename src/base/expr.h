@@ -1,10 +1,13 @@
-/* The one expression language: `--where`, view filters, alarms. C-like: == != < <= > >= =~ (regular expression) !~ && || ! ( ) + - * / % & | "text" 'text'
- * 0x1f 1.5 names (letters, digits, _ . : $ and [n]); a bare name is true when it is present and not 0 or "". Comparisons with absent names are false.
+/* The one expression language: `--where`, view filters, alarms. C-like: == != < <= > >= =~ (regular expression) !~ &&
+ * || ! ( ) + - * / % & | "text" 'text' 0x1f 1.5 names (letters, digits, _ . : $ and [n]); a bare name is true when it
+ * is present and not 0 or "". Comparisons with absent names are false.
  *
- * Binding, loosest first: || && comparisons | & +- * / % and the signs ! -. Unlike in C, bits bind tighter than comparisons: `flags & 4 == 4` asks for bit 4.
- * Integers are exact (signed and unsigned mix); division by 0 and sums of texts are absent. A text never equals a number; =~ takes a number's decimal text.
- * Neither =~ nor !~ holds for a text on which the pattern needs more than REGEX_STEPS steps (base/regex.h).
- * In quotes, \" \' \\ \n \t are the characters; any other backslash stays, so that "\.so$" is a regular expression as written. */
+ * Binding, loosest first: || && comparisons | & +- * / % and the signs ! -. Unlike in C, bits bind tighter than
+ * comparisons: `flags & 4 == 4` asks for bit 4. Integers are exact (signed and unsigned mix); division by 0 and sums of
+ * texts are absent. A text never equals a number; =~ takes a number's decimal text. Neither =~ nor !~ holds for a text
+ * on which the pattern needs more than REGEX_STEPS steps (base/regex.h).
+ * In quotes, \" \' \\ \n \t are the characters; any other backslash stays, so that "\.so$" is a regular expression as
+ * written. */
 #ifndef WEFT_BASE_EXPR_H
 #define WEFT_BASE_EXPR_H
 
@@ -15,7 +18,8 @@
 #include "base/err.h"
 
 enum expr_type { EXPR_ABSENT, EXPR_INT, EXPR_FLOAT, EXPR_STRING };
-/* `is_unsigned`: i holds the bits of a uint64_t. Texts need not be terminated and must stay valid while expr_eval runs. */
+/* `is_unsigned`: i holds the bits of a uint64_t. Texts need not be terminated and must stay valid while expr_eval
+ * runs. */
 struct expr_value { int type; int64_t i; double f; const char *s; size_t n; bool is_unsigned; };
 
 struct expr;

@@ -6,7 +6,8 @@
 #include "base/expr.h"
 #include "base/regex.h"
 
-/* A stack machine. `arg` of CONSTANT, LOAD, MATCH: position in constants, names, patterns; of the jumps: the instruction to go on with. */
+/* A stack machine. `arg` of CONSTANT, LOAD, MATCH: position in constants, names, patterns; of the jumps: the
+ * instruction to go on with. */
 enum expr_op {
     OP_CONSTANT, OP_LOAD,
     OP_OR, OP_AND,       /* the top decides: leave it as 1 (0) and jump, or drop it and go on */

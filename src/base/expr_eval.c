@@ -182,7 +182,9 @@ bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct 
             break;
         }
         case OP_MATCH:
-        case OP_NO_MATCH: *top = of_int(top->type != EXPR_ABSENT && matches(x->patterns[in.arg], top) == (in.op == OP_MATCH)); break;
+        case OP_NO_MATCH:
+            *top = of_int(top->type != EXPR_ABSENT && matches(x->patterns[in.arg], top) == (in.op == OP_MATCH));
+            break;
         case OP_EQ:
         case OP_NE:
         case OP_LT:

@@ -32,8 +32,8 @@ static struct file_guard *guard_of(uintptr_t address)
     return NULL;
 }
 
-/* A page of a mapping has lost its file: marks it, puts zeros there and to the end of the mapping (one call, however much was cut off), and lets the load
- * run again. Marked first: whoever reads the zeros finds the mark. */
+/* A page of a mapping has lost its file: marks it, puts zeros there and to the end of the mapping (one call, however
+ * much was cut off), and lets the load run again. Marked first: whoever reads the zeros finds the mark. */
 static bool lose(uintptr_t address)
 {
     struct file_guard *g = guard_of(address);
@@ -139,7 +139,8 @@ static int open_regular(const char *path, struct stat *st, struct err *e)
     return fd;
 }
 
-/* Zero pages that begin at a multiple of a huge page: what a file's huge pages in memory can be mapped by. NULL: there is no room. */
+/* Zero pages that begin at a multiple of a huge page: what a file's huge pages in memory can be mapped by. NULL: there
+ * is no room. */
 static uint8_t *reserve(size_t size)
 {
     size_t whole = size + MEM_HUGE_PAGE - page_bytes;
@@ -168,12 +169,13 @@ static int read_at(int fd, const char *path, uint8_t *to, size_t n, size_t offse
     return ERR_OK;
 }
 
-/* Zero pages, and the file over them: its pages but the last; that one, full or not, is read, so that a cut within it takes nothing; behind the spare
- * bytes it is mapped once more, for file_map_lost. */
+/* Zero pages, and the file over them: its pages but the last; that one, full or not, is read, so that a cut within it
+ * takes nothing; behind the spare bytes it is mapped once more, for file_map_lost. */
 static int map_file(int fd, const char *path, size_t size, struct file_map *out, struct err *e)
 {
     size_t whole = size ? (size - 1) & ~(page_bytes - 1) : 0,
-           last = whole + page_bytes + ((FILE_SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1)), total = whole ? last + page_bytes : last;
+           last = whole + page_bytes + ((FILE_SPARE_BYTES + page_bytes - 1) & ~(page_bytes - 1)),
+           total = whole ? last + page_bytes : last;
     uint8_t *p = reserve(total);
     if (!p)
         return err_sys(e, "%s: cannot map %zu bytes", path, size);
@@ -182,13 +184,15 @@ static int map_file(int fd, const char *path, size_t size, struct file_map *out,
         (mmap(p, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED ||
             mmap(p + last, page_bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (off_t)whole) == MAP_FAILED))
         code = err_sys(e, "%s: cannot map %zu bytes", path, size);
-    else if (!(code = read_at(fd, path, p + whole, size - whole, whole, e)) && mprotect(p + whole, last - whole, PROT_READ))
+    else if (!(code = read_at(fd, path, p + whole, size - whole, whole, e)) &&
+        mprotect(p + whole, last - whole, PROT_READ))
         code = err_sys(e, "%s: cannot map %zu bytes", path, size);
     if (code) {
         munmap(p, total);
         return code;
     }
-    *out = (struct file_map){.data = p, .size = size, .mapped_bytes = total, .guard = whole ? guard_take(path, p, total) : NULL};
+    *out = (struct file_map){
+        .data = p, .size = size, .mapped_bytes = total, .guard = whole ? guard_take(path, p, total) : NULL};
     return ERR_OK;
 }
 
@@ -250,11 +254,12 @@ int file_map_tell_lost(const struct file_map *m, struct err *e)
     int reason = errno;
     close(fd);
     if ((size_t)st.st_size < m->size)
-        return err_set(e, ERR_LOST, "%s: became shorter while it was read: %zu of %zu bytes are left; ask again for what is left", g->path,
+        return err_set(e, ERR_LOST,
+            "%s: became shorter while it was read: %zu of %zu bytes are left; ask again for what is left", g->path,
             (size_t)st.st_size, m->size);
     if (got < 0)
-        return err_set(
-            e, ERR_LOST, "%s: cannot be read at byte %zu: %s; copy what can be read of it, and ask again", g->path, at, strerror(reason));
+        return err_set(e, ERR_LOST, "%s: cannot be read at byte %zu: %s; copy what can be read of it, and ask again",
+            g->path, at, strerror(reason));
     return err_set(e, ERR_LOST, "%s: was written anew while it was read; ask again", g->path);
 }
 

@@ -11,10 +11,11 @@
 
 struct file_guard;
 enum { FILE_SPARE_BYTES = 8192 };
-/* A file mapped for reading. At least FILE_SPARE_BYTES zero bytes can be read behind its end, so that wide loads and small arrays that a damaged file
- * puts at its very end are safe.
- * If the file becomes shorter while it is mapped, or the disk cannot give a page, what is missing reads as zeros instead of killing the process (SIGBUS is
- * caught, once per process), and file_map_intact says so from then on. So whoever computed something from a map asks that before he shows it. */
+/* A file mapped for reading. At least FILE_SPARE_BYTES zero bytes can be read behind its end, so that wide loads and
+ * small arrays that a damaged file puts at its very end are safe.
+ * If the file becomes shorter while it is mapped, or the disk cannot give a page, what is missing reads as zeros
+ * instead of killing the process (SIGBUS is caught, once per process), and file_map_intact says so from then on. So
+ * whoever computed something from a map asks that before he shows it. */
 struct file_map {
     const uint8_t *data;
     size_t size;
@@ -24,15 +25,18 @@ struct file_map {
 /* Empty files: size 0, data non-NULL. ERR_NOTFOUND: no such file; ERR_IO: not a regular file, or not readable. */
 int file_map_open(const char *path, struct file_map *out, struct err *e);
 void file_map_close(struct file_map *); /* also of a zeroed struct */
-/* Readies what is in memory of the file: reading it then needs no fault for each few pages, which is most of what the first look at a large file costs. Takes
- * some 80 ms per GB, so it is for a thread that nobody waits for. What is not in memory stays on disk; without MADV_POPULATE_READ (Linux 5.14) nothing happens. */
+/* Readies what is in memory of the file: reading it then needs no fault for each few pages, which is most of what the
+ * first look at a large file costs. Takes some 80 ms per GB, so it is for a thread that nobody waits for. What is not
+ * in memory stays on disk; without MADV_POPULATE_READ (Linux 5.14) nothing happens. */
 void file_map_populate(const struct file_map *);
-/* Is all that was read of the map the file's? ERR_LOST for ever once it is not; the message says what happened to the file. Two loads while it is. A file
- * that is overwritten in place without becoming shorter is not noticed. */
+/* Is all that was read of the map the file's? ERR_LOST for ever once it is not; the message says what happened to the
+ * file. Two loads while it is. A file that is overwritten in place without becoming shorter is not noticed. */
 static inline int file_map_intact(const struct file_map *, struct err *e);
-/* Reads a whole file of at most `limit` bytes (ERR_LIMIT beyond); terminated with NUL (not counted). free() it. ERR_NOTFOUND as above. */
+/* Reads a whole file of at most `limit` bytes (ERR_LIMIT beyond); terminated with NUL (not counted). free() it.
+ * ERR_NOTFOUND as above. */
 int file_read(const char *path, size_t limit, char **data, size_t *n, struct err *e);
-/* Changes whenever the file is written to or replaced, so that an equal stamp means equal contents (but for a disk that fails silently). */
+/* Changes whenever the file is written to or replaced, so that an equal stamp means equal contents (but for a disk that
+ * fails silently). */
 struct file_stamp {
     uint64_t inode, size_bytes;
     int64_t modified_ns, changed_ns;
@@ -40,16 +44,17 @@ struct file_stamp {
 int file_stamp(const char *path, struct file_stamp *out, struct err *e);
 /* mkdir -p */
 int file_make_dirs(const char *path, struct err *e);
-/* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left. What is no regular file
- * (/dev/stdout, a pipe) is written to as it is. */
+/* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left.
+ * What is no regular file (/dev/stdout, a pipe) is written to as it is. */
 int file_write(const char *path, const void *data, size_t n, struct err *e);
 
-/* ---- private --------------------------------------------------------------------------------------------------------------------- */
+/* ---- private ---- */
 
 /* One per mapping, reused, never freed: the signal handler walks the list without a lock. */
 struct file_guard {
     _Atomic uintptr_t begin, end; /* begin 0: unused */
-    const volatile uint8_t *last_page; /* the file's, mapped once more: it is gone as soon as anything of the map is cut off */
+    const volatile uint8_t *last_page; /* the file's, mapped once more: it is gone as soon as anything of the map is
+                                        * cut off */
     atomic_bool lost;
     _Atomic size_t lost_from;    /* bytes */
     char *path;

@@ -70,7 +70,8 @@ static size_t utf8_sequence(const unsigned char *s, size_t n)
 
 static void write_escape(struct text *t, unsigned char c)
 {
-    static const char short_form[] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\\'] = '\\'};
+    static const char short_form[] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\\'] = '\\'};
     text_putc(t, '\\');
     if (c < sizeof short_form && short_form[c]) {
         text_putc(t, short_form[c]);
@@ -86,7 +87,8 @@ static inline bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* Are all eight bytes plain? A byte that is not leaves its top bit set in one of the four words; borrows begin only at such bytes. */
+/* Are all eight bytes plain? A byte that is not leaves its top bit set in one of the four words; borrows begin only at
+ * such bytes. */
 static inline bool all_plain(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;

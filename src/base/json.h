@@ -1,4 +1,5 @@
-/* Streaming JSON writer: commas and nesting are kept by the writer, strings are escaped (invalid UTF-8 becomes U+FFFD). Reading is jansson's job. */
+/* Streaming JSON writer: commas and nesting are kept by the writer, strings are escaped (invalid UTF-8 becomes U+FFFD).
+ * Reading is jansson's job. */
 #ifndef WEFT_BASE_JSON_H
 #define WEFT_BASE_JSON_H
 
@@ -18,7 +19,8 @@ void json_end_object(struct json *);
 void json_begin_array(struct json *);
 void json_end_array(struct json *);
 void json_key(struct json *, const char *key);
-/* A key that is known when the program is compiled and needs no escapes: JSON_KEY(j, "start"). Faster where many are written. */
+/* A key that is known when the program is compiled and needs no escapes: JSON_KEY(j, "start"). Faster where many are
+ * written. */
 #define JSON_KEY(j, key) json_known_key((j), "\"" key "\":", sizeof "\"" key "\":" - 1)
 void json_write_string(struct json *, const char *s);      /* NULL writes null */
 void json_string_n(struct json *, const char *s, size_t n);

@@ -59,7 +59,8 @@ static void write_scaled(struct text *t, double v)
 
 static void draw(struct progress *p, int64_t now)
 {
-    uint64_t total = atomic_load_explicit(&p->total, memory_order_relaxed), done = atomic_load_explicit(&p->done, memory_order_relaxed);
+    uint64_t total = atomic_load_explicit(&p->total, memory_order_relaxed),
+             done = atomic_load_explicit(&p->done, memory_order_relaxed);
     double seconds = (double)(now - p->began_ns) / 1e9;
     double rate = seconds > 0 ? (double)done / seconds : 0;
     struct text t = {0};

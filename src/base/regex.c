@@ -63,7 +63,8 @@ static pcre2_code *compile(const char *pattern, int *why)
     pcre2_set_max_pattern_length(limits, LONGEST_PATTERN);
     pcre2_set_parens_nest_limit(limits, DEEPEST_GROUP);
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-        PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C, why, &where, limits);
+        PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C, why,
+        &where, limits);
     pcre2_compile_context_free(limits);
     return code;
 }
@@ -122,7 +123,8 @@ int regex_captures(const struct regex *r, const char *text, size_t n, struct reg
         return answer(found);
     pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &groups);
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(scratch) + (groups ? 2 : 0);
-    bool took_part = !groups || (found != 1 && at[0] != PCRE2_UNSET); /* 1: no group did; 0: more did than there is room for */
+    bool took_part = !groups ||
+        (found != 1 && at[0] != PCRE2_UNSET); /* 1: no group did; 0: more did than there is room for */
     if (took_part)
         *out = (struct regex_part){at[0], at[1] < at[0] ? at[0] : at[1]}; /* \K may put the begin behind the end */
     return took_part;

@@ -14,7 +14,8 @@
 
 enum {
     LARGEST_WRITE = 1 << 30, /* Linux writes at most 2 GiB per call */
-    DISK_SHARE = 8 << 20, /* so much at a time goes on to the disk while the rest is made, so that little waits for the sync at the end */
+    DISK_SHARE = 8 << 20, /* so much at a time goes on to the disk while the rest is made, so that little waits for the
+                             sync at the end */
 };
 
 int replace_begin(struct replace *r, const char *path, struct err *e)
@@ -59,7 +60,8 @@ int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
     int code = write_at(r, -1, data, n, e);
     r->written += code ? 0 : (off_t)n;
     if (r->written - r->started >= DISK_SHARE) {
-        sync_file_range(r->fd, r->started, r->written - r->started, SYNC_FILE_RANGE_WRITE); /* what fails, the sync at the end tells */
+        sync_file_range(r->fd, r->started, r->written - r->started,
+            SYNC_FILE_RANGE_WRITE); /* what fails, the sync at the end tells */
         r->started = r->written;
     }
     return code;

@@ -1,5 +1,5 @@
-/* Private to base: replacing a file in one step. The new contents go to PATH.tmp.PID.N; readers see the old file or the whole new one, also after
- * a crash or a full disk. */
+/* Private to base: replacing a file in one step. The new contents go to PATH.tmp.PID.N; readers see the old file or the
+ * whole new one, also after a crash or a full disk. */
 #ifndef WEFT_BASE_REPLACE_H
 #define WEFT_BASE_REPLACE_H
 

@@ -13,7 +13,8 @@
 #include "base/replace.h"
 
 /* docs/formats/container.md describes these bytes. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sections are used in place: the machine must be little-endian");
+_Static_assert(
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sections are used in place: the machine must be little-endian");
 
 enum { CONTAINER_VERSION = 1, ALIGN = 64, MOST_SECTIONS = 1024, NAME_BYTES = 16, KIND_BYTES = 8 };
 
@@ -233,10 +234,11 @@ static int read_front(const struct file_map *m, struct header **out, struct err 
     if (memcmp(h, &first, sizeof first) != 0 || header_checksum(h, end) != h->checksum)
         return err_set(e, ERR_FORMAT, "damaged: wrong checksum of the table of contents (byte 56)");
     if (h->container_version != CONTAINER_VERSION)
-        return err_set(e, ERR_STALE, "written in container version %u, this program reads %d", h->container_version, CONTAINER_VERSION);
+        return err_set(e, ERR_STALE, "written in container version %u, this program reads %d", h->container_version,
+            CONTAINER_VERSION);
     if (h->file_bytes != m->size)
-        return err_set(
-            e, ERR_FORMAT, "damaged: the file has %zu bytes, its header says %llu (byte 32)", m->size, (unsigned long long)h->file_bytes);
+        return err_set(e, ERR_FORMAT, "damaged: the file has %zu bytes, its header says %llu (byte 32)", m->size,
+            (unsigned long long)h->file_bytes);
     return ERR_OK;
 }
 
@@ -250,11 +252,13 @@ static int check_table(const struct file_map *m, const struct header *h, struct 
         if (!memchr(entry->name, '\0', NAME_BYTES) || !entry->name[0] || !entry->item_bytes || entry->offset != at ||
             __builtin_mul_overflow(entry->count, (uint64_t)entry->item_bytes, &bytes) || bytes > m->size - at ||
             aligned(bytes) > m->size - at)
-            return err_set(e, ERR_FORMAT, "damaged: section %u makes no sense (byte %zu)", i, sizeof *h + i * sizeof *entry);
+            return err_set(
+                e, ERR_FORMAT, "damaged: section %u makes no sense (byte %zu)", i, sizeof *h + i * sizeof *entry);
         at += aligned(bytes);
     }
     if (at != m->size)
-        return err_set(e, ERR_FORMAT, "damaged: sections end at byte %llu, the file at %zu", (unsigned long long)at, m->size);
+        return err_set(
+            e, ERR_FORMAT, "damaged: sections end at byte %llu, the file at %zu", (unsigned long long)at, m->size);
     return ERR_OK;
 }
 
@@ -263,28 +267,30 @@ static int check_sections(const struct file_map *m, const struct header *h, stru
     const struct entry *entry = (const struct entry *)(h + 1);
     for (uint32_t i = 0; i < h->n_sections; i++, entry++) {
         if (XXH3_64bits(m->data + entry->offset, aligned(entry->count * entry->item_bytes)) != entry->checksum)
-            return err_set(
-                e, ERR_FORMAT, "damaged: wrong checksum of section \"%s\" (byte %llu)", entry->name, (unsigned long long)entry->offset);
+            return err_set(e, ERR_FORMAT, "damaged: wrong checksum of section \"%s\" (byte %llu)", entry->name,
+                (unsigned long long)entry->offset);
     }
     return ERR_OK;
 }
 
 /* Is it what the caller asked for? kind NULL: anything is. */
-static int check_identity(const struct header *h, const char *kind, uint32_t version, const uint64_t *key, struct err *e)
+static int check_identity(
+    const struct header *h, const char *kind, uint32_t version, const uint64_t *key, struct err *e)
 {
     if (!kind)
         return ERR_OK;
     if (strncmp(h->kind, kind, KIND_BYTES) != 0)
         return err_set(e, ERR_FORMAT, "a \"%.8s\" store where \"%s\" is expected (byte 16)", h->kind, kind);
     if (h->content_version != version)
-        return err_set(e, ERR_STALE, "written in version %u of \"%s\", this program reads %u", h->content_version, kind, version);
+        return err_set(
+            e, ERR_STALE, "written in version %u of \"%s\", this program reads %u", h->content_version, kind, version);
     if (key && h->key != *key)
         return err_set(e, ERR_STALE, "made from other data than those beside it");
     return ERR_OK;
 }
 
-static int open_checked(
-    const char *path, const char *kind, uint32_t version, const uint64_t *key, bool sections, struct store **out, struct err *e)
+static int open_checked(const char *path, const char *kind, uint32_t version, const uint64_t *key, bool sections,
+    struct store **out, struct err *e)
 {
     *out = NULL;
     struct store *s = mem_zalloc(sizeof *s);
@@ -293,7 +299,8 @@ static int open_checked(
         free(s);
         return code;
     }
-    madvise((void *)s->map.data, s->map.size, MADV_HUGEPAGE); /* only advice: what has to be read from the disk is read in huge pages */
+    madvise((void *)s->map.data, s->map.size,
+        MADV_HUGEPAGE); /* only advice: what has to be read from the disk is read in huge pages */
     (void)((code = read_front(&s->map, &s->header, e)) || (code = check_identity(s->header, kind, version, key, e)) ||
         (code = check_table(&s->map, s->header, e)) || (sections && (code = check_sections(&s->map, s->header, e))));
     if (code) {
@@ -306,12 +313,14 @@ static int open_checked(
     return ERR_OK;
 }
 
-int store_open(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
+int store_open(
+    const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
 {
     return open_checked(path, kind, version, key, true, out, e);
 }
 
-int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
+int store_open_unread(
+    const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e)
 {
     return open_checked(path, kind, version, key, false, out, e);
 }

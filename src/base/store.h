@@ -1,7 +1,8 @@
-/* The container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents, sections of fixed-width
- * little-endian arrays aligned to 64 bytes, checksums. Written to a temporary name, fsynced, renamed. Validated on open (sizes, order, checksums)
- * before any pointer into it is handed out; a stale or damaged file is an error, never trusted. Sections a reader does not know are skipped.
- * FILE_SPARE_BYTES zero bytes can be read behind the last section (base/file.h). */
+/* The container of all store files (docs/formats/container.md): signature, kind, version, key, table of contents,
+ * sections of fixed-width little-endian arrays aligned to 64 bytes, checksums. Written to a temporary name, fsynced,
+ * renamed. Validated on open (sizes, order, checksums) before any pointer into it is handed out; a stale or damaged
+ * file is an error, never trusted. Sections a reader does not know are skipped. FILE_SPARE_BYTES zero bytes can be read
+ * behind the last section (base/file.h). */
 #ifndef WEFT_BASE_STORE_H
 #define WEFT_BASE_STORE_H
 
@@ -17,9 +18,11 @@ struct file_map;
 #define STORE_TEMPORARY ".tmp."
 
 struct store_writer;
-/* Begins the store that store_commit puts at `path`, under a temporary name. kind: 8 characters at most ("graph"). key: what the file is made from (0 when
- * it has none). n_sections: how many will be added. What fails later, such as a full disk, is kept until it is asked for: nothing more is written then. */
-struct store_writer *store_create(const char *path, const char *kind, uint32_t version, uint64_t key, size_t n_sections);
+/* Begins the store that store_commit puts at `path`, under a temporary name. kind: 8 characters at most ("graph"). key:
+ * what the file is made from (0 when it has none). n_sections: how many will be added. What fails later, such as a full
+ * disk, is kept until it is asked for: nothing more is written then. */
+struct store_writer *store_create(const char *path, const char *kind, uint32_t version, uint64_t key,
+    size_t n_sections);
 /* Writes the next section: `count` items of `item_bytes`. Names: 15 characters at most, unique. */
 void store_add(struct store_writer *, const char *name, const void *items, size_t item_bytes, size_t count);
 /* The same for items that come by and by: the section goes on until the next one begins. */
@@ -29,25 +32,30 @@ void store_append(struct store_writer *, const void *items, size_t count);
 int store_writing(const struct store_writer *, struct err *e);
 /* Maps what is written so far; *items: those of the section begun last. The map may be closed at any time. */
 int store_look_back(const struct store_writer *, struct file_map *out, const void **items, struct err *e);
-/* Completes the file: fsync, rename over its path, fsync of the directory. On failure nothing is left behind. Frees the writer in any case. */
+/* Completes the file: fsync, rename over its path, fsync of the directory. On failure nothing is left behind. Frees the
+ * writer in any case. */
 int store_commit(struct store_writer *, struct err *e);
 /* Removes what was written, and frees the writer (which may be NULL). */
 void store_abort(struct store_writer *);
 
 struct store;
-/* ERR_NOTFOUND: no such file; ERR_FORMAT: damaged (message says where); ERR_STALE: other version, or key differs from *key (key may be NULL). */
-int store_open(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e);
-/* The same, but the sections are not read, so that it takes no longer the larger they are; store_check compares their checksums. For readers that are
- * safe whatever the sections hold. */
-int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out, struct err *e);
+/* ERR_NOTFOUND: no such file; ERR_FORMAT: damaged (message says where); ERR_STALE: other version, or key differs from
+ * *key (key may be NULL). */
+int store_open(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out,
+    struct err *e);
+/* The same, but the sections are not read, so that it takes no longer the larger they are; store_check compares their
+ * checksums. For readers that are safe whatever the sections hold. */
+int store_open_unread(const char *path, const char *kind, uint32_t version, const uint64_t *key, struct store **out,
+    struct err *e);
 void store_close(struct store *);
 /* The items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 when absent.
  * A section whose item size differs from item_bytes counts as damaged: returns NULL and sets *count = 0. */
 const void *store_section(const struct store *, const char *name, size_t item_bytes, size_t *count);
-/* The same, in memory until the store is closed: what leads from one table to another, which a reader checks once, must stay what was checked even if the
- * file is cut off. */
+/* The same, in memory until the store is closed: what leads from one table to another, which a reader checks once, must
+ * stay what was checked even if the file is cut off. */
 const void *store_section_kept(struct store *, const char *name, size_t item_bytes, size_t *count);
-/* Is all that was read of the store what was written? ERR_LOST when the file was cut off meanwhile, or the disk could not read it (base/file.h). */
+/* Is all that was read of the store what was written? ERR_LOST when the file was cut off meanwhile, or the disk could
+ * not read it (base/file.h). */
 int store_intact(const struct store *, struct err *e);
 void store_populate(const struct store *); /* as file_map_populate */
 uint64_t store_key(const struct store *);

@@ -42,8 +42,9 @@ static void write_digits(char *end, uint64_t v, unsigned n)
         *--end = (char)('0' + v % 10);
 }
 
-/* The eight decimal digits of v < 10^8, one per byte, the first one lowest. All lanes of a step are divided by one multiplication:
- * 5243 / 2^19 and 103 / 2^10 are near enough to 1/100 and 1/10 for numbers below 10 000 and below 100. */
+/* The eight decimal digits of v < 10^8, one per byte, the first one lowest. All lanes of a step are divided by one
+ * multiplication: 5243 / 2^19 and 103 / 2^10 are near enough to 1/100 and 1/10 for numbers below 10 000 and below 100.
+ */
 static uint64_t eight_digits(uint32_t v)
 {
     uint64_t fours = v / 10000 | (uint64_t)(v % 10000) << 32;
@@ -240,7 +241,9 @@ void text_duration(struct text *t, int64_t ns)
     };
     size_t i = 0, last = sizeof scales / sizeof *scales - 1;
     uint64_t steps;
-    while ((steps = v / scales[i].step_ns + (v % scales[i].step_ns >= scales[i].step_ns - scales[i].step_ns / 2)) > 9999 && i < last)
+    while (
+        (steps = v / scales[i].step_ns + (v % scales[i].step_ns >= scales[i].step_ns - scales[i].step_ns / 2)) > 9999 &&
+        i < last)
         i++;
     static const unsigned powers[] = {1, 10, 100, 1000};
     unsigned decimals = scales[i].decimals;

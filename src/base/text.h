@@ -42,7 +42,8 @@ static inline void text_puts(struct text *t, const char *s) { text_put(t, s, str
 #define TEXT_PUT(t, literal) text_put((t), "" literal, sizeof(literal) - 1)
 void text_u64(struct text *, uint64_t v);
 void text_i64(struct text *, int64_t v);
-/* The same for numbers that follow one another closely, as times do: the digits that they share are kept. Zero-initialise. */
+/* The same for numbers that follow one another closely, as times do: the digits that they share are kept.
+ * Zero-initialise. */
 struct text_near { uint64_t above; unsigned n; char digits[24]; };
 void text_i64_near(struct text *, struct text_near *, int64_t v);
 void text_hex(struct text *, uint64_t v, bool upper);              /* no prefix */

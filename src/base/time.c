@@ -6,7 +6,8 @@
 #define NS_PER_S INT64_C(1000000000)
 enum { S_PER_DAY = 86400 };
 
-/* Days since 1970-01-01 of a date of the Gregorian calendar. The year is counted from March, so that the leap day is its last. */
+/* Days since 1970-01-01 of a date of the Gregorian calendar. The year is counted from March, so that the leap day is
+ * its last. */
 static int64_t days_of_date(int64_t year, int month, int day)
 {
     year -= month <= 2;
@@ -125,7 +126,8 @@ static bool read_date(const char **s, int64_t *days)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year, month, day;
-    if (!read_fixed(s, 4, &year) || *(*s)++ != '-' || !read_fixed(s, 2, &month) || *(*s)++ != '-' || !read_fixed(s, 2, &day))
+    if (!read_fixed(s, 4, &year) || *(*s)++ != '-' || !read_fixed(s, 2, &month) || *(*s)++ != '-' ||
+        !read_fixed(s, 2, &day))
         return false;
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     if (month < 1 || month > 12 || day < 1 || day > lengths[month - 1] + (leap && month == 2))
@@ -136,7 +138,8 @@ static bool read_date(const char **s, int64_t *days)
 
 static int out_of_range(const char *text, struct err *e)
 {
-    return err_set(e, ERR_ARG, "time \"%.64s\": outside the years 1677 to 2262 that nanoseconds in 64 bits can count", text);
+    return err_set(
+        e, ERR_ARG, "time \"%.64s\": outside the years 1677 to 2262 that nanoseconds in 64 bits can count", text);
 }
 
 static int misread(const char *text, struct err *e)
@@ -269,7 +272,8 @@ static char *put_clock(char *p, uint64_t ns_of_day, uint64_t *rest)
     return p;
 }
 
-/* Time since the beginning of its day; wraps right for the first day that 64 bits can count, whose beginning they cannot. */
+/* Time since the beginning of its day; wraps right for the first day that 64 bits can count, whose beginning they
+ * cannot. */
 static uint64_t ns_of_day(int64_t ns)
 {
     return (uint64_t)ns - (uint64_t)day_of(ns) * (uint64_t)(NS_PER_S * S_PER_DAY);

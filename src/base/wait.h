@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void wait_init(pthread_cond_t *);                                              /* for wait_until; pthread_cond_destroy ends it */
+/* for wait_until; pthread_cond_destroy ends it */
+void wait_init(pthread_cond_t *);
 bool wait_until(pthread_cond_t *, pthread_mutex_t *, int64_t monotonic_ns);    /* false: it is that time */
 
 #endif

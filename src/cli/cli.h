@@ -11,7 +11,8 @@
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-enum cli_type { CLI_FLAG, CLI_STRING, CLI_LIST, CLI_INT, CLI_FLOAT };  /* LIST: may be given several times: VEC of const char * */
+/* LIST: may be given several times: VEC of const char * */
+enum cli_type { CLI_FLAG, CLI_STRING, CLI_LIST, CLI_INT, CLI_FLOAT };
 struct cli_list { const char **v; size_t n, cap; };
 struct cli_option {
     const char *name;        /* "begin": --begin VALUE or --begin=VALUE; NULL ends the table */
@@ -27,11 +28,12 @@ struct cli_verb {
     const char *example;                    /* shown by --help */
     int (*run)(int argc, char **argv);      /* argv[0] is the verb */
 };
-extern const struct cli_verb verb_info, verb_events, verb_index, verb_threads, verb_sync, verb_critpath, verb_serve, verb_verify;
+extern const struct cli_verb verb_info, verb_events, verb_index, verb_threads, verb_sync, verb_critpath, verb_serve,
+    verb_verify;
 
-/* Parses options anywhere among the arguments ("--" ends them); positional arguments are moved to argv[1 ..] and counted in *n.
- * Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands --help, --no-color, --quiet.
- * An option given twice keeps its last value. */
+/* Parses options anywhere among the arguments ("--" ends them); positional arguments are moved to argv[1 ..] and
+ * counted in *n. Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands
+ * --help, --no-color, --quiet. An option given twice keeps its last value. */
 int cli_parse(const struct cli_verb *, const struct cli_option *, int argc, char **argv, int *n);
 /* What --help prints, for a width in columns. */
 void cli_help(const struct cli_verb *, const struct cli_option *, int width, struct text *out);
@@ -58,9 +60,11 @@ int cli_format_parse(const char *s, int *format, struct err *e);  /* NULL: table
 struct cli_column { const char *name; bool right; bool number; }; /* number: written bare in JSON */
 struct cli_table;
 struct cli_table *cli_table_new(const struct cli_column *, size_t n);
-void cli_table_cell(struct cli_table *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* next cell, row after row; "" is empty/null */
-/* A terminal's table has a bold heading and is cut to the width of the terminal, never wrapped; in files and pipes nothing is cut.
- * JSON is an array, one object per line; cells that are empty, or no number in a number column, are null. */
+/* next cell, row after row; "" is empty/null */
+void cli_table_cell(struct cli_table *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A terminal's table has a bold heading and is cut to the width of the terminal, never wrapped; in files and pipes
+ * nothing is cut. JSON is an array, one object per line; cells that are empty, or no number in a number column, are
+ * null. */
 void cli_table_write(struct cli_table *, int format, struct text *);
 /* CLI_TABLE for a given width in columns; 0: as wide as it takes. */
 void cli_table_write_width(struct cli_table *, int width, struct text *);

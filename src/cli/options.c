@@ -46,7 +46,8 @@ static size_t distance(const char *a, const char *b)
 const char *cli_closest(const char *typed, const char *const *names)
 {
     const char *best = NULL;
-    size_t length = strlen(typed), best_distance = length < 3 ? 2 : length / 3 + 2; /* from there on it is another word */
+    size_t length = strlen(typed),
+           best_distance = length < 3 ? 2 : length / 3 + 2; /* from there on it is another word */
     for (; *names; names++) {
         size_t d = distance(typed, *names);
         if (length >= 2 && strncmp(typed, *names, length) == 0)
@@ -176,7 +177,8 @@ static int unknown_option(struct parse *p, const char *name, size_t n)
     const char *near = cli_closest(typed, names);
     if (near)
         return err_set(&p->e, ERR_ARG, "%s: no option --%.*s; did you mean --%s?", p->verb->name, (int)n, name, near);
-    return err_set(&p->e, ERR_ARG, "%s: no option --%.*s; try: weft %s --help", p->verb->name, (int)n, name, p->verb->name);
+    return err_set(
+        &p->e, ERR_ARG, "%s: no option --%.*s; try: weft %s --help", p->verb->name, (int)n, name, p->verb->name);
 }
 
 static int bad_value(struct parse *p, const struct cli_option *o, const char *value, const char *expected)
@@ -188,7 +190,8 @@ static int out_of_range(struct parse *p, const struct cli_option *o, const char 
 {
     char expected[96];
     if (o->most)
-        snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)o->least, (long long)o->most);
+        snprintf(
+            expected, sizeof expected, "a whole number from %lld to %lld", (long long)o->least, (long long)o->most);
     else
         snprintf(expected, sizeof expected, "a whole number, %lld or more", (long long)o->least);
     return bad_value(p, o, value, expected);
@@ -240,8 +243,8 @@ static int take_option(struct parse *p, const struct cli_option *o, const char *
             return err_set(&p->e, ERR_ARG, "%s: --%s takes no value", p->verb->name, o->name);
     } else if (!value) {
         if (p->at + 1 >= p->argc)
-            return err_set(
-                &p->e, ERR_ARG, "%s: --%s needs a value: --%s %s", p->verb->name, o->name, o->name, o->value ? o->value : "VALUE");
+            return err_set(&p->e, ERR_ARG, "%s: --%s needs a value: --%s %s", p->verb->name, o->name, o->name,
+                o->value ? o->value : "VALUE");
         value = p->argv[++p->at];
     }
     return store_value(p, o, value);

@@ -156,7 +156,8 @@ static void write_csv(const struct cli_table *t, struct text *out)
     }
 }
 
-/* Cells from traces may hold anything; what would move a terminal's cursor becomes '?'. Returns the bytes of the character at s. */
+/* Cells from traces may hold anything; what would move a terminal's cursor becomes '?'. Returns the bytes of the
+ * character at s. */
 static size_t character(const char *s, bool *control)
 {
     size_t n = 1;
@@ -221,7 +222,8 @@ static size_t total_of(const size_t *widths, size_t n)
     return total;
 }
 
-/* Takes cells from the widest column of text until the row fits; then drops columns from the right. Numbers are not cut: half a number misleads. */
+/* Takes cells from the widest column of text until the row fits; then drops columns from the right. Numbers are not
+ * cut: half a number misleads. */
 static void fit(const struct cli_table *t, size_t *widths, size_t width)
 {
     size_t n = t->n_columns, total;

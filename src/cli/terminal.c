@@ -44,7 +44,8 @@ void cli_note(const char *fmt, ...)
 bool cli_color(void)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    return !cli_settings.no_color && (!no_color || !*no_color) && (!term || strcmp(term, "dumb") != 0) && isatty(STDOUT_FILENO);
+    return !cli_settings.no_color && (!no_color || !*no_color) && (!term || strcmp(term, "dumb") != 0) &&
+        isatty(STDOUT_FILENO);
 }
 
 int cli_width(void)

@@ -10,7 +10,8 @@
 
 /* experiment_open with a progress bar; problems of the input are told as notes. n = 0 is wrong use. */
 int cli_open_traces(char **args, size_t n, struct index_options *, struct experiment **, struct err *);
-/* cli_finish of an answer made from the experiment, if its files stayed as they were; else none of it is shown, and the exit code is CLI_FAILED. */
+/* cli_finish of an answer made from the experiment, if its files stayed as they were; else none of it is shown, and the
+ * exit code is CLI_FAILED. */
 int cli_finish_traces(const struct experiment *, struct text *out, int code);
 /* --drift-prior: a number of ppm, or "none"; NULL leaves the default. */
 int cli_drift_prior(const char *s, struct clock_options *, struct err *);

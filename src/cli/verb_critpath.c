@@ -36,7 +36,7 @@ static void close_all(struct work *w)
     experiment_close(w->experiment);
 }
 
-/* ---- choosing the thread --------------------------------------------------------------------------------------------------- */
+/* ---- choosing the thread ---- */
 
 struct candidate {
     struct path_row row;
@@ -55,21 +55,25 @@ static bool is_meant(const struct graph_row *r, const char *thread)
 }
 
 /* Lives of `thread` on one host (host < 0: on all) that overlap the interval. */
-static void find_lives(const struct work *w, int64_t host, const char *thread, const struct path_options *o, struct candidates *found)
+static void find_lives(
+    const struct work *w, int64_t host, const char *thread, const struct path_options *o, struct candidates *found)
 {
     const struct path_source *source = path_local_source(w->local);
     for (size_t h = 0; h < w->n; h++)
-        for (size_t r = 0; (host < 0 || (size_t)host == h) && w->hosts[h].graph && r < graph_rows(w->hosts[h].graph); r++) {
+        for (size_t r = 0; (host < 0 || (size_t)host == h) && w->hosts[h].graph && r < graph_rows(w->hosts[h].graph);
+             r++) {
             struct candidate c = {.row = {(int32_t)h, (int32_t)r}};
             graph_row(w->hosts[h].graph, (int32_t)r, &c.info);
-            if (!is_meant(&c.info, thread) || !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin >= o->end || c.end <= o->begin)
+            if (!is_meant(&c.info, thread) || !source->life(source->arg, c.row, &c.begin, &c.end) ||
+                c.begin >= o->end || c.end <= o->begin)
                 continue;
             vec_push(found, c);
         }
 }
 
 /* HOST:TID, HOST:COMM, TID or COMM; a name may itself hold a colon ("kworker/0:2"). */
-static void find_candidates(const struct work *w, const char *thread, const struct path_options *o, struct candidates *found)
+static void find_candidates(
+    const struct work *w, const char *thread, const struct path_options *o, struct candidates *found)
 {
     for (size_t h = 0; h < w->n; h++) {
         size_t n = strlen(w->hosts[h].name);
@@ -86,9 +90,11 @@ static int refuse_several(const struct work *w, const char *thread, const struct
     struct text t = {.fd = 2};
     bool one_tid = true;
     for (size_t i = 1; i < found->n; i++)
-        one_tid = one_tid && found->v[i].row.host == found->v[0].row.host && found->v[i].info.tid == found->v[0].info.tid;
+        one_tid = one_tid && found->v[i].row.host == found->v[0].row.host &&
+            found->v[i].info.tid == found->v[0].info.tid;
     text_printf(&t, "weft: --thread %s means %zu threads; %s\n", thread, found->n,
-        one_tid ? "the number was used again: say with --begin and --end which life is meant" : "name one as HOST:TID:");
+        one_tid ? "the number was used again: say with --begin and --end which life is meant"
+                : "name one as HOST:TID:");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
         const struct candidate *c = &found->v[i];
         text_printf(&t, "  %s:%d  ", w->hosts[c->row.host].name, c->info.tid);
@@ -114,16 +120,18 @@ static const struct err *say_not_found(const struct work *w, const char *thread,
     if (!found.n)
         err_set(e, ERR_NOTFOUND, "--thread %s: no such thread; `weft threads` lists them", thread);
     else if (found.n == 1)
-        err_set(e, ERR_NOTFOUND, "--thread %s: not seen in that interval, only from %" PRId64 " to %" PRId64 " ns", thread,
-            found.v[0].begin, found.v[0].end);
+        err_set(e, ERR_NOTFOUND, "--thread %s: not seen in that interval, only from %" PRId64 " to %" PRId64 " ns",
+            thread, found.v[0].begin, found.v[0].end);
     else
-        err_set(e, ERR_NOTFOUND, "--thread %s: none of the %zu threads it means was seen in that interval", thread, found.n);
+        err_set(e, ERR_NOTFOUND, "--thread %s: none of the %zu threads it means was seen in that interval", thread,
+            found.n);
     vec_free(&found);
     return e;
 }
 
 /* -1 to go on, else the exit code. */
-static int choose_thread(const struct work *w, const struct question *q, const struct path_options *o, struct path_row *row)
+static int choose_thread(
+    const struct work *w, const struct question *q, const struct path_options *o, struct path_row *row)
 {
     struct candidates found = {0};
     struct err e = {0};
@@ -140,14 +148,15 @@ static int choose_thread(const struct work *w, const struct question *q, const s
     return code;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static int check_question(const struct question *q, int n, struct err *e)
 {
     if (q->method && strcmp(q->method, "local") != 0) {
         if (strcmp(q->method, "broadcast") != 0 && strcmp(q->method, "index") != 0)
             return err_set(e, ERR_ARG, "--method %s: give local, broadcast or index", q->method);
-        return err_set(e, ERR_ARG, "--method %s asks the nodes of a cluster; with traces on this machine use --method local", q->method);
+        return err_set(e, ERR_ARG,
+            "--method %s asks the nodes of a cluster; with traces on this machine use --method local", q->method);
     }
     if (!n)
         return err_set(e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
@@ -169,7 +178,8 @@ static int open_hosts(struct work *w, const struct question *q, struct err *e)
         return rc;
     w->hosts = mem_zalloc((w->n + 1) * sizeof *w->hosts);
     for (size_t i = 0; i < w->n; i++)
-        w->hosts[i] = (struct path_local_host){hosts[i].name, hosts[i].graph, hosts[i].flows, clock_net_map(w->clocks, i)};
+        w->hosts[i] = (struct path_local_host){
+            hosts[i].name, hosts[i].graph, hosts[i].flows, clock_net_map(w->clocks, i)};
     w->local = path_local_new(w->hosts, w->n);
     return 0;
 }
@@ -190,11 +200,12 @@ static int parse_interval(const struct work *w, const struct question *q, struct
     if (!rc && o->begin > o->end)
         rc = err_set(e, ERR_ARG, "--begin lies after --end");
     if (!rc && o->begin == o->end)
-        rc = err_set(e, ERR_ARG, "--begin and --end are the same instant; a path covers the time between them: give a later --end");
+        rc = err_set(e, ERR_ARG,
+            "--begin and --end are the same instant; a path covers the time between them: give a later --end");
     return rc;
 }
 
-/* ---- answering ------------------------------------------------------------------------------------------------------------- */
+/* ---- answering ---- */
 
 /* Worst error of a clock on the path, in ns. */
 static int64_t clock_error(const struct work *w)
@@ -218,10 +229,12 @@ static void note_polling(const struct work *w)
     int64_t totals[GRAPH_STATE_COUNT];
     size_t seen, messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
     const struct path_local_host *h = &w->hosts[p->start.host];
-    graph_row_totals(h->graph, p->start.row, clock_from_reference(h->map, p->begin), clock_from_reference(h->map, p->end), totals);
+    graph_row_totals(
+        h->graph, p->start.row, clock_from_reference(h->map, p->begin), clock_from_reference(h->map, p->end), totals);
     if (messages <= seen || totals[GRAPH_NETWORK])
         return;
-    cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in scheduling events; "
+    cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in "
+             "scheduling events; "
              "let the program block, or record its own spans (docs/record.md)",
         messages, seen ? ", only some could be told as polling" : "");
 }
@@ -229,7 +242,8 @@ static void note_polling(const struct work *w)
 static void note_clocks(const struct work *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        if (w->n > 1 && w->hosts[i].graph && (!w->hosts[i].map->n || w->hosts[i].map->island != w->hosts[w->path->start.host].map->island))
+        if (w->n > 1 && w->hosts[i].graph &&
+            (!w->hosts[i].map->n || w->hosts[i].map->island != w->hosts[w->path->start.host].map->island))
             cli_note("%s: no messages relate its clock to that of %s; the path does not go there", w->hosts[i].name,
                 w->hosts[w->path->start.host].name);
 }
@@ -254,7 +268,8 @@ static int by_duration(const void *pa, const void *pb)
 static void add_to_sums(struct sum *sums, size_t *n, const struct sum *s)
 {
     size_t i = 0;
-    while (i < *n && (strcmp(sums[i].host, s->host) != 0 || strcmp(sums[i].comm, s->comm) != 0 || sums[i].state != s->state))
+    while (i < *n &&
+        (strcmp(sums[i].host, s->host) != 0 || strcmp(sums[i].comm, s->comm) != 0 || sums[i].state != s->state))
         i++;
     if (i == *n)
         sums[(*n)++] = *s;
@@ -265,16 +280,17 @@ static void add_to_sums(struct sum *sums, size_t *n, const struct sum *s)
 /* Totals by machine, name and state: threads of one name count together. */
 static void write_aggregate(const struct work *w, int format, struct text *out)
 {
-    static const struct cli_column columns[] = {
-        {"host", false, false}, {"comm", false, false}, {"state", false, false}, {"duration", true, true}, {"percent", true, true}};
+    static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
+        {"duration", true, true}, {"percent", true, true}};
     const struct path_source *source = path_local_source(w->local);
     const struct path *p = w->path;
     struct sum *sums = mem_alloc((p->n_totals + 1) * sizeof *sums);
     size_t n = 0;
     for (size_t i = 0; i < p->n_totals; i++) {
         int32_t tid;
-        struct sum s = {
-            .host = source->host_name(source->arg, p->totals[i].row.host), .state = p->totals[i].state, .duration = p->totals[i].duration};
+        struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host),
+            .state = p->totals[i].state,
+            .duration = p->totals[i].duration};
         source->row_name(source->arg, p->totals[i].row, &tid, &s.comm);
         add_to_sums(sums, &n, &s);
     }
@@ -291,7 +307,8 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
         else
             text_i64(&duration, sums[i].duration);
         cli_table_cell(t, "%s", text_cstr(&duration));
-        cli_table_cell(t, "%.1f", p->end > p->begin ? 100.0 * (double)sums[i].duration / (double)(p->end - p->begin) : 0.0);
+        cli_table_cell(
+            t, "%.1f", p->end > p->begin ? 100.0 * (double)sums[i].duration / (double)(p->end - p->begin) : 0.0);
         text_fini(&duration);
     }
     cli_table_write(t, format, out);
@@ -322,12 +339,15 @@ static void write_answer(const struct work *w, const struct question *q, struct 
     } else if (q->format == CLI_CSV) {
         path_write_csv(w->path, source, out);
     } else {
-        struct path_style style = {
-            .color = cli_color(), .ascii = !speaks_utf8(), .width = cli_width(), .segments = q->segments, .clock_error_ns = clock_error(w)};
+        struct path_style style = {.color = cli_color(),
+            .ascii = !speaks_utf8(),
+            .width = cli_width(),
+            .segments = q->segments,
+            .clock_error_ns = clock_error(w)};
         path_write_terminal(w->path, source, &style, out);
         if (!q->svg || !q->segments)
-            text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture", q->svg || q->segments ? "" : " · ",
-                q->segments ? "" : "--segments for the list");
+            text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture",
+                q->svg || q->segments ? "" : " · ", q->segments ? "" : "--segments for the list");
     }
 }
 
@@ -365,17 +385,19 @@ static int run(int argc, char **argv)
     struct question q = {0};
     const struct cli_option options[] = {
         {"thread", 't', CLI_STRING, "[HOST:]TID|COMM", "whose path", &q.thread},
-        {"begin", 'b', CLI_STRING, "TIME", "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)",
-            &q.begin},
+        {"begin", 'b', CLI_STRING, "TIME",
+            "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)", &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "to here (default: the thread's last instant)", &q.end},
-        {"reference", 0, CLI_STRING, "HOST", "tell times on this host's clock (default: the one with the least total error)", &q.reference},
+        {"reference", 0, CLI_STRING, "HOST",
+            "tell times on this host's clock (default: the one with the least total error)", &q.reference},
         {"method", 0, CLI_STRING, "METHOD", "local (traces given here), broadcast or index (a cluster)", &q.method},
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
         {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 200, or none)", &q.drift_prior},
-        {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools", &q.no_early_return},
+        {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",
+            &q.no_early_return},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &q.format_name},
         {0},
     };
@@ -395,5 +417,6 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const struct cli_verb verb_critpath = {"critpath", "TRACE…", "critical path of a thread across machines: where its time went",
+const struct cli_verb verb_critpath = {"critpath", "TRACE…",
+    "critical path of a thread across machines: where its time went",
     "weft critpath examples/three-tier --thread client:204 --begin +2.3s --end +2.4s --svg path.svg", run};

@@ -175,7 +175,8 @@ static void close_session(struct session *s)
 static void put_clock_time(struct text *t, int64_t ns)
 {
     uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    text_printf(t, "[%s%llu.%09llu]", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000), (unsigned long long)(size % 1000000000));
+    text_printf(t, "[%s%llu.%09llu]", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000),
+        (unsigned long long)(size % 1000000000));
 }
 
 static void note_loss(struct session *s, const struct ctf_event *ev)
@@ -188,8 +189,8 @@ static void note_loss(struct session *s, const struct ctf_event *ev)
     text_printf(&t, "%s: ", host);
     if (ev->cpu >= 0)
         text_printf(&t, "CPU %d: ", (int)ev->cpu);
-    text_printf(&t, "%llu %s%s lost", (unsigned long long)loss->count, ev->cls->item == CTF_LOST_EVENTS ? "event" : "packet",
-        loss->count == 1 ? "" : "s");
+    text_printf(&t, "%llu %s%s lost", (unsigned long long)loss->count,
+        ev->cls->item == CTF_LOST_EVENTS ? "event" : "packet", loss->count == 1 ? "" : "s");
     if (loss->begin_known && loss->end_known) {
         text_puts(&t, " between ");
         put_clock_time(&t, loss->begin);
@@ -245,9 +246,11 @@ static int note_problems(const struct session *s)
     const struct ctf_problem *p;
     size_t n = ctf_merge_problems(s->merge, &p);
     for (size_t i = 0; i < n; i++)
-        p[i].count > 1 ? cli_note("%s (%llu times)", p[i].text, (unsigned long long)p[i].count) : cli_note("%s", p[i].text);
+        p[i].count > 1 ? cli_note("%s (%llu times)", p[i].text, (unsigned long long)p[i].count)
+                       : cli_note("%s", p[i].text);
     if (s->losses > MAX_LOSS_NOTES)
-        cli_note("%llu more places with losses; --format json tells all", (unsigned long long)(s->losses - MAX_LOSS_NOTES));
+        cli_note(
+            "%llu more places with losses; --format json tells all", (unsigned long long)(s->losses - MAX_LOSS_NOTES));
     return n && !s->read ? CLI_FAILED : CLI_OK;
 }
 
@@ -255,12 +258,14 @@ static int run(int argc, char **argv)
 {
     struct request q = {.cpu = -1, .tid = -1, .limit = -1};
     const struct cli_option options[] = {
-        {"begin", 'b', CLI_STRING, "TIME", "events from here (ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)", &q.begin},
+        {"begin", 'b', CLI_STRING, "TIME", "events from here (ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)",
+            &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "events up to here, inclusive", &q.end},
         {"names", 0, CLI_LIST, "GLOB[,GLOB]", "events of these names; may be given several times", &q.names},
         {"cpu", 0, CLI_INT, "N", "events of this CPU", &q.cpu, .most = INT32_MAX},
         {"tid", 't', CLI_INT, "TID", "events that happened in this thread", &q.tid, .most = INT32_MAX},
-        {"where", 'w', CLI_STRING, "EXPR", "events for which this holds: next_tid == 204 && comm =~ \"^tier\"", &q.where},
+        {"where", 'w', CLI_STRING, "EXPR", "events for which this holds: next_tid == 204 && comm =~ \"^tier\"",
+            &q.where},
         {"limit", 'n', CLI_INT, "N", "at most N events", &q.limit},
         {"sync", 0, CLI_FLAG, NULL, "times by the reference host's clock instead of each host's own", &q.sync},
         {"store", 0, CLI_STRING, "DIR", "keep the stores that --sync needs below DIR", &q.store},
@@ -287,5 +292,5 @@ static int run(int argc, char **argv)
     return cli_finish(&out, code);
 }
 
-const struct cli_verb verb_events = {
-    "events", "TRACE…", "merged events in time order", "weft events --names 'sched_*' --begin +1s --limit 20 examples/three-tier", run};
+const struct cli_verb verb_events = {"events", "TRACE…", "merged events in time order",
+    "weft events --names 'sched_*' --begin +1s --limit 20 examples/three-tier", run};

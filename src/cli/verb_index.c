@@ -77,9 +77,11 @@ static int run(int argc, char **argv)
     int64_t threads = 0;
     const char *store = NULL, *format_name = NULL;
     const struct cli_option options[] = {
-        {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        {"store", 0, CLI_STRING, "DIR",
+            "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"force", 'f', CLI_FLAG, NULL, "build again what is already there", &force},
-        {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads, .least = 1, .most = 1024},
+        {"threads", 'j', CLI_INT, "N", "hosts indexed at once (default: number of CPUs)", &threads, .least = 1,
+            .most = 1024},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };
@@ -92,16 +94,19 @@ static int run(int argc, char **argv)
         return cli_fail(&e);
     struct experiment *x;
     int64_t start = time_monotonic_ns();
-    struct index_options o = {
-        .store = store, .stores = true, .user_space = true, .force = force, .threads = threads > 0 ? (unsigned)threads : 0};
+    struct index_options o = {.store = store,
+        .stores = true,
+        .user_space = true,
+        .force = force,
+        .threads = threads > 0 ? (unsigned)threads : 0};
     if (cli_open_traces(argv + 1, (size_t)n, &o, &x, &e))
         return cli_fail(&e);
     double seconds = (double)(time_monotonic_ns() - start) / 1e9;
 
     struct done done = {0};
-    static const struct cli_column columns[] = {{"host", false, false}, {"domain", false, false}, {"events", true, true},
-        {"lost", true, true}, {"threads", true, true}, {"packets", true, true}, {"calls", true, true}, {"done", false, false},
-        {"store", false, false}};
+    static const struct cli_column columns[] = {{"host", false, false}, {"domain", false, false},
+        {"events", true, true}, {"lost", true, true}, {"threads", true, true}, {"packets", true, true},
+        {"calls", true, true}, {"done", false, false}, {"store", false, false}};
     struct cli_table *table = cli_table_new(columns, 9);
     add_kernel_traces(table, x, &done);
     add_user_traces(table, x, &done);
@@ -114,11 +119,12 @@ static int run(int argc, char **argv)
     code = cli_finish_traces(x, &out, CLI_OK);
     experiment_close(x);
     if (code == CLI_OK && (!done.rows || done.any_failed)) {
-        err_set(&e, ERR_UNSUPPORTED, "%s could be indexed; the notes above say why", done.rows ? "not all traces" : "nothing");
+        err_set(&e, ERR_UNSUPPORTED, "%s could be indexed; the notes above say why",
+            done.rows ? "not all traces" : "nothing");
         return cli_fail(&e);
     }
     return code;
 }
 
-const struct cli_verb verb_index = {
-    "index", "TRACE…", "builds the stores that the analyses read (only what changed)", "weft index examples/three-tier", run};
+const struct cli_verb verb_index = {"index", "TRACE…", "builds the stores that the analyses read (only what changed)",
+    "weft index examples/three-tier", run};

@@ -220,7 +220,8 @@ static int64_t clock_offset_ns(const struct ctf_clock *c)
 static void put_seconds(struct text *t, int64_t ns)
 {
     uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    text_printf(t, "%s%llu.%09llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000), (unsigned long long)(size % 1000000000));
+    text_printf(t, "%s%llu.%09llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000),
+        (unsigned long long)(size % 1000000000));
 }
 
 static void put_count(struct text *t, uint64_t n, const char *what)
@@ -293,8 +294,8 @@ static void put_losses(struct text *t, const struct trace_facts *f)
 static void put_page(struct text *t, const struct trace_facts *f)
 {
     bool bold = cli_color();
-    text_printf(t, "%s%s%s  %s%s%s\n", bold ? "\033[1m" : "", or_dash(f->host), bold ? "\033[0m" : "", f->domain ? f->domain : "",
-        f->domain ? "  " : "", ctf_trace_path(f->trace));
+    text_printf(t, "%s%s%s  %s%s%s\n", bold ? "\033[1m" : "", or_dash(f->host), bold ? "\033[0m" : "",
+        f->domain ? f->domain : "", f->domain ? "  " : "", ctf_trace_path(f->trace));
     label(t, "tracer");
     text_puts(t, or_dash(f->tracer));
     if (f->kernel)
@@ -338,8 +339,8 @@ static void text_cell(struct cli_table *table, struct text *t)
 static void put_table(struct text *out, const struct trace_facts *facts, size_t n)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true},
-        {"begin (UTC)", false, false}, {"duration", true, true}, {"size", true, true}, {"streams", true, true}, {"packets", true, true},
-        {"domain", false, false}, {"tracer", false, false}, {"kernel", false, false}};
+        {"begin (UTC)", false, false}, {"duration", true, true}, {"size", true, true}, {"streams", true, true},
+        {"packets", true, true}, {"domain", false, false}, {"tracer", false, false}, {"kernel", false, false}};
     struct cli_table *table = cli_table_new(columns, sizeof columns / sizeof *columns);
     struct text t = {.fd = -1};
     uint64_t events = 0, bytes = 0, lost = 0;
@@ -393,13 +394,14 @@ static void number_cell(struct cli_table *t, bool known, int64_t v)
 
 static void put_csv(struct text *out, const struct trace_facts *facts, size_t n)
 {
-    static const struct cli_column columns[] = {{"host"}, {"path"}, {"domain"}, {"tracer"}, {"kernel"}, {"clock"}, {"clock_freq"},
-        {"clock_offset_ns"}, {"streams"}, {"packets"}, {"events"}, {"lost_events"}, {"lost_packets"}, {"begin"}, {"end"}, {"duration"},
-        {"bytes"}, {"problems"}};
+    static const struct cli_column columns[] = {{"host"}, {"path"}, {"domain"}, {"tracer"}, {"kernel"}, {"clock"},
+        {"clock_freq"}, {"clock_offset_ns"}, {"streams"}, {"packets"}, {"events"}, {"lost_events"}, {"lost_packets"},
+        {"begin"}, {"end"}, {"duration"}, {"bytes"}, {"problems"}};
     struct cli_table *t = cli_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < n; i++) {
         const struct trace_facts *f = &facts[i];
-        const char *const words[] = {f->host, ctf_trace_path(f->trace), f->domain, f->tracer, f->kernel, f->clock ? f->clock->name : NULL};
+        const char *const words[] = {
+            f->host, ctf_trace_path(f->trace), f->domain, f->tracer, f->kernel, f->clock ? f->clock->name : NULL};
         for (size_t k = 0; k < 6; k++)
             cli_table_cell(t, "%s", words[k] ? words[k] : "");
         number_cell(t, f->clock, f->clock ? (int64_t)f->clock->freq : 0);

@@ -60,10 +60,12 @@ static void note_reach(const struct tsp_options *o, const char *address)
     host = host ? host + 3 : address;
     if (!o->traces[0] && !o->trace_root && !o->state_dir)
         cli_note(
-            "no trace is given, so none can be opened: name TRACEs, or let clients open some below --trace-root DIR or upload them to --state DIR");
+            "no trace is given, so none can be opened: name TRACEs, or let clients open some below --trace-root DIR "
+            "or upload them to --state DIR");
     if (!o->http.token && strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0)
-        cli_note(
-            "%s can be reached from other machines, and everybody there can read the traces: see --token-file and --tls-cert", address);
+        cli_note("%s can be reached from other machines, and everybody there can read the traces: see --token-file and "
+                 "--tls-cert",
+            address);
 }
 
 /* Serves until a signal to stop. */
@@ -85,23 +87,27 @@ static int serve(const struct tsp_options *o, const sigset_t *stop)
 
 static int run(int argc, char **argv)
 {
-    const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL, *token_file = NULL,
-               *upload = "1G", *name = NULL;
+    const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL,
+               *token_file = NULL, *upload = "1G", *name = NULL;
     struct cli_list origins = {0};
     bool no_sync = false;
     const struct cli_option options[] = {
-        {"listen", 'l', CLI_STRING, "ADDRESS:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)", &listen},
-        {"trace-root", 0, CLI_STRING, "DIR", "clients may open traces below DIR (default: only the TRACEs given)", &root},
+        {"listen", 'l', CLI_STRING, "ADDRESS:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)",
+            &listen},
+        {"trace-root", 0, CLI_STRING, "DIR", "clients may open traces below DIR (default: only the TRACEs given)",
+            &root},
         {"state", 0, CLI_STRING, "DIR", "keep traces, experiments, bookmarks and uploads in DIR over restarts", &state},
-        {"store", 0, CLI_STRING, "DIR", "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        {"store", 0, CLI_STRING, "DIR",
+            "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
         {"no-sync", 0, CLI_FLAG, NULL, "leave every host on its own clock", &no_sync},
         {"max-upload", 0, CLI_STRING, "SIZE", "largest upload taken, with --state (default: 1G; 0: none)", &upload},
         {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): serve https", &cert},
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
-        {"token-file", 0, CLI_STRING, "FILE", "clients must send the token in FILE (Authorization: Bearer)", &token_file},
-        {"cors", 0, CLI_LIST, "ORIGIN", "pages of ORIGIN (https://host) may call the server; * for all; may be given several times",
-            &origins},
+        {"token-file", 0, CLI_STRING, "FILE", "clients must send the token in FILE (Authorization: Bearer)",
+            &token_file},
+        {"cors", 0, CLI_LIST, "ORIGIN",
+            "pages of ORIGIN (https://host) may call the server; * for all; may be given several times", &origins},
         {0},
     };
     int n, code = cli_parse(&verb_serve, options, argc, argv, &n);

@@ -66,7 +66,8 @@ static uint64_t messages_between(const struct clock_net *net, size_t a, size_t b
     return 0;
 }
 
-/* Drift from the trace's begin to its end, offset in its middle, least and greatest error: empty for hosts without a path to the reference. */
+/* Drift from the trace's begin to its end, offset in its middle, least and greatest error: empty for hosts without a
+ * path to the reference. */
 static void measured_cells(const struct clock_map *m, struct cli_table *table)
 {
     if (!m->n) {
@@ -74,8 +75,8 @@ static void measured_cells(const struct clock_map *m, struct cli_table *table)
             cli_table_cell(table, "%s", "");
         return;
     }
-    int64_t begin = m->pieces[0].begin, end = m->pieces[m->n - 1].end, middle = (int64_t)(((__int128)begin + end) / 2), least = INT64_MAX,
-            worst = 0;
+    int64_t begin = m->pieces[0].begin, end = m->pieces[m->n - 1].end, middle = (int64_t)(((__int128)begin + end) / 2),
+            least = INT64_MAX, worst = 0;
     for (size_t i = 0; i < m->n; i++) {
         int64_t a = m->pieces[i].error_begin, b = m->pieces[i].error_end;
         least = a < least ? a : least;
@@ -83,7 +84,8 @@ static void measured_cells(const struct clock_map *m, struct cli_table *table)
         worst = a > worst ? a : worst;
         worst = b > worst ? b : worst;
     }
-    double run = (double)end - (double)begin, gain = (double)((clock_to_reference(m, end) - end) - (clock_to_reference(m, begin) - begin));
+    double run = (double)end - (double)begin,
+           gain = (double)((clock_to_reference(m, end) - end) - (clock_to_reference(m, begin) - begin));
     cli_table_cell(table, "%.6f", run > 0 ? gain / run * 1e6 : 0);
     cli_table_cell(table, "%lld", (long long)(clock_to_reference(m, middle) - middle));
     cli_table_cell(table, "%lld", (long long)least);
@@ -92,9 +94,9 @@ static void measured_cells(const struct clock_map *m, struct cli_table *table)
 
 static void write_csv(const struct clock_net *net, struct text *out)
 {
-    static const struct cli_column columns[] = {{"host", false, false}, {"reference", false, false}, {"predecessor", false, false},
-        {"category", false, false}, {"drift_ppm", true, true}, {"offset_ns", true, true}, {"error_least_ns", true, true},
-        {"error_worst_ns", true, true}, {"messages", true, true}};
+    static const struct cli_column columns[] = {{"host", false, false}, {"reference", false, false},
+        {"predecessor", false, false}, {"category", false, false}, {"drift_ppm", true, true}, {"offset_ns", true, true},
+        {"error_least_ns", true, true}, {"error_worst_ns", true, true}, {"messages", true, true}};
     struct cli_table *table = cli_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < clock_net_hosts(net); i++) {
         const struct clock_map *m = clock_net_map(net, i);
@@ -125,8 +127,8 @@ static void write_maps(const struct clock_net *net, int format, struct text *out
     }
 }
 
-static int sync_traces(
-    char **args, size_t n, struct index_options *o, const struct clock_options *clocks, bool stats, int format, struct err *e)
+static int sync_traces(char **args, size_t n, struct index_options *o, const struct clock_options *clocks, bool stats,
+    int format, struct err *e)
 {
     struct experiment *x;
     const struct clock_net *net;
@@ -139,8 +141,8 @@ static int sync_traces(
     }
     const struct clock_pair *pairs;
     if (clock_net_hosts(net) > 1 && !clock_net_pairs(net, &pairs))
-        cli_note(
-            "no packet that one of these hosts sent and another received was recorded; record net_dev_queue and netif_receive_skb on both");
+        cli_note("no packet that one of these hosts sent and another received was recorded; record net_dev_queue and "
+                 "netif_receive_skb on both");
     struct text out = TEXT_TO(STDOUT_FILENO);
     if (stats)
         write_stats(x, net, started, &out);
@@ -157,11 +159,12 @@ static int run(int argc, char **argv)
     bool stats = false;
     struct clock_options clocks = clock_defaults();
     const struct cli_option options[] = {
-        {"reference", 'r', CLI_STRING, "HOST", "the host whose clock counts (default: the one from which all others are known best)",
-            &clocks.reference},
+        {"reference", 'r', CLI_STRING, "HOST",
+            "the host whose clock counts (default: the one from which all others are known best)", &clocks.reference},
         {"drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 200)", &prior},
         {"stats", 0, CLI_FLAG, NULL, "statistics of every pair in the layout of LTTV", &stats},
-        {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
+        {"store", 0, CLI_STRING, "DIR",
+            "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &format_name},
         {0},
     };
@@ -180,5 +183,5 @@ static int run(int argc, char **argv)
     return sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
 }
 
-const struct cli_verb verb_sync = {
-    "sync", "TRACE…", "puts the clocks of all hosts on one, from the packets they exchanged", "weft sync examples/three-tier", run};
+const struct cli_verb verb_sync = {"sync", "TRACE…",
+    "puts the clocks of all hosts on one, from the packets they exchanged", "weft sync examples/three-tier", run};

@@ -39,7 +39,8 @@ static int state_by_name(const char *s, struct err *e)
     for (int i = 0; i < GRAPH_STATE_COUNT; i++)
         if (!strcmp(graph_state_name(i), s))
             return i;
-    return err_set(e, ERR_ARG, "--sort %s: give a state, such as running, preempted, blocked, timer, network or block-device", s);
+    return err_set(
+        e, ERR_ARG, "--sort %s: give a state, such as running, preempted, blocked, timer, network or block-device", s);
 }
 
 static bool wanted(const struct choice *c, const struct index_host *h, const struct graph_row *r)
@@ -99,10 +100,12 @@ static void duration_cell(struct cli_table *t, int format, int64_t ns)
 
 static void write_lines(const struct line *lines, size_t n, int format, struct text *out)
 {
-    static const int shown[] = {GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_BLOCKED, GRAPH_TIMER, GRAPH_NETWORK, GRAPH_BLOCK_DEVICE};
-    static const struct cli_column columns[] = {{"host", false, false}, {"tid", true, true}, {"pid", true, true}, {"comm", false, false},
-        {"begin", true, true}, {"life", true, true}, {"running", true, true}, {"preempted", true, true}, {"blocked", true, true},
-        {"timer", true, true}, {"network", true, true}, {"block-device", true, true}, {"other", true, true}};
+    static const int shown[] = {
+        GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_BLOCKED, GRAPH_TIMER, GRAPH_NETWORK, GRAPH_BLOCK_DEVICE};
+    static const struct cli_column columns[] = {{"host", false, false}, {"tid", true, true}, {"pid", true, true},
+        {"comm", false, false}, {"begin", true, true}, {"life", true, true}, {"running", true, true},
+        {"preempted", true, true}, {"blocked", true, true}, {"timer", true, true}, {"network", true, true},
+        {"block-device", true, true}, {"other", true, true}};
     struct cli_table *t = cli_table_new(columns, 13);
     for (size_t i = 0; i < n; i++) {
         const struct line *l = &lines[i];
@@ -164,7 +167,8 @@ static int run(int argc, char **argv)
     for (size_t i = 0; i < n_hosts; i++)
         first = hosts[i].begin < first ? hosts[i].begin : first;
     if (known_host(hosts, n_hosts, c.host, &e) || (begin && time_parse(begin, first, &c.begin, &e)) ||
-        (end && time_parse(end, first, &c.end, &e)) || (c.begin > c.end && err_set(&e, ERR_ARG, "--begin lies after --end"))) {
+        (end && time_parse(end, first, &c.end, &e)) ||
+        (c.begin > c.end && err_set(&e, ERR_ARG, "--begin lies after --end"))) {
         experiment_close(x);
         return cli_fail(&e);
     }
@@ -178,7 +182,8 @@ static int run(int argc, char **argv)
     if (count > limit && format == CLI_TABLE)
         cli_note("%zu more threads; --limit %zu shows all, --thread NAME some", count - limit, count);
     if (!count && c.thread)
-        cli_note("no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
+        cli_note(
+            "no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
     free(lines);
     code = cli_finish_traces(x, &out, CLI_OK);
     experiment_close(x);

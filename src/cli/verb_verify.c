@@ -7,7 +7,11 @@ static void on_file(void *arg, const struct index_finding *f)
 {
     struct cli_table *t = arg;
     cli_table_cell(t, "%s", f->host);
-    cli_table_cell(t, "%s", f->code == 0 ? "sound" : f->code == ERR_STALE ? "stale" : f->code == ERR_NOTFOUND ? "absent" : "damaged");
+    cli_table_cell(t, "%s",
+        f->code == 0                  ? "sound"
+            : f->code == ERR_STALE    ? "stale"
+            : f->code == ERR_NOTFOUND ? "absent"
+                                      : "damaged");
     cli_table_cell(t, "%s", f->file);
     cli_table_cell(t, "%s", f->problem ? f->problem : "");
 }
@@ -42,5 +46,5 @@ static int run(int argc, char **argv)
     return rc ? cli_fail(&e) : code;
 }
 
-const struct cli_verb verb_verify = {
-    "verify", "TRACE…", "checks the store files of traces and says what is damaged", "weft verify examples/three-tier", run};
+const struct cli_verb verb_verify = {"verify", "TRACE…", "checks the store files of traces and says what is damaged",
+    "weft verify examples/three-tier", run};

@@ -1,5 +1,6 @@
-/* Clock synchronisation by convex hulls over matched messages (Duda; LTTV's and Jabbarifar's terms; reference/clocks-live-vm.md A).
- * All arithmetic on times is exact (integers and __int128). A clock map converts a host's ns to the reference's ns and knows its error. */
+/* Clock synchronisation by convex hulls over matched messages (Duda; LTTV's and Jabbarifar's terms;
+ * reference/clocks-live-vm.md A). All arithmetic on times is exact (integers and __int128). A clock map converts a
+ * host's ns to the reference's ns and knows its error. */
 #ifndef WEFT_CLOCK_CLOCK_H
 #define WEFT_CLOCK_CLOCK_H
 
@@ -12,7 +13,8 @@
 struct text;
 struct json;
 
-enum clock_category { CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY, CLOCK_ABSENT };
+enum clock_category { CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY,
+    CLOCK_ABSENT };
 const char *clock_category_name(int category); /* "reference", "accurate", … */
 
 struct clock_options {
@@ -25,15 +27,18 @@ struct clock_options clock_defaults(void); /* 200 ppm */
 struct clock_net;            /* hosts and the messages between them, then the solution */
 struct clock_net *clock_net_new(const struct clock_options *);
 void clock_net_free(struct clock_net *);
-/* Hosts are numbered from 0 in the order added. begin, end: ns span of the host's trace (maps are cut to cover it and all messages); begin > end: not known.
- * Times beyond +-2^62 ns are not accepted: spans are cut there, messages left out and counted. */
+/* Hosts are numbered from 0 in the order added. begin, end: ns span of the host's trace (maps are cut to cover it and
+ * all messages); begin > end: not known. Times beyond +-2^62 ns are not accepted: spans are cut there, messages left
+ * out and counted. */
 size_t clock_net_host(struct clock_net *, const char *name, int64_t begin, int64_t end);
-/* A message sent by host a at `sent` (a's ns) and received by host b at `received` (b's ns). Any order. Messages of a to itself are only counted. */
+/* A message sent by host a at `sent` (a's ns) and received by host b at `received` (b's ns). Any order. Messages of a
+ * to itself are only counted. */
 void clock_net_message(struct clock_net *, size_t a, size_t b, int64_t sent, int64_t received);
 /* Exact statement that a = b's clock (same machine): an edge without error. */
 void clock_net_same(struct clock_net *, size_t a, size_t b);
-/* Finds categories, islands, references and maps; may be called again after more messages. ERR_ARG: no host has the name of the reference (the message
- * lists them), or a senseless prior. O(m log m) in messages; islands: Dijkstra from each host. */
+/* Finds categories, islands, references and maps; may be called again after more messages. ERR_ARG: no host has the
+ * name of the reference (the message lists them), or a senseless prior. O(m log m) in messages; islands: Dijkstra from
+ * each host. */
 int clock_net_solve(struct clock_net *, struct err *e);
 size_t clock_net_hosts(const struct clock_net *);
 const char *clock_net_name(const struct clock_net *, size_t host);
@@ -43,8 +48,9 @@ struct clock_pair {
     int category;
     uint64_t messages_ab, messages_ba;
     size_t hull_ab, hull_ba;           /* points on the half hulls */
-    /* t_b = drift * t_a + offset for the lines that fit: bounds without the prior and the middle line, as LTTV shows them. An unbounded side is
-     * infinite; drift and offset are NaN when there is no middle line (one-sided, one-way). For display: maps are exact, these are not. */
+    /* t_b = drift * t_a + offset for the lines that fit: bounds without the prior and the middle line, as LTTV shows
+     * them. An unbounded side is infinite; drift and offset are NaN when there is no middle line (one-sided, one-way).
+     * For display: maps are exact, these are not. */
     double drift_min, drift_max, drift, offset_ns, offset_at_min_ns, offset_at_max_ns;
     double error_ns;                   /* approximate: sum of violations of the best line */
 };
@@ -59,12 +65,14 @@ struct clock_map {
     size_t host, reference;
     int64_t predecessor;               /* -1 for a reference */
     int category;
-    const struct clock_piece *pieces; size_t n; /* in time order, contiguous; continuous and monotone; n = 0: no path to the reference */
+    const struct clock_piece *pieces; size_t n; /* in time order, contiguous; continuous and monotone; n = 0: no path
+                                                 * to the reference */
     size_t island;                     /* 0: that of the reference */
     int64_t growth_q62;                /* growth of the error per ns outside the pieces, Q62 */
 };
-/* Of hosts outside the reference's island (island > 0) the map has no pieces; `reference` is then that of their own island. Valid until the next solve.
- * category: the worst on the way to the reference; of a host alone what its best pair lacks. */
+/* Of hosts outside the reference's island (island > 0) the map has no pieces; `reference` is then that of their own
+ * island. Valid until the next solve. category: the worst on the way to the reference; of a host alone what its best
+ * pair lacks. */
 const struct clock_map *clock_net_map(const struct clock_net *, size_t host);
 /* Conversion; outside the pieces the first or last goes on. Inverse is exact to 1 ns. Identity for n = 0. */
 int64_t clock_to_reference(const struct clock_map *, int64_t t);

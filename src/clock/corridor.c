@@ -105,7 +105,8 @@ void course_free(struct course *c)
     *c = (struct course){0};
 }
 
-/* Part [from, to] of a half hull, thinned: a chord lies outside the corridor's true bound, so leaving points out only widens it. */
+/* Part [from, to] of a half hull, thinned: a chord lies outside the corridor's true bound, so leaving points out only
+ * widens it. */
 static struct point *chain(const struct point *v, size_t from, size_t to, size_t *n)
 {
     size_t all = to - from + 1, keep = all > CHAIN_POINTS ? CHAIN_POINTS : all;
@@ -116,8 +117,8 @@ static struct point *chain(const struct point *v, size_t from, size_t to, size_t
     return out;
 }
 
-static void corridor_straight(
-    struct corridor *c, const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+static void corridor_straight(struct corridor *c, const struct point *sent, size_t ns, const struct point *received,
+    size_t nr, int64_t low, int64_t high)
 {
     size_t top_to = hull_touch_lower(sent, ns, high), bottom_to = hull_touch_upper(received, nr, low);
     *c = (struct corridor){.low = low, .high = high};
@@ -125,15 +126,19 @@ static void corridor_straight(
     c->bottom = chain(received, hull_touch_upper(received, nr, high), bottom_to, &c->nbottom);
 }
 
-/* The points whose cones are not inside another's; `up` +1 for sent points (cones open upwards). Of these, only the neighbours of an instant bound it. */
+/* The points whose cones are not inside another's; `up` +1 for sent points (cones open upwards). Of these, only the
+ * neighbours of an instant bound it. */
 static struct point *cones(const struct point *v, size_t n, int64_t low, int64_t high, int up, size_t *out_n)
 {
     struct point *out = mem_alloc(n * sizeof *out);
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
-        if (k && (up > 0 ? v[i].d * Q62 >= ray(out[k - 1], high, v[i].x) : v[i].d * Q62 <= ray(out[k - 1], low, v[i].x)))
+        if (k &&
+            (up > 0 ? v[i].d * Q62 >= ray(out[k - 1], high, v[i].x) : v[i].d * Q62 <= ray(out[k - 1], low, v[i].x)))
             continue;
-        while (k && (up > 0 ? out[k - 1].d * Q62 >= ray(v[i], low, out[k - 1].x) : out[k - 1].d * Q62 <= ray(v[i], high, out[k - 1].x)))
+        while (k &&
+            (up > 0 ? out[k - 1].d * Q62 >= ray(v[i], low, out[k - 1].x)
+                    : out[k - 1].d * Q62 <= ray(v[i], high, out[k - 1].x)))
             k--;
         out[k++] = v[i];
     }
@@ -141,8 +146,8 @@ static struct point *cones(const struct point *v, size_t n, int64_t low, int64_t
     return out;
 }
 
-static void corridor_curved(
-    struct corridor *c, const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+static void corridor_curved(struct corridor *c, const struct point *sent, size_t ns, const struct point *received,
+    size_t nr, int64_t low, int64_t high)
 {
     *c = (struct corridor){.low = low, .high = high, .curved = true};
     c->top = cones(sent, ns, low, high, 1, &c->ntop);
@@ -151,15 +156,17 @@ static void corridor_curved(
 
 enum fit { FIT_NONE, FIT_LINE, FIT_CURVE, FIT_STEPS };
 
-/* A line between the half hulls, within the prior if that is possible, else (when messages bound it on both sides) within the sane limits. */
-static enum fit fit_line(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l,
-    struct corridor *out, bool *against_prior)
+/* A line between the half hulls, within the prior if that is possible, else (when messages bound it on both sides)
+ * within the sane limits. */
+static enum fit fit_line(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+    const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
     struct hull_bound flattest, steepest;
     hull_slopes(sent, ns, received, nr, &flattest, &steepest);
     int64_t low = flattest.exists ? slope_floor(flattest.late.d - flattest.early.d, flattest.late.x - flattest.early.x)
                                   : -CLOCK_SLOPE_LIMIT;
-    int64_t high = steepest.exists ? slope_ceil(steepest.late.d - steepest.early.d, steepest.late.x - steepest.early.x) : CLOCK_SLOPE_LIMIT;
+    int64_t high = steepest.exists ? slope_ceil(steepest.late.d - steepest.early.d, steepest.late.x - steepest.early.x)
+                                   : CLOCK_SLOPE_LIMIT;
     bool bounded = flattest.exists && steepest.exists;
     if (l->prior && low <= l->high && high >= l->low) {
         low = low > l->low ? low : l->low;
@@ -191,8 +198,10 @@ static long double least_gap(const struct point *sent, size_t ns, const struct p
     return gap;
 }
 
-/* Vertical width of the widest strip between the half hulls with a slope of [low, high]: the corridor where it is narrowest. */
-static long double strip_width(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+/* Vertical width of the widest strip between the half hulls with a slope of [low, high]: the corridor where it is
+ * narrowest. */
+static long double strip_width(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
 {
     long double best = -INFINITY;
     /* The width is a concave function of the slope: the touching points tell on which side its top is. */
@@ -208,7 +217,8 @@ static long double strip_width(const struct point *sent, size_t ns, const struct
     return best;
 }
 
-static long double window_width(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+static long double window_width(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
 {
     struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r);
     size_t hs = hull_lower(sent, ns, s), hr = hull_upper(received, nr, r);
@@ -218,11 +228,14 @@ static long double window_width(const struct point *sent, size_t ns, const struc
     return width;
 }
 
-/* A line that just fits through a bent clock is squeezed: over the whole trace its corridor is narrower than the delays of any short part allow.
- * A line that is true has about the same width in the best part as in the whole. Needs enough messages to tell. */
-static bool squeezed(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l)
+/* A line that just fits through a bent clock is squeezed: over the whole trace its corridor is narrower than the delays
+ * of any short part allow. A line that is true has about the same width in the best part as in the whole. Needs enough
+ * messages to tell. */
+static bool squeezed(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l)
 {
-    size_t fewer = ns < nr ? ns : nr, windows = fewer / WINDOW_MESSAGES < MAX_WINDOWS ? fewer / WINDOW_MESSAGES : MAX_WINDOWS;
+    size_t fewer = ns < nr ? ns : nr,
+           windows = fewer / WINDOW_MESSAGES < MAX_WINDOWS ? fewer / WINDOW_MESSAGES : MAX_WINDOWS;
     const struct point *by = ns < nr ? sent : received;
     long double least = INFINITY;
     if (windows < 2)
@@ -238,10 +251,11 @@ static bool squeezed(const struct point *sent, size_t ns, const struct point *re
     return window_width(sent, ns, received, nr, l->low, l->high) < 0.7L * least;
 }
 
-/* What a straight line cannot do a curve can, if its slope wanders from one forced slope to the other. How much farther it wandered between messages
- * nothing tells, so the range gets a margin: one and a half times its width and eight times what the delays can hide over the whole. */
-static enum fit fit_curve(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l,
-    struct corridor *out, bool *against_prior)
+/* What a straight line cannot do a curve can, if its slope wanders from one forced slope to the other. How much farther
+ * it wandered between messages nothing tells, so the range gets a margin: one and a half times its width and eight
+ * times what the delays can hide over the whole. */
+static enum fit fit_curve(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+    const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
     long double least, greatest;
     if (!hull_slope_range(sent, ns, received, nr, &least, &greatest))
@@ -258,14 +272,15 @@ static enum fit fit_curve(const struct point *sent, size_t ns, const struct poin
     }
     int64_t first = sent[0].x < received[0].x ? sent[0].x : received[0].x;
     int64_t last = sent[ns - 1].x > received[nr - 1].x ? sent[ns - 1].x : received[nr - 1].x;
-    long double margin = 1.5L * (forced_high - forced_low) + 8 * least_gap(sent, ns, received, nr) / (long double)(last - first);
-    corridor_curved(
-        out, sent, ns, received, nr, slope_from(fmaxl(low, forced_low - margin)), slope_from(fminl(high, forced_high + margin)));
+    long double margin = 1.5L * (forced_high - forced_low) +
+        8 * least_gap(sent, ns, received, nr) / (long double)(last - first);
+    corridor_curved(out, sent, ns, received, nr, slope_from(fmaxl(low, forced_low - margin)),
+        slope_from(fminl(high, forced_high + margin)));
     return FIT_CURVE;
 }
 
-static enum fit fit_one(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l,
-    struct corridor *out, bool *against_prior)
+static enum fit fit_one(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+    const struct course_limits *l, struct corridor *out, bool *against_prior)
 {
     struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r);
     size_t hs = hull_lower(sent, ns, s), hr = hull_upper(received, nr, r);
@@ -289,8 +304,8 @@ static enum fit fit_one(const struct point *sent, size_t ns, const struct point 
     return fit;
 }
 
-static bool fit_steps(
-    const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l, struct course *out)
+static bool fit_steps(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+    const struct course_limits *l, struct course *out)
 {
     struct parts parts;
     if (!steps_split(sent, ns, received, nr, l->low, l->high, &parts))
@@ -310,8 +325,8 @@ static bool fit_steps(
     return true;
 }
 
-bool course_fit(
-    const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *l, struct course *out)
+bool course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+    const struct course_limits *l, struct course *out)
 {
     *out = (struct course){0};
     if (!ns || !nr)

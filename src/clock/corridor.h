@@ -1,13 +1,16 @@
-/* The corridor of a pair: between which bounds b's clock can have been at any instant of a's. In the sheared plane of hull.h. */
+/* The corridor of a pair: between which bounds b's clock can have been at any instant of a's. In the sheared plane of
+ * hull.h. */
 #ifndef WEFT_CLOCK_CORRIDOR_H
 #define WEFT_CLOCK_CORRIDOR_H
 
 #include "clock/hull.h"
 
 /* Bounds made from messages and a range of slopes [low, high] (Q62).
- * Straight: the true curve is a line of that range. Every line that fits is a point (slope, offset) of a convex polygon; the corridor is what its
- * vertices sweep: the half hulls between the points where the extreme lines touch, and the extreme lines beyond.
- * Curved: the slope may wander within the range; each message bounds the curve by a cone. `top` and `bottom` hold the messages that matter. */
+ * Straight: the true curve is a line of that range. Every line that fits is a point (slope, offset) of a convex
+ * polygon; the corridor is what its vertices sweep: the half hulls between the points where the extreme lines touch,
+ * and the extreme lines beyond.
+ * Curved: the slope may wander within the range; each message bounds the curve by a cone. `top` and `bottom` hold the
+ * messages that matter. */
 struct corridor {
     struct point *top, *bottom;
     size_t ntop, nbottom;    /* at least 1 each */
@@ -19,7 +22,8 @@ struct corridor {
 int64_t corridor_top(const struct corridor *, int64_t x);
 int64_t corridor_bottom(const struct corridor *, int64_t x);
 
-/* One corridor, or several one after another where b's clock stepped; the step hides in `steps[i]` between v[i] and v[i + 1]. */
+/* One corridor, or several one after another where b's clock stepped; the step hides in `steps[i]` between v[i] and v[i
+ * + 1]. */
 struct stretch { int64_t begin, end; };
 struct course {
     struct corridor *v;
@@ -37,16 +41,19 @@ struct course_limits {
     int64_t low, high;       /* Q62: |drift - 1| as believed */
     int64_t sane_low, sane_high;
 };
-/* Finds the corridor of sorted points: a line where one fits, else a curve whose slope wanders no more than the messages force on it (with margin,
- * within the prior), else lines or curves between steps. Without a prior only a line counts. False: nothing bounded fits. */
-bool course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr, const struct course_limits *, struct course *out);
+/* Finds the corridor of sorted points: a line where one fits, else a curve whose slope wanders no more than the
+ * messages force on it (with margin, within the prior), else lines or curves between steps. Without a prior only a line
+ * counts. False: nothing bounded fits. */
+bool course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+    const struct course_limits *, struct course *out);
 
-/* ---- steps.c: where a clock steps ------------------------------------------------------------------------------------------ */
+/* ---- steps.c: where a clock steps ---- */
 struct part { struct point *sent, *received; size_t ns, nr; };
 struct parts { struct part *v; struct stretch *steps; size_t n; uint64_t outliers; };
-/* Cuts the messages into stretches that a curve with slopes in [low, high] can pass; single messages that contradict the rest are left out.
- * False: more than 64 stretches, so no clock. O(n) */
-bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high, struct parts *out);
+/* Cuts the messages into stretches that a curve with slopes in [low, high] can pass; single messages that contradict
+ * the rest are left out. False: more than 64 stretches, so no clock. O(n) */
+bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
+    int64_t high, struct parts *out);
 void steps_free(struct parts *);
 
 #endif

@@ -77,7 +77,8 @@ int64_t curve_error(const struct curve *c, int64_t t)
 /* Greatest error within `reach` of t. */
 static int64_t curve_error_around(const struct curve *c, int64_t t, int64_t reach)
 {
-    int64_t begin = sat64((i128)t - reach), end = sat64((i128)t + reach), a = curve_error(c, begin), b = curve_error(c, end);
+    int64_t begin = sat64((i128)t - reach), end = sat64((i128)t + reach), a = curve_error(c, begin),
+            b = curve_error(c, end);
     int64_t worst = a > b ? a : b;
     size_t low = 0, high = c->ncuts;
     while (low < high) {
@@ -103,8 +104,10 @@ long double curve_mean_error(const struct curve *c)
 
 static void curve_alloc(struct curve *c, size_t nknots, size_t ncuts)
 {
-    *c = (struct curve){
-        .knots = mem_alloc(nknots * sizeof *c->knots), .cuts = mem_alloc(ncuts * sizeof *c->cuts), .nknots = nknots, .ncuts = ncuts};
+    *c = (struct curve){.knots = mem_alloc(nknots * sizeof *c->knots),
+        .cuts = mem_alloc(ncuts * sizeof *c->cuts),
+        .nknots = nknots,
+        .ncuts = ncuts};
 }
 
 void curve_free(struct curve *c)
@@ -144,9 +147,12 @@ void curve_inverse(const struct curve *c, struct curve *out)
         if (!i || c->knots[i].y > out->knots[out->nknots - 1].t)
             out->knots[out->nknots++] = (struct knot){c->knots[i].y, c->knots[i].t};
     for (size_t i = 0; i < c->ncuts; i++) {
-        struct cut cut = {curve_at(c, c->cuts[i].t), sat64((i128)ceill((long double)c->cuts[i].error / c->slowest) + 1)};
+        struct cut cut = {
+            curve_at(c, c->cuts[i].t), sat64((i128)ceill((long double)c->cuts[i].error / c->slowest) + 1)};
         if (out->ncuts && cut.t == out->cuts[out->ncuts - 1].t)
-            out->cuts[out->ncuts - 1].error = cut.error > out->cuts[out->ncuts - 1].error ? cut.error : out->cuts[out->ncuts - 1].error;
+            out->cuts[out->ncuts - 1].error = cut.error > out->cuts[out->ncuts - 1].error
+                ? cut.error
+                : out->cuts[out->ncuts - 1].error;
         else
             out->cuts[out->ncuts++] = cut;
     }
@@ -220,7 +226,8 @@ void curve_compose(const struct curve *first, const struct curve *second, struct
         out->cuts[i].error = sat64(out->cuts[i].error + (moved < 0 ? -moved : moved));
         t.v[i] = node[i].tolerance;
     }
-    out->growth = slope_from(slope_value(first->growth) * steepest + slope_value(second->growth) * fmaxl(1, first->fastest));
+    out->growth = slope_from(
+        slope_value(first->growth) * steepest + slope_value(second->growth) * fmaxl(1, first->fastest));
     out->slowest = first->slowest * second->slowest;
     out->fastest = first->fastest * second->fastest;
     curve_thin_cuts(out, t.v);
@@ -231,7 +238,8 @@ void curve_compose(const struct curve *first, const struct curve *second, struct
 
 static long double off_line(const struct node *a, const struct node *b, const struct node *p)
 {
-    return fabsl((long double)(p->d - a->d) - (long double)(b->d - a->d) * ((long double)(p->t - a->t) / (long double)(b->t - a->t)));
+    return fabsl((long double)(p->d - a->d) -
+        (long double)(b->d - a->d) * ((long double)(p->t - a->t) / (long double)(b->t - a->t)));
 }
 
 void curve_thin(const struct node *v, size_t n, bool *keep)
@@ -248,7 +256,8 @@ void curve_thin(const struct node *v, size_t n, bool *keep)
         size_t worst = r.from;
         long double worst_share = 1;
         for (size_t i = r.from + 1; i < r.to; i++) {
-            long double share = off_line(&v[r.from], &v[r.to], &v[i]) / (long double)(v[i].tolerance > 0 ? v[i].tolerance : 1);
+            long double share = off_line(&v[r.from], &v[r.to], &v[i]) /
+                (long double)(v[i].tolerance > 0 ? v[i].tolerance : 1);
             if (share > worst_share) {
                 worst_share = share;
                 worst = i;

@@ -34,25 +34,30 @@ void curve_identity(struct curve *out, int64_t begin, int64_t end);
 void curve_inverse(const struct curve *, struct curve *out);
 /* out(t) = second(first(t)); the errors add up, the first one scaled by the second's slope. */
 void curve_compose(const struct curve *first, const struct curve *second, struct curve *out);
-/* The intersection of the corridors of two curves between the same clocks, over a's cuts. False when they contradict each other. */
+/* The intersection of the corridors of two curves between the same clocks, over a's cuts. False when they contradict
+ * each other. */
 bool curve_intersect(const struct curve *a, const struct curve *b, struct curve *out);
 void curve_copy(const struct curve *, struct curve *out);
 void curve_free(struct curve *);
 
-/* ---- curve_fit.c: the curve of a pair --------------------------------------------------------------------------------------- */
+/* ---- curve_fit.c: the curve of a pair ---- */
 struct pair_frame { int64_t x0, y0; };         /* times of the pair's first message: absolute = relative + x0, y0 */
 struct straight { long double x, d, slope; };  /* through (x, d) with slope - 1 */
 
-/* The middle of the course between relative times begin and end, thinned to few knots: nowhere more than 3 % farther from a bound than the middle is.
- * With `line` that line instead, with the error that the course leaves it. */
-void curve_of_course(const struct course *, const struct pair_frame *, int64_t begin, int64_t end, const struct straight *line, struct curve *out);
+/* The middle of the course between relative times begin and end, thinned to few knots: nowhere more than 3 % farther
+ * from a bound than the middle is. With `line` that line instead, with the error that the course leaves it. */
+void curve_of_course(const struct course *, const struct pair_frame *, int64_t begin, int64_t end,
+    const struct straight *line, struct curve *out);
 /* A line with a constant error. */
-void curve_of_line(const struct straight *, const struct pair_frame *, int64_t begin, int64_t end, int64_t error, int64_t growth, struct curve *out);
+void curve_of_line(const struct straight *, const struct pair_frame *, int64_t begin, int64_t end, int64_t error,
+    int64_t growth, struct curve *out);
 
-/* Which of the nodes a polyline needs so that no other is farther than its tolerance from it (Douglas and Peucker). The first and last are kept. */
+/* Which of the nodes a polyline needs so that no other is farther than its tolerance from it (Douglas and Peucker). The
+ * first and last are kept. */
 struct node { int64_t t, d, tolerance; };
 void curve_thin(const struct node *, size_t n, bool *keep);
-/* Leaves out cuts between which the line bounds the error without adding more than `slack(i)` = slack[i] to cut i; knots' times stay. */
+/* Leaves out cuts between which the line bounds the error without adding more than `slack(i)` = slack[i] to cut i;
+ * knots' times stay. */
 void curve_thin_cuts(struct curve *, const int64_t *slack);
 
 #endif

@@ -66,7 +66,8 @@ static struct times course_cuts(const struct course *c, const struct times *bend
     return v;
 }
 
-/* Knots in the middle of the course. Cuts that almost coincide give no two knots: rounding to 1 ns would show as drift. */
+/* Knots in the middle of the course. Cuts that almost coincide give no two knots: rounding to 1 ns would show as drift.
+ */
 static void middle_knots(const struct course *c, const struct pair_frame *f, const struct times *at, struct curve *out)
 {
     struct node *node = mem_alloc(at->n * sizeof *node);
@@ -101,21 +102,26 @@ static struct knot knot_on(const struct straight *s, const struct pair_frame *f,
 /* Distance from the curve to the farther bound at relative time x. */
 static int64_t error_at(const struct course *c, const struct pair_frame *f, const struct curve *curve, int64_t x)
 {
-    i128 d = (i128)curve_at(curve, f->x0 + x) - f->y0 - x, above = course_top(c, x) - d, below = d - course_bottom(c, x);
+    i128 d = (i128)curve_at(curve, f->x0 + x) - f->y0 - x, above = course_top(c, x) - d,
+         below = d - course_bottom(c, x);
     i128 far = above > below ? above : below;
     return far < 0 ? 0 : sat64(far + 1);
 }
 
-/* Where the distances to the two bounds cross the error is least and bends: cuts there, else the line between cuts would hide how narrow it is. */
-static void add_crossings(const struct course *c, const struct pair_frame *f, const struct curve *curve, struct times *at)
+/* Where the distances to the two bounds cross the error is least and bends: cuts there, else the line between cuts
+ * would hide how narrow it is. */
+static void add_crossings(
+    const struct course *c, const struct pair_frame *f, const struct curve *curve, struct times *at)
 {
     size_t n = at->n;
     i128 before = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t x = at->v[i];
-        i128 d = (i128)curve_at(curve, f->x0 + x) - f->y0 - x, lean = (i128)course_top(c, x) + course_bottom(c, x) - 2 * d;
+        i128 d = (i128)curve_at(curve, f->x0 + x) - f->y0 - x,
+             lean = (i128)course_top(c, x) + course_bottom(c, x) - 2 * d;
         if (i && (lean > 0) != (before > 0) && lean != before) {
-            i128 run = x - at->v[i - 1], part = before > 0 ? before : -before, all = lean > before ? lean - before : before - lean;
+            i128 run = x - at->v[i - 1], part = before > 0 ? before : -before,
+                 all = lean > before ? lean - before : before - lean;
             times_add(at, (int64_t)(at->v[i - 1] + run * part / all), at->v[i - 1], x);
         }
         before = lean;
@@ -124,8 +130,8 @@ static void add_crossings(const struct course *c, const struct pair_frame *f, co
 }
 
 /* Errors at the cuts, so that the line between two bounds the error at every bend between them. */
-static void cut_errors(
-    const struct course *c, const struct pair_frame *f, const struct times *at, const struct times *bends, struct curve *out)
+static void cut_errors(const struct course *c, const struct pair_frame *f, const struct times *at,
+    const struct times *bends, struct curve *out)
 {
     size_t k = 0;
     out->ncuts = at->n;
@@ -177,8 +183,8 @@ static int64_t growth_of(const struct course *c, const struct curve *curve)
     return growth;
 }
 
-void curve_of_course(
-    const struct course *c, const struct pair_frame *f, int64_t begin, int64_t end, const struct straight *line, struct curve *out)
+void curve_of_course(const struct course *c, const struct pair_frame *f, int64_t begin, int64_t end,
+    const struct straight *line, struct curve *out)
 {
     struct times bends = course_bends(c, begin, end), at = course_cuts(c, &bends, begin, end);
     *out = (struct curve){.knots = mem_alloc((at.n + 2) * sizeof *out->knots)};
@@ -203,11 +209,14 @@ void curve_of_course(
     vec_free(&at);
 }
 
-void curve_of_line(
-    const struct straight *s, const struct pair_frame *f, int64_t begin, int64_t end, int64_t error, int64_t growth, struct curve *out)
+void curve_of_line(const struct straight *s, const struct pair_frame *f, int64_t begin, int64_t end, int64_t error,
+    int64_t growth, struct curve *out)
 {
-    *out = (struct curve){
-        .knots = mem_alloc(2 * sizeof *out->knots), .cuts = mem_alloc(2 * sizeof *out->cuts), .nknots = 2, .ncuts = 2, .growth = growth};
+    *out = (struct curve){.knots = mem_alloc(2 * sizeof *out->knots),
+        .cuts = mem_alloc(2 * sizeof *out->cuts),
+        .nknots = 2,
+        .ncuts = 2,
+        .growth = growth};
     out->knots[0] = knot_on(s, f, begin);
     out->knots[1] = knot_on(s, f, end);
     out->cuts[0] = (struct cut){f->x0 + begin, error};

@@ -74,7 +74,8 @@ static void build(struct curve *out, const struct node *node, const int64_t *hal
 {
     bool *keep = mem_alloc(n * sizeof *keep);
     int64_t *slack = mem_alloc(n * sizeof *slack);
-    *out = (struct curve){.knots = mem_alloc(n * sizeof *out->knots), .cuts = mem_alloc(n * sizeof *out->cuts), .ncuts = n};
+    *out = (struct curve){
+        .knots = mem_alloc(n * sizeof *out->knots), .cuts = mem_alloc(n * sizeof *out->cuts), .ncuts = n};
     curve_thin(node, n, keep);
     for (size_t i = 0; i < n; i++)
         if (keep[i] && (!out->nknots || node[i].t + node[i].d > out->knots[out->nknots - 1].y))
@@ -98,7 +99,8 @@ bool curve_intersect(const struct curve *a, const struct curve *b, struct curve 
     size_t n = 0;
     for (size_t i = 0; i < t.n && possible; i++) {
         struct bounds x = bounds_at(a, b, t.v[i]);
-        i128 top = x.top[0] < x.top[1] ? x.top[0] : x.top[1], bottom = x.bottom[0] > x.bottom[1] ? x.bottom[0] : x.bottom[1];
+        i128 top = x.top[0] < x.top[1] ? x.top[0] : x.top[1],
+             bottom = x.bottom[0] > x.bottom[1] ? x.bottom[0] : x.bottom[1];
         possible = top >= bottom;
         half[n] = sat64(ceil_div(top - bottom, 2));
         /* Nodes that almost coincide get a tolerance that makes no knots of rounding. */

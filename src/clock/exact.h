@@ -1,6 +1,6 @@
 /* Exact arithmetic on times: 128-bit integers and slopes in fixed point with 62 fractional bits (Q62).
- * Limits that keep every product below 2^127: times within +-2^62 ns of the epoch, the messages of a pair within 2^58 ns (9 years) of its first one,
- * slopes (drift - 1) within +-15/8. */
+ * Limits that keep every product below 2^127: times within +-2^62 ns of the epoch, the messages of a pair within 2^58
+ * ns (9 years) of its first one, slopes (drift - 1) within +-15/8. */
 #ifndef WEFT_CLOCK_EXACT_H
 #define WEFT_CLOCK_EXACT_H
 
@@ -58,7 +58,8 @@ static inline int64_t slope_ceil(i128 rise, i128 run)
 static inline int64_t slope_from(long double v)
 {
     long double q = v * (long double)Q62;
-    return q > (long double)CLOCK_SLOPE_LIMIT ? CLOCK_SLOPE_LIMIT : q < -(long double)CLOCK_SLOPE_LIMIT ? -CLOCK_SLOPE_LIMIT : (int64_t)q;
+    return q > (long double)CLOCK_SLOPE_LIMIT ? CLOCK_SLOPE_LIMIT
+         : q < -(long double)CLOCK_SLOPE_LIMIT ? -CLOCK_SLOPE_LIMIT : (int64_t)q;
 }
 
 static inline long double slope_value(int64_t slope_q62)

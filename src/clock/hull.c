@@ -22,7 +22,8 @@ void hull_sort(struct point *v, size_t n)
         }
 }
 
-/* Puts p (to the right of the others, or above/below the last one) on a half hull of n points. up: +1 lower hull, -1 upper hull. */
+/* Puts p (to the right of the others, or above/below the last one) on a half hull of n points. up: +1 lower hull, -1
+ * upper hull. */
 static size_t hull_push(struct point *hull, size_t n, struct point p, int up)
 {
     if (n && hull[n - 1].x == p.x) {
@@ -70,8 +71,8 @@ static size_t first_after(const struct point *v, size_t n, int64_t x, bool stric
     return low;
 }
 
-/* Vertex of v[from, n) with the least (up > 0: v is a lower hull) or greatest (v is an upper hull) slope seen from o on its left.
- * The slope falls, then rises along a convex chain (or the reverse), so bisection finds it. */
+/* Vertex of v[from, n) with the least (up > 0: v is a lower hull) or greatest (v is an upper hull) slope seen from o on
+ * its left. The slope falls, then rises along a convex chain (or the reverse), so bisection finds it. */
 static size_t tangent_right(struct point o, const struct point *v, size_t from, size_t n, int up)
 {
     size_t low = from, high = n - 1;
@@ -97,8 +98,8 @@ static bool steeper(struct point early, struct point late, const struct hull_bou
     return (i128)(late.d - early.d) * (b->late.x - b->early.x) > (i128)(b->late.d - b->early.d) * (late.x - early.x);
 }
 
-void hull_slopes(
-    const struct point *sent, size_t ns, const struct point *received, size_t nr, struct hull_bound *flattest, struct hull_bound *steepest)
+void hull_slopes(const struct point *sent, size_t ns, const struct point *received, size_t nr,
+    struct hull_bound *flattest, struct hull_bound *steepest)
 {
     *flattest = *steepest = (struct hull_bound){0};
     for (size_t i = 0; i < nr; i++) {
@@ -167,8 +168,10 @@ size_t hull_touch_upper(const struct point *v, size_t n, int64_t slope_q62)
     return hull_touch(v, n, slope_q62, -1);
 }
 
-/* Sum of the distances of points on the wrong side of the line: `side` +1 when they belong above it. Stops early beyond `enough`. */
-static long double wrong_side(const struct hull_line *line, const struct point *v, size_t n, int side, long double enough)
+/* Sum of the distances of points on the wrong side of the line: `side` +1 when they belong above it. Stops early beyond
+ * `enough`. */
+static long double wrong_side(
+    const struct hull_line *line, const struct point *v, size_t n, int side, long double enough)
 {
     long double run = (long double)(line->late.x - line->early.x), sum = 0;
     for (size_t i = 0; i < n && sum < enough; i++) {
@@ -190,7 +193,8 @@ static struct point *some_points(const struct point *v, size_t n, size_t *out_n)
     return out;
 }
 
-bool hull_compromise(const struct point *sent, size_t ns, const struct point *received, size_t nr, struct hull_line *out)
+bool hull_compromise(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, struct hull_line *out)
 {
     struct point *s = some_points(sent, ns, &ns), *r = some_points(received, nr, &nr);
     out->error = INFINITY;
@@ -198,7 +202,8 @@ bool hull_compromise(const struct point *sent, size_t ns, const struct point *re
         for (size_t j = 0; j < nr; j++) {
             if (s[i].x == r[j].x)
                 continue;
-            struct hull_line line = s[i].x < r[j].x ? (struct hull_line){s[i], r[j], 0} : (struct hull_line){r[j], s[i], 0};
+            struct hull_line line = s[i].x < r[j].x ? (struct hull_line){s[i], r[j], 0}
+                                                    : (struct hull_line){r[j], s[i], 0};
             line.error = wrong_side(&line, s, ns, 1, out->error);
             line.error += wrong_side(&line, r, nr, -1, out->error);
             if (line.error < out->error)
@@ -220,7 +225,8 @@ static long double tangent_left(const struct point *v, size_t n, struct point p,
     size_t low = 0, high = n - 1;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        i128 turn = point_turn(v[mid], v[mid + 1], p); /* p left of the edge: the slope from the next vertex is greater */
+        i128 turn = point_turn(
+            v[mid], v[mid + 1], p); /* p left of the edge: the slope from the next vertex is greater */
         if (up > 0 ? turn > 0 : turn < 0)
             low = mid + 1;
         else
@@ -229,9 +235,11 @@ static long double tangent_left(const struct point *v, size_t n, struct point p,
     return slope_of(v[low], p);
 }
 
-bool hull_slope_range(const struct point *sent, size_t ns, const struct point *received, size_t nr, long double *low, long double *high)
+bool hull_slope_range(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, long double *low, long double *high)
 {
-    struct point *s = mem_alloc((ns + 1) * sizeof *s), *r = mem_alloc((nr + 1) * sizeof *r); /* half hulls of what is left of the sweep */
+    struct point *s = mem_alloc((ns + 1) * sizeof *s),
+                 *r = mem_alloc((nr + 1) * sizeof *r); /* half hulls of what is left of the sweep */
     size_t ks = 0, kr = 0, i = 0, j = 0;
     bool possible = true;
     *low = INFINITY;

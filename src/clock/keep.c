@@ -35,8 +35,9 @@ _Static_assert(sizeof(struct kept_options) == 40 && sizeof(struct kept_host) == 
 static struct kept_pair keep_pair(const struct pair *p)
 {
     const struct clock_pair *o = &p->out;
-    return (struct kept_pair){o->a, o->b, o->messages_ab, o->messages_ba, o->hull_ab, o->hull_ba, p->outliers, o->drift_min, o->drift_max,
-        o->drift, o->offset_ns, o->offset_at_min_ns, o->offset_at_max_ns, o->error_ns, o->category,
+    return (struct kept_pair){o->a, o->b, o->messages_ab, o->messages_ba, o->hull_ab, o->hull_ba, p->outliers,
+        o->drift_min, o->drift_max, o->drift, o->offset_ns, o->offset_at_min_ns, o->offset_at_max_ns, o->error_ns,
+        o->category,
         (p->same ? KEPT_SAME : 0) | (p->against_prior ? KEPT_AGAINST_PRIOR : 0) | (p->usable ? KEPT_USABLE : 0)};
 }
 
@@ -51,8 +52,8 @@ int clock_net_save(const struct clock_net *net, const char *path, uint64_t key, 
     struct kept_island *islands = mem_zalloc((net->islands.n + 1) * sizeof *islands);
     for (size_t i = 0; i < net->hosts.n; i++) {
         const struct host *h = &net->hosts.v[i];
-        hosts[i] = (struct kept_host){names.n, h->map.reference, h->map.island, pieces.n, h->npieces, h->map.predecessor, h->begin, h->end,
-            h->map.growth_q62, h->map.category};
+        hosts[i] = (struct kept_host){names.n, h->map.reference, h->map.island, pieces.n, h->npieces,
+            h->map.predecessor, h->begin, h->end, h->map.growth_q62, h->map.category};
         text_put(&names, h->name, strlen(h->name) + 1);
         for (size_t k = 0; k < h->npieces; k++)
             vec_push(&pieces, h->pieces[k]);
@@ -91,16 +92,17 @@ struct sections {
 static bool piece_sound(const struct clock_piece *p, const struct clock_piece *before)
 {
     return p->begin <= p->end && p->slope_q62 >= -CLOCK_SLOPE_LIMIT && p->slope_q62 <= CLOCK_SLOPE_LIMIT &&
-        p->t0 >= -3 * (CLOCK_TIME_LIMIT / 2) && p->t0 <= 3 * (CLOCK_TIME_LIMIT / 2) && p->error_begin >= 0 && p->error_end >= 0 &&
-        (!before || before->end == p->begin);
+        p->t0 >= -3 * (CLOCK_TIME_LIMIT / 2) && p->t0 <= 3 * (CLOCK_TIME_LIMIT / 2) && p->error_begin >= 0 &&
+        p->error_end >= 0 && (!before || before->end == p->begin);
 }
 
 static bool host_sound(const struct sections *s, const struct kept_host *h)
 {
     if (h->name >= s->n_names || !memchr(s->names + h->name, '\0', s->n_names - h->name))
         return false;
-    if (h->reference >= s->n_hosts || h->island >= s->n_islands || h->predecessor < -1 || h->predecessor >= (int64_t)s->n_hosts ||
-        h->category < CLOCK_REFERENCE || h->category > CLOCK_ABSENT || h->growth_q62 < 0 || h->growth_q62 > CLOCK_SLOPE_LIMIT)
+    if (h->reference >= s->n_hosts || h->island >= s->n_islands || h->predecessor < -1 ||
+        h->predecessor >= (int64_t)s->n_hosts || h->category < CLOCK_REFERENCE || h->category > CLOCK_ABSENT ||
+        h->growth_q62 < 0 || h->growth_q62 > CLOCK_SLOPE_LIMIT)
         return false;
     if (h->first_piece > s->n_pieces || h->pieces > s->n_pieces - h->first_piece || !h->pieces)
         return false;
@@ -132,8 +134,11 @@ static bool sound(const struct sections *s)
 
 static void load_host(struct clock_net *net, const struct sections *s, const struct kept_host *k)
 {
-    struct host h = {
-        .name = arena_strdup(&net->arena, s->names + k->name), .begin = k->begin, .end = k->end, .has_span = true, .npieces = k->pieces};
+    struct host h = {.name = arena_strdup(&net->arena, s->names + k->name),
+        .begin = k->begin,
+        .end = k->end,
+        .has_span = true,
+        .npieces = k->pieces};
     h.pieces = mem_alloc(k->pieces * sizeof *h.pieces);
     memcpy(h.pieces, s->pieces + k->first_piece, k->pieces * sizeof *h.pieces);
     h.map = (struct clock_map){.host = net->hosts.n,
@@ -175,8 +180,9 @@ static void load_pair(struct clock_net *net, const struct kept_pair *k)
 
 static struct clock_net *load(const struct sections *s)
 {
-    struct clock_options o = {
-        .drift_prior_ppm = s->options->drift_prior_ppm, .min_drift = s->options->min_drift, .max_drift = s->options->max_drift};
+    struct clock_options o = {.drift_prior_ppm = s->options->drift_prior_ppm,
+        .min_drift = s->options->min_drift,
+        .max_drift = s->options->max_drift};
     struct clock_net *net = clock_net_new(&o);
     net->loopback = s->options->loopback;
     net->dropped = s->options->dropped;
@@ -209,7 +215,8 @@ int clock_net_load(const char *path, uint64_t key, struct clock_net **out, struc
     if (sound(&s))
         *out = load(&s);
     else
-        rc = err_set(e, ERR_FORMAT, "%s: the contents of this clocks store make no sense; remove it, the next run makes it anew", path);
+        rc = err_set(e, ERR_FORMAT,
+            "%s: the contents of this clocks store make no sense; remove it, the next run makes it anew", path);
     store_close(store);
     return rc;
 }

@@ -79,7 +79,8 @@ static int compare_neighbours(const void *a, const void *b)
     return p->host < q->host ? -1 : p->host > q->host;
 }
 
-/* The few neighbours of each host through which the reference is known best; of pairs whose corridors are bounds, not estimates. */
+/* The few neighbours of each host through which the reference is known best; of pairs whose corridors are bounds, not
+ * estimates. */
 static struct neighbours neighbours_of(const struct clock_net *net)
 {
     VEC(struct neighbour) all = {0};
@@ -107,7 +108,8 @@ static struct neighbours neighbours_of(const struct clock_net *net)
     return out;
 }
 
-/* The way that is best on the whole need not be the best at every time: what other neighbours know narrows the corridor there. */
+/* The way that is best on the whole need not be the best at every time: what other neighbours know narrows the corridor
+ * there. */
 static void host_narrow(struct clock_net *net, size_t index, const struct neighbour *v, size_t n)
 {
     struct host *h = &net->hosts.v[index];
@@ -230,7 +232,8 @@ int64_t clock_error_at(const struct clock_map *m, int64_t t)
         return sat64(p->error_begin - slope_times(-m->growth_q62, (i128)p->begin - t));
     if (t >= p->end)
         return sat64(p->error_end - slope_times(-m->growth_q62, (i128)t - p->end));
-    return sat64(p->error_begin + ceil_div((i128)(p->error_end - p->error_begin) * ((i128)t - p->begin), (i128)p->end - p->begin));
+    return sat64(p->error_begin +
+        ceil_div((i128)(p->error_end - p->error_begin) * ((i128)t - p->begin), (i128)p->end - p->begin));
 }
 
 void clock_map_times(void *map, int64_t *ts, size_t n)

@@ -73,7 +73,8 @@ size_t clock_net_host(struct clock_net *net, const char *name, int64_t begin, in
         host_extend(&h, clamp64(begin, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
         host_extend(&h, clamp64(end, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
     }
-    h.map = (struct clock_map){.host = net->hosts.n, .reference = net->hosts.n, .predecessor = -1, .category = CLOCK_ABSENT};
+    h.map = (struct clock_map){
+        .host = net->hosts.n, .reference = net->hosts.n, .predecessor = -1, .category = CLOCK_ABSENT};
     vec_push(&net->hosts, h);
     net->solved = false;
     return net->hosts.n - 1;

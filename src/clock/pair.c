@@ -21,7 +21,8 @@ static bool shear_point(const struct pair_frame *f, struct message m, struct poi
     return true;
 }
 
-static size_t shear(const struct pair_frame *f, const struct message *v, size_t n, struct point **out, uint64_t *dropped)
+static size_t shear(
+    const struct pair_frame *f, const struct message *v, size_t n, struct point **out, uint64_t *dropped)
 {
     size_t k = 0;
     *out = mem_alloc((n + 1) * sizeof **out);
@@ -61,7 +62,8 @@ static double offset_of(const struct pair_frame *f, const struct straight *s)
 
 static struct straight line_through(struct point early, struct point late)
 {
-    return (struct straight){(long double)early.x, (long double)early.d, (long double)(late.d - early.d) / (long double)(late.x - early.x)};
+    return (struct straight){
+        (long double)early.x, (long double)early.d, (long double)(late.d - early.d) / (long double)(late.x - early.x)};
 }
 
 /* Interior bisector of two lines, through their crossing (Duda's middle line; Haddad's formula for the slope). */
@@ -145,10 +147,12 @@ static struct course_limits limits_of(const struct clock_options *o)
 }
 
 /* The part of a's time in which the pair's curve will be asked for, relative: both traces. */
-static void domain(const struct clock_net *net, const struct pair *p, const struct pair_frame *f, int64_t *begin, int64_t *end)
+static void domain(
+    const struct clock_net *net, const struct pair *p, const struct pair_frame *f, int64_t *begin, int64_t *end)
 {
     const struct host *a = &net->hosts.v[p->out.a], *b = &net->hosts.v[p->out.b];
-    i128 first = (i128)a->begin - f->x0, last = (i128)a->end - f->x0, first_b = (i128)b->begin - f->y0, last_b = (i128)b->end - f->y0;
+    i128 first = (i128)a->begin - f->x0, last = (i128)a->end - f->x0, first_b = (i128)b->begin - f->y0,
+         last_b = (i128)b->end - f->y0;
     first = first_b < first ? first_b : first;
     last = last_b > last ? last_b : last;
     *begin = clamp64(sat64(first), -2 * CLOCK_SPAN_LIMIT, 2 * CLOCK_SPAN_LIMIT - 10000);
@@ -161,8 +165,8 @@ static bool sane(const struct course_limits *l, const struct straight *s)
 }
 
 /* LTTV's way: the middle line, or the best effort; nothing for pairs that messages bound on one side only. */
-static void solve_plain(
-    const struct clock_net *net, struct pair *p, const struct sheared *s, const struct course_limits *l, const struct straight *middle)
+static void solve_plain(const struct clock_net *net, struct pair *p, const struct sheared *s,
+    const struct course_limits *l, const struct straight *middle)
 {
     int64_t begin, end;
     domain(net, p, &s->frame, &begin, &end);
@@ -183,7 +187,8 @@ static void solve_plain(
     course_free(&course);
 }
 
-static void solve_prior(const struct clock_net *net, struct pair *p, const struct sheared *s, const struct course_limits *l)
+static void solve_prior(
+    const struct clock_net *net, struct pair *p, const struct sheared *s, const struct course_limits *l)
 {
     int64_t begin, end;
     struct course course;
@@ -204,7 +209,8 @@ static void solve_same(const struct clock_net *net, struct pair *p)
     p->out.drift = p->out.drift_min = p->out.drift_max = 1;
     p->out.offset_ns = p->out.offset_at_min_ns = p->out.offset_at_max_ns = p->out.error_ns = 0;
     int64_t begin = a->begin < b->begin ? a->begin : b->begin, end = a->end > b->end ? a->end : b->end;
-    curve_identity(&p->curve, begin, sat64((i128)end - begin > CLOCK_SPAN_LIMIT ? (i128)begin + CLOCK_SPAN_LIMIT : end));
+    curve_identity(
+        &p->curve, begin, sat64((i128)end - begin > CLOCK_SPAN_LIMIT ? (i128)begin + CLOCK_SPAN_LIMIT : end));
     p->usable = true;
     p->width = 0;
 }

@@ -1,5 +1,6 @@
-/* Where a clock steps, messages after the step contradict those before it. A sweep in time order keeps what a curve of bounded slope can still pass;
- * a contradiction begins a new part; parts that agree but for a few messages are one part with outliers (wrong matches). */
+/* Where a clock steps, messages after the step contradict those before it. A sweep in time order keeps what a curve of
+ * bounded slope can still pass; a contradiction begins a new part; parts that agree but for a few messages are one part
+ * with outliers (wrong matches). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ struct strongest {
 
 struct stretch_state {
     size_t begin, end; /* events */
-    /* What binds later messages (sent by on_high, received by on_low), and what binds earlier ones (sent by on_low, received by on_high). */
+    /* What binds later messages (sent by on_high, received by on_low), and what binds earlier ones (sent by on_low,
+     * received by on_high). */
     struct strongest sent_later, received_later, sent_earlier, received_earlier;
 };
 
@@ -85,9 +87,10 @@ static bool passes_earlier(const struct stretch_state *s, const struct event *v,
     return !s->sent_earlier.n || e->on_low <= v[s->sent_earlier.at[0]].on_low;
 }
 
-/* Fewest messages to leave out, i of `above` (sent) and j of `below` (received), so that the rest agree. False when more than `budget`. */
-static bool fewest(const struct event *v, const struct strongest *above, const struct strongest *below, bool high, size_t budget,
-    size_t *out_i, size_t *out_j)
+/* Fewest messages to leave out, i of `above` (sent) and j of `below` (received), so that the rest agree. False when
+ * more than `budget`. */
+static bool fewest(const struct event *v, const struct strongest *above, const struct strongest *below, bool high,
+    size_t budget, size_t *out_i, size_t *out_j)
 {
     for (size_t all = 0; all <= budget; all++)
         for (size_t i = 0; i <= all; i++) {
@@ -173,7 +176,8 @@ static bool sweep_run(struct sweep *w)
     return sweep_push(w, &now);
 }
 
-static struct event *merge_events(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
+static struct event *merge_events(
+    const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high)
 {
     struct event *v = mem_alloc((ns + nr) * sizeof *v);
     for (size_t i = 0, j = 0; i + j < ns + nr;) {
@@ -186,8 +190,10 @@ static struct event *merge_events(const struct point *sent, size_t ns, const str
     return v;
 }
 
-/* The step between two parts lies after the last message that only the first explains and before the first that only the second explains. */
-static void hidden_step(const struct sweep *w, const struct stretch_state *a, const struct stretch_state *b, size_t *last, size_t *first)
+/* The step between two parts lies after the last message that only the first explains and before the first that only
+ * the second explains. */
+static void hidden_step(
+    const struct sweep *w, const struct stretch_state *a, const struct stretch_state *b, size_t *last, size_t *first)
 {
     for (*last = a->end - 1; *last > a->begin; --*last)
         if (!w->v[*last].outlier && !passes_earlier(b, w->v, &w->v[*last]))
@@ -200,7 +206,8 @@ static void hidden_step(const struct sweep *w, const struct stretch_state *a, co
 /* Messages of events [from, to]. */
 static struct part part_of(const struct sweep *w, size_t from, size_t to)
 {
-    struct part p = {mem_alloc((to - from + 1) * sizeof(struct point)), mem_alloc((to - from + 1) * sizeof(struct point)), 0, 0};
+    struct part p = {
+        mem_alloc((to - from + 1) * sizeof(struct point)), mem_alloc((to - from + 1) * sizeof(struct point)), 0, 0};
     for (size_t i = from; i <= to; i++) {
         if (w->v[i].outlier)
             continue;
@@ -218,7 +225,8 @@ static void part_free(struct part *p)
     free(p->received);
 }
 
-/* A part counts when messages bound it from both sides; one that has such messages only where a step hides keeps those. */
+/* A part counts when messages bound it from both sides; one that has such messages only where a step hides keeps those.
+ */
 static bool part_usable(const struct sweep *w, struct part *p, const struct stretch_state *s)
 {
     if (!p->ns || !p->nr) {
@@ -259,7 +267,8 @@ static void collect(const struct sweep *w, struct parts *out)
         out->outliers += w->v[i].outlier;
 }
 
-bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low, int64_t high, struct parts *out)
+bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
+    int64_t high, struct parts *out)
 {
     struct sweep *w = mem_zalloc(sizeof *w);
     *out = (struct parts){0};

@@ -1,5 +1,6 @@
-/* Islands, references and the tree of best pairs: an edge weighs what its corridor costs (mean error in ns); pairs that messages bound on one side only
- * are crossed when nothing else connects. The reference of an island is the host with the least sum of errors to all others. */
+/* Islands, references and the tree of best pairs: an edge weighs what its corridor costs (mean error in ns); pairs that
+ * messages bound on one side only are crossed when nothing else connects. The reference of an island is the host with
+ * the least sum of errors to all others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +151,8 @@ static size_t degree(const struct graph *g, size_t h)
     return g->first[h + 1] - g->first[h];
 }
 
-/* The host of the island around `member` with the least sum of errors; of equals the one added first. In huge dense islands only the best connected
- * hosts are tried. */
+/* The host of the island around `member` with the least sum of errors; of equals the one added first. In huge dense
+ * islands only the best connected hosts are tried. */
 static size_t choose_reference(struct graph *g, size_t member)
 {
     best_ways(g, member);
@@ -205,7 +206,8 @@ static void plant(struct clock_net *net, struct graph *g, size_t reference)
     for (size_t i = 0; i < g->reached.n; i++) {
         size_t h = g->reached.v[i];
         struct clock_map *m = &net->hosts.v[h].map;
-        *m = (struct clock_map){.host = h, .reference = reference, .predecessor = -1, .category = CLOCK_REFERENCE, .island = island};
+        *m = (struct clock_map){
+            .host = h, .reference = reference, .predecessor = -1, .category = CLOCK_REFERENCE, .island = island};
         if (h != reference) {
             const struct clock_pair *p = &net->pairs.v[g->via[h]].out;
             m->predecessor = (int64_t)(p->a == h ? p->b : p->a);
@@ -230,8 +232,8 @@ static int named_reference(const struct clock_net *net, size_t *out, struct err 
         if (i < 32)
             text_printf(&names, "%s%s", i ? ", " : "", net->hosts.v[i].name);
     }
-    int rc = err_set(
-        e, ERR_ARG, "no host is named %s; the hosts are: %s%s", net->options.reference, text_cstr(&names), net->hosts.n > 32 ? ", …" : "");
+    int rc = err_set(e, ERR_ARG, "no host is named %s; the hosts are: %s%s", net->options.reference, text_cstr(&names),
+        net->hosts.n > 32 ? ", …" : "");
     text_fini(&names);
     return rc;
 }

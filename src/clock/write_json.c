@@ -2,8 +2,8 @@
 #include "base/json.h"
 #include "clock/net.h"
 
-static void write_decimal(
-    struct json *j, const char *key, void (*decimal)(struct text *, const struct clock_piece *), const struct clock_piece *p)
+static void write_decimal(struct json *j, const char *key, void (*decimal)(struct text *, const struct clock_piece *),
+    const struct clock_piece *p)
 {
     struct text t = {.fd = -1};
     decimal(&t, p);

@@ -29,13 +29,14 @@ static void each_pair(const struct clock_net *net, struct text *t, pair_line *li
 
 static void traffic_line(struct text *t, const struct pair *p, size_t a, size_t b)
 {
-    text_printf(t, "\t\t%3zu - %-3zu: sent %-10llu received %-10llu\n", a, b, p ? (unsigned long long)p->out.messages_ab : 0ull,
-        p ? (unsigned long long)p->out.messages_ba : 0ull);
+    text_printf(t, "\t\t%3zu - %-3zu: sent %-10llu received %-10llu\n", a, b,
+        p ? (unsigned long long)p->out.messages_ab : 0ull, p ? (unsigned long long)p->out.messages_ba : 0ull);
 }
 
 static void hull_line(struct text *t, const struct pair *p, size_t a, size_t b)
 {
-    text_printf(t, "\t\t%3zu - %-3zu: lower half-hull %-5zu upper half-hull %-5zu\n", a, b, p ? p->out.hull_ab : 0, p ? p->out.hull_ba : 0);
+    text_printf(t, "\t\t%3zu - %-3zu: lower half-hull %-5zu upper half-hull %-5zu\n", a, b, p ? p->out.hull_ab : 0,
+        p ? p->out.hull_ba : 0);
 }
 
 static void write_number(struct text *t, double v)
@@ -66,8 +67,9 @@ static void accurate_lines(struct text *t, const struct clock_pair *p)
     write_number(t, p->offset_at_max_ns);
     text_puts(t, " to ");
     write_number(t, p->offset_at_min_ns);
-    text_printf(t, " (delta= %.9g)\n%sa1: 1 %+.12g to %+.12g (delta= %.9g)\n", p->offset_at_min_ns - p->offset_at_max_ns, indent,
-        p->drift_min - 1, p->drift_max - 1, p->drift_max - p->drift_min);
+    text_printf(t, " (delta= %.9g)\n%sa1: 1 %+.12g to %+.12g (delta= %.9g)\n",
+        p->offset_at_min_ns - p->offset_at_max_ns, indent, p->drift_min - 1, p->drift_max - 1,
+        p->drift_max - p->drift_min);
 }
 
 static void factor_line(struct text *t, const struct pair *p, size_t a, size_t b)
@@ -105,7 +107,8 @@ static void write_reduction(const struct clock_net *net, struct text *t)
         if (m->predecessor < 0)
             text_printf(t, "\ttrace %zu is a reference\n", i);
         else
-            text_printf(t, "\ttrace %zu: reference %zu, predecessor %lld\n", i, m->reference, (long long)m->predecessor);
+            text_printf(
+                t, "\ttrace %zu: reference %zu, predecessor %lld\n", i, m->reference, (long long)m->predecessor);
     }
 }
 
@@ -117,8 +120,8 @@ static void write_factors(const struct clock_net *net, struct text *t)
         struct factors f = host_factors(h);
         struct clock_map whole = {.pieces = h->pieces, .n = h->npieces};
         int64_t start = clock_to_reference(&whole, h->begin), seconds = (int64_t)floor_div(start, 1000000000);
-        text_printf(t, "\ttrace %zu drift= %.15Lg offset= %.18Lg (%.9Lf) start time= %lld.%09lld\n", i, f.drift, f.offset_ns,
-            f.offset_ns / 1e9L, (long long)seconds, (long long)(start - (i128)seconds * 1000000000));
+        text_printf(t, "\ttrace %zu drift= %.15Lg offset= %.18Lg (%.9Lf) start time= %lld.%09lld\n", i, f.drift,
+            f.offset_ns, f.offset_ns / 1e9L, (long long)seconds, (long long)(start - (i128)seconds * 1000000000));
     }
 }
 
@@ -130,12 +133,12 @@ void clock_net_write_stats(const struct clock_net *net, struct text *t)
         dropped += net->pairs.v[i].outliers;
     }
     text_puts(t, "TCP matching stats:\n");
-    text_printf(
-        t, "\ttotal input and output events matched together to form a packet: %llu\n\tMessage traffic:\n", (unsigned long long)total);
+    text_printf(t, "\ttotal input and output events matched together to form a packet: %llu\n\tMessage traffic:\n",
+        (unsigned long long)total);
     each_pair(net, t, traffic_line);
     text_puts(t, "Convex hull analysis stats:\n");
-    text_printf(
-        t, "\tout of order packets dropped from analysis: %llu\n\tNumber of points in convex hulls:\n", (unsigned long long)dropped);
+    text_printf(t, "\tout of order packets dropped from analysis: %llu\n\tNumber of points in convex hulls:\n",
+        (unsigned long long)dropped);
     each_pair(net, t, hull_line);
     text_puts(t, "\tIndividual synchronization factors:\n");
     each_pair(net, t, factor_line);

@@ -133,7 +133,8 @@ static void host_row(const struct clock_net *net, const struct host *h, struct g
     } else {
         dashes(g, COLUMNS - 2);
         text_puts(cell(g),
-            h->map.predecessor < 0 && h->map.category != CLOCK_REFERENCE ? clock_category_name(h->map.category) : "another island");
+            h->map.predecessor < 0 && h->map.category != CLOCK_REFERENCE ? clock_category_name(h->map.category)
+                                                                         : "another island");
     }
 }
 
@@ -144,11 +145,11 @@ static void island_notes(const struct clock_net *net, struct text *out)
         const struct island *s = &net->islands.v[i];
         const char *name = net->hosts.v[s->reference].name;
         if (s->hosts == 1)
-            text_printf(
-                out, "No path from %s to %s (%s).\n", name, reference, clock_category_name(net->hosts.v[s->reference].map.category));
+            text_printf(out, "No path from %s to %s (%s).\n", name, reference,
+                clock_category_name(net->hosts.v[s->reference].map.category));
         else
-            text_printf(out, "%s and %zu more are an island without a path to %s; --reference %s synchronises them.\n", name, s->hosts - 1,
-                reference, name);
+            text_printf(out, "%s and %zu more are an island without a path to %s; --reference %s synchronises them.\n",
+                name, s->hosts - 1, reference, name);
     }
     if (net->islands.n > 9)
         text_printf(out, "%zu more islands.\n", net->islands.n - 9);
@@ -160,16 +161,19 @@ static void pair_notes(const struct clock_net *net, struct text *out)
         const struct pair *p = &net->pairs.v[i];
         const char *a = net->hosts.v[p->out.a].name, *b = net->hosts.v[p->out.b].name;
         if (p->against_prior)
-            text_printf(out, "%s and %s drift apart faster than the prior of %g ppm allows; it was not used for them.\n", a, b,
+            text_printf(out,
+                "%s and %s drift apart faster than the prior of %g ppm allows; it was not used for them.\n", a, b,
                 net->options.drift_prior_ppm);
         if (p->outliers)
-            text_printf(out, "%s and %s: %llu messages contradict all others and were left out.\n", a, b, (unsigned long long)p->outliers);
+            text_printf(out, "%s and %s: %llu messages contradict all others and were left out.\n", a, b,
+                (unsigned long long)p->outliers);
     }
 }
 
 void clock_net_write_table(const struct clock_net *net, struct text *out, bool color)
 {
-    static const char *const heading[COLUMNS] = {"host", "reference", "drift", "offset", "error least \u2026 worst", "messages", "from"};
+    static const char *const heading[COLUMNS] = {
+        "host", "reference", "drift", "offset", "error least \u2026 worst", "messages", "from"};
     struct grid g = {0};
     for (int i = 0; i < COLUMNS; i++)
         text_puts(cell(&g), heading[i]);

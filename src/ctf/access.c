@@ -1,5 +1,5 @@
-/* Fields of events: found once per class, read per event; and the generic walk. Events that the decoder gave fit their packet, so a walk over
- * the same bytes needs no bounds: it ends where the decoder ended. */
+/* Fields of events: found once per class, read per event; and the generic walk. Events that the decoder gave fit their
+ * packet, so a walk over the same bytes needs no bounds: it ends where the decoder ended. */
 #include <stdlib.h>
 
 #include "ctf/decode.h"
@@ -9,7 +9,7 @@ const struct ctf_type *ctf_variant_tag(const struct ctf_type *t)
     return t->kind == CTF_VARIANT && t->tag ? t->tag->target : NULL;
 }
 
-/* ---- finding --------------------------------------------------------------------------------------------------------------- */
+/* ---- finding ---- */
 
 static bool named(const struct ctf_field *f, const char *name, size_t n)
 {
@@ -65,8 +65,8 @@ static int64_t place_in_scope(const struct ctf_type *t, const struct ctf_access 
     return (int64_t)pos;
 }
 
-/* Bits from the start of a context to the payload when that is the same for all events, or -1: all that lies between has a fixed size, and no
- * later scope is aligned more strictly than the earlier one's own start and size make sure. */
+/* Bits from the start of a context to the payload when that is the same for all events, or -1: all that lies between
+ * has a fixed size, and no later scope is aligned more strictly than the earlier one's own start and size make sure. */
 static int64_t scope_to_payload(const struct ctf_event_class *cls, enum ctf_scope scope)
 {
     const struct ctf_type *t = cls->scope[scope];
@@ -112,7 +112,7 @@ bool ctf_access_find(const struct ctf_event_class *cls, enum ctf_scope scope, co
     return true;
 }
 
-/* ---- walking --------------------------------------------------------------------------------------------------------------- */
+/* ---- walking ---- */
 
 struct walk {
     struct ctf_run run;
@@ -173,7 +173,8 @@ static const struct ctf_field *chosen(const struct walk *w, const struct ctf_typ
     bool is_signed = ctf_type_bits(t->tag->target)->is_signed;
     for (uint32_t i = 0; i < t->tag->n_choices; i++) {
         const struct ctf_choice *c = &t->tag->choices[i];
-        if (is_signed ? (int64_t)tag >= c->lo && (int64_t)tag <= c->hi : tag >= (uint64_t)c->lo && tag <= (uint64_t)c->hi)
+        if (is_signed ? (int64_t)tag >= c->lo && (int64_t)tag <= c->hi
+                      : tag >= (uint64_t)c->lo && tag <= (uint64_t)c->hi)
             return &t->u.fields[c->option];
     }
     return NULL;
@@ -326,10 +327,10 @@ void ctf_visit(const struct ctf_event *ev, enum ctf_scope scope, const struct ct
         walk_type(&w, t, NULL, pos);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
-/* Fields that lie in the same compound of the same event are read one after another: the place of the last compound and the slots on the way
- * to it are kept per thread. */
+/* Fields that lie in the same compound of the same event are read one after another: the place of the last compound and
+ * the slots on the way to it are kept per thread. */
 struct last_place {
     struct walk w;
     unsigned generation; /* packets' memory is reused: what was opened since may lie where the event was */
@@ -343,8 +344,9 @@ static _Thread_local struct last_place last;
 
 static bool is_last(const struct ctf_event *ev, const struct ctf_access *a)
 {
-    return last.generation == atomic_load_explicit(&ctf_decoder_generation, memory_order_relaxed) && last.data == ev->data &&
-        last.payload_bits == ev->payload_bits && last.cls == ev->cls && last.scope == a->scope && last.depth + 1 == a->depth &&
+    return last.generation == atomic_load_explicit(&ctf_decoder_generation, memory_order_relaxed) &&
+        last.data == ev->data && last.payload_bits == ev->payload_bits && last.cls == ev->cls &&
+        last.scope == a->scope && last.depth + 1 == a->depth &&
         !memcmp(last.path, a->path, last.depth * sizeof a->path[0]);
 }
 
@@ -356,8 +358,8 @@ static bool step(struct walk *w, const struct ctf_type *t, uint16_t field, uint6
         return chosen(w, t) == &t->u.fields[field];
     for (uint16_t i = 0; i < field; i++) {
         const struct ctf_type *f = t->u.fields[i].type;
-        bool plain = f->size_bits >= 0 && (f->kind == CTF_FLOAT || f->kind == CTF_INT || f->kind == CTF_ENUM) && !f->slot &&
-            !ctf_type_bits(f)->slot;
+        bool plain = f->size_bits >= 0 && (f->kind == CTF_FLOAT || f->kind == CTF_INT || f->kind == CTF_ENUM) &&
+            !f->slot && !ctf_type_bits(f)->slot;
         *pos = plain ? align_up(*pos, f->align_bits) + (uint64_t)f->size_bits : walk_type(w, f, NULL, *pos);
     }
     return true;
@@ -406,7 +408,8 @@ int64_t ctf_read_slow(const struct ctf_event *ev, const struct ctf_access *a, bo
     if (a->mode == 0 || a->cls != ev->cls || (a->type->kind != CTF_INT && a->type->kind != CTF_ENUM))
         return 0;
     const struct ctf_type *b = ctf_type_bits(a->type);
-    uint64_t pos = a->offset_bits != CTF_DATA_DEPENDENT ? ev->payload_bits + (uint64_t)(int64_t)a->offset_bits : locate(ev, a);
+    uint64_t pos = a->offset_bits != CTF_DATA_DEPENDENT ? ev->payload_bits + (uint64_t)(int64_t)a->offset_bits
+                                                        : locate(ev, a);
     if (pos == UINT64_MAX)
         return 0;
     *present = true;
@@ -416,7 +419,8 @@ int64_t ctf_read_slow(const struct ctf_event *ev, const struct ctf_access *a, bo
 const char *ctf_read_string(const struct ctf_event *ev, const struct ctf_access *a, size_t *n)
 {
     *n = 0;
-    if (a->mode == 0 || a->cls != ev->cls || (a->type->kind != CTF_STRING && a->type->kind != CTF_ARRAY && a->type->kind != CTF_SEQUENCE))
+    if (a->mode == 0 || a->cls != ev->cls ||
+        (a->type->kind != CTF_STRING && a->type->kind != CTF_ARRAY && a->type->kind != CTF_SEQUENCE))
         return NULL;
     bool fixed = a->offset_bits != CTF_DATA_DEPENDENT;
     if (fixed && a->type->kind == CTF_SEQUENCE) /* its length is a slot: walk */

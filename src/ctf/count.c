@@ -7,7 +7,7 @@
 /* Finding an item means decoding up to so many per stream; a mark takes 32 bytes. */
 enum { MARK_ITEMS = 512, BATCH = 256 };
 
-/* ---- while items are read ---------------------------------------------------------------------------------------------------- */
+/* ---- while items are read ---- */
 
 void ctf_count_begin(struct ctf_lane_count *c, struct ctf_packet_count *packets)
 {
@@ -28,11 +28,13 @@ void ctf_count_packet(struct ctf_lane_count *c, uint32_t packet, uint64_t cycles
 
 size_t ctf_count_room(const struct ctf_lane_count *c, size_t max)
 {
-    uint64_t since = c->packets[c->packet].items - c->marked, left = since < MARK_ITEMS ? MARK_ITEMS - since : MARK_ITEMS;
+    uint64_t since = c->packets[c->packet].items - c->marked,
+             left = since < MARK_ITEMS ? MARK_ITEMS - since : MARK_ITEMS;
     return left < max ? (size_t)left : max;
 }
 
-static void set_mark(struct ctf_lane_count *c, struct ctf_packet_count *p, const struct ctf_event *ev, uint64_t pos, uint64_t cycles)
+static void set_mark(
+    struct ctf_lane_count *c, struct ctf_packet_count *p, const struct ctf_event *ev, uint64_t pos, uint64_t cycles)
 {
     struct ctf_lane_mark m = {c->packet, {.before = p->items, .pos_bits = pos, .cycles = cycles, .first = ev->ts}};
     vec_push(&c->marks, m);
@@ -60,9 +62,10 @@ void ctf_count_items(struct ctf_lane_count *c, const struct ctf_event *ev, size_
     p->items += n;
 }
 
-/* ---- what the trace then knows ------------------------------------------------------------------------------------------------ */
+/* ---- what the trace then knows ---- */
 
-/* marks: of all packets in order; taken over. Packets without items get the time of the item before them, so that times ascend in a lane. */
+/* marks: of all packets in order; taken over. Packets without items get the time of the item before them, so that times
+ * ascend in a lane. */
 static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *packets, struct ctf_mark *marks)
 {
     struct {
@@ -165,14 +168,15 @@ void ctf_counts_drop(const struct ctf_trace *t, struct ctf_stream_count *streams
     free(streams);
 }
 
-/* ---- by reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- by reading ---- */
 
 struct counting {
     const struct ctf_trace *trace;
     struct ctf_stream_count *streams;
 };
 
-static void count_packet(const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_lane_count *c, struct ctf_decoder *d)
+static void count_packet(
+    const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_lane_count *c, struct ctf_decoder *d)
 {
     const struct ctf_packet *p = &s->packets.v[k];
     struct ctf_event ev[BATCH];
@@ -225,7 +229,7 @@ uint64_t ctf_trace_items(const struct ctf_trace *t)
     return sum;
 }
 
-/* ---- kept -------------------------------------------------------------------------------------------------------------------- */
+/* ---- kept ---- */
 
 void ctf_trace_counts(const struct ctf_trace *t, struct ctf_counts *out)
 {
@@ -245,13 +249,15 @@ void ctf_trace_counts(const struct ctf_trace *t, struct ctf_counts *out)
     *out = (struct ctf_counts){packets.v, packets.n, marks.v, marks.n};
 }
 
-static bool packet_fits(const struct ctf_packet *p, const struct ctf_packet_count *c, const struct ctf_mark *marks, size_t left)
+static bool packet_fits(
+    const struct ctf_packet *p, const struct ctf_packet_count *c, const struct ctf_mark *marks, size_t left)
 {
     uint64_t before = 0, pos = 0;
     if (c->marks > left || (c->items && c->first > c->last))
         return false;
     for (uint32_t i = 0; i < c->marks; i++) {
-        if (marks[i].before <= before || marks[i].before >= c->items || marks[i].pos_bits <= pos || marks[i].pos_bits >= p->content_bits)
+        if (marks[i].before <= before || marks[i].before >= c->items || marks[i].pos_bits <= pos ||
+            marks[i].pos_bits >= p->content_bits)
             return false;
         before = marks[i].before;
         pos = marks[i].pos_bits;

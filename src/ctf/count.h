@@ -1,4 +1,5 @@
-/* Private to ctf: counting items, by packet, while they are read; and the marks from which decoding can go on inside packets. */
+/* Private to ctf: counting items, by packet, while they are read; and the marks from which decoding can go on inside
+ * packets. */
 #ifndef WEFT_CTF_COUNT_H
 #define WEFT_CTF_COUNT_H
 

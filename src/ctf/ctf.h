@@ -1,8 +1,9 @@
 /* Common Trace Format 1.8: directories of streams of packets of events.
  *
- * A *trace* here is what one tracer recorded on one machine: one directory with a `metadata` file, or several (rotation archives,
- * overlapping snapshots) that belong together and are read as one. What is open is immutable and may be shared by threads; a merge has one owner.
- * Bad input: what is good is read; the rest is counted and described in `struct ctf_problem`. */
+ * A *trace* here is what one tracer recorded on one machine: one directory with a `metadata` file, or several (rotation
+ * archives, overlapping snapshots) that belong together and are read as one. What is open is immutable and may be
+ * shared by threads; a merge has one owner. Bad input: what is good is read; the rest is counted and described in
+ * `struct ctf_problem`. */
 #ifndef WEFT_CTF_CTF_H
 #define WEFT_CTF_CTF_H
 
@@ -14,7 +15,7 @@
 
 struct text; /* base/text.h: output buffer */
 
-/* ---- declarations, as the metadata gives them ------------------------------------------------------------------------------ */
+/* ---- declarations, as the metadata gives them ---- */
 
 enum ctf_kind { CTF_INT, CTF_FLOAT, CTF_ENUM, CTF_STRING, CTF_STRUCT, CTF_ARRAY, CTF_SEQUENCE, CTF_VARIANT };
 
@@ -41,16 +42,21 @@ struct ctf_type {
     union {
         const struct ctf_field *fields;      /* struct, variant */
         struct { const struct ctf_range *ranges; const struct ctf_type *container; } enumeration;
-        struct { const struct ctf_type *element; struct ctf_ref *length; } list;  /* array, sequence (length: private) */
+        /* array, sequence (length: private) */
+        struct { const struct ctf_type *element; struct ctf_ref *length; } list;
     } u;
     struct ctf_ref *tag;     /* variants: private */
-    int32_t clock;           /* integers mapped to a clock: its number among the trace's clocks by name (private), else -1 */
-    uint32_t slot;           /* != 0: the value is remembered while decoding because a length or tag refers to it (private) */
+    int32_t clock;           /* integers mapped to a clock: its number among the trace's clocks by name (private),
+                              * else -1 */
+    uint32_t slot;           /* != 0: the value is remembered while decoding because a length or tag refers to it
+                              * (private) */
 };
-/* The type of the very field that tells which option a variant holds: an enumeration whose labels name the options. NULL: not a variant. */
+/* The type of the very field that tells which option a variant holds: an enumeration whose labels name the options.
+ * NULL: not a variant. */
 const struct ctf_type *ctf_variant_tag(const struct ctf_type *);
 
-enum ctf_scope { CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT, CTF_PAYLOAD, CTF_SCOPES };
+enum ctf_scope { CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT,
+    CTF_PAYLOAD, CTF_SCOPES };
 
 /* What an item of a stream is. Losses are items in the flow of events, at the time where the loss begins. */
 enum ctf_item { CTF_EVENT, CTF_LOST_EVENTS, CTF_LOST_PACKETS };
@@ -68,23 +74,26 @@ struct ctf_event_class {
 
 /* For items that are losses, `data` of the event points to one of these. */
 struct ctf_loss {
-    int64_t begin, end;      /* ns; begin = end of the packet before, end = end (events) or begin (packets) of the packet that told of it */
+    int64_t begin, end;      /* ns; begin = end of the packet before, end = end (events) or begin (packets) of the
+                              * packet that told of it */
     uint64_t count;
     bool begin_known, end_known;
 };
 
 /* One event. Borrowed: valid until the next read from the merge that gave it. */
 struct ctf_event {
-    int64_t ts;              /* ns since the epoch by the trace's own clock, or corrected if the merge was given a map; streams without clock: 0 */
+    int64_t ts;              /* ns since the epoch by the trace's own clock, or corrected if the merge was given a
+                              * map; streams without clock: 0 */
     const uint8_t *data;     /* first byte of the packet; readable up to 8 bytes beyond its content */
     const struct ctf_event_class *cls;
     uint64_t payload_bits;   /* position of the payload from the packet's start, aligned */
-    uint32_t header_back, context_back; /* bits from header start / stream event context start (unaligned) to payload_bits */
+    uint32_t header_back, context_back; /* bits from header start / stream event context start (unaligned) to
+                                         * payload_bits */
     uint32_t stream;         /* number of the stream in the merge */
     int32_t cpu;             /* cpu_id of the packet context, -1 when there is none */
 };
 
-/* ---- traces ---------------------------------------------------------------------------------------------------------------- */
+/* ---- traces ---- */
 
 struct ctf_clock {
     const char *name, *description; /* description may be NULL */
@@ -113,19 +122,22 @@ struct ctf_schemas *ctf_schemas_new(void);
 void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
 
 /* A set of directories that make one trace, sorted by path. */
-struct ctf_group { char **dirs; size_t n, place; }; /* place: of the first directory found, of one with a name if there is any */
-/* Where to look: a trace, or a tree of them. Pieces below places with different names are not joined; NULL: joined with any. */
-struct ctf_place { const char *path, *name; size_t found, again; }; /* filled: directories with traces, and how many of them an earlier place has too */
-/* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping snapshots (same trace UUID,
- * host and domain) come as one group. ERR_NOTFOUND when there is none. */
+struct ctf_group { char **dirs; size_t n, place; }; /* place: of the first directory found, of one with a name if
+                                                     * there is any */
+/* Where to look: a trace, or a tree of them. Pieces below places with different names are not joined; NULL: joined with
+ * any. */
+/* filled: directories with traces, and how many of them an earlier place has too */
+struct ctf_place { const char *path, *name; size_t found, again; };
+/* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping
+ * snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
 int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e);
-/* The same below several places, whose order comes first. A directory that lies below several of them, or is reached by links, counts once.
- * ERR_NOTFOUND when one of them has none. */
+/* The same below several places, whose order comes first. A directory that lies below several of them, or is reached by
+ * links, counts once. ERR_NOTFOUND when one of them has none. */
 int ctf_discover_all(struct ctf_place *places, size_t n_places, struct ctf_group **groups, size_t *n, struct err *e);
 void ctf_groups_free(struct ctf_group *groups, size_t n);
 
-/* Opens the directories of one group. Reads the metadata and finds the packets (LTTng index files when present and sane, else by scanning
- * packet headers); reads no events. */
+/* Opens the directories of one group. Reads the metadata and finds the packets (LTTng index files when present and
+ * sane, else by scanning packet headers); reads no events. */
 int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struct ctf_trace **out, struct err *e);
 void ctf_trace_close(struct ctf_trace *);
 
@@ -134,19 +146,20 @@ const uint8_t *ctf_trace_uuid(const struct ctf_trace *);       /* 16 bytes, or N
 size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);
 size_t ctf_trace_env(const struct ctf_trace *, const struct ctf_env **out);
 const char *ctf_trace_env_string(const struct ctf_trace *, const char *name); /* or NULL */
-size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class *const **out); /* by index; the first two are the losses */
+/* by index; the first two are the losses */
+size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class *const **out);
 size_t ctf_trace_streams(const struct ctf_trace *);
 void ctf_trace_stream(const struct ctf_trace *, size_t i, struct ctf_stream_info *out);
 size_t ctf_trace_problems(const struct ctf_trace *, const struct ctf_problem **out); /* those found while opening */
 /* First and last time of the trace's packets in ns; false when it has no events with a clock. */
 bool ctf_trace_span(const struct ctf_trace *, int64_t *begin, int64_t *end);
-/* ERR_LOST when one of its files was cut off, or could not be read, since it was opened: what was read of it then cannot be believed. Two loads per
- * file. */
+/* ERR_LOST when one of its files was cut off, or could not be read, since it was opened: what was read of it then
+ * cannot be believed. Two loads per file. */
 int ctf_trace_intact(const struct ctf_trace *, struct err *e);
 /* A number that changes whenever the files that make the trace change (names, sizes, times, metadata). */
 uint64_t ctf_trace_fingerprint(const struct ctf_trace *);
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Corrects n times of one trace in place (order-preserving). */
 typedef void ctf_time_map(void *arg, int64_t *ts, size_t n);
@@ -159,14 +172,17 @@ struct ctf_source {
 struct ctf_window { int64_t begin, end; }; /* ns (corrected), end inclusive; INT64_MIN/MAX for no limit */
 
 struct ctf_merge;
-/* Items (events and losses) of all streams of all sources in order of time. At equal times, as babeltrace2 orders them: by trace UUID (traces
- * without come last), host name, then source as given; within a trace by stream class and instance id; within a stream by position. Packets of one
- * stream that overlap are merged by time like streams of their own; where times step back inside a packet, the order is that of recording.
- * Streams are numbered through: those of source 0 as ctf_trace_stream numbers them, then those of source 1, ….
- * A loss that begins before the window and ends in it is given at the window's begin. `only_stream` >= 0 reads one stream of sources[0]. */
-int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream, struct ctf_merge **out, struct err *e);
-/* Up to `max` next events into `out`; 0 at the end, and where a file was cut off meanwhile. The events stay valid until the next call. Bad packets are
- * skipped and noted. */
+/* Items (events and losses) of all streams of all sources in order of time. At equal times, as babeltrace2 orders them:
+ * by trace UUID (traces without come last), host name, then source as given; within a trace by stream class and
+ * instance id; within a stream by position. Packets of one stream that overlap are merged by time like streams of their
+ * own; where times step back inside a packet, the order is that of recording. Streams are numbered through: those of
+ * source 0 as ctf_trace_stream numbers them, then those of source 1, ….
+ * A loss that begins before the window and ends in it is given at the window's begin. `only_stream` >= 0 reads one
+ * stream of sources[0]. */
+int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream,
+    struct ctf_merge **out, struct err *e);
+/* Up to `max` next events into `out`; 0 at the end, and where a file was cut off meanwhile. The events stay valid until
+ * the next call. Bad packets are skipped and noted. */
 size_t ctf_merge_next(struct ctf_merge *, struct ctf_event *out, size_t max);
 /* ctf_trace_intact of all that it reads: to be asked before anything that was made of events is shown, or kept. */
 int ctf_merge_intact(const struct ctf_merge *, struct err *e);
@@ -176,13 +192,17 @@ uint32_t ctf_merge_source(const struct ctf_merge *, uint32_t stream);
 size_t ctf_merge_problems(const struct ctf_merge *, const struct ctf_problem **out);
 void ctf_merge_free(struct ctf_merge *);
 
-/* Item number n (from 0, in merge order; losses count too) of the sources: positions the merge so that the next one read is n. ERR_NOTFOUND when
- * there are fewer. The first call counts the traces (below); then O(streams · log packets) and the decoding of at most some 1000 items per stream. Merges with a window and streams whose times step back are read from the start instead. */
+/* Item number n (from 0, in merge order; losses count too) of the sources: positions the merge so that the next one
+ * read is n. ERR_NOTFOUND when there are fewer. The first call counts the traces (below); then O(streams · log packets)
+ * and the decoding of at most some 1000 items per stream. Merges with a window and streams whose times step back are
+ * read from the start instead. */
 int ctf_merge_seek(struct ctf_merge *, uint64_t n, struct err *e);
 
-/* What random access must know of a trace: by packet (streams as numbered, their packets in order), and marks inside packets. Found by reading the
- * trace once: by a merge that reads it anyway (ctf_merge_count), else on first use. Given back from a store, a trace need not be read. */
-struct ctf_mark { uint64_t before, pos_bits, cycles; int64_t first; };  /* items of the packet before it; where to go on; time of the next item */
+/* What random access must know of a trace: by packet (streams as numbered, their packets in order), and marks inside
+ * packets. Found by reading the trace once: by a merge that reads it anyway (ctf_merge_count), else on first use. Given
+ * back from a store, a trace need not be read. */
+/* items of the packet before it; where to go on; time of the next item */
+struct ctf_mark { uint64_t before, pos_bits, cycles; int64_t first; };
 struct ctf_packet_count { uint64_t items, cycles; int64_t first, last; uint32_t marks, disorder; };
 struct ctf_counts { struct ctf_packet_count *packets; size_t n_packets; struct ctf_mark *marks; size_t n_marks; };
 /* Arrays are the caller's to free. Reads the trace if nobody has. */
@@ -191,15 +211,17 @@ void ctf_trace_counts(const struct ctf_trace *, struct ctf_counts *out);
 bool ctf_trace_set_counts(const struct ctf_trace *, const struct ctf_counts *);
 /* Items of all streams. Reads the trace if nobody has. */
 uint64_t ctf_trace_items(const struct ctf_trace *);
-/* Before anything is read from a merge without window and maps of whole traces: it counts while it reads; once it is at the end, they are counted. */
+/* Before anything is read from a merge without window and maps of whole traces: it counts while it reads; once it is at
+ * the end, they are counted. */
 void ctf_merge_count(struct ctf_merge *);
 
-/* ---- fields ---------------------------------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 /* Where a field of one event class lies; compiled once, read per event. */
 enum { CTF_DATA_DEPENDENT = INT32_MIN };
 struct ctf_access {
-    uint8_t mode;            /* 0 absent, 1 whole bytes at a fixed place (little endian), 2 same, big endian, 3 anything else */
+    uint8_t mode;            /* 0 absent, 1 whole bytes at a fixed place (little endian), 2 same, big endian, 3
+                              * anything else */
     uint8_t bytes;           /* modes 1, 2: 1, 2, 4, 8 */
     bool is_signed;
     int32_t offset_bytes;    /* modes 1, 2: from the payload's start (negative: in a context before it) */
@@ -210,8 +232,8 @@ struct ctf_access {
     uint16_t path[8];        /* mode 3: field numbers; for a variant the number of the option wanted */
     uint8_t depth;
 };
-/* Finds a field by a dotted path below a scope ("network_header.ipv4.transport_header.tcp.seq"; names with or without leading underscore;
- * variant options are named too). Returns false (mode 0) when the class has none. */
+/* Finds a field by a dotted path below a scope ("network_header.ipv4.transport_header.tcp.seq"; names with or without
+ * leading underscore; variant options are named too). Returns false (mode 0) when the class has none. */
 bool ctf_access_find(const struct ctf_event_class *, enum ctf_scope, const char *path, struct ctf_access *out);
 
 /* Value of a field, sign-extended; integers, enums. Mode 3: *present = false when the variant holds another option. */
@@ -230,7 +252,8 @@ static inline int64_t ctf_read_int(const struct ctf_event *ev, const struct ctf_
     bool present;
     return ctf_read_slow(ev, a, &present);
 }
-/* Bytes of a string or of an array or sequence of bytes. Borrowed from the packet, not terminated: *n is the length without NUL. NULL when absent. */
+/* Bytes of a string or of an array or sequence of bytes. Borrowed from the packet, not terminated: *n is the length
+ * without NUL. NULL when absent. */
 const char *ctf_read_string(const struct ctf_event *, const struct ctf_access *, size_t *n);
 
 /* A generic walk over one scope of an event: one call per leaf and two per compound, in order. */
@@ -241,14 +264,16 @@ struct ctf_value {
     const char *s; size_t len;                      /* strings and text arrays; len of lists for begin calls */
 };
 struct ctf_visitor {
-    void (*leaf)(void *arg, const struct ctf_value *);   /* int, float, enum, string, and arrays/sequences of text as one string */
-    void (*begin)(void *arg, const struct ctf_value *);  /* struct, array, sequence, variant (variants: followed by their one field) */
+    void (*leaf)(void *arg, const struct ctf_value *);   /* int, float, enum, string, and arrays/sequences of text as
+                                                          * one string */
+    void (*begin)(void *arg, const struct ctf_value *);  /* struct, array, sequence, variant (variants: followed by
+                                                          * their one field) */
     void (*end)(void *arg, const struct ctf_value *);
     void *arg;
 };
 void ctf_visit(const struct ctf_event *, enum ctf_scope, const struct ctf_visitor *);
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 struct ctf_print;            /* print plans of the classes of a set of sources; one owner */
 enum ctf_print_format { CTF_PRINT_TEXT, CTF_PRINT_JSON, CTF_PRINT_CSV };
@@ -261,23 +286,29 @@ void ctf_print_event(struct ctf_print *, const struct ctf_merge *, const struct 
 void ctf_print_host(struct ctf_print *, size_t source, const char *host);
 void ctf_print_free(struct ctf_print *);
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------- */
-/* See ctf/writer.h's subject in docs/formats/ctf-writer.md: traces for tests and benches, readable by babeltrace2 without a word. */
+/* ---- writing ---- */
+/* See ctf/writer.h's subject in docs/formats/ctf-writer.md: traces for tests and benches, readable by babeltrace2
+ * without a word. */
 struct ctf_writer;
-/* Creates `dir`. `tsdl` is the body after the writer's own trace, clock, header and context blocks: event declarations as LTTng writes them
- * (`event { name = …; id = …; stream_id = 0; fields := struct { … }; };`), 8-bit aligned. `env`: "name=value" strings, NULL at the end. */
+/* Creates `dir`. `tsdl` is the body after the writer's own trace, clock, header and context blocks: event declarations
+ * as LTTng writes them (`event { name = …; id = …; stream_id = 0; fields := struct { … }; };`), 8-bit aligned. `env`:
+ * "name=value" strings, NULL at the end. */
 struct ctf_writer_options {
     const char *hostname, *tsdl;
     const char *const *env;
     uint64_t freq; int64_t clock_offset_ns; uint32_t packet_bytes; uint32_t cpus; uint8_t uuid[16];
     bool index_files, big_endian;
-    bool large_header;         /* 16-bit ids and 32-bit times in event headers, as LTTng writes when it has many event types */
-    const char *event_context; /* fields of the stream's event context ("int32_t _tid;"), or NULL; their bytes come first in `payload` */
+    bool large_header;         /* 16-bit ids and 32-bit times in event headers, as LTTng writes when it has many
+                                * event types */
+    const char *event_context; /* fields of the stream's event context ("int32_t _tid;"), or NULL; their bytes come
+                                * first in `payload` */
 };
 int ctf_writer_open(const char *dir, const struct ctf_writer_options *, struct ctf_writer **out, struct err *e);
 /* Appends an event with its payload bytes to the stream of `cpu`. Times must not decrease within a stream. */
-int ctf_writer_event(struct ctf_writer *, uint32_t cpu, uint64_t id, int64_t ts_ns, const void *payload, size_t bytes, struct err *e);
-/* Closes the stream's packet now, telling that `events` were lost since the last one, and that `packets` sequence numbers are missing after it. */
+int ctf_writer_event(struct ctf_writer *, uint32_t cpu, uint64_t id, int64_t ts_ns, const void *payload, size_t bytes,
+    struct err *e);
+/* Closes the stream's packet now, telling that `events` were lost since the last one, and that `packets` sequence
+ * numbers are missing after it. */
 int ctf_writer_lose(struct ctf_writer *, uint32_t cpu, uint64_t events, uint64_t packets, struct err *e);
 int ctf_writer_close(struct ctf_writer *, struct err *e);
 

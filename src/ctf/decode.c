@@ -5,7 +5,7 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* ---- clocks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 static int64_t saturate(__int128 v)
 {
@@ -36,9 +36,10 @@ static ALWAYS_INLINE uint64_t extend(uint64_t now, uint64_t value, unsigned bits
     return now + ((value - now) & mask);
 }
 
-/* ---- programs -------------------------------------------------------------------------------------------------------------- */
+/* ---- programs ---- */
 
-/* Bytes up to and with the NUL; 0 when there is none within `n` bytes. Loads words: the end of a mapping has room behind it. */
+/* Bytes up to and with the NUL; 0 when there is none within `n` bytes. Loads words: the end of a mapping has room
+ * behind it. */
 static ALWAYS_INLINE uint64_t string_bytes(const uint8_t *p, uint64_t n)
 {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
@@ -75,7 +76,8 @@ static int choose(const struct ctf_op *op, uint64_t tag)
 {
     for (uint32_t i = 0; i < op->n_choices; i++) {
         const struct ctf_choice *c = &op->choices[i];
-        bool in = op->is_signed ? (int64_t)tag >= c->lo && (int64_t)tag <= c->hi : tag >= (uint64_t)c->lo && tag <= (uint64_t)c->hi;
+        bool in = op->is_signed ? (int64_t)tag >= c->lo && (int64_t)tag <= c->hi
+                                : tag >= (uint64_t)c->lo && tag <= (uint64_t)c->hi;
         if (in)
             return (int)c->option;
     }
@@ -161,7 +163,9 @@ static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct c
             pos = (pos + op->align) & ~(uint64_t)op->align;
             r->payload = pos;
             break;
-        default: /* CTF_OP_UUID */ r->values[CTF_ROLE_UUID] = (pos + op->align) & ~(uint64_t)op->align; r->seen |= 1u << CTF_ROLE_UUID;
+        default: /* CTF_OP_UUID */
+            r->values[CTF_ROLE_UUID] = (pos + op->align) & ~(uint64_t)op->align;
+            r->seen |= 1u << CTF_ROLE_UUID;
         }
     }
 }
@@ -171,11 +175,12 @@ uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t p
     return run(ops, ops, r, pos);
 }
 
-/* ---- packets --------------------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 atomic_uint ctf_decoder_generation;
 
-bool ctf_decoder_open(struct ctf_decoder *d, const struct ctf_stream_plan *plan, const uint8_t *data, uint64_t end, uint64_t last_start)
+bool ctf_decoder_open(
+    struct ctf_decoder *d, const struct ctf_stream_plan *plan, const uint8_t *data, uint64_t end, uint64_t last_start)
 {
     struct ctf_run *r = &d->run;
     uint64_t pos = 0;
@@ -223,9 +228,10 @@ static const struct ctf_event_class *class_of(const struct ctf_stream_plan *p, u
     return ctf_stream_class_event(p->sc, id);
 }
 
-/* One event by its program: the class's size depends on data, or it does not fit, or there is no such class. d->pos is moved. */
-static __attribute__((noinline)) bool slow_event(
-    struct ctf_decoder *d, uint64_t start, uint64_t header_end, const struct ctf_event_class *cls, uint64_t id, struct ctf_event *out)
+/* One event by its program: the class's size depends on data, or it does not fit, or there is no such class. d->pos is
+ * moved. */
+static __attribute__((noinline)) bool slow_event(struct ctf_decoder *d, uint64_t start, uint64_t header_end,
+    const struct ctf_event_class *cls, uint64_t id, struct ctf_event *out)
 {
     struct ctf_run *r = &d->run;
     if (header_end > d->end)
@@ -274,9 +280,10 @@ static ALWAYS_INLINE uint64_t load(const uint8_t *p, unsigned bytes, bool be)
     }
 }
 
-/* Parses a header of known shape at byte `at`; returns the byte behind it. It may lie beyond the content: the caller checks. */
-static ALWAYS_INLINE uint64_t header(
-    const struct ctf_stream_plan *p, const uint8_t *data, uint64_t at, uint64_t *id, uint64_t *cycles, const int kind, const bool be)
+/* Parses a header of known shape at byte `at`; returns the byte behind it. It may lie beyond the content: the caller
+ * checks. */
+static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint8_t *data, uint64_t at, uint64_t *id,
+    uint64_t *cycles, const int kind, const bool be)
 {
     const uint8_t *h = data + at;
     uint64_t behind;
@@ -310,9 +317,10 @@ static ALWAYS_INLINE uint64_t header(
     return behind + 8;
 }
 
-/* Classes of fixed size cost their header and one table entry. A program's size in the table is so large that it never fits: one comparison
- * sends programs, unknown ids and events that do not fit to the slow path. */
-static ALWAYS_INLINE size_t decode_fast(struct ctf_decoder *d, struct ctf_event *out, size_t max, const int kind, const bool be)
+/* Classes of fixed size cost their header and one table entry. A program's size in the table is so large that it never
+ * fits: one comparison sends programs, unknown ids and events that do not fit to the slow path. */
+static ALWAYS_INLINE size_t decode_fast(
+    struct ctf_decoder *d, struct ctf_event *out, size_t max, const int kind, const bool be)
 {
     const struct ctf_stream_plan *p = d->plan;
     const struct ctf_entry *table = p->table;
@@ -376,8 +384,8 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
     uint64_t add = d->rate.freq == 1000000000 ? (uint64_t)d->rate.base_ns : 0;
     size_t n = 0;
     for (; n < max; n++) {
-        uint64_t align = p->sc->event_header ? p->sc->event_header->align_bits - 1 : 0, start = (d->pos + align) & ~align,
-                 header_end = start;
+        uint64_t align = p->sc->event_header ? p->sc->event_header->align_bits - 1 : 0,
+                 start = (d->pos + align) & ~align, header_end = start;
         if (start >= d->last_start)
             break;
         r->seen = 0;
@@ -401,14 +409,14 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
     return n;
 }
 
-#define DECODE(name, kind)                                                            \
+#define DECODE(name, kind) \
     static size_t name##_le(struct ctf_decoder *d, struct ctf_event *out, size_t max) \
-    {                                                                                 \
-        return decode_fast(d, out, max, kind, false);                                 \
-    }                                                                                 \
+    { \
+        return decode_fast(d, out, max, kind, false); \
+    } \
     static size_t name##_be(struct ctf_decoder *d, struct ctf_event *out, size_t max) \
-    {                                                                                 \
-        return decode_fast(d, out, max, kind, true);                                  \
+    { \
+        return decode_fast(d, out, max, kind, true); \
     }
 DECODE(simple, CTF_HEADER_SIMPLE)
 DECODE(compact, CTF_HEADER_COMPACT)

@@ -16,7 +16,8 @@ struct ctf_run {
     uint32_t seen;           /* bit per role */
     uint64_t values[CTF_ROLES];
 };
-/* Runs a program from bit `pos`. Returns the bit behind, or CTF_RUN_CUT: it does not fit before `end`, CTF_RUN_TAG: a tag selects nothing. */
+/* Runs a program from bit `pos`. Returns the bit behind, or CTF_RUN_CUT: it does not fit before `end`, CTF_RUN_TAG: a
+ * tag selects nothing. */
 uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t pos);
 #define CTF_RUN_CUT UINT64_MAX
 #define CTF_RUN_TAG (UINT64_MAX - 1)
@@ -45,10 +46,12 @@ struct ctf_decoder {
     uint64_t slots[CTF_SLOTS];
 };
 
-/* Reads header and context of the packet at `data` (its slots, begin time, cpu) and goes to its first event. `end`, `last_start`: as above.
- * Times without a begin in the context go on from `cycles` as it was. False when they do not fit. */
+/* Reads header and context of the packet at `data` (its slots, begin time, cpu) and goes to its first event. `end`,
+ * `last_start`: as above. Times without a begin in the context go on from `cycles` as it was. False when they do not
+ * fit. */
 extern atomic_uint ctf_decoder_generation; /* one more for each packet opened */
-bool ctf_decoder_open(struct ctf_decoder *, const struct ctf_stream_plan *, const uint8_t *data, uint64_t end, uint64_t last_start);
+bool ctf_decoder_open(struct ctf_decoder *, const struct ctf_stream_plan *, const uint8_t *data, uint64_t end,
+    uint64_t last_start);
 /* Up to `max` events; 0 at the end of what can be read (then `stop` tells why). */
 size_t ctf_decode(struct ctf_decoder *, struct ctf_event *out, size_t max);
 

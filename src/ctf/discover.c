@@ -28,9 +28,10 @@ struct finder {
     VEC(struct inode) seen; /* directories of this place: one that is reached twice, through links, counts once */
 };
 
-/* ---- what a trace says of itself ------------------------------------------------------------------------------------------- */
+/* ---- what a trace says of itself ---- */
 
-/* The beginning of the metadata as text: packets of a packetised file (either byte order) without their headers. NUL-terminated; free() it. */
+/* The beginning of the metadata as text: packets of a packetised file (either byte order) without their headers.
+ * NUL-terminated; free() it. */
 static char *metadata_head(const char *dir)
 {
     char *path = NULL, *text = NULL;
@@ -93,7 +94,8 @@ static void add_block(struct text *key, const char *meta, const char *block, con
 {
     for (const char *p = meta; (p = strstr(p, block)); p += strlen(block)) {
         const char *open = p + strlen(block);
-        bool at_start = p == meta || p[-1] == '\n' || p[-1] == ' ' || p[-1] == ';' || p[-1] == '}' || p[-1] == '\t' || p[-1] == '\r';
+        bool at_start = p == meta || p[-1] == '\n' || p[-1] == ' ' || p[-1] == ';' || p[-1] == '}' || p[-1] == '\t' ||
+            p[-1] == '\r';
         while (*open == ' ' || *open == '\t' || *open == '\n' || *open == '\r')
             open++;
         if (!at_start || *open != '{')
@@ -127,7 +129,7 @@ static char *identity(const char *dir)
     return out;
 }
 
-/* ---- the tree -------------------------------------------------------------------------------------------------------------- */
+/* ---- the tree ---- */
 
 static bool is_trace(const char *dir)
 {

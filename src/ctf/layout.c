@@ -22,7 +22,7 @@ static struct ctf_op *emit(struct compiler *c, uint8_t code)
     return &c->ops.v[c->ops.n - 1];
 }
 
-/* ---- roles ----------------------------------------------------------------------------------------------------------------- */
+/* ---- roles ---- */
 
 static uint8_t packet_header_role(const char *name)
 {
@@ -73,7 +73,7 @@ static uint8_t role_of(const struct compiler *c, const char *name, const struct 
     return CTF_ROLE_NONE;
 }
 
-/* ---- programs -------------------------------------------------------------------------------------------------------------- */
+/* ---- programs ---- */
 
 static bool has_slot(const struct ctf_type *t)
 {
@@ -111,7 +111,8 @@ static void emit_skip(struct compiler *c, uint32_t align_bits, uint64_t bits)
     }
 }
 
-/* A place that is jumped to. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before. */
+/* A place that is jumped to. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before.
+ */
 static uint32_t here(const struct compiler *c)
 {
     return (uint32_t)c->ops.n;
@@ -209,8 +210,8 @@ static void compile_struct(struct compiler *c, const struct ctf_type *t, unsigne
     emit_skip(c, t->align_bits, 0);
     for (uint32_t i = 0; i < t->n; i++) {
         const struct ctf_field *f = &t->u.fields[i];
-        if (c->scope == CTF_PACKET_HEADER && depth == 0 && !strcmp(f->name, "uuid") && f->type->kind == CTF_ARRAY && f->type->n == 16 &&
-            f->type->size_bits == 128)
+        if (c->scope == CTF_PACKET_HEADER && depth == 0 && !strcmp(f->name, "uuid") && f->type->kind == CTF_ARRAY &&
+            f->type->n == 16 && f->type->size_bits == 128)
             emit(c, CTF_OP_UUID)->align = f->type->u.list.element->align_bits - 1;
         compile(c, f->name, f->type, depth + 1);
     }
@@ -254,7 +255,7 @@ const struct ctf_op *ctf_program_compile(struct arena *a, const struct ctf_type 
     return finish(&c);
 }
 
-/* ---- headers of known shape ------------------------------------------------------------------------------------------------ */
+/* ---- headers of known shape ---- */
 
 static bool whole_bytes(const struct ctf_type *t)
 {
@@ -273,7 +274,8 @@ static bool detect_simple(struct ctf_stream_plan *p, const struct ctf_type *h)
         at = (at + b->align_bits - 1) & ~(uint64_t)(b->align_bits - 1);
         if (at + (uint64_t)b->size_bits > 255 * 8)
             return false;
-        bool is_time = p->sc->clock >= 0 && b->clock == p->sc->clock, is_id = !is_time && !strcmp(h->u.fields[i].name, "id");
+        bool is_time = p->sc->clock >= 0 && b->clock == p->sc->clock,
+             is_id = !is_time && !strcmp(h->u.fields[i].name, "id");
         if ((is_time && time) || (is_id && id) ||
             ((is_id || is_time) && (b->is_signed || (b->size_bits > 8 && b->big_endian != p->big_endian))))
             return false;
@@ -296,8 +298,8 @@ static bool detect_simple(struct ctf_stream_plan *p, const struct ctf_type *h)
 static bool is_plain(const struct ctf_type *t, int64_t bits, uint32_t align, bool big_endian)
 {
     const struct ctf_type *b = ctf_type_bits(t);
-    return (t->kind == CTF_INT || t->kind == CTF_ENUM) && b->size_bits == bits && !b->is_signed && b->align_bits >= align &&
-        b->align_bits <= 64 && b->big_endian == big_endian;
+    return (t->kind == CTF_INT || t->kind == CTF_ENUM) && b->size_bits == bits && !b->is_signed &&
+        b->align_bits >= align && b->align_bits <= 64 && b->big_endian == big_endian;
 }
 
 static uint8_t byte_mask(uint32_t align_bits)
@@ -305,7 +307,8 @@ static uint8_t byte_mask(uint32_t align_bits)
     return (uint8_t)((align_bits < 8 ? 8 : align_bits) / 8 - 1);
 }
 
-/* struct { <n bits> id; variant <id> { struct { time } short; struct { 32 bits id; 64 bits time } long; } } as LTTng writes it. */
+/* struct { <n bits> id; variant <id> { struct { time } short; struct { 32 bits id; 64 bits time } long; } } as LTTng
+ * writes it. */
 static bool detect_lttng(struct ctf_stream_plan *p, const struct ctf_type *h, int64_t id_bits, int64_t time_bits)
 {
     if (h->n != 2 || strcmp(h->u.fields[0].name, "id") || h->u.fields[1].type->kind != CTF_VARIANT)
@@ -318,15 +321,16 @@ static bool detect_lttng(struct ctf_stream_plan *p, const struct ctf_type *h, in
         v->tag->n_choices != 2 || ctf_type_bits(id)->align_bits > h->align_bits || v->align_bits > 8)
         return false;
     const struct ctf_choice *c = v->tag->choices;
-    if (c[0].lo != 0 || c[0].hi != escape - 1 || c[1].lo != escape || c[1].hi != escape || c[0].option == c[1].option || c[0].option > 1 ||
-        c[1].option > 1)
+    if (c[0].lo != 0 || c[0].hi != escape - 1 || c[1].lo != escape || c[1].hi != escape || c[0].option == c[1].option ||
+        c[0].option > 1 || c[1].option > 1)
         return false;
     const struct ctf_type *s = v->u.fields[c[0].option].type, *l = v->u.fields[c[1].option].type;
     if (s->kind != CTF_STRUCT || l->kind != CTF_STRUCT || s->n != 1 || l->n != 2 || strcmp(l->u.fields[0].name, "id"))
         return false;
     const struct ctf_type *st = s->u.fields[0].type, *li = l->u.fields[0].type, *lt = l->u.fields[1].type;
     if (!is_plain(st, time_bits, time_bits == 27 ? 1 : 8, be) || !is_plain(li, 32, 8, be) || !is_plain(lt, 64, 8, be) ||
-        l->align_bits > 64 || s->align_bits > 64 || p->sc->clock < 0 || st->clock != p->sc->clock || lt->clock != p->sc->clock)
+        l->align_bits > 64 || s->align_bits > 64 || p->sc->clock < 0 || st->clock != p->sc->clock ||
+        lt->clock != p->sc->clock)
         return false;
     if (time_bits == 27 && (s->align_bits != 1 || st->align_bits != 1))
         return false;
@@ -366,7 +370,7 @@ static void plan_header(struct ctf_stream_plan *p)
         p->kind = CTF_HEADER_PROGRAM;
 }
 
-/* ---- plans ----------------------------------------------------------------------------------------------------------------- */
+/* ---- plans ---- */
 
 static uint8_t counter_bits(const struct ctf_type *context, const char *name)
 {
@@ -377,7 +381,8 @@ static uint8_t counter_bits(const struct ctf_type *context, const char *name)
     return 0;
 }
 
-struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *a, const struct ctf_stream_class *sc, const struct ctf_type *packet_header)
+struct ctf_stream_plan *ctf_stream_plan_compile(
+    struct arena *a, const struct ctf_stream_class *sc, const struct ctf_type *packet_header)
 {
     struct ctf_stream_plan *p = arena_new(a, struct ctf_stream_plan, 1);
     p->sc = sc;
@@ -397,9 +402,10 @@ struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *a, const struct ct
     return p;
 }
 
-/* ---- classes --------------------------------------------------------------------------------------------------------------- */
+/* ---- classes ---- */
 
-/* Distance between scopes when it does not depend on where the header ended: all starts are then multiples of the first scope's alignment. */
+/* Distance between scopes when it does not depend on where the header ended: all starts are then multiples of the first
+ * scope's alignment. */
 static bool fixed_size(const struct ctf_type *const *scopes, uint32_t *align, uint64_t *pre, uint64_t *size)
 {
     uint64_t at = 0;
@@ -432,13 +438,15 @@ static bool fixed_size(const struct ctf_type *const *scopes, uint32_t *align, ui
 static struct ctf_entry entry_of(const struct ctf_event_class *ec)
 {
     struct ctf_entry e = {.cls = ec, .size = CTF_ENTRY_PROGRAM};
-    const struct ctf_type *scopes[3] = {ec->scope[CTF_STREAM_EVENT_CONTEXT], ec->scope[CTF_EVENT_CONTEXT], ec->scope[CTF_PAYLOAD]};
+    const struct ctf_type *scopes[3] = {
+        ec->scope[CTF_STREAM_EVENT_CONTEXT], ec->scope[CTF_EVENT_CONTEXT], ec->scope[CTF_PAYLOAD]};
     uint32_t align;
     uint64_t pre, size;
     if (!fixed_size(scopes, &align, &pre, &size) || pre % 8 || size % 8 || align > 64 || pre / 8 > UINT16_MAX ||
         size / 8 >= CTF_ENTRY_PROGRAM)
         return e;
-    /* A scope whose alignment is below a byte starts where the header ends, which is a byte's start for the headers that use the table. */
+    /* A scope whose alignment is below a byte starts where the header ends, which is a byte's start for the headers
+     * that use the table. */
     e.align = byte_mask(align);
     e.pre = (uint16_t)(pre / 8);
     e.size = (uint32_t)(size / 8);
@@ -467,7 +475,8 @@ static bool slot_in(const struct ctf_type *t, uint32_t slot)
 static void note_slots(struct ctf_layout *l, const struct ctf_event_class *ec, const struct ctf_op *ops, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        bool reads = ops[i].code == CTF_OP_VARIANT || ((ops[i].code == CTF_OP_LIST || ops[i].code == CTF_OP_LOOP) && ops[i].counted);
+        bool reads = ops[i].code == CTF_OP_VARIANT ||
+            ((ops[i].code == CTF_OP_LIST || ops[i].code == CTF_OP_LOOP) && ops[i].counted);
         if (!reads)
             continue;
         if (slot_in(ec->scope[CTF_PACKET_HEADER], ops[i].slot) || slot_in(ec->scope[CTF_PACKET_CONTEXT], ops[i].slot))
@@ -512,9 +521,11 @@ static void table_set(struct arena *a, struct ctf_stream_plan *p, uint64_t id, s
     p->table[id] = e;
 }
 
-const struct ctf_layout *ctf_layout_compile(struct arena *a, const struct ctf_stream_class *sc, const struct ctf_event_class *ec)
+const struct ctf_layout *ctf_layout_compile(
+    struct arena *a, const struct ctf_stream_class *sc, const struct ctf_event_class *ec)
 {
-    /* The plan belongs to the stream class but only this file writes it, and only while the schema is made by one thread. */
+    /* The plan belongs to the stream class but only this file writes it, and only while the schema is made by one
+     * thread. */
     struct ctf_stream_class *owner = (struct ctf_stream_class *)sc;
     if (!owner->plan)
         owner->plan = ctf_stream_plan_compile(a, sc, ec->scope[CTF_PACKET_HEADER]);

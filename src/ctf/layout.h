@@ -1,7 +1,8 @@
 /* Private to ctf: declarations compiled into what the decoder runs.
  *
- * Three ways to read an event, fastest first: a header of a known shape plus one table entry (classes of fixed size); a header of a known shape
- * plus a flat program (classes whose size the data tell); programs for all. A program knows positions in bits from the packet's start. */
+ * Three ways to read an event, fastest first: a header of a known shape plus one table entry (classes of fixed size); a
+ * header of a known shape plus a flat program (classes whose size the data tell); programs for all. A program knows
+ * positions in bits from the packet's start. */
 #ifndef WEFT_CTF_LAYOUT_H
 #define WEFT_CTF_LAYOUT_H
 
@@ -11,8 +12,10 @@
 enum ctf_role {
     CTF_ROLE_NONE,
     CTF_ROLE_ID, CTF_ROLE_CLOCK,                                        /* event header */
-    CTF_ROLE_MAGIC, CTF_ROLE_UUID, CTF_ROLE_STREAM_ID, CTF_ROLE_INSTANCE_ID, /* packet header; UUID: the value is the bit position */
-    CTF_ROLE_BEGIN, CTF_ROLE_END, CTF_ROLE_CONTENT_SIZE, CTF_ROLE_PACKET_SIZE, CTF_ROLE_SEQUENCE, CTF_ROLE_DISCARDED, CTF_ROLE_CPU,
+    /* packet header; UUID: the value is the bit position */
+    CTF_ROLE_MAGIC, CTF_ROLE_UUID, CTF_ROLE_STREAM_ID, CTF_ROLE_INSTANCE_ID,
+    CTF_ROLE_BEGIN, CTF_ROLE_END, CTF_ROLE_CONTENT_SIZE, CTF_ROLE_PACKET_SIZE, CTF_ROLE_SEQUENCE, CTF_ROLE_DISCARDED,
+        CTF_ROLE_CPU,
     CTF_ROLES
 };
 
@@ -46,7 +49,8 @@ struct ctf_op {
 /* One class for the decoder's table. */
 struct ctf_entry {
     const struct ctf_event_class *cls; /* NULL: no such id */
-    uint32_t size;           /* bytes from the aligned end of the header to the event's end; CTF_ENTRY_PROGRAM when the data tell */
+    uint32_t size;           /* bytes from the aligned end of the header to the event's end; CTF_ENTRY_PROGRAM when
+                              * the data tell */
     uint16_t pre;            /* bytes from there to the payload */
     uint8_t align;           /* mask in bytes */
     uint8_t unused;
@@ -57,7 +61,8 @@ struct ctf_layout {
     const struct ctf_stream_plan *plan;
     const struct ctf_op *ops;    /* contexts and payload, from the end of the header; NULL: the class cannot be read */
     struct ctf_entry entry;
-    bool packet_slots, header_slots; /* lengths or tags refer to numbers in the packet's header or context, in the event header */
+    bool packet_slots, header_slots; /* lengths or tags refer to numbers in the packet's header or context, in the
+                                      * event header */
 };
 
 enum ctf_header_kind {
@@ -77,19 +82,22 @@ struct ctf_stream_plan {
     uint8_t seq_bits, discarded_bits;
     uint8_t header_align;    /* mask in bytes */
     uint8_t id_at, id_bytes, time_at, time_bytes, header_bytes; /* SIMPLE */
-    uint8_t short_align, long_align, long_time_align;           /* COMPACT, LARGE: masks in bytes of the time's, the long form's and its time's place */
-    const struct ctf_event_class *only;                         /* no id in the header: the class of all events, or NULL */
+    /* COMPACT, LARGE: masks in bytes of the time's, the long form's and its time's place */
+    uint8_t short_align, long_align, long_time_align;
+    /* no id in the header: the class of all events, or NULL */
+    const struct ctf_event_class *only;
     struct ctf_entry *table;
     uint32_t table_n, table_cap;
 };
 
 enum { CTF_TABLE_MAX = 65536 };  /* ids below have a table entry; others are searched for */
 
-/* Compiles a scope's struct. NULL when it holds something that cannot be read. Roles: looked up by field name at the top for packet scopes,
- * by name and clock at any depth for event headers. */
+/* Compiles a scope's struct. NULL when it holds something that cannot be read. Roles: looked up by field name at the
+ * top for packet scopes, by name and clock at any depth for event headers. */
 const struct ctf_op *ctf_program_compile(struct arena *, const struct ctf_type *, enum ctf_scope, int32_t clock);
 /* The plan of a stream without any event class. */
-struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *, const struct ctf_stream_class *, const struct ctf_type *packet_header);
+struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *, const struct ctf_stream_class *,
+    const struct ctf_type *packet_header);
 
 /* Integers and enumerations by what holds their bits. */
 static inline const struct ctf_type *ctf_type_bits(const struct ctf_type *t)

@@ -1,9 +1,10 @@
-/* Events of many streams in one order: a tournament of losers over stream cursors, each of which decodes ahead in batches. */
+/* Events of many streams in one order: a tournament of losers over stream cursors, each of which decodes ahead in
+ * batches. */
 #include <stdlib.h>
 
 #include "ctf/merge.h"
 
-/* ---- cursors --------------------------------------------------------------------------------------------------------------- */
+/* ---- cursors ---- */
 
 static void correct(const struct ctf_source *s, struct ctf_event *ev, size_t n)
 {
@@ -47,7 +48,8 @@ static bool outside(const struct ctf_merge *m, const struct cursor *c, const str
 {
     if (!ctf_merge_limited(m->window) || !c->stream->timed)
         return false;
-    if (m->window.begin != INT64_MIN && !(p->flags & CTF_PACKET_OPEN_END) && ctf_merge_corrected(c->source, p->end) < m->window.begin)
+    if (m->window.begin != INT64_MIN && !(p->flags & CTF_PACKET_OPEN_END) &&
+        ctf_merge_corrected(c->source, p->end) < m->window.begin)
         return true;
     /* Losses told by a packet begin before it. */
     return m->window.end != INT64_MAX && !p->n_losses && ctf_merge_corrected(c->source, p->begin) > m->window.end;
@@ -156,9 +158,10 @@ merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
     return key_of(c->batch[0].ts, h->tie);
 }
 
-/* ---- tournament ------------------------------------------------------------------------------------------------------------ */
+/* ---- tournament ---- */
 
-/* Plays a cursor's new key up to the root and returns the winner's. Without branches on keys: they cannot be predicted. */
+/* Plays a cursor's new key up to the root and returns the winner's. Without branches on keys: they cannot be predicted.
+ */
 static inline merge_key replay(struct ctf_merge *m, uint32_t leaf, merge_key key)
 {
     merge_key *nodes = m->nodes;
@@ -209,7 +212,8 @@ static size_t take_run(struct head *h, merge_key limit, struct ctf_event *out, s
         n = n < max ? n : max;
         memcpy(out, ev, n * sizeof *out);
     } else {
-        /* Before the limit's time, or at it when this stream ranks first: one comparison per event. The first is known to be next. */
+        /* Before the limit's time, or at it when this stream ranks first: one comparison per event. The first is known
+         * to be next. */
         int64_t before = (int64_t)((uint64_t)(limit >> 64) ^ (uint64_t)1 << 63);
         if (h->tie < (uint64_t)limit && before < INT64_MAX)
             before++;
@@ -262,8 +266,10 @@ static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
         struct head *h = &m->heads[leaf];
         if (leaf == before) { /* it won twice: it may win for long */
             merge_key limit = runner_up(m, leaf);
-            n += limit == KEY_NONE ? take_alone(m, &m->cursors[leaf], out + n, max - n) : take_run(h, limit, out + n, max - n);
-            winner = replay(m, leaf, h->at < h->end ? key_of(h->at->ts, h->tie) : ctf_merge_refill(m, &m->cursors[leaf]));
+            n += limit == KEY_NONE ? take_alone(m, &m->cursors[leaf], out + n, max - n)
+                                   : take_run(h, limit, out + n, max - n);
+            winner = replay(
+                m, leaf, h->at < h->end ? key_of(h->at->ts, h->tie) : ctf_merge_refill(m, &m->cursors[leaf]));
             before = UINT32_MAX;
             continue;
         }
@@ -298,7 +304,7 @@ int ctf_merge_intact(const struct ctf_merge *m, struct err *e)
     return rc;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 static size_t stream_count(const struct ctf_merge *m, size_t source)
 {
@@ -330,7 +336,8 @@ static void rank_sources(const struct ctf_merge *m, size_t *place)
     }
 }
 
-static const struct ctf_loss *corrected_losses(struct ctf_merge *m, const struct ctf_source *source, const struct ctf_stream *s)
+static const struct ctf_loss *corrected_losses(
+    struct ctf_merge *m, const struct ctf_source *source, const struct ctf_stream *s)
 {
     if (!source->map || !s->losses.n)
         return NULL;
@@ -354,7 +361,8 @@ static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
         const struct ctf_loss *losses = corrected_losses(m, src, s);
         for (uint32_t lane = 0; lane < s->lanes; lane++) {
             struct cursor *c = &m->cursors[m->n_cursors++];
-            *c = (struct cursor){.trace = src->trace, .source = src, .stream = s, .losses = losses, .rank = *rank, .lane = lane};
+            *c = (struct cursor){
+                .trace = src->trace, .source = src, .stream = s, .losses = losses, .rank = *rank, .lane = lane};
             c->head = &m->heads[m->n_cursors - 1];
             c->d.stream = m->first_stream[source] + (uint32_t)i;
             if (m->window.begin != INT64_MIN && in_order(c)) {
@@ -389,11 +397,13 @@ static void make_cursors(struct ctf_merge *m, size_t total)
     }
 }
 
-int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream, struct ctf_merge **out, struct err *e)
+int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window w, int only_stream,
+    struct ctf_merge **out, struct err *e)
 {
     *out = NULL;
     if (only_stream >= 0 && (n == 0 || (size_t)only_stream >= sources[0].trace->streams.n))
-        return err_set(e, ERR_NOTFOUND, "stream %d: the trace has %zu streams", only_stream, n ? sources[0].trace->streams.n : 0);
+        return err_set(
+            e, ERR_NOTFOUND, "stream %d: the trace has %zu streams", only_stream, n ? sources[0].trace->streams.n : 0);
     size_t lanes = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < sources[i].trace->streams.n; k++)

@@ -4,7 +4,8 @@
 
 #include "ctf/count.h"
 
-/* What the tournament compares: time (biased to unsigned); then rank of the stream, number of its packet, number of the cursor. */
+/* What the tournament compares: time (biased to unsigned); then rank of the stream, number of its packet, number of the
+ * cursor. */
 typedef unsigned __int128 merge_key;
 #define KEY_NONE (~(merge_key)0)
 enum { CURSOR_BITS = 20, PACKET_BITS = 24 };
@@ -55,9 +56,11 @@ struct ctf_merge {
 bool ctf_merge_next_packet(const struct ctf_merge *, struct cursor *);
 /* Decodes the cursor's next batch; the key of its first event, KEY_NONE at the lane's end. */
 merge_key ctf_merge_refill(struct ctf_merge *, struct cursor *);
-/* seek.c: lets the cursor go on in its packet from the last mark before the time, where times ascend; *before: items passed. False: there is none. */
+/* seek.c: lets the cursor go on in its packet from the last mark before the time, where times ascend; *before: items
+ * passed. False: there is none. */
 bool ctf_merge_to_mark(struct cursor *, int64_t time, uint64_t *before);
-/* seek.c: the number behind that of the last packet of the lane whose first item is before the time; 0: none. Of counted streams. */
+/* seek.c: the number behind that of the last packet of the lane whose first item is before the time; 0: none. Of
+ * counted streams. */
 size_t ctf_merge_packets_begun(const struct cursor *, int64_t time);
 int64_t ctf_merge_corrected(const struct ctf_source *, int64_t ts);
 static inline bool ctf_merge_limited(struct ctf_window w) { return w.begin != INT64_MIN || w.end != INT64_MAX; }

@@ -1,4 +1,5 @@
-/* The metadata file of one trace: packets, the blocks that are its own (env, clocks, uuid), and the schema it shares. */
+/* The metadata file of one trace: packets, the blocks that are its own (env, clocks, uuid), and the schema it shares.
+ */
 #include "ctf/metadata.h"
 
 #include <stdarg.h>
@@ -35,7 +36,7 @@ static void warn(struct reader *r, const char *fmt, ...)
     vec_push(&r->warnings, ((struct ctf_problem){arena_strdup(&r->out->arena, text), 1}));
 }
 
-/* ---- packets ------------------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 static uint32_t load32(const uint8_t *p, bool big)
 {
@@ -64,12 +65,15 @@ static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct 
     bool big = packet_order(p, 4) == 2;
     uint32_t content_bits = load32(p + 24, big), packet_bits = load32(p + 28, big);
     if (p[35] != 1 || p[36] != 8)
-        return err_set(e, ERR_UNSUPPORTED, "byte %zu: this metadata packet has version %u.%u, only 1.8 can be read", at, p[35], p[36]);
+        return err_set(e, ERR_UNSUPPORTED, "byte %zu: this metadata packet has version %u.%u, only 1.8 can be read", at,
+            p[35], p[36]);
     if (p[32] || p[33])
-        return err_set(e, ERR_UNSUPPORTED, "byte %zu: this metadata packet is %s", at, p[32] ? "compressed" : "encrypted");
+        return err_set(
+            e, ERR_UNSUPPORTED, "byte %zu: this metadata packet is %s", at, p[32] ? "compressed" : "encrypted");
     if (content_bits % 8 || packet_bits % 8 || content_bits / 8 < HEADER_BYTES || packet_bits < content_bits)
-        return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet's sizes make no sense: content %u bits, packet %u bits", at,
-            content_bits, packet_bits);
+        return err_set(e, ERR_FORMAT,
+            "byte %zu: this metadata packet's sizes make no sense: content %u bits, packet %u bits", at, content_bits,
+            packet_bits);
     if (r->has_packet_uuid && memcmp(r->packet_uuid, p + 4, 16) != 0)
         return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet belongs to another trace: its uuid differs", at);
     memcpy(r->packet_uuid, p + 4, 16);
@@ -102,7 +106,8 @@ static int join_packets(struct reader *r, const uint8_t *data, size_t n, char **
         }
         size_t left = n - at - HEADER_BYTES, take = packet.text_bytes < left ? packet.text_bytes : left;
         if (take < packet.text_bytes) {
-            warn(r, "byte %zu: the last metadata packet is cut: %zu of %zu bytes are there", at, take, packet.text_bytes);
+            warn(r, "byte %zu: the last metadata packet is cut: %zu of %zu bytes are there", at, take,
+                packet.text_bytes);
             r->cut = true;
         }
         memcpy(text + text_n, packet.text, take);
@@ -116,9 +121,10 @@ static int join_packets(struct reader *r, const uint8_t *data, size_t n, char **
     return 0;
 }
 
-/* ---- env and clocks ------------------------------------------------------------------------------------------------------ */
+/* ---- env and clocks ---- */
 
-typedef void on_attribute(struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v);
+typedef void on_attribute(
+    struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v);
 
 /* The attributes of a block that is the trace's own. */
 static void read_block(struct reader *r, struct tsdl_lexer *l, on_attribute *attribute, void *arg)
@@ -143,7 +149,8 @@ static void read_block(struct reader *r, struct tsdl_lexer *l, on_attribute *att
 
 typedef VEC(struct ctf_env) env_list;
 
-static void on_env(struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v)
+static void on_env(
+    struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v)
 {
     env_list *list = arg;
     struct arena *a = &r->out->arena;
@@ -165,11 +172,13 @@ struct clock_block {
     __int128 offset;
 };
 
-static void on_clock(struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v)
+static void on_clock(
+    struct reader *r, struct tsdl_lexer *l, void *arg, const struct tsdl_token *name, const struct tsdl_value *v)
 {
     struct clock_block *b = arg;
     struct arena *a = &r->out->arena;
-    bool is_text = v->kind == TSDL_VALUE_TEXT, is_number = v->kind == TSDL_VALUE_NUMBER, is_count = is_number && !v->negative;
+    bool is_text = v->kind == TSDL_VALUE_TEXT, is_number = v->kind == TSDL_VALUE_NUMBER,
+         is_count = is_number && !v->negative;
     size_t line = tsdl_line(l->text, name->s);
     if (tsdl_is(name, "name") && is_text) {
         b->c.name = tsdl_text(a, &v->t);
@@ -266,7 +275,7 @@ static int read_own(struct reader *r, const char *text, const struct tsdl_scan *
     return 0;
 }
 
-/* ---- what belongs to schema and trace ------------------------------------------------------------------------------------ */
+/* ---- what belongs to schema and trace ---- */
 
 static void find_clocks(struct reader *r)
 {
@@ -277,11 +286,13 @@ static void find_clocks(struct reader *r)
         const char *name = s->clock_names[i];
         out->clock_of[i] = -1;
         if (*name == '\0' && out->n_clocks == 0)
-            out->clocks[out->n_clocks++] = (struct ctf_clock){.name = "default", .freq = 1000000000}; /* read_own left room for it */
+            out->clocks[out->n_clocks++] = (struct ctf_clock){
+                .name = "default", .freq = 1000000000}; /* read_own left room for it */
         if (*name == '\0') {
             out->clock_of[i] = 0;
             if (out->n_clocks > 1)
-                warn(r, "times are mapped to none of %zu clocks; '%.100s' is taken", out->n_clocks, out->clocks[0].name);
+                warn(
+                    r, "times are mapped to none of %zu clocks; '%.100s' is taken", out->n_clocks, out->clocks[0].name);
             continue;
         }
         for (size_t k = 0; k < out->n_clocks; k++)
@@ -334,14 +345,16 @@ static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_s
     struct tsdl_scan scan;
     int code = tsdl_scan(text, n, &scan, e);
     if (code == 0 && scan.cut)
-        warn(r, "line %zu: the metadata ends within a statement; what comes after this line is not read", tsdl_line(text, scan.end));
+        warn(r, "line %zu: the metadata ends within a statement; what comes after this line is not read",
+            tsdl_line(text, scan.end));
     if (code == 0)
         code = read_own(r, text, &scan, e);
     if (code == 0 && !(r->out->schema = ctf_schemas_get(schemas, text, &scan, e)))
         code = e ? e->code : ERR_FORMAT;
     if (code == 0) {
         if (r->cut && scan.n_declarations == 0)
-            code = err_set(e, ERR_FORMAT, "line %zu: the metadata is cut before its first stream or event", tsdl_line(text, scan.end));
+            code = err_set(e, ERR_FORMAT, "line %zu: the metadata is cut before its first stream or event",
+                tsdl_line(text, scan.end));
         add_schema_warnings(r, text, &scan);
         find_clocks(r);
         if (r->has_packet_uuid && r->out->has_uuid && memcmp(r->packet_uuid, r->out->uuid, 16) != 0)
@@ -351,7 +364,8 @@ static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_s
     return code;
 }
 
-int ctf_metadata_parse(const char *name, const void *data, size_t n, struct ctf_schemas *schemas, struct ctf_metadata *out, struct err *e)
+int ctf_metadata_parse(
+    const char *name, const void *data, size_t n, struct ctf_schemas *schemas, struct ctf_metadata *out, struct err *e)
 {
     struct err local = {0};
     struct reader r = {.out = out};

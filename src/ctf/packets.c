@@ -5,7 +5,7 @@
 
 #include "ctf/trace.h"
 
-/* ---- heads ----------------------------------------------------------------------------------------------------------------- */
+/* ---- heads ---- */
 
 struct head {
     const struct ctf_stream_plan *plan;
@@ -82,7 +82,7 @@ static enum head_error head_read(const struct ctf_trace *t, const struct ctf_fil
     return head_sizes(h, room);
 }
 
-/* ---- streams --------------------------------------------------------------------------------------------------------------- */
+/* ---- streams ---- */
 
 static struct ctf_stream *stream_for(struct ctf_trace *t, const struct ctf_file *f, const struct head *h)
 {
@@ -95,14 +95,18 @@ static struct ctf_stream *stream_for(struct ctf_trace *t, const struct ctf_file 
                                                       : !strcmp(s->name, f->name))
             return s;
     }
-    struct ctf_stream s = {
-        .plan = h->plan, .name = f->name, .path = f->path, .instance_id = h->instance_id, .has_instance = h->has_instance, .cpu = h->d.cpu};
+    struct ctf_stream s = {.plan = h->plan,
+        .name = f->name,
+        .path = f->path,
+        .instance_id = h->instance_id,
+        .has_instance = h->has_instance,
+        .cpu = h->d.cpu};
     vec_push(&t->streams, s);
     return &t->streams.v[t->streams.n - 1];
 }
 
-static void set_times(
-    const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream *s, struct ctf_packet *p, uint64_t begin, uint64_t end)
+static void set_times(const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_stream *s,
+    struct ctf_packet *p, uint64_t begin, uint64_t end)
 {
     struct ctf_clock_rate rate = ctf_trace_rate(t, f->piece, s->plan->sc);
     p->begin = ctf_clock_ns(&rate, begin);
@@ -139,7 +143,7 @@ static void add_packet(struct ctf_trace *t, uint32_t file, struct ctf_stream *s,
     vec_push(&s->packets, p);
 }
 
-/* ---- scanning -------------------------------------------------------------------------------------------------------------- */
+/* ---- scanning ---- */
 
 static const char *const head_texts[] = {
     [HEAD_CUT] = "the packet's header does not fit the file",
@@ -149,10 +153,12 @@ static const char *const head_texts[] = {
     [HEAD_UNREADABLE] = "the metadata declare a packet header that cannot be read",
 };
 
-/* Memory per packet is bounded by bytes of the file: no tracer writes many packets that are smaller than their own entry in the table. */
+/* Memory per packet is bounded by bytes of the file: no tracer writes many packets that are smaller than their own
+ * entry in the table. */
 enum { SMALL_PACKETS_MAX = 65536, SMALL_PACKET_BYTES = 64 };
 
-/* Tracers write packets in whole pages: after a damaged head the next page that starts with a good one is where reading goes on. */
+/* Tracers write packets in whole pages: after a damaged head the next page that starts with a good one is where reading
+ * goes on. */
 static bool resync(const struct ctf_trace *t, const struct ctf_file *f, uint64_t *offset, struct head *h)
 {
     if (!t->packet_header)
@@ -174,24 +180,26 @@ static void scan(struct ctf_trace *t, uint32_t file)
     struct head h;
     while (offset < f->map.size) {
         if (n++ > SMALL_PACKETS_MAX && offset / n < SMALL_PACKET_BYTES) {
-            ctf_problem_add(
-                &t->problems, "%s: byte %llu: too many tiny packets; the rest of the file is skipped", f->path, (unsigned long long)offset);
+            ctf_problem_add(&t->problems, "%s: byte %llu: too many tiny packets; the rest of the file is skipped",
+                f->path, (unsigned long long)offset);
             return;
         }
         enum head_error he = head_read(t, f, offset, &h);
         if (he != HEAD_OK) {
             uint64_t bad = offset;
             bool more = resync(t, f, &offset, &h);
-            ctf_problem_add(&t->problems, "%s: byte %llu: %s; %llu bytes skipped", f->path, (unsigned long long)bad, head_texts[he],
-                (unsigned long long)((more ? offset : f->map.size) - bad));
+            ctf_problem_add(&t->problems, "%s: byte %llu: %s; %llu bytes skipped", f->path, (unsigned long long)bad,
+                head_texts[he], (unsigned long long)((more ? offset : f->map.size) - bad));
             if (!more)
                 return;
         }
         if (h.uuid_differs)
-            ctf_problem_add(&t->problems, "%s: packets of another trace (their UUID is not the metadata's); read all the same", f->path);
+            ctf_problem_add(&t->problems,
+                "%s: packets of another trace (their UUID is not the metadata's); read all the same", f->path);
         if (h.cut)
-            ctf_problem_add(&t->problems, "%s: byte %llu: the last packet is cut off by the end of the file; what is there is read",
-                f->path, (unsigned long long)offset);
+            ctf_problem_add(&t->problems,
+                "%s: byte %llu: the last packet is cut off by the end of the file; what is there is read", f->path,
+                (unsigned long long)offset);
         if (!s || s->plan != h.plan || (h.has_instance && s->instance_id != h.instance_id))
             s = stream_for(t, f, &h);
         add_packet(t, file, s, offset, &h);
@@ -201,7 +209,7 @@ static void scan(struct ctf_trace *t, uint32_t file)
     }
 }
 
-/* ---- index files ----------------------------------------------------------------------------------------------------------- */
+/* ---- index files ---- */
 
 static uint64_t be64(const uint8_t *p)
 {
@@ -227,13 +235,15 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
         return false;
     uint64_t expected = 0;
     for (const uint8_t *p = data + 16; p < data + n; p += entry_bytes) {
-        struct ctf_index_entry e = {be64(p), be64(p + 8), be64(p + 16), be64(p + 24), be64(p + 32), be64(p + 40), be64(p + 48), 0, 0};
+        struct ctf_index_entry e = {
+            be64(p), be64(p + 8), be64(p + 16), be64(p + 24), be64(p + 32), be64(p + 40), be64(p + 48), 0, 0};
         if (out->has_instance_and_seq) {
             e.instance_id = be64(p + 56);
             e.seq = be64(p + 64);
         }
-        bool sane = e.offset == expected && e.packet_bits % 8 == 0 && e.packet_bits && e.packet_bits / 8 <= file_bytes - expected &&
-            e.content_bits && e.content_bits <= e.packet_bits && e.begin <= e.end;
+        bool sane = e.offset == expected && e.packet_bits % 8 == 0 && e.packet_bits &&
+            e.packet_bits / 8 <= file_bytes - expected && e.content_bits && e.content_bits <= e.packet_bits &&
+            e.begin <= e.end;
         if (!sane) {
             vec_free(&out->entries);
             return false;
@@ -282,18 +292,22 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
         return false;
     const struct ctf_index_entry *e = index.entries.v;
     size_t n = index.entries.n;
-    bool ok = agrees(t, f, &e[0], &first) && agrees(t, f, &e[n - 1], &last) && last.plan == first.plan && first.plan->has_begin &&
-        (first.plan->has_seq || first.has_instance ? index.has_instance_and_seq : true);
+    bool ok = agrees(t, f, &e[0], &first) && agrees(t, f, &e[n - 1], &last) && last.plan == first.plan &&
+        first.plan->has_begin && (first.plan->has_seq || first.has_instance ? index.has_instance_and_seq : true);
     for (size_t i = 0; i < n && ok; i++)
         ok = e[i].stream_id == e[0].stream_id && e[i].instance_id == e[0].instance_id;
     if (ok) {
         struct ctf_stream *s = stream_for(t, f, &first);
         vec_reserve(&s->packets, n);
         for (size_t i = 0; i < n; i++) {
-            struct ctf_packet p = {
-                .offset = e[i].offset, .content_bits = e[i].content_bits, .file = file, .discarded = e[i].discarded, .seq = e[i].seq};
+            struct ctf_packet p = {.offset = e[i].offset,
+                .content_bits = e[i].content_bits,
+                .file = file,
+                .discarded = e[i].discarded,
+                .seq = e[i].seq};
             set_times(t, f, s, &p, e[i].begin, e[i].end);
-            p.flags |= (s->plan->has_discarded ? CTF_PACKET_HAS_DISCARDED : 0) | (s->plan->has_seq ? CTF_PACKET_HAS_SEQ : 0);
+            p.flags |= (s->plan->has_discarded ? CTF_PACKET_HAS_DISCARDED : 0) |
+                (s->plan->has_seq ? CTF_PACKET_HAS_SEQ : 0);
             s->bytes += e[i].packet_bits / 8;
             vec_push(&s->packets, p);
         }
@@ -308,7 +322,7 @@ void ctf_packets_find(struct ctf_trace *t, uint32_t file)
         scan(t, file);
 }
 
-/* ---- order and copies ------------------------------------------------------------------------------------------------------ */
+/* ---- order and copies ---- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -325,11 +339,13 @@ static int by_time(const void *a, const void *b)
 static bool same_packet(const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
 {
     const struct ctf_file *f = &t->files.v[p->file], *g = &t->files.v[q->file];
-    return f->piece != g->piece && p->begin == q->begin && p->end == q->end && p->content_bits == q->content_bits && p->seq == q->seq &&
-        p->discarded == q->discarded && !memcmp(f->map.data + p->offset, g->map.data + q->offset, (p->content_bits + 7) / 8);
+    return f->piece != g->piece && p->begin == q->begin && p->end == q->end && p->content_bits == q->content_bits &&
+        p->seq == q->seq && p->discarded == q->discarded &&
+        !memcmp(f->map.data + p->offset, g->map.data + q->offset, (p->content_bits + 7) / 8);
 }
 
-/* Overlapping snapshots hold the same packets; sorted, copies are neighbours (those with equal begin and sequence number). */
+/* Overlapping snapshots hold the same packets; sorted, copies are neighbours (those with equal begin and sequence
+ * number). */
 static void drop_copies(const struct ctf_trace *t, struct ctf_stream *s)
 {
     size_t kept = 0;
@@ -344,7 +360,7 @@ static void drop_copies(const struct ctf_trace *t, struct ctf_stream *s)
     s->packets.n = kept;
 }
 
-/* ---- times that tracers write wrong ---------------------------------------------------------------------------------------- */
+/* ---- times that tracers write wrong ---- */
 
 static int64_t env_number(const struct ctf_trace *t, const char *name)
 {
@@ -370,7 +386,8 @@ static struct quirks quirks_of(const struct ctf_trace *t)
 {
     struct quirks q = {0};
     const char *tracer = ctf_trace_env_string(t, "tracer_name");
-    int64_t major = env_number(t, "tracer_major"), minor = env_number(t, "tracer_minor"), patch = env_number(t, "tracer_patch");
+    int64_t major = env_number(t, "tracer_major"), minor = env_number(t, "tracer_minor"),
+            patch = env_number(t, "tracer_patch");
     if (!patch)
         patch = env_number(t, "tracer_patchlevel");
     if (!tracer)
@@ -389,8 +406,8 @@ static struct quirks quirks_of(const struct ctf_trace *t)
 }
 
 /* First and last event times of a packet; false when it has no events. */
-static bool event_times(
-    const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, bool only_first, int64_t *first, int64_t *last)
+static bool event_times(const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p,
+    bool only_first, int64_t *first, int64_t *last)
 {
     struct ctf_event ev[64];
     static const struct ctf_decoder fresh;
@@ -432,9 +449,10 @@ static void mend_times(const struct ctf_trace *t, struct ctf_stream *s, struct q
     }
 }
 
-/* ---- losses ---------------------------------------------------------------------------------------------------------------- */
+/* ---- losses ---- */
 
-/* How far a counter of `bits` bits has come; 0 when it went back (another run of the tracer, or packets out of order). */
+/* How far a counter of `bits` bits has come; 0 when it went back (another run of the tracer, or packets out of order).
+ */
 static uint64_t counter_delta(uint64_t from, uint64_t to, unsigned bits)
 {
     uint64_t mask = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, delta = (to - from) & mask;
@@ -469,13 +487,16 @@ static void find_losses(struct ctf_stream *s)
                 count = p->discarded;
         }
         if (count)
-            add_loss(s, p, CTF_LOST_EVENTS, (struct ctf_loss){begin, p->end > begin ? p->end : begin, count, known, s->timed});
-        if (before && p->flags & CTF_PACKET_HAS_SEQ && (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
-            add_loss(s, p, CTF_LOST_PACKETS, (struct ctf_loss){begin, p->begin > begin ? p->begin : begin, count - 1, known, s->timed});
+            add_loss(s, p, CTF_LOST_EVENTS,
+                (struct ctf_loss){begin, p->end > begin ? p->end : begin, count, known, s->timed});
+        if (before && p->flags & CTF_PACKET_HAS_SEQ &&
+            (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
+            add_loss(s, p, CTF_LOST_PACKETS,
+                (struct ctf_loss){begin, p->begin > begin ? p->begin : begin, count - 1, known, s->timed});
     }
 }
 
-/* ---- lanes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ---- */
 
 enum { LANES_MAX = 8 };
 
@@ -501,7 +522,7 @@ static void assign_lanes(struct ctf_stream *s)
     }
 }
 
-/* ---- all streams ----------------------------------------------------------------------------------------------------------- */
+/* ---- all streams ---- */
 
 static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
 {
@@ -525,7 +546,8 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quir
     }
 }
 
-/* As babeltrace2 orders streams at equal times: by class, then by instance id; streams without one in the order of their paths. */
+/* As babeltrace2 orders streams at equal times: by class, then by instance id; streams without one in the order of
+ * their paths. */
 static int by_identity(const void *a, const void *b)
 {
     const struct ctf_stream *p = a, *q = b;

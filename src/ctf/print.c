@@ -119,12 +119,14 @@ static bool stream_has_clock(const struct print_schema *s, const struct ctf_even
             return true;
     for (size_t i = 0; i < s->n; i++)
         if (s->classes[i] && s->classes[i]->item == CTF_EVENT && s->classes[i]->stream_id == cls->stream_id &&
-            (print_has_clock(s->classes[i]->scope[CTF_EVENT_CONTEXT]) || print_has_clock(s->classes[i]->scope[CTF_PAYLOAD])))
+            (print_has_clock(s->classes[i]->scope[CTF_EVENT_CONTEXT]) ||
+                print_has_clock(s->classes[i]->scope[CTF_PAYLOAD])))
             return true;
     return false;
 }
 
-static const struct print_plan *make_plan(struct ctf_print *p, struct print_schema *s, const struct ctf_event_class *cls)
+static const struct print_plan *make_plan(
+    struct ctf_print *p, struct print_schema *s, const struct ctf_event_class *cls)
 {
     return s->plans[cls->index] = print_plan_new(cls, p->format, stream_has_clock(s, cls));
 }
@@ -187,7 +189,8 @@ static void put_json_loss(const struct print_source *s, const struct ctf_event *
     const struct ctf_loss *loss = (const void *)ev->data;
     char *o = start_json(s, loss->begin_known || loss->end_known, ev, out);
     out->n = (size_t)(o - out->v);
-    text_printf(out, ",\"%s\":%llu", ev->cls->item == CTF_LOST_EVENTS ? "lost_events" : "lost_packets", (unsigned long long)loss->count);
+    text_printf(out, ",\"%s\":%llu", ev->cls->item == CTF_LOST_EVENTS ? "lost_events" : "lost_packets",
+        (unsigned long long)loss->count);
     text_puts(out, ",\"begin\":");
     loss->begin_known ? text_i64(out, loss->begin) : text_puts(out, "null");
     text_puts(out, ",\"end\":");

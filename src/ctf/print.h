@@ -1,5 +1,6 @@
-/* Private to ctf: events as text. The declarations of an event class are compiled once into a *plan*, a list of operations that each write a
- * literal ("{ prev_comm = ", with everything that does not change) and then a value read at the cursor. Printing an event runs its plan. */
+/* Private to ctf: events as text. The declarations of an event class are compiled once into a *plan*, a list of
+ * operations that each write a literal ("{ prev_comm = ", with everything that does not change) and then a value read
+ * at the cursor. Printing an event runs its plan. */
 #ifndef WEFT_CTF_PRINT_H
 #define WEFT_CTF_PRINT_H
 
@@ -9,7 +10,8 @@
 
 enum print_code {
     /* move the cursor, write nothing */
-    PRINT_AT_PACKET, PRINT_AT_HEADER, PRINT_AT_CONTEXT, PRINT_AT_PAYLOAD, /* to a + the start of the packet, header, contexts, payload */
+    /* to a + the start of the packet, header, contexts, payload */
+    PRINT_AT_PACKET, PRINT_AT_HEADER, PRINT_AT_CONTEXT, PRINT_AT_PAYLOAD,
     PRINT_ALIGN,             /* to the next multiple of a bits */
     PRINT_SKIP,              /* a bits */
     PRINT_SKIP_STRING,
@@ -17,7 +19,8 @@ enum print_code {
     PRINT_REMEMBER,          /* the integer at the cursor into slot a; does not move */
     /* write literal and value */
     PRINT_LITERAL,
-    PRINT_U8, PRINT_U16, PRINT_U32, PRINT_U64, PRINT_S8, PRINT_S16, PRINT_S32, PRINT_S64, /* decimal, whole bytes, little endian */
+    /* decimal, whole bytes, little endian */
+    PRINT_U8, PRINT_U16, PRINT_U32, PRINT_U64, PRINT_S8, PRINT_S16, PRINT_S32, PRINT_S64,
     PRINT_X8, PRINT_X16, PRINT_X32, PRINT_X64,                                          /* hexadecimal, same */
     PRINT_INT,               /* any other integer */
     PRINT_ENUM,              /* flag: a label stands for several ranges */
@@ -45,14 +48,16 @@ struct print_plan {
     bool has_clock;
 };
 
-/* Plan of the class for a format. What belongs to the source (host) and the time stamp is not in it. free with print_plan_free. */
+/* Plan of the class for a format. What belongs to the source (host) and the time stamp is not in it. free with
+ * print_plan_free. */
 struct print_plan *print_plan_new(const struct ctf_event_class *, enum ctf_print_format, bool has_clock);
 void print_plan_free(struct print_plan *);
 void print_plan_run(const struct print_plan *, const struct ctf_event *, struct text *out);
 /* Does the type map any integer to a clock? */
 bool print_has_clock(const struct ctf_type *);
 
-/* ---- values; write at o and return the new end. The caller has made room: PRINT_ROOM bytes, for strings see each ---- */
+/* ---- values; write at o and return the new end. The caller has made room: PRINT_ROOM bytes, for strings see each
+ * ---- */
 enum { PRINT_ROOM = 512, PRINT_SHORT = 32 };
 char *print_u64(char *o, uint64_t v);
 char *print_nine(char *o, uint32_t v);               /* with leading zeros */

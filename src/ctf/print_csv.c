@@ -36,8 +36,8 @@ static void put_start(const struct print_source *s, int64_t ts, bool has_ts, int
     text_putc(out, ',');
 }
 
-void print_csv_event(
-    struct ctf_print *p, const struct print_source *s, const struct print_plan *plan, const struct ctf_event *ev, struct text *out)
+void print_csv_event(struct ctf_print *p, const struct print_source *s, const struct print_plan *plan,
+    const struct ctf_event *ev, struct text *out)
 {
     put_start(s, ev->ts, plan->has_clock, ev->cpu, out);
     if (ev->cls->name)

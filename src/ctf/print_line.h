@@ -29,7 +29,8 @@ struct ctf_print {
 };
 
 void print_csv_header(struct text *out);
-void print_csv_event(struct ctf_print *, const struct print_source *, const struct print_plan *, const struct ctf_event *, struct text *out);
+void print_csv_event(struct ctf_print *, const struct print_source *, const struct print_plan *,
+    const struct ctf_event *, struct text *out);
 void print_csv_loss(const struct print_source *, const struct ctf_event *, struct text *out);
 
 #endif

@@ -188,7 +188,8 @@ static void compile_enum(struct compiler *c, const struct ctf_type *t)
             op->flag = strcmp(t->u.enumeration.ranges[i].label, t->u.enumeration.ranges[j].label) == 0;
 }
 
-/* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes throughout. */
+/* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes
+ * throughout. */
 static void compile_body(struct compiler *c, const struct ctf_type *element)
 {
     bool aligned = c->aligned;
@@ -328,7 +329,8 @@ static void compile(struct compiler *c, const struct ctf_type *t)
 
 /* ---- scopes ---- */
 
-/* Moves to the start of a scope. Contexts of the event follow each other, so the event's own starts where the stream's ends. */
+/* Moves to the start of a scope. Contexts of the event follow each other, so the event's own starts where the stream's
+ * ends. */
 static void go_to(struct compiler *c, const struct ctf_event_class *cls, enum ctf_scope scope)
 {
     static const enum print_code codes[] = {
@@ -342,7 +344,8 @@ static void go_to(struct compiler *c, const struct ctf_event_class *cls, enum ct
     bool was = c->silent;
     c->silent = true;
     move(c, codes[scope], 0);
-    c->aligned = scope <= CTF_PACKET_CONTEXT || (scope == CTF_PAYLOAD && cls->scope[scope] && cls->scope[scope]->align_bits >= 8);
+    c->aligned = scope <= CTF_PACKET_CONTEXT ||
+        (scope == CTF_PAYLOAD && cls->scope[scope] && cls->scope[scope]->align_bits >= 8);
     if (scope == CTF_PACKET_CONTEXT && cls->scope[CTF_PACKET_HEADER])
         compile(c, cls->scope[CTF_PACKET_HEADER]);
     if (scope == CTF_EVENT_CONTEXT && cls->scope[CTF_STREAM_EVENT_CONTEXT])

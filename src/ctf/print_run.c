@@ -65,7 +65,8 @@ char *print_u64(char *o, uint64_t v)
     uint64_t high = v / 100000000;
     if (high <= UINT32_MAX)
         return eight(print_u32(o, (uint32_t)high), (uint32_t)(v % 100000000));
-    return eight(eight(up_to_four(o, (uint32_t)(high / 100000000)), (uint32_t)(high % 100000000)), (uint32_t)(v % 100000000));
+    return eight(
+        eight(up_to_four(o, (uint32_t)(high / 100000000)), (uint32_t)(high % 100000000)), (uint32_t)(v % 100000000));
 }
 
 char *print_nine(char *o, uint32_t v)
@@ -222,7 +223,8 @@ static char *run_choice(struct run *r, const struct print_op *op, char *o)
     bool is_signed = print_int_type(ref->target)->is_signed;
     for (uint32_t i = 0; i < ref->n_choices; i++) {
         const struct ctf_choice *c = &ref->choices[i];
-        bool hit = is_signed ? (int64_t)tag >= c->lo && (int64_t)tag <= c->hi : tag >= (uint64_t)c->lo && tag <= (uint64_t)c->hi;
+        bool hit = is_signed ? (int64_t)tag >= c->lo && (int64_t)tag <= c->hi
+                             : tag >= (uint64_t)c->lo && tag <= (uint64_t)c->hi;
         if (hit && c->option < op->a) {
             const struct print_op *option = op + 1 + c->option;
             return run(r, r->plan->ops + option->a, r->plan->ops + option->b, o);
@@ -274,13 +276,13 @@ static char *run_other(struct run *r, const struct print_op *op, char *o)
     return o;
 }
 
-#define NUMBER(type, print)                            \
-    {                                                  \
-        type v;                                        \
+#define NUMBER(type, print) \
+    { \
+        type v; \
         memcpy(&v, r->data + (r->pos >> 3), sizeof v); \
-        o = print(o, v);                               \
-        r->pos += 8 * sizeof v;                        \
-        break;                                         \
+        o = print(o, v); \
+        r->pos += 8 * sizeof v; \
+        break; \
     }
 
 static char *run(struct run *r, const struct print_op *op, const struct print_op *end, char *o)
@@ -289,7 +291,8 @@ static char *run(struct run *r, const struct print_op *op, const struct print_op
     while (op < end) {
         if (op->literal_n) {
             o = room(r, o, op->literal_n);
-            /* Most literals are short; a copy of fixed size is no call. Room and literals reach further by that much. */
+            /* Most literals are short; a copy of fixed size is no call. Room and literals reach further by that much.
+             */
             if (op->literal_n <= PRINT_SHORT)
                 memcpy(o, literals + op->literal, PRINT_SHORT);
             else

@@ -43,7 +43,8 @@ static const char escapes[256] = {
     [127] = 1,
 };
 
-/* Does any of the 8 bytes need more than a copy? May be wrong in that direction only: bytes from 0x80 on make it say yes. */
+/* Does any of the 8 bytes need more than a copy? May be wrong in that direction only: bytes from 0x80 on make it say
+ * yes. */
 static inline bool may_need_escape(uint64_t v)
 {
     const uint64_t ones = 0x0101010101010101, tops = ones << 7;

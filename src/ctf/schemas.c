@@ -45,7 +45,8 @@ static struct entry hash_shared(const struct tsdl_scan *scan)
     struct entry key = {0};
     struct map_piece *pieces = mem_alloc(sizeof *pieces * (scan->shared.n + 1));
     for (size_t i = 0; i < scan->shared.n; i++) {
-        pieces[i] = (struct map_piece){scan->shared.v[i].begin, (size_t)(scan->shared.v[i].end - scan->shared.v[i].begin)};
+        pieces[i] = (struct map_piece){
+            scan->shared.v[i].begin, (size_t)(scan->shared.v[i].end - scan->shared.v[i].begin)};
         key.bytes += pieces[i].n;
     }
     map_hash_pieces(pieces, scan->shared.n, key.hash);

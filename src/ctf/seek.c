@@ -83,7 +83,8 @@ bool ctf_merge_to_mark(struct cursor *c, int64_t time, uint64_t *before)
     return true;
 }
 
-/* Items between marks (or ends of packets) where the first is before the time: all that are before it, and some more. */
+/* Items between marks (or ends of packets) where the first is before the time: all that are before it, and some more.
+ */
 static uint64_t items_begun(const struct cursor *c, int64_t time)
 {
     size_t n = ctf_merge_packets_begun(c, time);
@@ -104,8 +105,11 @@ static uint64_t items_about(const struct cursor *c, int64_t time)
     const struct ctf_mark *marks = c->stream->marks + p->mark;
     uint32_t k = marks_begun(c, p, time);
     uint64_t from = k ? marks[k - 1].before : 0, to = k < p->marks ? marks[k].before : p->items;
-    int64_t begin = item_time(c, k ? marks[k - 1].first : p->first), end = item_time(c, k < p->marks ? marks[k].first : p->last);
-    double share = time < end && begin < time ? (double)((uint64_t)time - (uint64_t)begin) / (double)((uint64_t)end - (uint64_t)begin) : 1;
+    int64_t begin = item_time(c, k ? marks[k - 1].first : p->first),
+            end = item_time(c, k < p->marks ? marks[k].first : p->last);
+    double share = time < end && begin < time
+        ? (double)((uint64_t)time - (uint64_t)begin) / (double)((uint64_t)end - (uint64_t)begin)
+        : 1;
     return p->before + from + (uint64_t)(share * (double)(to - from));
 }
 
@@ -128,7 +132,8 @@ static void span(const struct ctf_merge *m, int64_t *lo, int64_t *hi)
         const struct cursor *c = &m->cursors[i];
         size_t n = c->stream->packets.n, step = c->stream->lanes > 1 || n < 2 ? 1 : n - 1;
         for (size_t k = 0; k < n; k += step) {
-            int64_t first = item_time(c, c->stream->packets.v[k].first), last = item_time(c, c->stream->packets.v[k].last);
+            int64_t first = item_time(c, c->stream->packets.v[k].first),
+                    last = item_time(c, c->stream->packets.v[k].last);
             *lo = first < *lo ? first : *lo;
             *hi = last >= *hi ? last + 1 : *hi;
         }
@@ -200,7 +205,8 @@ int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
     if (!ordered || n == 0)
         return skip(m, n, e);
     /* Merging what is skipped costs more than decoding alone: first the guess, then what is certain. */
-    uint64_t slack = GUESS_SLACK * (1 + m->n_cursors), before = place_all(m, time_before(m, items_about, n > slack ? n - slack : 0));
+    uint64_t slack = GUESS_SLACK * (1 + m->n_cursors),
+             before = place_all(m, time_before(m, items_about, n > slack ? n - slack : 0));
     if (before > n)
         before = place_all(m, time_before(m, items_begun, n));
     if (before > n) { /* cannot be in order */

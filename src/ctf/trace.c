@@ -11,7 +11,7 @@
 #include "ctf/trace.h"
 #include "ctf/tsdl.h"
 
-/* ---- problems -------------------------------------------------------------------------------------------------------------- */
+/* ---- problems ---- */
 
 enum { PROBLEMS_MAX = 200 };
 
@@ -32,7 +32,8 @@ void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
             return;
         }
     }
-    struct ctf_problem one = {mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"), 1};
+    struct ctf_problem one = {
+        mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"), 1};
     vec_push(&p->list, one);
 }
 
@@ -43,7 +44,7 @@ void ctf_problems_fini(struct ctf_problems *p)
     vec_free(&p->list);
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static int open_piece(struct ctf_trace *t, const char *dir, struct err *e)
 {
@@ -71,8 +72,8 @@ static int by_name(const void *a, const void *b)
 
 static void fingerprint_file(struct ctf_trace *t, const char *name, const struct stat *st)
 {
-    uint64_t parts[5] = {
-        t->fingerprint, map_hash(name, strlen(name)), (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec};
+    uint64_t parts[5] = {t->fingerprint, map_hash(name, strlen(name)), (uint64_t)st->st_size,
+        (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec};
     t->fingerprint = map_hash(parts, sizeof parts);
 }
 
@@ -129,7 +130,8 @@ static void choose_schema(struct ctf_trace *t)
         t->packet_header = ctf_program_compile(&t->arena, s->packet_header, CTF_PACKET_HEADER, -1);
     t->plans = arena_new(&t->arena, const struct ctf_stream_plan *, s->n_streams ? s->n_streams : 1);
     for (size_t i = 0; i < s->n_streams; i++)
-        t->plans[i] = s->streams[i].plan ? s->streams[i].plan : ctf_stream_plan_compile(&t->arena, &s->streams[i], s->packet_header);
+        t->plans[i] = s->streams[i].plan ? s->streams[i].plan
+                                         : ctf_stream_plan_compile(&t->arena, &s->streams[i], s->packet_header);
 }
 
 static void note_warnings(struct ctf_trace *t)
@@ -176,7 +178,8 @@ int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struc
         for (uint32_t i = 0; i < t->files.n; i++)
             ctf_packets_find(t, i);
     else
-        ctf_problem_add(&t->problems, "%s: the packet header is of a kind that cannot be read", t->pieces.v[t->main].dir);
+        ctf_problem_add(
+            &t->problems, "%s: the packet header is of a kind that cannot be read", t->pieces.v[t->main].dir);
     ctf_packets_finish(t);
     if ((rc = ctf_trace_intact(t, e))) {
         ctf_trace_close(t);
@@ -219,7 +222,7 @@ void ctf_trace_close(struct ctf_trace *t)
     free(t);
 }
 
-/* ---- what it is ------------------------------------------------------------------------------------------------------------ */
+/* ---- what it is ---- */
 
 static const struct ctf_metadata *main_of(const struct ctf_trace *t)
 {
@@ -299,7 +302,7 @@ struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *t, uint32_t piece, 
     return rate;
 }
 
-/* ---- packets --------------------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 /* Behind the last byte that is not 0: no event starts there in a packet that its tracer did not close. */
 static uint64_t zeros_begin(const uint8_t *data, uint64_t bytes)
@@ -309,7 +312,8 @@ static uint64_t zeros_begin(const uint8_t *data, uint64_t bytes)
     return bytes;
 }
 
-bool ctf_packet_open(const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, struct ctf_decoder *d)
+bool ctf_packet_open(
+    const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, struct ctf_decoder *d)
 {
     const struct ctf_file *f = &t->files.v[p->file];
     const uint8_t *data = f->map.data + p->offset;
@@ -320,37 +324,44 @@ bool ctf_packet_open(const struct ctf_trace *t, const struct ctf_stream *s, cons
     return ctf_decoder_open(d, s->plan, data, p->content_bits, last);
 }
 
-void ctf_packet_problem(const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_decoder *d, struct ctf_problems *out)
+void ctf_packet_problem(
+    const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_decoder *d, struct ctf_problems *out)
 {
     const char *path = t->files.v[p->file].path;
     unsigned long long at = p->offset;
     switch (d->stop) {
     case CTF_STOP_UNKNOWN_ID:
         ctf_problem_add(out,
-            "%s: packet at byte %llu: the metadata declare no event %llu in this stream; the rest of the packet is skipped", path, at,
-            (unsigned long long)d->stop_id);
+            "%s: packet at byte %llu: the metadata declare no event %llu in this stream; the rest of the packet is "
+            "skipped",
+            path, at, (unsigned long long)d->stop_id);
         break;
     case CTF_STOP_CUT:
         if (!(p->flags & CTF_PACKET_UNCLOSED))
-            ctf_problem_add(
-                out, "%s: packet at byte %llu: an event does not fit the packet's content; the rest of the packet is skipped", path, at);
+            ctf_problem_add(out,
+                "%s: packet at byte %llu: an event does not fit the packet's content; the rest of the packet is "
+                "skipped",
+                path, at);
         break;
     case CTF_STOP_TAG:
-        ctf_problem_add(
-            out, "%s: packet at byte %llu: a variant's tag selects none of its options; the rest of the packet is skipped", path, at);
+        ctf_problem_add(out,
+            "%s: packet at byte %llu: a variant's tag selects none of its options; the rest of the packet is skipped",
+            path, at);
         break;
     case CTF_STOP_EMPTY:
-        ctf_problem_add(out, "%s: packet at byte %llu: events without any bit; the rest of the packet is skipped", path, at);
+        ctf_problem_add(
+            out, "%s: packet at byte %llu: events without any bit; the rest of the packet is skipped", path, at);
         break;
     case CTF_STOP_UNREADABLE:
-        ctf_problem_add(
-            out, "%s: packet at byte %llu: an event of a kind that cannot be read; the rest of the packet is skipped", path, at);
+        ctf_problem_add(out,
+            "%s: packet at byte %llu: an event of a kind that cannot be read; the rest of the packet is skipped", path,
+            at);
         break;
     default: break;
     }
 }
 
-/* ---- streams --------------------------------------------------------------------------------------------------------------- */
+/* ---- streams ---- */
 
 
 void ctf_trace_stream(const struct ctf_trace *t, size_t i, struct ctf_stream_info *out)

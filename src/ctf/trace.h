@@ -28,7 +28,8 @@ struct ctf_packet {
     uint64_t seq, discarded; /* counters as recorded */
     /* Known once the trace is counted: */
     uint64_t items, before;  /* events and losses; those of the packets before it in its lane */
-    int64_t first, last;     /* least and greatest time of its items; without any, the greatest of those before it in its lane */
+    int64_t first, last;     /* least and greatest time of its items; without any, the greatest of those before it in
+                              * its lane */
     uint64_t cycles;         /* the clock before its first event when the packet does not tell its begin */
     uint32_t mark, marks;    /* its marks: the stream's marks from here */
     uint32_t file;
@@ -46,7 +47,8 @@ struct ctf_stream {
     bool has_instance, timed;
     bool disorder;           /* known once counted: times step back within a lane */
     int32_t cpu;
-    uint32_t lanes;          /* packets that overlap in time lie in different lanes, so that each lane is in time order */
+    uint32_t lanes;          /* packets that overlap in time lie in different lanes, so that each lane is in time
+                              * order */
     VEC(struct ctf_packet) packets;
     VEC(struct ctf_loss_item) losses;
     struct ctf_mark *marks;  /* known once counted; owned */
@@ -76,22 +78,29 @@ struct ctf_trace {
 
 /* packets.c: finds the packets of one file and adds them to the trace's streams. */
 void ctf_packets_find(struct ctf_trace *, uint32_t file);
-/* packets.c: sorts, drops what was recorded twice, mends times that tracers are known to write wrong, finds losses and lanes. */
+/* packets.c: sorts, drops what was recorded twice, mends times that tracers are known to write wrong, finds losses and
+ * lanes. */
 void ctf_packets_finish(struct ctf_trace *);
-/* LTTng index file: fills what it knows of packets of `file_bytes` bytes. False when it does not fit the file; fuzzed. */
-struct ctf_index_entry { uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id, seq; };
+/* LTTng index file: fills what it knows of packets of `file_bytes` bytes. False when it does not fit the file;
+ * fuzzed. */
+struct ctf_index_entry { uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id,
+    seq; };
 struct ctf_index { VEC(struct ctf_index_entry) entries; bool has_instance_and_seq; };
 bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out);
 
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
-/* Opens the decoder on a packet; `d->cycles` goes on when the packet does not tell its begin. False when its head is damaged. */
-bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *, struct ctf_decoder *);
+/* Opens the decoder on a packet; `d->cycles` goes on when the packet does not tell its begin. False when its head is
+ * damaged. */
+bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *,
+    struct ctf_decoder *);
 /* Only its events tell when a stream begins and ends. */
 static inline bool ctf_stream_untimed(const struct ctf_stream *s) { return !s->timed && s->plan->sc->clock >= 0; }
 /* Is the packet's file no longer what it was when it was opened? To be asked after decoding. */
-static inline bool ctf_packet_lost(const struct ctf_trace *t, const struct ctf_packet *p) { return file_map_lost(&t->files.v[p->file].map); }
+static inline bool ctf_packet_lost(const struct ctf_trace *t,
+    const struct ctf_packet *p) { return file_map_lost(&t->files.v[p->file].map); }
 /* What stopped the decoder, for users; NULL when nothing did. */
-void ctf_packet_problem(const struct ctf_trace *, const struct ctf_packet *, const struct ctf_decoder *, struct ctf_problems *);
+void ctf_packet_problem(const struct ctf_trace *, const struct ctf_packet *, const struct ctf_decoder *,
+    struct ctf_problems *);
 /* count.c: counts items per packet and finds times, once. */
 void ctf_trace_count(const struct ctf_trace *);
 

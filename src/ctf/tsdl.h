@@ -1,10 +1,11 @@
 /* Private to the metadata parser: the pieces between a metadata text and a schema.
  *
- * The text is read in three steps. The scan (tsdl_scan.c) finds the top-level blocks at memory speed and hashes those that make the schema.
- * Only when no schema with that hash exists, the parser (tsdl_parser.c, tsdl_types.c) makes declarations in temporary memory, and the
- * resolver (tsdl_resolve.c) makes the types of every place from them.
+ * The text is read in three steps. The scan (tsdl_scan.c) finds the top-level blocks at memory speed and hashes those
+ * that make the schema. Only when no schema with that hash exists, the parser (tsdl_parser.c, tsdl_types.c) makes
+ * declarations in temporary memory, and the resolver (tsdl_resolve.c) makes the types of every place from them.
  *
- * Errors are sticky: the first one is kept in the lexer, which from then on only gives TSDL_END, so that all loops come to their end. */
+ * Errors are sticky: the first one is kept in the lexer, which from then on only gives TSDL_END, so that all loops come
+ * to their end. */
 #ifndef WEFT_CTF_TSDL_H
 #define WEFT_CTF_TSDL_H
 
@@ -13,15 +14,17 @@
 
 enum {
     TSDL_MAX_TEXT = 256 << 20,      /* bytes of metadata */
-    TSDL_MAX_TYPES = 1 << 21,       /* types and tag choices in one schema: every use of a named type, and the stream's scopes once per event */
+    TSDL_MAX_TYPES = 1 << 21,       /* types and tag choices in one schema: every use of a named type, and the
+                                     * stream's scopes once per event */
     TSDL_MAX_FIELDS = 16384,        /* in one struct or variant */
     TSDL_MAX_WARNINGS = 32,         /* told one by one; the rest is counted */
     TSDL_MAX_PATH = 16,             /* parts of a dotted name */
 };
 
-/* ---- words --------------------------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
-enum { TSDL_END = 0, TSDL_WORD = 256, TSDL_NUMBER, TSDL_STRING, TSDL_DOTS, TSDL_TYPE_ASSIGN, TSDL_ARROW }; /* others: the character */
+/* others: the character */
+enum { TSDL_END = 0, TSDL_WORD = 256, TSDL_NUMBER, TSDL_STRING, TSDL_DOTS, TSDL_TYPE_ASSIGN, TSDL_ARROW };
 
 struct tsdl_token {
     int kind;
@@ -44,7 +47,8 @@ struct tsdl_token tsdl_peek(struct tsdl_lexer *);
 bool tsdl_is(const struct tsdl_token *, const char *word);            /* a word with this spelling */
 bool tsdl_accept(struct tsdl_lexer *, int kind);                      /* consumes the token if it is of this kind */
 bool tsdl_expect(struct tsdl_lexer *, int kind, const char *where);   /* or fails with "expected … " */
-void tsdl_fail(struct tsdl_lexer *, const char *at, int code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void tsdl_fail(struct tsdl_lexer *, const char *at, int code, const char *fmt,
+    ...) __attribute__((format(printf, 4, 5)));
 /* Goes to the '}' that closes the block whose '{' is the current token; fails at the text's end. */
 void tsdl_skip_block(struct tsdl_lexer *);
 /* Contents of a string token with escapes replaced, or the word itself; in `a`. */
@@ -71,9 +75,10 @@ bool tsdl_uuid(const char *s, uint8_t out[16]);
 /* 0 little endian, 1 big endian, 2 native, -1 none of these. */
 int tsdl_byte_order(const struct tsdl_value *);
 
-/* ---- scan ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scan ---- */
 
-/* First byte behind the '}' that closes the block which begins at p (behind its '{'), or NULL when the text ends first. */
+/* First byte behind the '}' that closes the block which begins at p (behind its '{'), or NULL when the text ends
+ * first. */
 const char *tsdl_block_end(const char *p, const char *end);
 
 struct tsdl_span { const char *begin, *end; };
@@ -90,7 +95,7 @@ struct tsdl_scan {
 int tsdl_scan(const char *text, size_t n, struct tsdl_scan *, struct err *e);
 void tsdl_scan_fini(struct tsdl_scan *);
 
-/* ---- declarations -------------------------------------------------------------------------------------------------------- */
+/* ---- declarations ---- */
 
 struct tsdl_decl;
 struct tsdl_binding {               /* a name that means a type in some block */
@@ -128,7 +133,8 @@ struct tsdl_decl {                  /* like ctf_type, but references are still n
     struct tsdl_path *path;         /* length of a sequence, tag of a variant (NULL: not yet given) */
 };
 
-struct tsdl_stream { uint64_t id; bool has_id; const char *at; struct tsdl_decl *packet_context, *event_header, *event_context; };
+struct tsdl_stream { uint64_t id; bool has_id; const char *at; struct tsdl_decl *packet_context, *event_header,
+    *event_context; };
 struct tsdl_event {
     const char *name, *model_uri, *at;
     uint64_t id, stream_id;
@@ -155,14 +161,17 @@ struct tsdl_parser {
 };
 
 struct tsdl_name *tsdl_intern(struct tsdl_parser *, const char *s, size_t n);
-struct tsdl_name *tsdl_intern_token(struct tsdl_parser *, const struct tsdl_token *);  /* a word or the contents of a string */
+/* a word or the contents of a string */
+struct tsdl_name *tsdl_intern_token(struct tsdl_parser *, const struct tsdl_token *);
 void tsdl_warn(struct tsdl_parser *, const char *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-struct tsdl_binding *tsdl_enter(struct tsdl_parser *);                     /* opens a block of names; give the answer to tsdl_leave */
+/* opens a block of names; give the answer to tsdl_leave */
+struct tsdl_binding *tsdl_enter(struct tsdl_parser *);
 void tsdl_leave(struct tsdl_parser *, struct tsdl_binding *outer);
 /* Gives a name to a type until the block is left; `at` is for the error when the block has that name already. */
 void tsdl_bind(struct tsdl_parser *, const char *at, struct tsdl_name *, enum tsdl_space, struct tsdl_decl *);
 struct tsdl_decl *tsdl_find(const struct tsdl_name *, enum tsdl_space);                 /* innermost, or NULL */
-struct tsdl_decl *tsdl_look_up(struct tsdl_parser *, const char *at, const struct tsdl_name *, enum tsdl_space); /* or the error */
+/* or the error */
+struct tsdl_decl *tsdl_look_up(struct tsdl_parser *, const char *at, const struct tsdl_name *, enum tsdl_space);
 /* typealias, typedef, struct, variant, enum declarations, with the ';'. False when the current token starts none. */
 bool tsdl_declaration(struct tsdl_parser *);
 /* Right side of `fields := TYPE`; without the ';'. NULL after failure. */
@@ -179,7 +188,7 @@ void tsdl_resolve(struct tsdl_parser *);
 struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *, struct err *e);
 void tsdl_schema_free(struct ctf_schema *);
 
-/* ---- sharing ------------------------------------------------------------------------------------------------------------- */
+/* ---- sharing ---- */
 
 /* The schema of the scanned text, with one more reference. `schemas` may be NULL: then it is the caller's own. */
 struct ctf_schema *ctf_schemas_get(struct ctf_schemas *, const char *text, const struct tsdl_scan *, struct err *e);

@@ -81,7 +81,8 @@ static const char *skip_blank(struct tsdl_lexer *l)
             p++;
         if (end - p < 2 || p[0] != '/' || (p[1] != '*' && p[1] != '/'))
             return p;
-        const char *close = p[1] == '*' ? memmem(p + 2, (size_t)(end - p - 2), "*/", 2) : memchr(p, '\n', (size_t)(end - p));
+        const char *close = p[1] == '*' ? memmem(p + 2, (size_t)(end - p - 2), "*/", 2)
+                                        : memchr(p, '\n', (size_t)(end - p));
         if (!close && p[1] == '*') {
             l->truncated = true;
             tsdl_fail(l, p, ERR_FORMAT, "this comment is never closed");
@@ -162,7 +163,8 @@ static void read_quoted(struct tsdl_lexer *l, const char *p, const char *quote)
             continue;
         size_t n = read_escape(q + 1, l->end, &byte);
         if (n == 0) {
-            tsdl_fail(l, q, ERR_FORMAT, "unknown escape '\\%c' in a string", q + 1 < l->end && q[1] >= 0x20 && q[1] < 0x7f ? q[1] : '?');
+            tsdl_fail(l, q, ERR_FORMAT, "unknown escape '\\%c' in a string",
+                q + 1 < l->end && q[1] >= 0x20 && q[1] < 0x7f ? q[1] : '?');
             return;
         }
         q += n;
@@ -221,8 +223,8 @@ void tsdl_next(struct tsdl_lexer *l)
     else if (c == '-' && end - p >= 2 && p[1] == '>')
         t.kind = TSDL_ARROW, t.n = 2;
     else if (!strchr("{}[]()<>;:,.=+-*", c) || c == '\0') {
-        tsdl_fail(
-            l, p, ERR_FORMAT, c > 0x20 && c < 0x7f ? "'%c' has no meaning here" : "byte 0x%02x has no meaning here", (unsigned char)c);
+        tsdl_fail(l, p, ERR_FORMAT,
+            c > 0x20 && c < 0x7f ? "'%c' has no meaning here" : "byte 0x%02x has no meaning here", (unsigned char)c);
         return;
     }
     l->t = t;
@@ -269,9 +271,12 @@ bool tsdl_expect(struct tsdl_lexer *l, int kind, const char *where)
         return true;
     }
     char mark[2] = {(char)kind, '\0'};
-    const char *wanted = kind == TSDL_WORD ? "a name" : kind == TSDL_NUMBER ? "a number" : kind == TSDL_TYPE_ASSIGN ? "':='" : NULL;
-    tsdl_fail(l, l->t.s, ERR_FORMAT, "expected %s%s%s %s, found %s", wanted ? "" : "'", wanted ? wanted : mark, wanted ? "" : "'", where,
-        tsdl_show(l, &l->t).s);
+    const char *wanted = kind == TSDL_WORD ? "a name"
+        : kind == TSDL_NUMBER              ? "a number"
+        : kind == TSDL_TYPE_ASSIGN         ? "':='"
+                                           : NULL;
+    tsdl_fail(l, l->t.s, ERR_FORMAT, "expected %s%s%s %s, found %s", wanted ? "" : "'", wanted ? wanted : mark,
+        wanted ? "" : "'", where, tsdl_show(l, &l->t).s);
     return false;
 }
 
@@ -301,7 +306,7 @@ char *tsdl_text(struct arena *a, const struct tsdl_token *t)
     return out; /* the arena's memory is zeroed and the quotes left room: terminated */
 }
 
-/* ---- attribute values ---------------------------------------------------------------------------------------------------- */
+/* ---- attribute values ---- */
 
 static void skip_statement(struct tsdl_lexer *l)
 {

@@ -31,7 +31,8 @@ struct tsdl_name *tsdl_intern(struct tsdl_parser *p, const char *s, size_t n)
         if (name->hash == hash && name->n == n && memcmp(name->s, s, n) == 0)
             return name;
     struct tsdl_name *name = arena_new(&p->temp, struct tsdl_name, 1);
-    *name = (struct tsdl_name){.next = *slot, .s = arena_strndup(&p->schema->arena, s, n), .n = (uint32_t)n, .hash = hash};
+    *name = (struct tsdl_name){
+        .next = *slot, .s = arena_strndup(&p->schema->arena, s, n), .n = (uint32_t)n, .hash = hash};
     *slot = name;
     p->n_names++;
     return name;
@@ -94,19 +95,25 @@ struct tsdl_decl *tsdl_find(const struct tsdl_name *name, enum tsdl_space space)
     return NULL;
 }
 
-void tsdl_bind(struct tsdl_parser *p, const char *at, struct tsdl_name *name, enum tsdl_space space, struct tsdl_decl *decl)
+void tsdl_bind(
+    struct tsdl_parser *p, const char *at, struct tsdl_name *name, enum tsdl_space space, struct tsdl_decl *decl)
 {
     for (const struct tsdl_binding *b = name->bindings; b && b->level == p->level; b = b->outer)
         if (b->space == space)
             tsdl_fail(&p->lex, at, ERR_FORMAT, "the %s '%s' is declared twice", space_words[space], name->s);
     struct tsdl_binding *b = arena_new(&p->temp, struct tsdl_binding, 1);
-    *b = (struct tsdl_binding){
-        .outer = name->bindings, .sibling = p->block, .name = name, .decl = decl, .level = p->level, .space = (uint8_t)space};
+    *b = (struct tsdl_binding){.outer = name->bindings,
+        .sibling = p->block,
+        .name = name,
+        .decl = decl,
+        .level = p->level,
+        .space = (uint8_t)space};
     name->bindings = b;
     p->block = b;
 }
 
-struct tsdl_decl *tsdl_look_up(struct tsdl_parser *p, const char *at, const struct tsdl_name *name, enum tsdl_space space)
+struct tsdl_decl *tsdl_look_up(
+    struct tsdl_parser *p, const char *at, const struct tsdl_name *name, enum tsdl_space space)
 {
     struct tsdl_decl *decl = tsdl_find(name, space);
     if (!decl)

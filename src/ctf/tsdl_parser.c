@@ -86,7 +86,7 @@ static bool is_count(struct tsdl_parser *p, const struct tsdl_value *v, const ch
     return true;
 }
 
-/* ---- trace --------------------------------------------------------------------------------------------------------------- */
+/* ---- trace ---- */
 
 struct version {
     uint64_t major, minor;
@@ -95,12 +95,15 @@ struct version {
 static bool trace_value(struct tsdl_parser *p, void *arg, const char *name, const struct tsdl_value *v)
 {
     struct version *version = arg;
-    uint64_t *number = strcmp(name, "major") == 0 ? &version->major : strcmp(name, "minor") == 0 ? &version->minor : NULL;
+    uint64_t *number = strcmp(name, "major") == 0 ? &version->major
+        : strcmp(name, "minor") == 0              ? &version->minor
+                                                  : NULL;
     if (!number)
         return strcmp(name, "uuid") == 0 || strcmp(name, "byte_order") == 0; /* the scan has read them */
     is_count(p, v, name, number);
     if (*number != (number == &version->major ? 1 : 8))
-        tsdl_fail(&p->lex, v->t.s, ERR_UNSUPPORTED, "trace %s is %llu, but only CTF 1.8 can be read", name, (unsigned long long)*number);
+        tsdl_fail(&p->lex, v->t.s, ERR_UNSUPPORTED, "trace %s is %llu, but only CTF 1.8 can be read", name,
+            (unsigned long long)*number);
     return true;
 }
 
@@ -119,7 +122,7 @@ static void read_trace(struct tsdl_parser *p)
         tsdl_fail(&p->lex, at, ERR_FORMAT, "the trace block does not say major = 1 and minor = 8");
 }
 
-/* ---- stream -------------------------------------------------------------------------------------------------------------- */
+/* ---- stream ---- */
 
 static bool stream_value(struct tsdl_parser *p, void *arg, const char *name, const struct tsdl_value *v)
 {
@@ -148,7 +151,7 @@ static void read_stream(struct tsdl_parser *p)
     vec_push(&p->streams, s);
 }
 
-/* ---- event --------------------------------------------------------------------------------------------------------------- */
+/* ---- event ---- */
 
 static bool event_value(struct tsdl_parser *p, void *arg, const char *name, const struct tsdl_value *v)
 {
@@ -167,7 +170,9 @@ static bool event_value(struct tsdl_parser *p, void *arg, const char *name, cons
         ev->loglevel = (int64_t)v->u;
         return true;
     }
-    const char **text = strcmp(name, "name") == 0 ? &ev->name : strcmp(name, "model.emf.uri") == 0 ? &ev->model_uri : NULL;
+    const char **text = strcmp(name, "name") == 0 ? &ev->name
+        : strcmp(name, "model.emf.uri") == 0      ? &ev->model_uri
+                                                  : NULL;
     if (!text)
         return false;
     if (v->kind == TSDL_VALUE_TEXT)
@@ -195,7 +200,7 @@ static void read_event(struct tsdl_parser *p)
     vec_push(&p->events, ev);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 enum pass { PASS_DECLARATIONS, PASS_TRACE, PASS_STREAMS, PASS_EVENTS };
 

@@ -1,4 +1,5 @@
-/* From declarations to a schema: every place gets its own types, lengths and tags find their fields, sizes are computed. */
+/* From declarations to a schema: every place gets its own types, lengths and tags find their fields, sizes are
+ * computed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +8,11 @@
 enum { MAX_STREAMS = 65536, MAX_EMPTY = 4096 };
 static const int64_t max_bits = (int64_t)1 << 60;
 
-/* Where slots are numbered: those of the packet header count for all, those of a stream's scopes for its events, the rest for one event. */
+/* Where slots are numbered: those of the packet header count for all, those of a stream's scopes for its events, the
+ * rest for one event. */
 enum level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
-static const uint8_t level_of[CTF_SCOPES] = {LEVEL_TRACE, LEVEL_STREAM, LEVEL_STREAM, LEVEL_STREAM, LEVEL_EVENT, LEVEL_EVENT};
+static const uint8_t level_of[CTF_SCOPES] = {
+    LEVEL_TRACE, LEVEL_STREAM, LEVEL_STREAM, LEVEL_STREAM, LEVEL_EVENT, LEVEL_EVENT};
 
 struct target {
     struct ctf_type *type;
@@ -45,14 +48,16 @@ static bool count_types(struct build *b, const char *at, size_t n)
 {
     b->n_types += n;
     if (b->n_types > TSDL_MAX_TYPES)
-        tsdl_fail(&b->p->lex, at, ERR_LIMIT, "more than %d types, counting every use of a named type and each event's share of its stream",
+        tsdl_fail(&b->p->lex, at, ERR_LIMIT,
+            "more than %d types, counting every use of a named type and each event's share of its stream",
             TSDL_MAX_TYPES);
     return !b->p->lex.failed;
 }
 
-/* ---- lengths and tags ---------------------------------------------------------------------------------------------------- */
+/* ---- lengths and tags ---- */
 
-/* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the current one exist. */
+/* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the
+ * current one exist. */
 static const struct ctf_type *follow(
     const struct build *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
 {
@@ -141,12 +146,15 @@ static struct ctf_ref *make_ref(struct build *b, const struct tsdl_path *path, b
         return NULL;
     }
     if (is_tag ? target->kind != CTF_ENUM : target->kind != CTF_INT || target->is_signed) {
-        tsdl_fail(l, path->at, ERR_FORMAT, "%s '%s' is not an %s", what, path_text(b, path), is_tag ? "enumeration" : "unsigned integer");
+        tsdl_fail(l, path->at, ERR_FORMAT, "%s '%s' is not an %s", what, path_text(b, path),
+            is_tag ? "enumeration" : "unsigned integer");
         return NULL;
     }
     if (!target->slot) {
         uint8_t level = level_of[scope];
-        uint32_t *used = level == LEVEL_TRACE ? &b->n_trace : level == LEVEL_STREAM ? &b->n_stream[b->stream] : &b->n_event;
+        uint32_t *used = level == LEVEL_TRACE ? &b->n_trace
+            : level == LEVEL_STREAM           ? &b->n_stream[b->stream]
+                                              : &b->n_event;
         target->slot = ++*used;
         vec_push(&b->targets, ((struct target){target, path->at, b->stream, level}));
     }
@@ -156,7 +164,8 @@ static struct ctf_ref *make_ref(struct build *b, const struct tsdl_path *path, b
     return ref;
 }
 
-/* Label i of the enumeration whose ranges these are, as name. Labels and options are both interned names of one parser. */
+/* Label i of the enumeration whose ranges these are, as name. Labels and options are both interned names of one parser.
+ */
 static void make_choices(struct build *b, const struct tsdl_decl *d, struct ctf_ref *ref)
 {
     const struct ctf_type *tag = ref->target;
@@ -180,7 +189,7 @@ static void make_choices(struct build *b, const struct tsdl_decl *d, struct ctf_
         fail_at(b, d->path->at, ERR_FORMAT, "no label of the tag is an option of this variant");
 }
 
-/* ---- types --------------------------------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_type **place, int64_t *least);
 
@@ -279,7 +288,8 @@ static bool make_list(struct build *b, const struct tsdl_decl *d, struct ctf_typ
     return true;
 }
 
-/* A type for one place, which is set before the members are made, so that they can refer to members before them. `least`: bits it takes at least. */
+/* A type for one place, which is set before the members are made, so that they can refer to members before them.
+ * `least`: bits it takes at least. */
 static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_type **place, int64_t *least)
 {
     if (!count_types(b, d->at, 1))
@@ -325,7 +335,7 @@ static const struct ctf_type *make_scope(struct build *b, enum ctf_scope scope, 
     return type;
 }
 
-/* ---- clocks -------------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 /* Times that are mapped to no clock are mapped to the trace's only one. */
 static void map_times(struct build *b, const struct ctf_type *type, const char *name)
@@ -351,7 +361,7 @@ static int32_t first_clock(const struct ctf_type *type)
     return clock;
 }
 
-/* ---- streams and events -------------------------------------------------------------------------------------------------- */
+/* ---- streams and events ---- */
 
 static void make_stream(struct build *b, uint32_t i)
 {
@@ -393,8 +403,8 @@ static void make_streams(struct build *b)
     qsort(p->streams.v, p->streams.n, sizeof *p->streams.v, by_stream_id);
     for (size_t i = 1; i < p->streams.n; i++)
         if (p->streams.v[i].id == p->streams.v[i - 1].id)
-            tsdl_fail(l, p->streams.v[i].at > p->streams.v[i - 1].at ? p->streams.v[i].at : p->streams.v[i - 1].at, ERR_FORMAT,
-                "a second stream with the id %llu", (unsigned long long)p->streams.v[i].id);
+            tsdl_fail(l, p->streams.v[i].at > p->streams.v[i - 1].at ? p->streams.v[i].at : p->streams.v[i - 1].at,
+                ERR_FORMAT, "a second stream with the id %llu", (unsigned long long)p->streams.v[i].id);
     b->schema->n_streams = p->streams.n;
     b->schema->streams = arena_new(&b->schema->arena, struct ctf_stream_class, p->streams.n);
     b->n_stream = arena_new(&p->temp, uint32_t, p->streams.n);
@@ -411,8 +421,8 @@ static struct ctf_stream_class *stream_of(struct build *b, const struct tsdl_eve
     else if (s->n_streams == 1)
         found = &s->streams[0];
     if (!found && ev->has_stream_id)
-        tsdl_fail(&b->p->lex, ev->at, ERR_FORMAT, "event '%.100s' belongs to stream %llu, which is not declared", ev->name,
-            (unsigned long long)ev->stream_id);
+        tsdl_fail(&b->p->lex, ev->at, ERR_FORMAT, "event '%.100s' belongs to stream %llu, which is not declared",
+            ev->name, (unsigned long long)ev->stream_id);
     else if (!found)
         tsdl_fail(&b->p->lex, ev->at, ERR_FORMAT, "event '%.100s' does not say to which stream it belongs", ev->name);
     return found;
@@ -495,8 +505,9 @@ static void index_events(struct build *b)
         for (size_t k = 1; k < stream->n; k++) {
             const struct ctf_event_class *cls = stream->sorted[k], *before = stream->sorted[k - 1];
             if (cls->id == before->id)
-                tsdl_fail(&b->p->lex, b->p->events.v[cls->index - 2].at, ERR_FORMAT, "event '%.100s' has the id %llu as '%.100s' has",
-                    cls->name, (unsigned long long)cls->id, before->name);
+                tsdl_fail(&b->p->lex, b->p->events.v[cls->index - 2].at, ERR_FORMAT,
+                    "event '%.100s' has the id %llu as '%.100s' has", cls->name, (unsigned long long)cls->id,
+                    before->name);
         }
         uint64_t last = stream->sorted[stream->n - 1]->id;
         if (last >= stream->n * 8 + 64)
@@ -518,7 +529,8 @@ static void number_slots(struct build *b)
         if (t->level == LEVEL_EVENT)
             t->type->slot += b->n_stream[t->stream];
         if (t->type->slot >= CTF_SLOTS)
-            tsdl_fail(&b->p->lex, t->at, ERR_LIMIT, "more than %d fields are lengths or tags of others in one event", CTF_SLOTS - 1);
+            tsdl_fail(&b->p->lex, t->at, ERR_LIMIT, "more than %d fields are lengths or tags of others in one event",
+                CTF_SLOTS - 1);
     }
     for (size_t i = 0; i < b->refs.n; i++)
         b->refs.v[i]->slot = b->refs.v[i]->target->slot;
@@ -550,7 +562,8 @@ void tsdl_resolve(struct tsdl_parser *p)
         number_slots(&b);
     keep_clock_names(&b);
     for (size_t i = 2; i < s->n_classes && !p->lex.failed; i++)
-        s->classes[i]->layout = ctf_layout_compile(&s->arena, ctf_schema_stream(s, s->classes[i]->stream_id), s->classes[i]);
+        s->classes[i]->layout = ctf_layout_compile(
+            &s->arena, ctf_schema_stream(s, s->classes[i]->stream_id), s->classes[i]);
     vec_free(&b.targets);
     vec_free(&b.refs);
 }

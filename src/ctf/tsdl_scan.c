@@ -1,6 +1,7 @@
 /* Finds the top-level blocks of a metadata text without reading what is in them, and what of the text makes the schema.
  *
- * Opening many traces spends its time here, so the inside of blocks is crossed 16 bytes at a time: only braces, quotes and slashes matter. */
+ * Opening many traces spends its time here, so the inside of blocks is crossed 16 bytes at a time: only braces, quotes
+ * and slashes matter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,8 @@ const char *tsdl_block_end(const char *p, const char *end)
     return NULL;
 }
 
-/* What the trace block says of itself; the rest of it is the parser's. The current token is its '{'; ends on its '}'. */
+/* What the trace block says of itself; the rest of it is the parser's. The current token is its '{'; ends on its '}'.
+ */
 static void scan_trace(struct tsdl_lexer *l, struct tsdl_scan *scan)
 {
     tsdl_next(l);
@@ -89,7 +91,8 @@ static void scan_trace(struct tsdl_lexer *l, struct tsdl_scan *scan)
             tsdl_value(l, &v);
             int order = tsdl_byte_order(&v);
             if (order != 0 && order != 1)
-                tsdl_fail(l, first.s, ERR_FORMAT, "the trace's byte_order must be le or be, not %s", tsdl_show(l, &first).s);
+                tsdl_fail(
+                    l, first.s, ERR_FORMAT, "the trace's byte_order must be le or be, not %s", tsdl_show(l, &first).s);
             scan->byte_order = order;
         }
     }

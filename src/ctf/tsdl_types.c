@@ -9,12 +9,17 @@ static struct tsdl_decl *read_type(struct tsdl_parser *p, bool name_follows);
 static struct tsdl_decl *new_decl(struct tsdl_parser *p, enum ctf_kind kind, const char *at)
 {
     struct tsdl_decl *d = arena_new(&p->temp, struct tsdl_decl, 1);
-    *d = (struct tsdl_decl){
-        .kind = (uint8_t)kind, .base = 10, .align_bits = 1, .size_bits = -1, .clock = -1, .at = at, .big_endian = p->schema->big_endian};
+    *d = (struct tsdl_decl){.kind = (uint8_t)kind,
+        .base = 10,
+        .align_bits = 1,
+        .size_bits = -1,
+        .clock = -1,
+        .at = at,
+        .big_endian = p->schema->big_endian};
     return d;
 }
 
-/* ---- integers, floats, strings ------------------------------------------------------------------------------------------- */
+/* ---- integers, floats, strings ---- */
 
 static void set_align(struct tsdl_parser *p, struct tsdl_decl *d, const char *at, bool is_number, uint64_t v)
 {
@@ -64,7 +69,8 @@ static void set_clock(struct tsdl_parser *p, struct tsdl_decl *d, const struct t
 }
 
 /* Attributes that are common to integers, floats and strings; the rest gets a warning. */
-static void set_attribute(struct tsdl_parser *p, struct tsdl_decl *d, const struct tsdl_token *name, const struct tsdl_value *v)
+static void set_attribute(
+    struct tsdl_parser *p, struct tsdl_decl *d, const struct tsdl_token *name, const struct tsdl_value *v)
 {
     bool is_int = d->kind == CTF_INT, is_number = v->kind == TSDL_VALUE_NUMBER && !v->negative;
     if (is_int && tsdl_is(name, "size")) {
@@ -163,7 +169,7 @@ static struct tsdl_decl *read_string(struct tsdl_parser *p)
     return d;
 }
 
-/* ---- enumerations -------------------------------------------------------------------------------------------------------- */
+/* ---- enumerations ---- */
 
 static int64_t read_signed(struct tsdl_lexer *l)
 {
@@ -249,7 +255,8 @@ static struct tsdl_decl *read_enum(struct tsdl_parser *p)
     if (tsdl_accept(l, ':'))
         container = read_type(p, false);
     else if (!(container = tsdl_find(tsdl_intern(p, "int", 3), TSDL_ALIAS)))
-        tsdl_fail(l, at, ERR_FORMAT, "this enumeration names no integer type, and there is no type 'int' that could stand in");
+        tsdl_fail(l, at, ERR_FORMAT,
+            "this enumeration names no integer type, and there is no type 'int' that could stand in");
     if (!container || l->failed)
         return NULL;
     if (container->kind != CTF_INT) {
@@ -269,7 +276,7 @@ static struct tsdl_decl *read_enum(struct tsdl_parser *p)
     return d;
 }
 
-/* ---- declarators --------------------------------------------------------------------------------------------------------- */
+/* ---- declarators ---- */
 
 static struct tsdl_path *read_path(struct tsdl_parser *p, const char *what)
 {
@@ -337,13 +344,14 @@ static struct tsdl_decl *read_declarator(struct tsdl_parser *p, struct tsdl_decl
     return read_dimensions(p, type);
 }
 
-/* ---- structs and variants ------------------------------------------------------------------------------------------------ */
+/* ---- structs and variants ---- */
 
 static void read_member(struct tsdl_parser *p, struct tsdl_member **v, size_t *n, size_t *cap)
 {
     struct tsdl_lexer *l = &p->lex;
     struct tsdl_decl *type = read_type(p, true);
-    if (!type || (l->t.kind == ';' && (type->kind == CTF_STRUCT || type->kind == CTF_VARIANT || type->kind == CTF_ENUM))) {
+    if (!type ||
+        (l->t.kind == ';' && (type->kind == CTF_STRUCT || type->kind == CTF_VARIANT || type->kind == CTF_ENUM))) {
         tsdl_expect(l, ';', "after a declaration");
         return;
     }
@@ -469,9 +477,10 @@ static struct tsdl_decl *read_variant(struct tsdl_parser *p)
     return l->failed ? NULL : d;
 }
 
-/* ---- types --------------------------------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
-/* A type by words ("unsigned long", "void *", "uint8_t"). With `name_follows`, the last word is a declarator's and stays. */
+/* A type by words ("unsigned long", "void *", "uint8_t"). With `name_follows`, the last word is a declarator's and
+ * stays. */
 static struct tsdl_decl *read_alias(struct tsdl_parser *p, bool name_follows, bool declare, struct tsdl_name **name)
 {
     struct tsdl_lexer *l = &p->lex;

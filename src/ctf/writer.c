@@ -157,14 +157,16 @@ static void put_clock(struct text *t, const struct ctf_writer *w)
     split_offset(w, &seconds, &cycles);
     text_puts(t, "clock {\n\tname = \"monotonic\";\n\tuuid = \"");
     put_uuid(t, w->uuid);
-    text_printf(t, "\";\n\tdescription = \"Monotonic Clock\";\n\tfreq = %llu;\n\toffset_s = %lld;\n\toffset = %llu;\n};\n\n",
+    text_printf(t,
+        "\";\n\tdescription = \"Monotonic Clock\";\n\tfreq = %llu;\n\toffset_s = %lld;\n\toffset = %llu;\n};\n\n",
         (unsigned long long)w->freq, (long long)seconds, (unsigned long long)cycles);
     static const struct {
         int bits, align;
     } mapped[] = {{27, 1}, {32, 8}, {64, 8}};
     for (size_t i = 0; i < sizeof mapped / sizeof *mapped; i++)
         text_printf(t,
-            "typealias integer { size = %d; align = %d; signed = false; map = clock.monotonic.value; } := uint%d_clock_monotonic_t;\n",
+            "typealias integer { size = %d; align = %d; signed = false; map = clock.monotonic.value; } := "
+            "uint%d_clock_monotonic_t;\n",
             mapped[i].bits, mapped[i].align, mapped[i].bits);
 }
 
@@ -175,7 +177,9 @@ static void put_header(struct text *t, bool large)
         "\t\tstruct {\n\t\t\t%s timestamp;\n\t\t} compact;\n",
         large ? "uint16_t" : "uint5_t", (large ? LARGE_IDS : COMPACT_IDS) - 1, large ? LARGE_IDS : COMPACT_IDS,
         large ? "uint32_clock_monotonic_t" : "uint27_clock_monotonic_t");
-    text_puts(t, "\t\tstruct {\n\t\t\tuint32_t id;\n\t\t\tuint64_clock_monotonic_t timestamp;\n\t\t} extended;\n\t} v;\n} align(8);\n\n");
+    text_puts(t,
+        "\t\tstruct {\n\t\t\tuint32_t id;\n\t\t\tuint64_clock_monotonic_t timestamp;\n\t\t} extended;\n\t} v;\n"
+        "} align(8);\n\n");
 }
 
 static int write_metadata(const struct ctf_writer *w, const struct ctf_writer_options *o, struct err *e)
@@ -192,18 +196,22 @@ static int write_metadata(const struct ctf_writer *w, const struct ctf_writer_op
     put_env(&t, o);
     put_clock(&t, w);
     text_puts(&t,
-        "\nstruct packet_context {\n\tuint64_clock_monotonic_t timestamp_begin;\n\tuint64_clock_monotonic_t timestamp_end;\n"
-        "\tuint64_t content_size;\n\tuint64_t packet_size;\n\tuint64_t packet_seq_num;\n\tunsigned long events_discarded;\n"
+        "\nstruct packet_context {\n\tuint64_clock_monotonic_t timestamp_begin;\n"
+        "\tuint64_clock_monotonic_t timestamp_end;\n"
+        "\tuint64_t content_size;\n\tuint64_t packet_size;\n\tuint64_t packet_seq_num;\n"
+        "\tunsigned long events_discarded;\n"
         "\tuint32_t cpu_id;\n};\n\n");
     put_header(&t, w->large_header);
-    text_puts(&t, "stream {\n\tid = 0;\n\tevent.header := struct event_header;\n\tpacket.context := struct packet_context;\n");
+    text_puts(&t,
+        "stream {\n\tid = 0;\n\tevent.header := struct event_header;\n\tpacket.context := struct packet_context;\n");
     if (o->event_context)
         text_printf(&t, "\tevent.context := struct {\n%s\n\t};\n", o->event_context);
     text_puts(&t, "};\n\n");
     text_puts(&t, o->tsdl ? o->tsdl : "");
     text_putc(&t, '\n');
     char *path = NULL;
-    int r = asprintf(&path, "%s/metadata", w->dir) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : write_file(path, O_TRUNC, t.v, t.n, e);
+    int r = asprintf(&path, "%s/metadata", w->dir) < 0 ? err_set(e, ERR_NOMEM, "out of memory")
+                                                       : write_file(path, O_TRUNC, t.v, t.n, e);
     free(path);
     text_fini(&t);
     return r;
@@ -232,7 +240,8 @@ int ctf_writer_open(const char *dir, const struct ctf_writer_options *o, struct 
     *out = NULL;
     uint32_t packet_bytes = o->packet_bytes ? o->packet_bytes : DEFAULT_PACKET_BYTES;
     if (o->cpus == 0 || packet_bytes < MIN_PACKET_BYTES || packet_bytes > MAX_PACKET_BYTES)
-        return err_set(e, ERR_ARG, "a trace needs at least 1 CPU and packets of %d to %d bytes", MIN_PACKET_BYTES, MAX_PACKET_BYTES);
+        return err_set(e, ERR_ARG, "a trace needs at least 1 CPU and packets of %d to %d bytes", MIN_PACKET_BYTES,
+            MAX_PACKET_BYTES);
     struct ctf_writer *w = mem_zalloc(sizeof *w);
     w->dir = mem_strdup(dir);
     w->freq = o->freq ? o->freq : 1000000000;
@@ -268,7 +277,8 @@ static void open_packet(struct ctf_writer *w, struct stream *s, uint64_t begin)
 
 static void add_index_entry(struct stream *s, size_t packet_bytes, uint32_t cpu)
 {
-    uint64_t fields[9] = {s->file_bytes, packet_bytes * 8, s->used_bytes * 8, s->begin, s->last, s->discarded, 0, cpu, s->sequence};
+    uint64_t fields[9] = {
+        s->file_bytes, packet_bytes * 8, s->used_bytes * 8, s->begin, s->last, s->discarded, 0, cpu, s->sequence};
     for (size_t i = 0; i < 9; i++)
         store((uint8_t *)text_room(&s->index, 8), fields[i], 8, true), s->index.n += 8;
 }
@@ -310,7 +320,8 @@ static int to_cycles(const struct ctf_writer *w, int64_t ts_ns, uint64_t *out)
     uint64_t rest;
     split_offset(w, &seconds, &rest);
     __int128 since_ns = (__int128)ts_ns - (__int128)seconds * 1000000000;
-    /* Up to the next whole cycle: a reader rounds down, and gets the same nanosecond back where a cycle is no longer than one. */
+    /* Up to the next whole cycle: a reader rounds down, and gets the same nanosecond back where a cycle is no longer
+     * than one. */
     __int128 cycles = (since_ns * (__int128)w->freq + 999999999) / 1000000000 - (__int128)rest;
     if (since_ns < 0 || cycles < 0 || cycles > UINT64_MAX)
         return -1;
@@ -319,7 +330,8 @@ static int to_cycles(const struct ctf_writer *w, int64_t ts_ns, uint64_t *out)
 }
 
 /* Header of an event at p: returns its size, at most 14 bytes. */
-static size_t put_event_header(const struct ctf_writer *w, uint8_t *p, const struct stream *s, uint64_t id, uint64_t cycles)
+static size_t put_event_header(
+    const struct ctf_writer *w, uint8_t *p, const struct stream *s, uint64_t id, uint64_t cycles)
 {
     unsigned time_bits = w->large_header ? 32 : 27;
     uint64_t escape = w->large_header ? LARGE_IDS : COMPACT_IDS;
@@ -340,7 +352,8 @@ static size_t put_event_header(const struct ctf_writer *w, uint8_t *p, const str
     return (size_t)(append(w, p, cycles, 8) - start);
 }
 
-int ctf_writer_event(struct ctf_writer *w, uint32_t cpu, uint64_t id, int64_t ts_ns, const void *payload, size_t bytes, struct err *e)
+int ctf_writer_event(
+    struct ctf_writer *w, uint32_t cpu, uint64_t id, int64_t ts_ns, const void *payload, size_t bytes, struct err *e)
 {
     enum { HEADER_MAX = 14 };
     if (cpu >= w->cpus || id > UINT32_MAX)

@@ -35,7 +35,8 @@ struct packet {
     bool consumed; /* woke somebody */
 };
 
-/* A wake that packets may have caused: one of the receives [first, last] of its softirq run did; decided when all users are known. */
+/* A wake that packets may have caused: one of the receives [first, last] of its softirq run did; decided when all users
+ * are known. */
 struct wake {
     int64_t ts;
     int32_t row;
@@ -82,7 +83,7 @@ void flow_builder_free(struct flow_builder *b)
     free(b);
 }
 
-/* ---- flows --------------------------------------------------------------------------------------------------------------------- */
+/* ---- flows ---- */
 
 static uint32_t find_flow(struct flow_builder *b, const struct flow_key *k, bool create)
 {
@@ -92,7 +93,8 @@ static uint32_t find_flow(struct flow_builder *b, const struct flow_key *k, bool
             return NO_FLOW;
         if (!*v) {
             *v = b->flows.n + 1;
-            vec_push(&b->flows, ((struct flow){.key = *k, .reverse = NO_FLOW, .users = UINT32_MAX, .waiting = NO_PACKET}));
+            vec_push(
+                &b->flows, ((struct flow){.key = *k, .reverse = NO_FLOW, .users = UINT32_MAX, .waiting = NO_PACKET}));
             return (uint32_t)b->flows.n - 1;
         }
         if (!memcmp(&b->flows.v[*v - 1].key, k, sizeof *k))
@@ -131,7 +133,8 @@ static uint32_t flow_of(struct flow_builder *b, const struct kernel_packet *k)
     return f;
 }
 
-/* The 64-bit number nearest to `near` whose low 32 bits are `seq`. The first packet of a flow starts at 2^32, so that going back never underflows. */
+/* The 64-bit number nearest to `near` whose low 32 bits are `seq`. The first packet of a flow starts at 2^32, so that
+ * going back never underflows. */
 static uint64_t unwrap(uint64_t near, uint32_t seq)
 {
     const uint64_t turn = UINT64_C(1) << 32;
@@ -161,7 +164,7 @@ static void number_bytes(struct flow_builder *b, uint32_t f, const struct kernel
     }
 }
 
-/* ---- who uses a connection --------------------------------------------------------------------------------------------------------- */
+/* ---- who uses a connection ---- */
 
 static const struct kernel_thread *thread_of(const struct flow_builder *b, int32_t row)
 {
@@ -194,7 +197,8 @@ static bool same_process(const struct kernel_thread *a, const struct kernel_thre
     return a->tgid > 0 && a->tgid == b->tgid;
 }
 
-/* How likely packets of this connection are meant for `row`. A listening thread accepts connections that its children come to use. */
+/* How likely packets of this connection are meant for `row`. A listening thread accepts connections that its children
+ * come to use. */
 static enum relation relate(const struct flow_builder *b, uint32_t connection, int32_t row)
 {
     const struct kernel_thread *t = thread_of(b, row);
@@ -205,7 +209,8 @@ static enum relation relate(const struct flow_builder *b, uint32_t connection, i
             return USER;
         if (same_process(user, t))
             best = SAME_PROCESS;
-        else if (best < POSSIBLE && user->parent_row >= 0 && (user->parent_row == row || same_process(thread_of(b, user->parent_row), t)))
+        else if (best < POSSIBLE && user->parent_row >= 0 &&
+            (user->parent_row == row || same_process(thread_of(b, user->parent_row), t)))
             best = POSSIBLE;
     }
     return best;
@@ -216,7 +221,7 @@ static bool is_kernel_thread(const struct kernel_thread *t)
     return t->tid == 2 || t->ppid == 2 || t->idle_cpu >= 0;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- records ---- */
 
 static struct cpu *cpu_of(struct flow_builder *b, uint32_t cpu)
 {
@@ -239,7 +244,8 @@ static void add_address(struct flow_builder *b, const struct kernel_packet *k)
 
 static bool network_softirq(uint8_t ctx, uint16_t number)
 {
-    return (ctx == KERNEL_CTX_SOFTIRQ && (number == KERNEL_SOFTIRQ_NET_RX || number == KERNEL_SOFTIRQ_NET_TX)) || ctx == KERNEL_CTX_NET;
+    return (ctx == KERNEL_CTX_SOFTIRQ && (number == KERNEL_SOFTIRQ_NET_RX || number == KERNEL_SOFTIRQ_NET_TX)) ||
+        ctx == KERNEL_CTX_NET;
 }
 
 /* Last receive of the other direction in the same softirq run: what clocked this send out. */
@@ -248,7 +254,8 @@ static uint32_t clocking_receive(const struct flow_builder *b, const struct cpu 
     if (reverse == NO_FLOW || c->first == NO_PACKET || c->frame != frame)
         return NO_PACKET;
     for (uint32_t i = c->last + 1; i-- > c->first;)
-        if (!b->packets.v[i].p.is_send && b->packets.v[i].p.flow == reverse && b->packets.v[i].cpu == b->packets.v[c->first].cpu)
+        if (!b->packets.v[i].p.is_send && b->packets.v[i].p.flow == reverse &&
+            b->packets.v[i].cpu == b->packets.v[c->first].cpu)
             return b->packets.v[i].p.number;
     return NO_PACKET;
 }
@@ -276,7 +283,8 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
     if (send) {
         flow->sends++;
         add_address(b, k);
-        n.p.retransmission = k->protocol == TCP && k->family && n.p.seq_end <= before && (k->payload_bytes || k->flags & (SYN | FIN));
+        n.p.retransmission = k->protocol == TCP && k->family && n.p.seq_end <= before &&
+            (k->payload_bytes || k->flags & (SYN | FIN));
         if (r->ctx == KERNEL_CTX_THREAD && r->row >= 0) {
             n.p.origin = FLOW_BY_THREAD;
             n.p.row = r->row;
@@ -302,8 +310,8 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
     vec_push(&b->packets, n);
 }
 
-/* Data that came while another thread held the socket are handed on when that thread lets go of it: the waker is then a user of the same
- * connection, in thread context, and the receive has woken nobody yet. */
+/* Data that came while another thread held the socket are handed on when that thread lets go of it: the waker is then a
+ * user of the same connection, in thread context, and the receive has woken nobody yet. */
 static uint32_t backlog_receive(struct flow_builder *b, const struct kernel_record *r)
 {
     if (r->row < 0 || (size_t)r->row >= b->latest.n || !b->latest.v[r->row])
@@ -366,9 +374,10 @@ void flow_builder_add(struct flow_builder *b, struct kernel_record *r)
     }
 }
 
-/* ---- the end: all users are known ------------------------------------------------------------------------------------------------- */
+/* ---- the end: all users are known ---- */
 
-/* Which receive of the run woke the thread: by use of the connection, then not yet taken, then with payload; in order. */
+/* Which receive of the run woke the thread: by use of the connection, then not yet taken, then with payload; in order.
+ */
 static uint32_t waking_receive(struct flow_builder *b, const struct wake *w)
 {
     const struct kernel_thread *t = thread_of(b, w->row);
@@ -433,8 +442,9 @@ static void see(struct ends *ends, const struct flow_disk_packet *p, int32_t wok
         ends[p->flow].reader = woken;
 }
 
-/* A socket belongs to whoever sent from it last; before the first send, to whoever sends first. From a socket that only reads nobody sends: there it is
- * the thread that its packets woke. Directions are kept apart: on a loopback connection both ends are threads of this host. */
+/* A socket belongs to whoever sent from it last; before the first send, to whoever sends first. From a socket that only
+ * reads nobody sends: there it is the thread that its packets woke. Directions are kept apart: on a loopback connection
+ * both ends are threads of this host. */
 static void decide_owners(struct flow_builder *b)
 {
     int32_t *woken = woken_rows(b);
@@ -448,7 +458,8 @@ static void decide_owners(struct flow_builder *b)
         see(ends, p, woken[i]);
         if (p->origin == FLOW_BY_RECEIVE || (p->is_send && p->origin == FLOW_BY_THREAD))
             continue;
-        uint32_t reverse = b->flows.v[p->flow].reverse, out = p->is_send ? p->flow : reverse, in = p->is_send ? reverse : p->flow;
+        uint32_t reverse = b->flows.v[p->flow].reverse, out = p->is_send ? p->flow : reverse,
+                 in = p->is_send ? reverse : p->flow;
         p->row = out == NO_FLOW ? KERNEL_NO_ROW : ends[out].sender;
         if (p->row == KERNEL_NO_ROW && in != NO_FLOW)
             p->row = ends[in].reader;
@@ -460,14 +471,18 @@ static void decide_owners(struct flow_builder *b)
 }
 
 /* Where each packet goes in the store: by flow, sends first, in time order. */
-static void place_packets(const struct flow_builder *b, struct flow_disk_flow *flows, struct flow_disk_packet *packets, uint32_t *numbers)
+static void place_packets(
+    const struct flow_builder *b, struct flow_disk_flow *flows, struct flow_disk_packet *packets, uint32_t *numbers)
 {
     uint32_t next = 0;
     uint32_t *at = mem_alloc(sizeof *at * 2 * (b->flows.n + 1));
     for (size_t f = 0; f < b->flows.n; f++) {
         const struct flow *flow = &b->flows.v[f];
-        flows[f] = (struct flow_disk_flow){
-            .key = flow->key, .first = next, .sends = flow->sends, .receives = flow->receives, .connection = flow->connection};
+        flows[f] = (struct flow_disk_flow){.key = flow->key,
+            .first = next,
+            .sends = flow->sends,
+            .receives = flow->receives,
+            .connection = flow->connection};
         at[2 * f] = next;
         at[2 * f + 1] = next + flow->sends;
         next += flow->sends + flow->receives;
@@ -514,7 +529,8 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     place_packets(b, flows, packets, numbers);
     for (size_t i = 0; i < b->wakes.n; i++) {
         const struct wake *w = &b->wakes.v[i];
-        wakes[i] = (struct flow_disk_wake){w->ts, w->row, w->last == NO_PACKET ? NO_PACKET : b->packets.v[w->last].p.number};
+        wakes[i] = (struct flow_disk_wake){
+            w->ts, w->row, w->last == NO_PACKET ? NO_PACKET : b->packets.v[w->last].p.number};
     }
     uint32_t *table = hash_keys(b, &n_table);
     struct flow_message_order messages;

@@ -5,7 +5,8 @@
 #include "flow/messages.h"
 #include "flow/store.h"
 
-/* One bit per packet number: is it a receive's? Looking the packet up instead would go to a random place of the largest table each time. */
+/* One bit per packet number: is it a receive's? Looking the packet up instead would go to a random place of the largest
+ * table each time. */
 static bool is_marked(const uint64_t *receives, const struct flow_store *s, uint32_t number)
 {
     return number == UINT32_MAX || (number < s->n_by_number && receives[number / 64] >> number % 64 & 1);
@@ -58,7 +59,8 @@ const char *flow_defect(const struct flow_store *s)
     size_t next = 0;
     for (size_t f = 0; f < s->n_flows; f++) {
         const struct flow_disk_flow *flow = &s->flows[f];
-        if (flow->first != next || flow->sends > s->n_packets - next || flow->receives > s->n_packets - next - flow->sends)
+        if (flow->first != next || flow->sends > s->n_packets - next ||
+            flow->receives > s->n_packets - next - flow->sends)
             return "a flow's packets lie outside the table";
         if (flow->connection > f)
             return "a flow names a connection that comes after it";

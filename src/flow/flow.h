@@ -1,7 +1,7 @@
 /* Packets and connections of one host: which send explains a receive, and which receive woke which thread.
- * A *flow* is one direction of one connection: (protocol, source, source port, destination, destination port). TCP bytes carry unwrapped 64-bit
- * sequence numbers, so a receive is explained by the send that covers its last byte whatever was segmented, merged or sent again.
- * Source: reference/critical-path.md 4.1 and 8. */
+ * A *flow* is one direction of one connection: (protocol, source, source port, destination, destination port). TCP
+ * bytes carry unwrapped 64-bit sequence numbers, so a receive is explained by the send that covers its last byte
+ * whatever was segmented, merged or sent again. Source: reference/critical-path.md 4.1 and 8. */
 #ifndef WEFT_FLOW_FLOW_H
 #define WEFT_FLOW_FLOW_H
 
@@ -24,7 +24,8 @@ enum flow_origin {                 /* who made a send */
 };
 struct flow_packet {
     int64_t ts;                    /* ns, host's clock */
-    uint64_t seq_end;              /* TCP: unwrapped number after the last byte (SYN and FIN count 1); UDP: number of the datagram in its flow */
+    uint64_t seq_end;              /* TCP: unwrapped number after the last byte (SYN and FIN count 1); UDP: number of
+                                    * the datagram in its flow */
     uint64_t ack;                  /* TCP: unwrapped */
     uint32_t bytes;                /* payload */
     uint32_t number;               /* kernel_packet.number */
@@ -37,8 +38,9 @@ struct flow_packet {
 };
 
 struct flow_store;
-/* Reads next to nothing of it: all below is safe whatever the file holds, and wrong contents give wrong answers only. Checksums are not compared: whoever
- * cannot know that the file is as it was written calls store_check (base/store.h) before. */
+/* Reads next to nothing of it: all below is safe whatever the file holds, and wrong contents give wrong answers only.
+ * Checksums are not compared: whoever cannot know that the file is as it was written calls store_check (base/store.h)
+ * before. */
 int flow_open(const char *path, struct flow_store **out, struct err *e);
 /* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
 int flow_check(const char *path, struct err *e);
@@ -58,10 +60,12 @@ bool flow_by_number(const struct flow_store *, uint32_t number, struct flow_pack
 
 /* The lesser number of the two directions of the flow's connection; its own when the other was not seen. */
 uint32_t flow_connection(const struct flow_store *, size_t flow);
-/* Messages of a row: packets with payload that it sent itself or that came for it, in time order. *receives: how many of them came. */
+/* Messages of a row: packets with payload that it sent itself or that came for it, in time order. *receives: how many
+ * of them came. */
 size_t flow_messages(const struct flow_store *, int32_t row, size_t *receives);
 void flow_message(const struct flow_store *, int32_t row, size_t i, struct flow_packet *out, bool *is_send);
-/* Sends by softirq work (FLOW_BY_RECEIVE) that are no older than the receive they follow, by time sent, then number of the receive. */
+/* Sends by softirq work (FLOW_BY_RECEIVE) that are no older than the receive they follow, by time sent, then number of
+ * the receive. */
 size_t flow_replies(const struct flow_store *);
 void flow_reply(const struct flow_store *, size_t i, struct flow_packet *out);
 
@@ -74,22 +78,27 @@ struct flow_address { uint8_t family, addr[16]; };
 /* Addresses this host sends from. */
 size_t flow_addresses(const struct flow_store *, const struct flow_address **out);
 
-/* The send on `sender` that explains `receive` of `receiver` (they may be the same store: loopback). The causal origin of a byte is its first send.
- * Falls back to (sequence, ack, length) when no flow has that key (NAT). Returns false when there is none. */
-bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send);
-/* Calls `pair` for every receive on b whose exact copy was sent on a (same bytes, same IP id: the copy that arrived), in receive order. For clocks. */
-void flow_pairs(const struct flow_store *a, const struct flow_store *b, void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
+/* The send on `sender` that explains `receive` of `receiver` (they may be the same store: loopback). The causal origin
+ * of a byte is its first send. Falls back to (sequence, ack, length) when no flow has that key (NAT). Returns false
+ * when there is none. */
+bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender,
+    struct flow_packet *send);
+/* Calls `pair` for every receive on b whose exact copy was sent on a (same bytes, same IP id: the copy that arrived),
+ * in receive order. For clocks. */
+void flow_pairs(const struct flow_store *a, const struct flow_store *b,
+    void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
 /* Can this store hold the sender of that flow? (its digest: addresses and keys) */
 bool flow_may_send(const struct flow_store *, const struct flow_key *);
 /* "10.0.0.1:80" into buf (at least 56 bytes). */
 const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);
 
-/* ---- building -------------------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 struct kernel_record;
 struct kernel_tracker;
 /* The tracker is asked for threads (processes, parents) and names; borrowed. */
 struct flow_builder *flow_builder_new(const struct kernel_tracker *);
-/* To be called for every record before the graph's builder sees it: sets u.wake.packet_wake of wakes that a packet caused. */
+/* To be called for every record before the graph's builder sees it: sets u.wake.packet_wake of wakes that a packet
+ * caused. */
 void flow_builder_add(struct flow_builder *, struct kernel_record *);
 int flow_builder_write(struct flow_builder *, const char *path, uint64_t fingerprint, struct err *e);
 void flow_builder_free(struct flow_builder *);

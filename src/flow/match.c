@@ -1,4 +1,5 @@
-/* Which send explains a receive: TCP by byte range, datagrams in order, translated addresses by (sequence, ack, length). */
+/* Which send explains a receive: TCP by byte range, datagrams in order, translated addresses by (sequence, ack,
+ * length). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static const struct flow_disk_packet *covering(const struct flow_disk_packet *se
     return i < n && carries(&sends[i]) && begin_of(&sends[i]) < end && sends[i].seq_end >= end ? &sends[i] : NULL;
 }
 
-/* Each host unwraps from the first packet it saw, so the two sides may differ by whole turns of 2^32: of the turns that fit, the nearest in time. */
+/* Each host unwraps from the first packet it saw, so the two sides may differ by whole turns of 2^32: of the turns that
+ * fit, the nearest in time. */
 static const struct flow_disk_packet *explain_bytes(const struct flow_part *from, const struct flow_packet *r)
 {
     const uint64_t turn = UINT64_C(1) << 32;
@@ -53,7 +55,8 @@ static const struct flow_disk_packet *explain_bytes(const struct flow_part *from
     best = covering(sends, n, r->seq_end);
     if (best && sends[n - 1].high - sends[0].seq_end < turn / 2)
         return best;
-    uint64_t end = r->seq_end % turn, turns = (uint64_t)n + from->n_receives + 2; /* from one packet to the next it is less than a turn */
+    uint64_t end = r->seq_end % turn,
+             turns = (uint64_t)n + from->n_receives + 2; /* from one packet to the next it is less than a turn */
     for (; turns && end <= sends[n - 1].high; turns--, end += turn) {
         const struct flow_disk_packet *p = end >= turn / 2 ? covering(sends, n, end) : NULL;
         if (p && (!best || distance(p->ts, r->ts) < distance(best->ts, r->ts)))
@@ -63,7 +66,8 @@ static const struct flow_disk_packet *explain_bytes(const struct flow_part *from
 }
 
 /* A bare acknowledgement: the same one (IP id), else the first that acknowledged as much. */
-static const struct flow_disk_packet *explain_ack(const struct flow_disk_packet *sends, uint32_t n, const struct flow_packet *r)
+static const struct flow_disk_packet *explain_ack(
+    const struct flow_disk_packet *sends, uint32_t n, const struct flow_packet *r)
 {
     const struct flow_disk_packet *best = NULL;
     for (uint32_t i = first_reaching(sends, n, r->seq_end); i < n; i++) {
@@ -80,15 +84,17 @@ static const struct flow_disk_packet *explain_ack(const struct flow_disk_packet 
     return best;
 }
 
-/* ---- datagrams --------------------------------------------------------------------------------------------------------------- */
+/* ---- datagrams ---- */
 
 static bool same_datagram(const struct flow_disk_packet *a, const struct flow_disk_packet *b)
 {
     return a->bytes == b->bytes && (a->ip_id == b->ip_id || !a->ip_id || !b->ip_id);
 }
 
-/* In order, each send once; a receive that fits none within the window stays unexplained (lost on the sender's side, or never sent there). */
-static uint32_t *match_datagrams(const struct flow_disk_packet *sends, uint32_t n, const struct flow_disk_packet *receives, uint32_t m)
+/* In order, each send once; a receive that fits none within the window stays unexplained (lost on the sender's side, or
+ * never sent there). */
+static uint32_t *match_datagrams(
+    const struct flow_disk_packet *sends, uint32_t n, const struct flow_disk_packet *receives, uint32_t m)
 {
     uint32_t *send_of = mem_alloc(sizeof *send_of * (m ? m : 1));
     uint32_t next = 0;
@@ -104,8 +110,8 @@ static uint32_t *match_datagrams(const struct flow_disk_packet *sends, uint32_t 
     return send_of;
 }
 
-static const struct flow_disk_packet *explain_datagram(
-    struct flow_store *receiver, uint32_t flow, size_t receive, const struct flow_store *sender, const struct flow_part *from)
+static const struct flow_disk_packet *explain_datagram(struct flow_store *receiver, uint32_t flow, size_t receive,
+    const struct flow_store *sender, const struct flow_part *from)
 {
     pthread_mutex_lock(&receiver->lock);
     struct flow_datagrams *d = receiver->datagrams;
@@ -123,7 +129,7 @@ static const struct flow_disk_packet *explain_datagram(
     return j == UINT32_MAX ? NULL : &from->sends[j];
 }
 
-/* ---- translated addresses ------------------------------------------------------------------------------------------------------ */
+/* ---- translated addresses ---- */
 
 static uint64_t bytes_hash(uint64_t seq_end, uint64_t ack, uint32_t bytes)
 {
@@ -157,17 +163,18 @@ static const struct flow_disk_packet *explain_translated(struct flow_store *send
     size_t mask = sender->by_bytes_size - 1;
     for (size_t h = bytes_hash(r->seq_end, r->ack, r->bytes) & mask; sender->by_bytes[h]; h = (h + 1) & mask) {
         const struct flow_disk_packet *p = &sender->packets[sender->by_bytes[h] - 1];
-        if ((uint32_t)p->seq_end == (uint32_t)r->seq_end && (uint32_t)p->ack == (uint32_t)r->ack && p->bytes == r->bytes &&
-            (!best || p->ts < best->ts))
+        if ((uint32_t)p->seq_end == (uint32_t)r->seq_end && (uint32_t)p->ack == (uint32_t)r->ack &&
+            p->bytes == r->bytes && (!best || p->ts < best->ts))
             best = p;
     }
     pthread_mutex_unlock(&sender->lock);
     return best;
 }
 
-/* ---- old traces without addresses ---------------------------------------------------------------------------------------------- */
+/* ---- old traces without addresses ---- */
 
-static const struct flow_disk_packet *explain_bare(const struct flow_disk_packet *sends, uint32_t n, const struct flow_packet *r)
+static const struct flow_disk_packet *explain_bare(
+    const struct flow_disk_packet *sends, uint32_t n, const struct flow_packet *r)
 {
     for (uint32_t i = 0; i < n; i++)
         if (sends[i].seq_end == r->seq_end && sends[i].ack == r->ack && sends[i].flags == r->flags)
@@ -175,8 +182,8 @@ static const struct flow_disk_packet *explain_bare(const struct flow_disk_packet
     return NULL;
 }
 
-bool flow_explain(
-    const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
+bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender,
+    struct flow_packet *send)
 {
     size_t place = receive->number < receiver->n_by_number ? receiver->by_number[receive->number] : SIZE_MAX;
     struct flow_part mine = flow_part(receiver, receive->flow);

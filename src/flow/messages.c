@@ -13,7 +13,8 @@ static bool is_message(const struct flow_disk_packet *p)
 }
 
 /* Softirq work sent it, after the receive that it names. */
-static bool is_reply(const struct flow_disk_packet *p, const struct flow_disk_packet *packets, const uint32_t *numbers, size_t n_numbers)
+static bool is_reply(
+    const struct flow_disk_packet *p, const struct flow_disk_packet *packets, const uint32_t *numbers, size_t n_numbers)
 {
     return p->is_send && p->origin == FLOW_BY_RECEIVE && p->receive < n_numbers && numbers[p->receive] != UINT32_MAX &&
         packets[numbers[p->receive]].ts <= p->ts;
@@ -55,8 +56,8 @@ static void sort_replies(struct flow_message_order *m, const struct flow_disk_pa
         qsort_r(m->replies.v, m->replies.n, sizeof *m->replies.v, by_time, (void *)packets);
 }
 
-void flow_message_order_init(
-    struct flow_message_order *m, const struct flow_disk_packet *packets, size_t n, const uint32_t *numbers, size_t n_numbers)
+void flow_message_order_init(struct flow_message_order *m, const struct flow_disk_packet *packets, size_t n,
+    const uint32_t *numbers, size_t n_numbers)
 {
     *m = (struct flow_message_order){0};
     count_messages(m, packets, n);
@@ -87,7 +88,8 @@ const char *flow_message_order_defect(const struct flow_store *s)
     size_t next = 0;
     for (size_t r = 0; r < s->n_rows; r++) {
         const struct flow_disk_row *row = &s->rows[r];
-        if (row->first != next || row->sends > s->n_messages - next || row->receives > s->n_messages - next - row->sends)
+        if (row->first != next || row->sends > s->n_messages - next ||
+            row->receives > s->n_messages - next - row->sends)
             return "a thread's messages lie outside the table";
         next += (size_t)row->sends + row->receives;
     }
@@ -102,7 +104,7 @@ const char *flow_message_order_defect(const struct flow_store *s)
     return NULL;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The row's messages that the file has. */
 static const uint32_t *messages_of(const struct flow_store *s, int32_t row, size_t *n, size_t *receives)

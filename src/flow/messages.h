@@ -18,8 +18,10 @@ struct flow_message_order {
     size_t n_rows, n;
 };
 
-/* From packets whose rows and origins are decided; numbers[number] is the packet's place (UINT32_MAX: none), and numbers go up with time. */
-void flow_message_order_init(struct flow_message_order *, const struct flow_disk_packet *packets, size_t n, const uint32_t *numbers, size_t n_numbers);
+/* From packets whose rows and origins are decided; numbers[number] is the packet's place (UINT32_MAX: none), and
+ * numbers go up with time. */
+void flow_message_order_init(struct flow_message_order *, const struct flow_disk_packet *packets, size_t n,
+    const uint32_t *numbers, size_t n_numbers);
 void flow_message_order_fini(struct flow_message_order *);
 /* What is wrong with the sections of an opened store, or NULL. */
 const char *flow_message_order_defect(const struct flow_store *);

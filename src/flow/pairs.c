@@ -15,8 +15,8 @@ static uint64_t copy_hash(const struct flow_disk_packet *p)
 
 static bool is_copy(const struct flow_disk_packet *a, const struct flow_disk_packet *b)
 {
-    return (uint32_t)a->seq_end == (uint32_t)b->seq_end && (uint32_t)a->ack == (uint32_t)b->ack && a->bytes == b->bytes &&
-        a->ip_id == b->ip_id && a->flags == b->flags;
+    return (uint32_t)a->seq_end == (uint32_t)b->seq_end && (uint32_t)a->ack == (uint32_t)b->ack &&
+        a->bytes == b->bytes && a->ip_id == b->ip_id && a->flags == b->flags;
 }
 
 struct pairing {
@@ -71,9 +71,9 @@ static uint32_t likes_of(const struct pairing *g, uint32_t r, uint32_t *place)
     return likes;
 }
 
-/* The send of which receive r is the copy. Several alike (several devices of one host saw the packet, or it was sent again unchanged): the one in the
- * same place among its likes if both sides have as many; if not, the first receive still cannot be older than the first send (but IP ids of
- * datagrams come round again, so that says nothing). */
+/* The send of which receive r is the copy. Several alike (several devices of one host saw the packet, or it was sent
+ * again unchanged): the one in the same place among its likes if both sides have as many; if not, the first receive
+ * still cannot be older than the first send (but IP ids of datagrams come round again, so that says nothing). */
 static uint32_t copy_of(const struct pairing *g, uint32_t r)
 {
     uint32_t count = 0, first = UINT32_MAX, place;
@@ -107,7 +107,8 @@ static void pair_flow(struct pairing *g, void (*pair)(void *, int64_t, int64_t),
     free(g->next);
 }
 
-void flow_pairs(const struct flow_store *a, const struct flow_store *b, void (*pair)(void *arg, int64_t sent, int64_t received), void *arg)
+void flow_pairs(const struct flow_store *a, const struct flow_store *b,
+    void (*pair)(void *arg, int64_t sent, int64_t received), void *arg)
 {
     for (size_t f = 0; a != b && f < b->n_flows; f++) {
         const struct flow_key *key = &b->flows[f].key;

@@ -1,4 +1,5 @@
-/* The flow store: opening and looking up. Every number from the file that leads somewhere is bounded when it is used: opening looks at nothing. */
+/* The flow store: opening and looking up. Every number from the file that leads somewhere is bounded when it is used:
+ * opening looks at nothing. */
 #include "flow/store.h"
 
 #include <arpa/inet.h>
@@ -132,7 +133,8 @@ struct flow_part flow_part(const struct flow_store *s, size_t flow)
 
 const struct flow_disk_packet *flow_packet_at(const struct flow_store *s, size_t at)
 {
-    static const struct flow_disk_packet nothing = {.number = UINT32_MAX, .receive = UINT32_MAX, .row = -1, .flow = UINT32_MAX};
+    static const struct flow_disk_packet nothing = {
+        .number = UINT32_MAX, .receive = UINT32_MAX, .row = -1, .flow = UINT32_MAX};
     return at < s->n_packets ? &s->packets[at] : &nothing;
 }
 

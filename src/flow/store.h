@@ -1,4 +1,5 @@
-/* Private to flow: the layout of the store's sections (docs/formats/flows.md). Little endian, natural alignment, no padding left unnamed. */
+/* Private to flow: the layout of the store's sections (docs/formats/flows.md). Little endian, natural alignment, no
+ * padding left unnamed. */
 #ifndef WEFT_FLOW_STORE_H
 #define WEFT_FLOW_STORE_H
 
@@ -12,13 +13,15 @@ enum { FLOW_VERSION = 2 };
 struct flow_disk_flow {
     struct flow_key key;         /* 38 bytes */
     uint16_t reserved;
-    uint32_t first, sends, receives; /* packets[first .. first + sends) are sends, then come the receives; each in time order */
+    uint32_t first, sends, receives; /* packets[first .. first + sends) are sends, then come the receives; each in
+                                      * time order */
     uint32_t connection;         /* the lesser number of the two directions; its own when the other was not seen */
 };
 struct flow_disk_packet {
     int64_t ts;
     uint64_t seq_end, ack;
-    uint64_t high;               /* sends: greatest seq_end up to here: monotone, searched to find the first send of a byte */
+    uint64_t high;               /* sends: greatest seq_end up to here: monotone, searched to find the first send of
+                                  * a byte */
     uint32_t bytes, number;
     int32_t row;
     uint32_t receive;
@@ -65,7 +68,8 @@ struct flow_store {
 };
 
 uint64_t flow_key_hash(const struct flow_key *);
-/* The source says nothing about the host: no address yet (DHCP, address probes), or the loopback address. Many hosts have flows with such keys. */
+/* The source says nothing about the host: no address yet (DHCP, address probes), or the loopback address. Many hosts
+ * have flows with such keys. */
 bool flow_is_anonymous(const struct flow_key *);
 void flow_unpack(const struct flow_disk_packet *, struct flow_packet *out);
 

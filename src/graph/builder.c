@@ -1,4 +1,5 @@
-/* Event rules: from kernel records to the states of rows (reference/critical-path.md 1.3, 1.7, 8; docs/formats/graph.md tells them for users). */
+/* Event rules: from kernel records to the states of rows (reference/critical-path.md 1.3, 1.7, 8; docs/formats/graph.md
+ * tells them for users). */
 #include "graph/builder.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void graph_builder_free(struct graph_builder *b)
     free(b);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void add_rows(struct graph_builder *b, int32_t row)
 {
@@ -57,7 +58,8 @@ static struct graph_building_row *row_at(struct graph_builder *b, int32_t row)
     return r;
 }
 
-static void push(struct graph_builder *b, struct graph_building_row *r, int64_t begin, int64_t end, const struct graph_ending *e)
+static void push(
+    struct graph_builder *b, struct graph_building_row *r, int64_t begin, int64_t end, const struct graph_ending *e)
 {
     if (end <= begin)
         return;
@@ -71,7 +73,8 @@ static struct graph_ending running_on(int32_t cpu)
 {
     return (struct graph_ending){.state = GRAPH_RUNNING, .arg = (uint32_t)cpu};
 }
-static const struct graph_ending unknown = {.state = GRAPH_UNKNOWN}, unknown_lost = {.state = GRAPH_UNKNOWN, .cause = GRAPH_CAUSE_LOST},
+static const struct graph_ending unknown = {.state = GRAPH_UNKNOWN},
+                                 unknown_lost = {.state = GRAPH_UNKNOWN, .cause = GRAPH_CAUSE_LOST},
                                  preempted = {.state = GRAPH_PREEMPTED};
 
 /* The stretch on the CPU that a row was not seen to leave before it came to another one. */
@@ -123,7 +126,8 @@ static void until_loss(struct graph_builder *b, struct graph_building_row *r, in
     until(b, r, to, &unknown_lost);
 }
 
-/* Some CPU was not seen to switch since its events are complete: a row that was lost from sight may be running there. */
+/* Some CPU was not seen to switch since its events are complete: a row that was lost from sight may be running there.
+ */
 static bool may_run_unseen(const struct graph_builder *b)
 {
     for (size_t i = 0; i < b->cpus.n; i++)
@@ -132,7 +136,8 @@ static bool may_run_unseen(const struct graph_builder *b)
     return false;
 }
 
-/* ts: the row, which does not run as far as was seen, is now known to have been in the state `tail` since the last gap in the events. */
+/* ts: the row, which does not run as far as was seen, is now known to have been in the state `tail` since the last gap
+ * in the events. */
 static void settle(struct graph_builder *b, struct graph_building_row *r, int64_t ts, const struct graph_ending *tail)
 {
     int64_t from, to;
@@ -154,7 +159,7 @@ static void settle(struct graph_builder *b, struct graph_building_row *r, int64_
     }
 }
 
-/* ---- CPUs ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs ---- */
 
 static struct graph_building_cpu *cpu_at(struct graph_builder *b, uint32_t cpu)
 {
@@ -196,7 +201,8 @@ static void on_loss(struct graph_builder *b, const struct kernel_record *rec)
 {
     int64_t begin = rec->u.lost.begin, end = rec->u.lost.end;
     if (rec->u.lost.count)
-        vec_push(&b->losses, ((struct graph_loss){.begin = begin, .end = end, .cpu = rec->cpu, .count = rec->u.lost.count}));
+        vec_push(
+            &b->losses, ((struct graph_loss){.begin = begin, .end = end, .cpu = rec->cpu, .count = rec->u.lost.count}));
     graph_windows_add(&b->windows, rec->cpu, begin, end, rec->u.lost.count && rec->cpu != UINT32_MAX);
     for (uint32_t cpu = 0; cpu < b->cpus.n; cpu++) {
         if (rec->cpu != cpu && rec->cpu != UINT32_MAX)
@@ -207,7 +213,7 @@ static void on_loss(struct graph_builder *b, const struct kernel_record *rec)
     }
 }
 
-/* ---- switches ------------------------------------------------------------------------------------------------------------------ */
+/* ---- switches ---- */
 
 /* A row leaves its CPU though it was not seen to come: it came at an unknown time before `sure`. */
 static void came_unseen(struct graph_builder *b, struct graph_building_row *r, uint32_t cpu, int64_t sure)
@@ -331,7 +337,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
     c->lost = false;
 }
 
-/* ---- wakes --------------------------------------------------------------------------------------------------------------------- */
+/* ---- wakes ---- */
 
 static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
 {
@@ -344,7 +350,8 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
     case GRAPH_NOW_RUNNING:
         e = graph_wake_ending(b, rec, r->amendable ? r->wait_detail : r->syscall);
         if (r->amendable && r->since == b->now && r->log.n && !r->held) {
-            graph_log_amend(&r->log, &(struct graph_entry){.state = e.state, .cause = e.cause, .detail = e.detail, .arg = e.arg});
+            graph_log_amend(
+                &r->log, &(struct graph_entry){.state = e.state, .cause = e.cause, .detail = e.detail, .arg = e.arg});
             r->amendable = false;
             return;
         }
@@ -361,7 +368,8 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
     case GRAPH_NOW_WAITING:
         e = graph_wake_ending(b, rec, r->wait_detail);
         if (r->since == b->now && r->log.n &&
-            kernel_tracker_has(b->tracker, KERNEL_WAKEUP)) { /* in the ns of its switch-out: it is not off its CPU yet */
+            kernel_tracker_has(
+                b->tracker, KERNEL_WAKEUP)) { /* in the ns of its switch-out: it is not off its CPU yet */
             r->pending = e;
             r->has_pending = true;
             return;
@@ -378,7 +386,8 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
     r->has_pending = false;
 }
 
-/* sched_wakeup beside sched_waking: the row is on a run queue. It ends waits whose waking came before the switch-out (rule 8.5). */
+/* sched_wakeup beside sched_waking: the row is on a run queue. It ends waits whose waking came before the switch-out
+ * (rule 8.5). */
 static void on_wakeup(struct graph_builder *b, const struct kernel_record *rec)
 {
     struct graph_building_row *r = row_at(b, rec->u.wake.row);
@@ -416,7 +425,7 @@ static void on_dumped(struct graph_builder *b, const struct kernel_record *rec)
     r->wait_detail = 0;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec)
 {

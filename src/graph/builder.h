@@ -8,7 +8,8 @@
 #include "graph/losses.h"
 #include "kernel/kernel.h"
 
-enum graph_now { GRAPH_NOW_UNSEEN, GRAPH_NOW_UNKNOWN, GRAPH_NOW_RUNNING, GRAPH_NOW_READY, GRAPH_NOW_WAITING, GRAPH_NOW_GONE };
+enum graph_now { GRAPH_NOW_UNSEEN, GRAPH_NOW_UNKNOWN, GRAPH_NOW_RUNNING, GRAPH_NOW_READY, GRAPH_NOW_WAITING,
+    GRAPH_NOW_GONE };
 
 /* How an interval ends: its state and what ended it. */
 struct graph_ending {
@@ -24,7 +25,8 @@ struct graph_building_row {
     uint8_t now;      /* enum graph_now */
     bool lost;        /* UNKNOWN because of a loss */
     bool has_pending; /* woken while still running: `pending` is the cause of the wait that may follow */
-    bool amendable;   /* its last wait ended by a switch at `since` with no wake seen: one of the same ns may still come */
+    bool amendable;   /* its last wait ended by a switch at `since` with no wake seen: one of the same ns may still
+                       * come */
     bool held;        /* seen to start on another CPU before it left held_cpu */
     uint16_t syscall; /* detail: call in progress */
     uint16_t wait_detail;

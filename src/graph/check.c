@@ -1,8 +1,8 @@
-/* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
- * somebody asks. */
+/* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose
+ * readers are safe whatever it is: when somebody asks. */
 #include "graph/layout.h"
 
-/* ---- structure ----------------------------------------------------------------------------------------------------------------- */
+/* ---- structure ---- */
 
 static const char *row_defect(const struct graph *g, const struct graph_disk_row *r, size_t next, size_t next_block)
 {
@@ -10,10 +10,11 @@ static const char *row_defect(const struct graph *g, const struct graph_disk_row
         return "a row outside the graph's time";
     if (r->parent_row < -1 || (r->parent_row >= 0 && (size_t)r->parent_row >= g->n_rows) || r->begin > r->end)
         return "a row that makes no sense";
-    if (r->first != next || r->n > g->n_intervals - next || r->first_block != next_block || r->n_blocks > g->n_blocks - next_block ||
-        !r->n_blocks != !r->n)
+    if (r->first != next || r->n > g->n_intervals - next || r->first_block != next_block ||
+        r->n_blocks > g->n_blocks - next_block || !r->n_blocks != !r->n)
         return "a row outside the columns";
-    if (r->idle_cpu >= 0 && (r->n || (size_t)r->idle_cpu >= g->n_cpus || g->cpus[r->idle_cpu].idle_row != (int32_t)(r - g->rows)))
+    if (r->idle_cpu >= 0 &&
+        (r->n || (size_t)r->idle_cpu >= g->n_cpus || g->cpus[r->idle_cpu].idle_row != (int32_t)(r - g->rows)))
         return "an idle row that is not its CPU's";
     return NULL;
 }
@@ -50,8 +51,8 @@ static const char *cpus_defect(const struct graph *g)
 const char *graph_structure_defect(const struct graph *g)
 {
     size_t most = UINT32_MAX;
-    if (g->n_rows > INT32_MAX || g->n_intervals > most || g->n_occupants > most || g->n_blocks > most || g->n_cpu_blocks > most ||
-        g->n_cpus > most)
+    if (g->n_rows > INT32_MAX || g->n_intervals > most || g->n_occupants > most || g->n_blocks > most ||
+        g->n_cpu_blocks > most || g->n_cpus > most)
         return "a section that is too long";
     if (g->head->begin > g->head->end || g->head->begin < -GRAPH_MOST_TIME || g->head->end > GRAPH_MOST_TIME)
         return "times that make no sense";
@@ -61,11 +62,11 @@ const char *graph_structure_defect(const struct graph *g)
     return what ? what : cpus_defect(g);
 }
 
-/* ---- contents ------------------------------------------------------------------------------------------------------------------ */
+/* ---- contents ---- */
 
 /* Begins of a series increase, from `begin` on, and stay below `end`; its blocks follow each other without gap. */
-static const char *series_defect(
-    const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins, uint32_t first, uint32_t n, int64_t begin, int64_t end)
+static const char *series_defect(const struct graph_disk_block *blocks, size_t n_blocks, const uint32_t *begins,
+    uint32_t first, uint32_t n, int64_t begin, int64_t end)
 {
     if (!n)
         return begin == end ? NULL : "a row without states has a length";
@@ -90,8 +91,8 @@ struct counts {
     uint32_t wakers, packets, details, cpus;
 };
 
-/* What an interval of each kind adds to the sparse columns, 12 bits for each (a block has fewer intervals than that holds), and a bit for kinds that do
- * not exist: a block is summed in one go. */
+/* What an interval of each kind adds to the sparse columns, 12 bits for each (a block has fewer intervals than that
+ * holds), and a bit for kinds that do not exist: a block is summed in one go. */
 enum { LANE_BITS = 12, LANE = (1 << LANE_BITS) - 1 };
 _Static_assert((int)GRAPH_BLOCK <= (int)LANE, "the counts of a block fit");
 #define KIND_UNKNOWN (UINT64_C(1) << 4 * LANE_BITS)
@@ -107,12 +108,14 @@ static void fill_kinds(struct kinds *k)
         k->adds[kind] = state >= GRAPH_STATE_COUNT || cause > GRAPH_CAUSE_LOST
             ? KIND_UNKNOWN
             : (uint64_t)(cause == GRAPH_CAUSE_WAKEUP) | (uint64_t)(cause == GRAPH_CAUSE_PACKET) << LANE_BITS |
-                (uint64_t)((kind & GRAPH_KIND_DETAIL) != 0) << 2 * LANE_BITS | (uint64_t)(state == GRAPH_RUNNING) << 3 * LANE_BITS;
+                (uint64_t)((kind & GRAPH_KIND_DETAIL) != 0) << 2 * LANE_BITS |
+                (uint64_t)(state == GRAPH_RUNNING) << 3 * LANE_BITS;
     }
 }
 
 /* The sparse columns begin where the blocks say. */
-static const char *kinds_defect(const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
+static const char *kinds_defect(
+    const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
 {
     for (uint32_t b = r->first_block; b < r->first_block + r->n_blocks; b++) {
         const struct graph_disk_block *x = &g->blocks[b];
@@ -132,13 +135,15 @@ static const char *kinds_defect(const struct graph *g, const struct kinds *k, co
     return NULL;
 }
 
-static const char *row_content_defect(const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
+static const char *row_content_defect(
+    const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
 {
     if (r->name >= g->n_strings || r->first_name >= g->n_strings)
         return "a name that does not exist";
     if (r->idle_cpu >= 0)
         return NULL;
-    const char *what = series_defect(g->blocks + r->first_block, r->n_blocks, g->begins, r->first, r->n, r->begin, r->end);
+    const char *what = series_defect(
+        g->blocks + r->first_block, r->n_blocks, g->begins, r->first, r->n, r->begin, r->end);
     return what ? what : kinds_defect(g, k, r, c);
 }
 
@@ -200,7 +205,8 @@ static const char *values_defect(const struct graph *g)
 {
     if (g->wakers16 ? !below16(g->wakers16, g->n_wakers, g->n_rows) : !below32(g->wakers32, g->n_wakers, g->n_rows))
         return "a waker that does not exist";
-    if (g->occupants16 ? !below16(g->occupants16, g->n_occupants, g->n_rows + 1) : !below32(g->occupants32, g->n_occupants, g->n_rows + 1))
+    if (g->occupants16 ? !below16(g->occupants16, g->n_occupants, g->n_rows + 1)
+                       : !below32(g->occupants32, g->n_occupants, g->n_rows + 1))
         return "an occupant that does not exist";
     if (g->where8 ? !below8(g->where8, g->n_where, g->n_cpus) : !below16(g->where16, g->n_where, g->n_cpus))
         return "a CPU that does not exist";

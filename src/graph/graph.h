@@ -1,6 +1,7 @@
-/* Execution graph of one host: for every row (one life of one thread) the sequence of its states, and for every state that is a wait the cause
- * that ended it. Columnar, mapped from a store, immutable, O(log n) to find a time in a row, O(1) to its neighbours. Times are ns of the host's own clock.
- * Event rules: reference/critical-path.md 1.3, 1.4, with the defects of 1.7 cured and the rules of 8. */
+/* Execution graph of one host: for every row (one life of one thread) the sequence of its states, and for every state
+ * that is a wait the cause that ended it. Columnar, mapped from a store, immutable, O(log n) to find a time in a row,
+ * O(1) to its neighbours. Times are ns of the host's own clock. Event rules: reference/critical-path.md 1.3, 1.4, with
+ * the defects of 1.7 cured and the rules of 8. */
 #ifndef WEFT_GRAPH_GRAPH_H
 #define WEFT_GRAPH_GRAPH_H
 
@@ -10,11 +11,10 @@
 #include "base/err.h"
 
 /* States of rows and of path segments. The names are the contract of `critpath --format json`. */
-#define GRAPH_STATES(X)                                                                                                   \
-    X(UNKNOWN, "unknown")                                                                                                 \
-    X(RUNNING, "running")                                                                                                 \
-    X(PREEMPTED, "preempted") X(INTERRUPTED, "interrupted") X(BLOCKED, "blocked") X(TIMER, "timer") X(NETWORK, "network") \
-        X(BLOCK_DEVICE, "block-device") X(USER_INPUT, "user-input") X(IPI, "ipi") X(HYPERVISOR, "hypervisor") X(STOLEN, "stolen")
+#define GRAPH_STATES(X) \
+    X(UNKNOWN, "unknown") X(RUNNING, "running") X(PREEMPTED, "preempted") X(INTERRUPTED, "interrupted") \
+    X(BLOCKED, "blocked") X(TIMER, "timer") X(NETWORK, "network") X(BLOCK_DEVICE, "block-device") \
+    X(USER_INPUT, "user-input") X(IPI, "ipi") X(HYPERVISOR, "hypervisor") X(STOLEN, "stolen")
 enum graph_state {
 #define X(id, name) GRAPH_##id,
     GRAPH_STATES(X)
@@ -56,18 +56,20 @@ struct graph_interval {
     int64_t begin, end;
     uint8_t state;      /* enum graph_state */
     int32_t cpu;        /* running: where; preempted: the CPU it waits for if known; else -1 */
-    const char *detail; /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; NULL when there is none */
+    const char *detail; /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; NULL when there is
+                         * none */
 };
 
 struct graph;
-/* Opens a store written by graph_builder_write. Checks what leads from one table to another, in O(rows): all below is then safe, whatever the rest holds, and
- * wrong contents give wrong answers only. Checksums are not compared: whoever cannot know that the file is as it was written calls store_check
- * (base/store.h) before. */
+/* Opens a store written by graph_builder_write. Checks what leads from one table to another, in O(rows): all below is
+ * then safe, whatever the rest holds, and wrong contents give wrong answers only. Checksums are not compared: whoever
+ * cannot know that the file is as it was written calls store_check (base/store.h) before. */
 int graph_open(const char *path, struct graph **out, struct err *e);
 /* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
 int graph_check(const char *path, struct err *e);
 void graph_close(struct graph *);
-/* ERR_LOST when the file was cut off while it was in use: what was read of it is worth nothing, but leads nowhere outside. */
+/* ERR_LOST when the file was cut off while it was in use: what was read of it is worth nothing, but leads nowhere
+ * outside. */
 int graph_intact(const struct graph *, struct err *e);
 
 size_t graph_rows(const struct graph *);
@@ -75,7 +77,8 @@ void graph_row(const struct graph *, int32_t row, struct graph_row *out);
 /* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. */
 size_t graph_row_intervals(const struct graph *, int32_t row);
 void graph_interval(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
-/* The same, but a preempted state is not told who held the CPU, nor that of a thread which CPU: that takes longer to find than all the rest. */
+/* The same, but a preempted state is not told who held the CPU, nor that of a thread which CPU: that takes longer to
+ * find than all the rest. */
 void graph_interval_bare(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
 /* Number of the interval with begin < ts <= end (the one that explains what led to ts); n when none. O(log n). */
 size_t graph_find(const struct graph *, int32_t row, int64_t ts);
@@ -95,7 +98,7 @@ struct graph_loss {
 };
 size_t graph_losses(const struct graph *, const struct graph_loss **out);
 
-/* ---- building -------------------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 struct kernel_record;
 struct kernel_tracker;
 struct graph_builder *graph_builder_new(const struct kernel_tracker *);

@@ -42,8 +42,9 @@ struct graph_disk_row {
     uint32_t first_block, n_blocks;
 };
 
-/* Up to 128 neighbours of one row (or of one CPU's occupants) whose begins lie within 2^32 ns. The …0 fields are the numbers of the first entries in
- * the sparse columns that belong to this block: an interval's entry is found by counting kinds within the block. */
+/* Up to 128 neighbours of one row (or of one CPU's occupants) whose begins lie within 2^32 ns. The …0 fields are the
+ * numbers of the first entries in the sparse columns that belong to this block: an interval's entry is found by
+ * counting kinds within the block. */
 struct graph_disk_block {
     int64_t base;   /* begin of the first */
     uint32_t first; /* number of the first in the columns */
@@ -79,7 +80,8 @@ struct graph {
     const struct graph_loss *losses;
     const uint32_t *string_at;
     const char *text;
-    size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_late, n_cpus, n_cpu_blocks,
+    size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_late, n_cpus,
+        n_cpu_blocks,
         n_occupants, n_losses, n_strings, n_text;
     _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made when first asked for */
 };

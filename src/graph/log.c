@@ -21,17 +21,19 @@ static void add_block(struct arena *a, struct graph_log *log, int64_t base)
     log->used = 0;
 }
 
-/* Whether the entry only continues the last one. Causes end what they stand at, so an interval that has one is over; only a gap stays a gap. */
+/* Whether the entry only continues the last one. Causes end what they stand at, so an interval that has one is over;
+ * only a gap stays a gap. */
 static bool continues(const struct graph_logged *last, const struct graph_logged *x)
 {
     static const uint8_t gap = GRAPH_UNKNOWN | GRAPH_CAUSE_LOST << GRAPH_KIND_CAUSE_SHIFT;
-    return last->kind == x->kind && (graph_kind_cause(x->kind) == GRAPH_CAUSE_NONE || x->kind == gap) && last->detail == x->detail &&
-        (graph_kind_state(x->kind) != GRAPH_RUNNING || last->arg == x->arg);
+    return last->kind == x->kind && (graph_kind_cause(x->kind) == GRAPH_CAUSE_NONE || x->kind == gap) &&
+        last->detail == x->detail && (graph_kind_state(x->kind) != GRAPH_RUNNING || last->arg == x->arg);
 }
 
 static struct graph_logged logged(const struct graph_entry *x)
 {
-    return (struct graph_logged){.arg = x->arg, .detail = x->detail, .kind = graph_kind(x->state, x->cause, x->detail != 0)};
+    return (struct graph_logged){
+        .arg = x->arg, .detail = x->detail, .kind = graph_kind(x->state, x->cause, x->detail != 0)};
 }
 
 void graph_log_push(struct arena *a, struct graph_log *log, const struct graph_entry *x)

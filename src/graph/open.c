@@ -21,7 +21,8 @@ static const void *kept(struct store *s, const char *name, size_t item_bytes, si
 }
 
 /* One of two widths. */
-static void either(const struct store *s, const char *name16, const uint16_t **v16, const char *name32, const uint32_t **v32, size_t *n)
+static void either(const struct store *s, const char *name16, const uint16_t **v16, const char *name32,
+    const uint32_t **v32, size_t *n)
 {
     *v16 = section(s, name16, sizeof **v16, n);
     if (!*n)

@@ -8,7 +8,8 @@
 
 enum { CANDIDATES = 8, MOST_OCCUPANTS = 4096 };
 
-/* Time per occupant; a new one replaces the least when the table is full, which keeps any that holds more than 1/8 of the time. */
+/* Time per occupant; a new one replaces the least when the table is full, which keeps any that holds more than 1/8 of
+ * the time. */
 struct shares {
     struct {
         int32_t row;
@@ -60,7 +61,8 @@ const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t 
     struct shares shares = {.n = 0};
     int64_t idle = 0;
     bool became_idle = false, more = true;
-    for (uint32_t steps = 0; more && e.begin < end && steps < MOST_OCCUPANTS; more = graph_series_next(&s, &e), steps++) {
+    for (uint32_t steps = 0; more && e.begin < end && steps < MOST_OCCUPANTS;
+         more = graph_series_next(&s, &e), steps++) {
         int64_t from = e.begin > begin ? e.begin : begin, to = e.end < end ? e.end : end;
         int32_t occupant = graph_occupant_at(g, e.at);
         if (occupant >= 0 && occupant == c->idle_row) {
@@ -70,7 +72,8 @@ const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t 
             add_share(&shares, occupant, to - from);
         }
     }
-    /* An idle CPU that only takes its time to answer the wake is no throttling; one that goes idle beside a runnable thread is. */
+    /* An idle CPU that only takes its time to answer the wake is no throttling; one that goes idle beside a runnable
+     * thread is. */
     if (became_idle && idle * 2 >= end - begin)
         return "throttled";
     int most = -1;

@@ -1,5 +1,6 @@
-/* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of threads may read. Every number from
- * the file that leads somewhere is bounded here, each time: opening looked at rows and CPUs only. */
+/* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of
+ * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at rows
+ * and CPUs only. */
 #include <string.h>
 
 #include "graph/series.h"
@@ -19,7 +20,7 @@ const char *graph_string(const struct graph *g, uint32_t number)
     return number < g->n_strings && g->string_at[number] < g->n_text ? g->text + g->string_at[number] : "";
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static const struct graph_disk_row *row_of(const struct graph *g, int32_t row)
 {
@@ -35,8 +36,14 @@ void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
     const struct graph_disk_row *r = row_of(g, row);
     if (!r) {
-        *out = (struct graph_row){
-            .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = "", .first_name = ""};
+        *out = (struct graph_row){.tid = -1,
+            .tgid = -1,
+            .ppid = -1,
+            .parent_row = -1,
+            .idle_cpu = -1,
+            .vtid = -1,
+            .name = "",
+            .first_name = ""};
         return;
     }
     *out = (struct graph_row){.tid = r->tid,
@@ -62,7 +69,7 @@ size_t graph_row_intervals(const struct graph *g, int32_t row)
     return r->idle_cpu >= 0 ? g->cpus[r->idle_cpu].n : r->n;
 }
 
-/* ---- intervals ----------------------------------------------------------------------------------------------------------------- */
+/* ---- intervals ---- */
 
 static unsigned state_at(const struct graph *g, uint32_t at)
 {
@@ -77,9 +84,10 @@ static unsigned idle_state(const struct graph *g, int32_t row, uint32_t at)
     return occupant == row ? GRAPH_RUNNING : occupant < 0 ? GRAPH_UNKNOWN : GRAPH_PREEMPTED;
 }
 
-/* How many intervals of the block before this one have (kind & mask) == value: added to where the block's entries begin, its own entry in a sparse
- * column. */
-static uint64_t rank(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e, uint8_t mask, uint8_t value)
+/* How many intervals of the block before this one have (kind & mask) == value: added to where the block's entries
+ * begin, its own entry in a sparse column. */
+static uint64_t rank(
+    const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e, uint8_t mask, uint8_t value)
 {
     uint64_t n = 0;
     if (e->at - b->first >= GRAPH_BLOCK)
@@ -99,7 +107,8 @@ static int32_t cpu_of(const struct graph *g, const struct graph_disk_block *b, c
 static const char *detail_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
 {
     uint64_t i = b->detail0 + rank(g, b, e, GRAPH_KIND_DETAIL, GRAPH_KIND_DETAIL);
-    return i < g->n_details && g->details[i] < g->n_detail_names ? graph_string(g, g->detail_names[g->details[i]]) : NULL;
+    return i < g->n_details && g->details[i] < g->n_detail_names ? graph_string(g, g->detail_names[g->details[i]])
+                                                                 : NULL;
 }
 
 static int32_t waker_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
@@ -116,8 +125,8 @@ static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *
 }
 
 /* All but the CPU of a preempted state, and who held it meanwhile; those are looked for last. */
-static void bare_interval(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s, const struct graph_place *e,
-    struct graph_interval *out)
+static void bare_interval(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
+    const struct graph_place *e, struct graph_interval *out)
 {
     const struct graph_disk_block *b = &s->blocks[e->block];
     *out = (struct graph_interval){.begin = e->begin, .end = e->end, .cpu = r->idle_cpu};
@@ -133,8 +142,8 @@ static void bare_interval(const struct graph *g, const struct graph_disk_row *r,
 }
 
 /* A thread that is preempted waits for the CPU that it gets next. */
-static void tell_preempted(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s, const struct graph_place *e,
-    struct graph_interval *out)
+static void tell_preempted(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
+    const struct graph_place *e, struct graph_interval *out)
 {
     struct graph_place next = *e;
     if (r->idle_cpu < 0) {
@@ -200,7 +209,8 @@ static int64_t late_ts(const struct graph *g, uint32_t interval, int64_t otherwi
         else
             hi = mid;
     }
-    return lo < g->n_late && g->late[lo].interval == interval && g->late[lo].ts >= g->head->begin && g->late[lo].ts <= g->head->end
+    return lo < g->n_late && g->late[lo].interval == interval && g->late[lo].ts >= g->head->begin &&
+            g->late[lo].ts <= g->head->end
         ? g->late[lo].ts
         : otherwise;
 }
@@ -230,7 +240,7 @@ void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct g
     }
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t end, int64_t totals[GRAPH_STATE_COUNT])
 {
@@ -250,11 +260,12 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
     } while (graph_series_next(&s, &e) && e.begin < end);
 }
 
-/* ---- CPUs and losses ----------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs and losses ---- */
 
 int32_t graph_occupant_at(const struct graph *g, size_t i)
 {
-    size_t row = (size_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) - 1; /* 0, nobody, is beyond all rows */
+    size_t row = (size_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) -
+        1; /* 0, nobody, is beyond all rows */
     return row < g->n_rows ? (int32_t)row : -1;
 }
 

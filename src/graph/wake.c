@@ -1,4 +1,5 @@
-/* What a wake says of the wait it ends: the waking CPU's innermost context decides (reference/critical-path.md 1.4, 8). */
+/* What a wake says of the wait it ends: the waking CPU's innermost context decides (reference/critical-path.md 1.4, 8).
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +47,8 @@ static uint16_t irq_detail(struct graph_builder *b, uint32_t irq)
     char text[96];
     if (irq == 0xffff)
         return graph_detail(b, "irq");
-    snprintf(text, sizeof text, "irq %u%s%.64s", irq, name && name < n ? " " : "", name && name < n ? strings[name] : "");
+    snprintf(
+        text, sizeof text, "irq %u%s%.64s", irq, name && name < n ? " " : "", name && name < n ? strings[name] : "");
     return graph_detail(b, text);
 }
 
@@ -66,18 +68,22 @@ static bool is_idle(const struct graph_builder *b, int32_t row)
 
 static struct graph_ending softirq_ending(struct graph_builder *b, const struct kernel_record *r, uint16_t call)
 {
-    static const char *const names[] = {
-        [KERNEL_SOFTIRQ_HI] = "softirq hi", [KERNEL_SOFTIRQ_TASKLET] = "softirq tasklet", [KERNEL_SOFTIRQ_RCU] = "softirq rcu"};
+    static const char *const names[] = {[KERNEL_SOFTIRQ_HI] = "softirq hi",
+        [KERNEL_SOFTIRQ_TASKLET] = "softirq tasklet",
+        [KERNEL_SOFTIRQ_RCU] = "softirq rcu"};
     switch (r->ctx_number) {
     case KERNEL_SOFTIRQ_TIMER:
-    case KERNEL_SOFTIRQ_HRTIMER: return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
+    case KERNEL_SOFTIRQ_HRTIMER:
+        return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
     case KERNEL_SOFTIRQ_BLOCK:
-    case KERNEL_SOFTIRQ_IRQ_POLL: return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL};
+    case KERNEL_SOFTIRQ_IRQ_POLL:
+        return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL};
     case KERNEL_SOFTIRQ_NET_TX:
     case KERNEL_SOFTIRQ_NET_RX:
         /* Where packets are recorded and none came in this run, it was the softirq's own work, not a message. */
         if (kernel_tracker_has(b->tracker, KERNEL_PACKET_RECEIVE))
-            return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq net")};
+            return (struct graph_ending){
+                .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq net")};
         return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
     case KERNEL_SOFTIRQ_SCHED: return (struct graph_ending){.state = GRAPH_INTERRUPTED, .cause = GRAPH_CAUSE_TERMINAL};
     case KERNEL_SOFTIRQ_HI:
@@ -85,7 +91,9 @@ static struct graph_ending softirq_ending(struct graph_builder *b, const struct 
     case KERNEL_SOFTIRQ_RCU:
         return (struct graph_ending){
             .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, names[r->ctx_number])};
-    default: return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq")};
+    default:
+        return (struct graph_ending){
+            .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail(b, "softirq")};
     }
 }
 
@@ -93,28 +101,38 @@ static struct graph_ending context_ending(struct graph_builder *b, const struct 
 {
     const struct graph_building_cpu *c = &b->cpus.v[r->cpu];
     uint8_t nobody = c->lost ? GRAPH_CAUSE_LOST : GRAPH_CAUSE_NONE;
-    if (r->ctx == KERNEL_CTX_NET && r->ctx_number == KERNEL_CTX_THREAD) /* a threaded interrupt or NAPI handler: it names the device */
+    if (r->ctx == KERNEL_CTX_NET &&
+        r->ctx_number == KERNEL_CTX_THREAD) /* a threaded interrupt or NAPI handler: it names the device */
         call = thread_detail(b, r->row);
     if (r->u.wake.packet_wake)
-        return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_PACKET, .arg = r->u.wake.packet_wake - 1, .detail = call};
+        return (struct graph_ending){
+            .state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_PACKET, .arg = r->u.wake.packet_wake - 1, .detail = call};
     bool completed = r->ctx_frame && c->block_frame == r->ctx_frame;
     if (completed &&
-        (r->ctx == KERNEL_CTX_IRQ || r->ctx == KERNEL_CTX_IPI || (r->ctx == KERNEL_CTX_SOFTIRQ && r->ctx_number == KERNEL_SOFTIRQ_BLOCK)))
-        return (struct graph_ending){.state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL, .detail = disk_detail(b, c->block_dev)};
+        (r->ctx == KERNEL_CTX_IRQ || r->ctx == KERNEL_CTX_IPI ||
+            (r->ctx == KERNEL_CTX_SOFTIRQ && r->ctx_number == KERNEL_SOFTIRQ_BLOCK)))
+        return (struct graph_ending){
+            .state = GRAPH_BLOCK_DEVICE, .cause = GRAPH_CAUSE_TERMINAL, .detail = disk_detail(b, c->block_dev)};
     switch (r->ctx) {
     case KERNEL_CTX_THREAD:
-        if (r->row < 0 || is_idle(b, r->row)) /* the idle thread wakes nobody: events of the interrupt that did are missing */
+        if (r->row < 0 ||
+            is_idle(b, r->row)) /* the idle thread wakes nobody: events of the interrupt that did are missing */
             return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
-        return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_WAKEUP, .arg = (uint32_t)r->row, .detail = call};
-    case KERNEL_CTX_HRTIMER: return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
+        return (struct graph_ending){
+            .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_WAKEUP, .arg = (uint32_t)r->row, .detail = call};
+    case KERNEL_CTX_HRTIMER:
+        return (struct graph_ending){.state = GRAPH_TIMER, .cause = GRAPH_CAUSE_TERMINAL, .detail = call};
     case KERNEL_CTX_SOFTIRQ: return softirq_ending(b, r, call);
     case KERNEL_CTX_IRQ:
-        return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = irq_detail(b, r->ctx_number)};
+        return (struct graph_ending){
+            .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = irq_detail(b, r->ctx_number)};
     case KERNEL_CTX_IPI: /* sched_wakeup fires here for wakes that another CPU asked for: it does not tell who */
         if (r->u.wake.by_wakeup)
             return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
-        return (struct graph_ending){.state = GRAPH_IPI, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail_of_string(b, r->ctx_number)};
-    case KERNEL_CTX_NET: return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
+        return (struct graph_ending){
+            .state = GRAPH_IPI, .cause = GRAPH_CAUSE_TERMINAL, .detail = graph_detail_of_string(b, r->ctx_number)};
+    case KERNEL_CTX_NET:
+        return (struct graph_ending){.state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_NONE, .detail = call};
     default: return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
     }
 }

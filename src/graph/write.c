@@ -5,8 +5,9 @@
 #include "graph/builder.h"
 #include "graph/layout.h"
 
-/* The columns of one set of series while they are written; all but the blocks have room for all entries of the logs, and one more: each entry is written
- * into all columns, those that do not have it stay where they are. What is not reached takes no memory. */
+/* The columns of one set of series while they are written; all but the blocks have room for all entries of the logs,
+ * and one more: each entry is written into all columns, those that do not have it stay where they are. What is not
+ * reached takes no memory. */
 struct columns {
     VEC(struct graph_disk_block) blocks;
     uint32_t *begins, *wakers, *packets, *cpus;
@@ -64,9 +65,10 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
     return c->n - before;
 }
 
-/* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is written. */
-static void add_numbers(struct store_writer *w, struct arena *a, const char *wide, const char *narrow, size_t wide_bytes,
-    size_t narrow_bytes, const uint32_t *v, size_t n, bool fits)
+/* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is written.
+ */
+static void add_numbers(struct store_writer *w, struct arena *a, const char *wide, const char *narrow,
+    size_t wide_bytes, size_t narrow_bytes, const uint32_t *v, size_t n, bool fits)
 {
     size_t bytes = fits ? narrow_bytes : wide_bytes;
     void *copy = n ? arena_alloc(a, n * bytes) : NULL;
@@ -81,7 +83,7 @@ static void add_numbers(struct store_writer *w, struct arena *a, const char *wid
     store_add(w, fits ? narrow : wide, copy, bytes, n);
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------------------------------- */
+/* ---- strings ---- */
 
 static uint32_t tracker_string(struct strings *to, const struct kernel_tracker *t, uint32_t number)
 {
@@ -108,7 +110,7 @@ static void add_strings(struct store_writer *w, struct arena *a, const struct st
     store_add(w, "text", text, 1, bytes);
 }
 
-/* ---- sections ------------------------------------------------------------------------------------------------------------------ */
+/* ---- sections ---- */
 
 static int compare_late(const void *x, const void *y)
 {
@@ -116,13 +118,15 @@ static int compare_late(const void *x, const void *y)
     return a->interval < b->interval ? -1 : a->interval > b->interval;
 }
 
-static void add_late(const struct graph_builder *b, struct store_writer *w, struct arena *a, const struct graph_disk_row *rows)
+static void add_late(
+    const struct graph_builder *b, struct store_writer *w, struct arena *a, const struct graph_disk_row *rows)
 {
     struct graph_disk_late *late = b->late.n ? arena_new(a, struct graph_disk_late, b->late.n) : NULL;
     size_t n = 0;
     for (size_t i = 0; i < b->late.n; i++)
         if (b->late.v[i].n < rows[b->late.v[i].row].n)
-            late[n++] = (struct graph_disk_late){.interval = rows[b->late.v[i].row].first + b->late.v[i].n, .ts = b->late.v[i].ts};
+            late[n++] = (struct graph_disk_late){
+                .interval = rows[b->late.v[i].row].first + b->late.v[i].n, .ts = b->late.v[i].ts};
     if (n)
         qsort(late, n, sizeof *late, compare_late);
     store_add(w, "late", late, sizeof *late, n);
@@ -150,7 +154,8 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
             .first = (uint32_t)c->n,
             .first_block = (uint32_t)c->blocks.n};
         if (r && r->now != GRAPH_NOW_UNSEEN) {
-            d->begin = r->log.n ? r->log.head->base : r->since; /* the tracker may have learnt of an earlier one too late */
+            d->begin = r->log.n ? r->log.head->base
+                                : r->since; /* the tracker may have learnt of an earlier one too late */
             d->end = r->since;
             d->n = (uint32_t)put_series(c, &r->log, d->end);
             d->n_blocks = (uint32_t)c->blocks.n - d->first_block;
@@ -158,8 +163,8 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
     }
 }
 
-static void put_cpus(
-    struct graph_builder *b, struct columns *c, struct graph_disk_cpu *cpus, struct graph_disk_row *rows, size_t n_rows, int64_t end)
+static void put_cpus(struct graph_builder *b, struct columns *c, struct graph_disk_cpu *cpus,
+    struct graph_disk_row *rows, size_t n_rows, int64_t end)
 {
     for (size_t i = 0; i < b->cpus.n; i++) {
         struct graph_disk_cpu *d = &cpus[i];
@@ -182,8 +187,8 @@ static void put_cpus(
     }
 }
 
-static void add_columns(
-    struct store_writer *w, struct arena *a, const struct columns *rows, const struct columns *cpus, size_t n_rows, size_t n_cpus)
+static void add_columns(struct store_writer *w, struct arena *a, const struct columns *rows, const struct columns *cpus,
+    size_t n_rows, size_t n_cpus)
 {
     bool narrow = n_rows <= GRAPH_NARROW_ROWS;
     store_add(w, "blocks", rows->blocks.v, sizeof *rows->blocks.v, rows->blocks.n);
@@ -198,8 +203,8 @@ static void add_columns(
     add_numbers(w, a, "occupants32", "occupants16", 4, 2, cpus->wakers, cpus->n_wakers, narrow);
 }
 
-static int write_store(struct graph_builder *b, struct columns *rows, struct columns *cpus, struct arena *a, int64_t end, const char *path,
-    uint64_t key, struct err *e)
+static int write_store(struct graph_builder *b, struct columns *rows, struct columns *cpus, struct arena *a,
+    int64_t end, const char *path, uint64_t key, struct err *e)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(b->tracker, &threads);
@@ -220,7 +225,8 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         detail_names[i] = strings_intern(&names, b->details.v[i], strlen(b->details.v[i]));
     int rc = ERR_OK;
     if (rows->n > UINT32_MAX || cpus->n > UINT32_MAX) {
-        rc = err_set(e, ERR_LIMIT, "%s: more than 2^32 states in one graph; index the recording in pieces (rotation)", path);
+        rc = err_set(
+            e, ERR_LIMIT, "%s: more than 2^32 states in one graph; index the recording in pieces (rotation)", path);
     } else if (head.begin < -GRAPH_MOST_TIME || head.end > GRAPH_MOST_TIME) {
         rc = err_set(e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", path);
     } else {

@@ -1,5 +1,5 @@
-/* HTTP server: one thread per connection, a bounded number of handlers at once, everything a client can claim is limited.
- * The only room that includes microhttpd. */
+/* HTTP server: one thread per connection, a bounded number of handlers at once, everything a client can claim is
+ * limited. The only room that includes microhttpd. */
 #ifndef WEFT_HTTP_HTTP_H
 #define WEFT_HTTP_HTTP_H
 
@@ -16,15 +16,18 @@ struct http_options {
     const char *tls_cert, *tls_key; /* PEM files, or NULL */
     const char *token;             /* bearer token that requests must carry, or NULL */
     const char *token_prefix;      /* only paths that begin with it need the token ("/tsp/"); NULL: all */
-    const char *const *origins;    /* other origins that pages may call from ("*" for all), NULL at the end; or NULL for none */
+    const char *const *origins;    /* other origins that pages may call from ("*" for all), NULL at the end; or NULL
+                                    * for none */
     size_t max_body_bytes;         /* 0: 1 MiB */
     unsigned max_connections;      /* 0: 2048 */
     unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 24 */
-    unsigned timeout_s;            /* without progress on a connection, and for the head of a request, however it trickles; 0: 60 */
+    unsigned timeout_s;            /* without progress on a connection, and for the head of a request, however it
+                                    * trickles; 0: 60 */
     unsigned slowest_bytes_per_s;  /* bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384 */
     unsigned max_handler_s;        /* http_gone tells a handler to end after so long; 0: 120 */
     uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 1 GiB */
-    const char *upload_path;       /* POST/PUT bodies to this path go to a file in upload_dir instead of memory; or NULL */
+    const char *upload_path;       /* POST/PUT bodies to this path go to a file in upload_dir instead of memory; or
+                                    * NULL */
     const char *upload_dir;
     uint64_t max_upload_bytes;
     const char *public_path;       /* GETs of this path need no token ("/tsp/api/health"), or NULL */
@@ -51,16 +54,20 @@ const char *http_server_address(const struct http_server *);
 /* Takes no more connections, lets running handlers end (they see http_gone), frees everything. */
 void http_server_stop(struct http_server *);
 
-/* Takes over the buffer (body->v) and empties *body. Compressed when the client can and it is worth it. type NULL: no Content-Type. */
+/* Takes over the buffer (body->v) and empties *body. Compressed when the client can and it is worth it. type NULL: no
+ * Content-Type. */
 void http_reply(struct http_request *, int status, const char *content_type, struct text *body);
-/* Data that live as long as the server; `gzip`: they are compressed (decompressed for clients that cannot). etag or NULL. */
-void http_reply_static(struct http_request *, const char *content_type, const void *data, size_t n, bool gzip, const char *etag);
+/* Data that live as long as the server; `gzip`: they are compressed (decompressed for clients that cannot). etag or
+ * NULL. */
+void http_reply_static(struct http_request *, const char *content_type, const void *data, size_t n, bool gzip,
+    const char *etag);
 /* A header for the reply to come (before it). */
 void http_header(struct http_request *, const char *name, const char *value);
 /* Value of a query parameter or of a request header, or NULL. */
 const char *http_query(const struct http_request *, const char *name);
 const char *http_request_header(const struct http_request *, const char *name);
-/* The client has hung up, the handler's time is over, or the server stops: long work should end. Cheap enough to ask every millisecond. */
+/* The client has hung up, the handler's time is over, or the server stops: long work should end. Cheap enough to ask
+ * every millisecond. */
 bool http_gone(const struct http_request *);
 
 #endif

@@ -109,7 +109,8 @@ void peers_remove(struct peers *p, struct peer *i)
 void peer_awaits(struct peers *p, struct peer *i, uint64_t bytes)
 {
     uint64_t seconds = bytes / p->slowest_bytes_per_s;
-    set_deadline(p, i, time_monotonic_ns() + p->patience_ns + (int64_t)(seconds < 1 << 20 ? seconds : 1 << 20) * 1000000000);
+    set_deadline(
+        p, i, time_monotonic_ns() + p->patience_ns + (int64_t)(seconds < 1 << 20 ? seconds : 1 << 20) * 1000000000);
 }
 
 void peer_rests(struct peers *p, struct peer *i)

@@ -1,4 +1,5 @@
-/* Private to http: connections whose clients are too slow are ended, so that nobody holds places and memory by trickling bytes. */
+/* Private to http: connections whose clients are too slow are ended, so that nobody holds places and memory by
+ * trickling bytes. */
 #ifndef WEFT_HTTP_PEERS_H
 #define WEFT_HTTP_PEERS_H
 
@@ -13,7 +14,8 @@ void peers_free(struct peers *);
 struct peer *peers_add(struct peers *, int fd);
 /* Before the descriptor is closed: it may be another's afterwards. */
 void peers_remove(struct peers *, struct peer *);
-/* The client has to send or to take `bytes` from now on; it has the patience, and the time that the slowest rate allows. */
+/* The client has to send or to take `bytes` from now on; it has the patience, and the time that the slowest rate
+ * allows. */
 void peer_awaits(struct peers *, struct peer *, uint64_t bytes);
 /* It is the server's turn. */
 void peer_rests(struct peers *, struct peer *);

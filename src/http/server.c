@@ -68,7 +68,7 @@ struct http_connection {
     size_t n_headers;
 };
 
-/* ---- answers --------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static const char *header(const struct http_connection *c, const char *name)
 {
@@ -138,14 +138,16 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
     }
     /* Answers wait in memory for slow readers; so much may wait, not more. */
     c->waiting_bytes = body->cap;
-    if (atomic_fetch_add(&c->server->waiting_bytes, body->cap) + body->cap > c->server->o.max_waiting_bytes && body->n > SMALL_ANSWER) {
+    if (atomic_fetch_add(&c->server->waiting_bytes, body->cap) + body->cap > c->server->o.max_waiting_bytes &&
+        body->n > SMALL_ANSWER) {
         static const char why[] = "{\"title\":\"Too many answers wait for their readers\"}";
         atomic_fetch_sub(&c->server->waiting_bytes, c->waiting_bytes);
         c->waiting_bytes = 0;
         text_fini(body);
         *body = (struct text){.fd = -1};
         c->n_headers = 0;
-        send_response(c, 503, "application/json", MHD_create_response_from_buffer(sizeof why - 1, (void *)why, MHD_RESPMEM_PERSISTENT));
+        send_response(c, 503, "application/json",
+            MHD_create_response_from_buffer(sizeof why - 1, (void *)why, MHD_RESPMEM_PERSISTENT));
         return;
     }
     c->answer_bytes = body->n;
@@ -155,7 +157,8 @@ void http_reply(struct http_request *q, int status, const char *type, struct tex
     send_response(c, status, type, r);
 }
 
-void http_reply_static(struct http_request *q, const char *type, const void *data, size_t n, bool gzip, const char *etag)
+void http_reply_static(
+    struct http_request *q, const char *type, const void *data, size_t n, bool gzip, const char *etag)
 {
     struct http_connection *c = q->connection;
     const char *have = header(c, "If-None-Match");
@@ -210,7 +213,7 @@ bool http_gone(const struct http_request *q)
     return i && recv(i->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 /* Compares all bytes whatever they are, so that the time tells nothing about the token. */
 static bool token_fits(const char *given, const char *token)
@@ -226,14 +229,16 @@ static bool authorised(const struct http_connection *c)
 {
     const struct http_options *o = &c->server->o;
     const char *a = header(c, "Authorization");
-    if (!o->token || !strcmp(c->request.method, "OPTIONS") || (o->public_path && !strcmp(c->request.path, o->public_path)) ||
+    if (!o->token || !strcmp(c->request.method, "OPTIONS") ||
+        (o->public_path && !strcmp(c->request.path, o->public_path)) ||
         (o->token_prefix && strncmp(c->request.path, o->token_prefix, strlen(o->token_prefix))))
         return true;
     return a && !strncasecmp(a, "Bearer ", 7) && token_fits(a + 7, o->token);
 }
 
-/* A page of another site may make a browser send requests here under a name that resolves to this machine; the Host header betrays it. Checked
- * only while listening on loopback without a token: then nothing else protects the traces. */
+/* A page of another site may make a browser send requests here under a name that resolves to this machine; the Host
+ * header betrays it. Checked only while listening on loopback without a token: then nothing else protects the traces.
+ */
 static bool host_fits(const struct http_connection *c)
 {
     const char *host = header(c, "Host"), *listen = c->server->o.listen;
@@ -261,7 +266,8 @@ static void begin_upload(struct http_connection *c)
         c->request.body_file = path;
 }
 
-static struct http_connection *begin_request(struct http_server *s, struct MHD_Connection *mhd, const char *url, const char *method)
+static struct http_connection *begin_request(
+    struct http_server *s, struct MHD_Connection *mhd, const char *url, const char *method)
 {
     struct http_connection *c = mem_zalloc(sizeof *c);
     const union MHD_ConnectionInfo *peer = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -270,10 +276,14 @@ static struct http_connection *begin_request(struct http_server *s, struct MHD_C
     c->peer = peer ? peer->socket_context : NULL;
     c->file = -1;
     c->body.fd = -1;
-    c->request = (struct http_request){
-        .method = arena_strdup(&c->arena, method), .path = arena_strdup(&c->arena, url), .body = "", .arena = &c->arena, .connection = c};
+    c->request = (struct http_request){.method = arena_strdup(&c->arena, method),
+        .path = arena_strdup(&c->arena, url),
+        .body = "",
+        .arena = &c->arena,
+        .connection = c};
     const char *length = header(c, "Content-Length");
-    bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) && (!strcmp(method, "POST") || !strcmp(method, "PUT"));
+    bool upload = s->o.upload_path && !strcmp(url, s->o.upload_path) &&
+        (!strcmp(method, "POST") || !strcmp(method, "PUT"));
     uint64_t limit = upload ? s->o.max_upload_bytes : s->o.max_body_bytes;
     uint64_t claimed = length ? strtoull(length, NULL, 10) : BODY_STEP;
     await_client(c, claimed < BODY_STEP ? claimed : BODY_STEP);
@@ -365,16 +375,16 @@ static enum MHD_Result answer(struct http_connection *c)
     return c->result;
 }
 
-/* A client that is still sending when the answer comes sees a broken connection instead of it; so what is too large, but not absurdly so, is read
- * and thrown away first, unless the client waits to be told to go on. */
+/* A client that is still sending when the answer comes sees a broken connection instead of it; so what is too large,
+ * but not absurdly so, is read and thrown away first, unless the client waits to be told to go on. */
 static bool is_worth_draining(const struct http_connection *c)
 {
     const char *length = header(c, "Content-Length");
     return c->refused == 413 && !header(c, "Expect") && length && strtoull(length, NULL, 10) < PATIENCE_BYTES;
 }
 
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
-    const char *data, size_t *n, void **state)
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const char *url, const char *method,
+    const char *version, const char *data, size_t *n, void **state)
 {
     struct http_connection *c = *state;
     if (!c) {
@@ -427,15 +437,16 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **peer, en
     }
 }
 
-/* ---- start and stop ------------------------------------------------------------------------------------------------------------- */
+/* ---- start and stop ---- */
 
 static int parse_listen(const char *listen, char *host, size_t n, const char **port, struct err *e)
 {
     const char *colon = strrchr(listen, ':');
     size_t length = colon ? (size_t)(colon - listen) : 0;
-    if (!colon || !length || length + 1 > n || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
-        atoi(colon + 1) > 65535)
-        return err_set(e, ERR_ARG, "--listen %s: give ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)", listen);
+    if (!colon || !length || length + 1 > n || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strlen(colon + 1) > 5 || atoi(colon + 1) > 65535)
+        return err_set(
+            e, ERR_ARG, "--listen %s: give ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)", listen);
     bool brackets = listen[0] == '[' && listen[length - 1] == ']';
     snprintf(host, n, "%.*s", (int)(length - 2 * brackets), listen + brackets);
     *port = colon + 1;
@@ -455,8 +466,9 @@ static int bind_socket(const char *listen_at, char *address, size_t n, bool tls,
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_storage bound;
     socklen_t length = sizeof bound;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) || bind(fd, info->ai_addr, info->ai_addrlen) ||
-        listen(fd, 511) || getsockname(fd, (struct sockaddr *)&bound, &length)) {
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
+        bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 511) ||
+        getsockname(fd, (struct sockaddr *)&bound, &length)) {
         rc = err_sys(e, "cannot listen on %s (choose another port with --listen ADDRESS:PORT)", listen_at);
         if (fd >= 0)
             close(fd);
@@ -464,7 +476,8 @@ static int bind_socket(const char *listen_at, char *address, size_t n, bool tls,
         return rc;
     }
     freeaddrinfo(info);
-    getnameinfo((struct sockaddr *)&bound, length, shown, sizeof shown, number, sizeof number, NI_NUMERICHOST | NI_NUMERICSERV);
+    getnameinfo(
+        (struct sockaddr *)&bound, length, shown, sizeof shown, number, sizeof number, NI_NUMERICHOST | NI_NUMERICSERV);
     snprintf(address, n, strchr(shown, ':') ? "%s://[%s]:%s" : "%s://%s:%s", tls ? "https" : "http", shown, number);
     *out = fd;
     return 0;
@@ -478,10 +491,11 @@ static int start_daemon(struct http_server *s, int fd, struct err *e)
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     if (s->cert)
         flags |= MHD_USE_TLS;
-    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        s->o.max_connections, MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK_BYTES, MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, s->o.max_connections, MHD_OPTION_CONNECTION_TIMEOUT, s->o.timeout_s,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+        MHD_OPTION_ARRAY, s->cert ? tls : none, MHD_OPTION_END);
     return s->daemon ? 0
                      : err_set(e, ERR_IO, "cannot start the HTTP server on %s%s", s->address,
                            s->cert ? " (are certificate and key a pair in PEM form?)" : "");
@@ -498,7 +512,8 @@ static void free_server(struct http_server *s)
     free(s);
 }
 
-int http_server_start(const struct http_options *o, http_handler *handler, void *arg, struct http_server **out, struct err *e)
+int http_server_start(
+    const struct http_options *o, http_handler *handler, void *arg, struct http_server **out, struct err *e)
 {
     struct http_server *s = mem_zalloc(sizeof *s);
     size_t n;
@@ -521,7 +536,8 @@ int http_server_start(const struct http_options *o, http_handler *handler, void 
         rc = err_set(e, ERR_ARG, "--tls-cert and --tls-key go together");
     else if (o->tls_cert && !(rc = file_read(o->tls_cert, 1 << 20, &s->cert, &n, e)))
         rc = file_read(o->tls_key, 1 << 20, &s->key, &n, e);
-    if (!rc && !(rc = bind_socket(s->o.listen, s->address, sizeof s->address, s->cert != NULL, &fd, e)) && (rc = start_daemon(s, fd, e)))
+    if (!rc && !(rc = bind_socket(s->o.listen, s->address, sizeof s->address, s->cert != NULL, &fd, e)) &&
+        (rc = start_daemon(s, fd, e)))
         close(fd);
     if (rc) {
         free_server(s);

@@ -1,11 +1,13 @@
 /* The one pass over a host's events that feeds all stores, and the manifest that says they belong to it.
  *
- * Who builds holds the lock of the store directory (flock: it goes with its process) and removes what killed ones left; who waited for it looks again
- * before building. Order of writing: the manifest goes first (removed), then graph, flows and states are replaced, then the manifest is written. A process
- * killed at any moment leaves either a valid set or no manifest; without a manifest of the right key the stores are built again.
+ * Who builds holds the lock of the store directory (flock: it goes with its process) and removes what killed ones left;
+ * who waited for it looks again before building. Order of writing: the manifest goes first (removed), then graph, flows
+ * and states are replaced, then the manifest is written. A process killed at any moment leaves either a valid set or no
+ * manifest; without a manifest of the right key the stores are built again.
  *
- * The manifest seals the stores that grow with the trace: their stamps, so that what nobody touched since is opened without reading it. With any other
- * stamp a store's checksums are compared first, once: whoever finds them right seals it anew. */
+ * The manifest seals the stores that grow with the trace: their stamps, so that what nobody touched since is opened
+ * without reading it. With any other stamp a store's checksums are compared first, once: whoever finds them right seals
+ * it anew. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +56,8 @@ const char *index_store_dir(struct arena *a, const char *trace_path, const char 
     }
     free(real);
     if (!dir) {
-        err_set(e, ERR_IO, "%s: cannot be written, and there is no cache directory; name one with --store DIR", trace_path);
+        err_set(
+            e, ERR_IO, "%s: cannot be written, and there is no cache directory; name one with --store DIR", trace_path);
         return NULL;
     }
     if (create && file_make_dirs(dir, e)) {
@@ -64,7 +67,7 @@ const char *index_store_dir(struct arena *a, const char *trace_path, const char 
     return dir;
 }
 
-/* ---- the pass ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the pass ---- */
 
 struct pass {
     struct flow_builder *flows;
@@ -137,8 +140,8 @@ static size_t take_times(const struct ctf_event *ev, size_t n, int64_t *times, s
 }
 
 /* Runs all events through the tracker. The share done is judged by time, told as bytes. */
-static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct pass *p, struct manifest *m, struct text *problems,
-    const struct index_options *o, struct err *e)
+static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct pass *p, struct manifest *m,
+    struct text *problems, const struct index_options *o, struct err *e)
 {
     struct ctf_source source = {.trace = h->trace};
     struct ctf_merge *merge;
@@ -177,8 +180,8 @@ static int run_pass(struct index_host *h, struct kernel_tracker *tracker, struct
 }
 
 /* What was bad in the input is kept too: an answer from stores is as partial as the one that made them. */
-static int write_manifest(
-    const struct files *to, uint64_t key, const struct manifest *m, const char *problems, size_t n_problems, struct err *e)
+static int write_manifest(const struct files *to, uint64_t key, const struct manifest *m, const char *problems,
+    size_t n_problems, struct err *e)
 {
     struct seal seal;
     int rc = take_stamps(to, &seal, e);
@@ -191,8 +194,8 @@ static int write_manifest(
     return store_commit(s, e);
 }
 
-/* The stores are packed, written and synced side by side, as far as there are CPUs: none needs another. What a builder held serves those that come
- * after it. */
+/* The stores are packed, written and synced side by side, as far as there are CPUs: none needs another. What a builder
+ * held serves those that come after it. */
 struct writing {
     const struct ctf_trace *trace;
     struct pass *pass;
@@ -226,8 +229,8 @@ static void write_one(void *arg, size_t i)
     }
 }
 
-static int write_stores(const struct ctf_trace *t, struct pass *p, const struct files *to, const struct manifest *m, uint64_t key,
-    const struct text *problems, struct err *e)
+static int write_stores(const struct ctf_trace *t, struct pass *p, const struct files *to, const struct manifest *m,
+    uint64_t key, const struct text *problems, struct err *e)
 {
     struct writing w = {t, p, to, m, key, {{0}}};
     if (unlink(to->manifest) && errno != ENOENT)
@@ -271,7 +274,7 @@ static int build(struct index_host *h, const struct files *to, const struct inde
     return rc;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 void index_tell_problems(struct experiment *x, const char *host, const char *lines, size_t n)
 {
@@ -307,7 +310,8 @@ static int check_seals(const struct files *from, uint64_t key, const struct stor
         if (memcmp(&sealed[i], &now.stamps[i], sizeof *sealed) != 0)
             rc = store_check(sealed_file(from, i), e);
     if (!rc)
-        write_manifest(from, key, m, problems, n_problems, &unimportant); /* where it cannot be written, it is found out each time */
+        write_manifest(from, key, m, problems, n_problems,
+            &unimportant); /* where it cannot be written, it is found out each time */
     return rc;
 }
 
@@ -319,7 +323,8 @@ static int open_all(struct index_host *h, const struct files *from, uint64_t key
     struct index_types *types = NULL;
     int rc;
     (void)((rc = graph_open(from->graph, &graph, e)) || (rc = flow_open(from->flows, &flows, e)) ||
-        (rc = state_open(from->states, &states, e)) || (rc = index_counts_open(h->trace, from->packets, key, &types, e)));
+        (rc = state_open(from->states, &states, e)) ||
+        (rc = index_counts_open(h->trace, from->packets, key, &types, e)));
     for (int i = 0; i < SEALED && !rc; i++)
         rc = store_check_key(sealed_file(from, i), key, e);
     if (rc) {
@@ -394,8 +399,8 @@ int index_lock_dir(const char *dir, struct err *e)
     return fd;
 }
 
-static int build_locked(
-    struct experiment *x, struct index_host *h, const char *dir, const struct files *files, const struct index_options *o, struct err *e)
+static int build_locked(struct experiment *x, struct index_host *h, const char *dir, const struct files *files,
+    const struct index_options *o, struct err *e)
 {
     struct err found = {0};
     int fd = index_lock_dir(dir, e);
@@ -417,7 +422,8 @@ int index_host_stores(struct experiment *x, struct index_host *h, const struct i
     int rc = dir ? 0 : e->code;
     if (dir) {
         struct files files = {arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/graph", dir),
-            arena_printf(&names, "%s/flows", dir), arena_printf(&names, "%s/states", dir), arena_printf(&names, "%s/packets", dir)};
+            arena_printf(&names, "%s/flows", dir), arena_printf(&names, "%s/states", dir),
+            arena_printf(&names, "%s/packets", dir)};
         struct err found = {0};
         rc = o->force ? ERR_STALE : open_stores(x, h, &files, false, &found);
         if (rc) {

@@ -1,5 +1,6 @@
-/* The one pass over a user-space trace that feeds its store. The store holds all that is kept of it but the problems, which have a file of their own,
- * written last: a process killed at any moment leaves either both or none that counts. */
+/* The one pass over a user-space trace that feeds its store. The store holds all that is kept of it but the problems,
+ * which have a file of their own, written last: a process killed at any moment leaves either both or none that counts.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +33,8 @@ static void tell(const struct index_options *o, const struct ctf_trace *t, const
         o->tell(o->tell_arg, t, events, begin, end);
 }
 
-static void feed(
-    const struct ctf_trace *t, struct ctf_merge *merge, struct stack_builder *b, struct types_builder *types, const struct index_options *o)
+static void feed(const struct ctf_trace *t, struct ctf_merge *merge, struct stack_builder *b,
+    struct types_builder *types, const struct index_options *o)
 {
     struct ctf_event batch[BATCH];
     uint64_t told = 0, bytes = index_stream_bytes(t);
@@ -117,8 +118,8 @@ static int open_stores(struct experiment *x, struct index_trace *t, const struct
     return rc;
 }
 
-static int build_locked(
-    struct experiment *x, struct index_trace *t, const char *dir, const struct files *files, const struct index_options *o, struct err *e)
+static int build_locked(struct experiment *x, struct index_trace *t, const char *dir, const struct files *files,
+    const struct index_options *o, struct err *e)
 {
     struct err found = {0};
     int fd = index_lock_dir(dir, e);
@@ -140,8 +141,8 @@ int index_user_stores(struct experiment *x, struct index_trace *t, const struct 
     const char *dir = index_store_dir(&names, ctf_trace_path(t->trace), x->store, true, e);
     int rc = dir ? 0 : e->code;
     if (dir) {
-        struct files files = {
-            arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/stacks", dir), arena_printf(&names, "%s/packets", dir)};
+        struct files files = {arena_printf(&names, "%s/manifest", dir), arena_printf(&names, "%s/stacks", dir),
+            arena_printf(&names, "%s/packets", dir)};
         rc = o->force ? ERR_STALE : open_stores(x, t, &files, &found);
         if (rc)
             rc = build_locked(x, t, dir, &files, o, e);

@@ -1,4 +1,5 @@
-/* The packets store: what random access must know of a trace, so that no reader has to read it for that; and how many events of each class it has. */
+/* The packets store: what random access must know of a trace, so that no reader has to read it for that; and how many
+ * events of each class it has. */
 #include <stdlib.h>
 
 #include "base/store.h"
@@ -7,7 +8,8 @@
 
 enum { VERSION = 2 };
 
-int index_counts_write(const struct ctf_trace *t, struct types_builder *types, const char *path, uint64_t key, struct err *e)
+int index_counts_write(
+    const struct ctf_trace *t, struct types_builder *types, const char *path, uint64_t key, struct err *e)
 {
     struct ctf_counts c;
     ctf_trace_counts(t, &c);
@@ -21,7 +23,8 @@ int index_counts_write(const struct ctf_trace *t, struct types_builder *types, c
     return rc;
 }
 
-int index_counts_open(const struct ctf_trace *t, const char *path, uint64_t key, struct index_types **types, struct err *e)
+int index_counts_open(
+    const struct ctf_trace *t, const char *path, uint64_t key, struct index_types **types, struct err *e)
 {
     struct ctf_counts c;
     struct store *s;

@@ -95,7 +95,9 @@ static size_t add_step(struct walk *w, const struct ctf_value *v)
     if (at + 32 >= sizeof w->path)
         return at;
     if (w->depth && w->level[w->depth - 1].is_list)
-        return at + (size_t)snprintf(w->path + at, sizeof w->path - at, "[%llu]", (unsigned long long)w->level[w->depth - 1].next++);
+        return at +
+            (size_t)snprintf(
+                w->path + at, sizeof w->path - at, "[%llu]", (unsigned long long)w->level[w->depth - 1].next++);
     int n = v->name ? snprintf(w->path + at, sizeof w->path - at, "%s%s", at ? "." : "", v->name) : 0;
     return at + ((size_t)n < sizeof w->path - at ? (size_t)n : 0);
 }

@@ -16,7 +16,7 @@ static const char *const builtin_names[] = {NULL, "name", "cpu", "ts", "tid", "h
 struct class_info {
     bool named; /* --names lets it pass */
     bool is_switch;
-    struct event_field tid, comm;                                /* of the thread the event happened in, from a context */
+    struct event_field tid, comm; /* of the thread the event happened in, from a context */
     struct event_field prev_tid, prev_comm, next_tid, next_comm; /* sched_switch */
     struct event_field *slots;                                   /* names of the expression */
 };
@@ -80,7 +80,8 @@ static struct class_info *bind_class(const struct event_filter *f, const struct 
     if (c->tid.how == EVENT_FIELD_ABSENT)
         event_field_bind(cls, "fields.perf_tid", &c->tid);
     bind_first(cls, "ctx.procname", "ctx.comm", &c->comm);
-    c->is_switch = cls->name && (strcmp(cls->name, "sched_switch") == 0 || strcmp(cls->name, "sched:sched_switch") == 0);
+    c->is_switch = cls->name &&
+        (strcmp(cls->name, "sched_switch") == 0 || strcmp(cls->name, "sched:sched_switch") == 0);
     if (c->is_switch) {
         bind_first(cls, "fields.prev_tid", "fields.prev_pid", &c->prev_tid);
         bind_first(cls, "fields.next_tid", "fields.next_pid", &c->next_tid);
@@ -128,7 +129,8 @@ static struct running *running_on(struct event_filter *f, uint32_t source, int32
     return &c->v[cpu];
 }
 
-static void set_running(struct running *r, const struct event_field *tid, const struct event_field *comm, const struct ctf_event *ev)
+static void set_running(
+    struct running *r, const struct event_field *tid, const struct event_field *comm, const struct ctf_event *ev)
 {
     struct expr_value v;
     event_field_get(tid, ev, &v);
@@ -140,9 +142,10 @@ static void set_running(struct running *r, const struct event_field *tid, const 
     r->comm[n] = '\0';
 }
 
-/* Reads one stream of a source until a thread switch tells who ran before it; without any in the window, the last one before the window tells. */
-static int find_running(
-    struct event_filter *f, const struct ctf_source *source, uint32_t number, int stream, struct ctf_window w, bool before, struct err *e)
+/* Reads one stream of a source until a thread switch tells who ran before it; without any in the window, the last one
+ * before the window tells. */
+static int find_running(struct event_filter *f, const struct ctf_source *source, uint32_t number, int stream,
+    struct ctf_window w, bool before, struct err *e)
 {
     struct ctf_window part = before ? (struct ctf_window){INT64_MIN, w.begin == INT64_MIN ? INT64_MIN : w.begin - 1}
                                     : (struct ctf_window){w.begin, INT64_MAX};
@@ -166,13 +169,16 @@ static int find_running(
     return found || before || w.begin == INT64_MIN ? ERR_OK : find_running(f, source, number, stream, w, true, e);
 }
 
-static int find_all_running(struct event_filter *f, const struct ctf_source *sources, struct ctf_window w, struct err *e)
+static int find_all_running(
+    struct event_filter *f, const struct ctf_source *sources, struct ctf_window w, struct err *e)
 {
     for (uint32_t i = 0; i < f->n_sources; i++) {
         const struct schema *s = &f->schemas.v[f->schema_of[i]];
         bool needed = false;
         for (size_t k = 0; k < s->n && !needed; k++) {
-            const struct class_info *c = s->classes[k] && s->classes[k]->item == CTF_EVENT ? class_info(f, i, s->classes[k]) : NULL;
+            const struct class_info *c = s->classes[k] && s->classes[k]->item == CTF_EVENT
+                ? class_info(f, i, s->classes[k])
+                : NULL;
             needed = c && c->is_switch && (c->tid.how == EVENT_FIELD_ABSENT || c->comm.how == EVENT_FIELD_ABSENT);
         }
         for (size_t k = 0; needed && k < ctf_trace_streams(sources[i].trace); k++) {
@@ -260,23 +266,27 @@ bool event_filter_keep(struct event_filter *f, const struct ctf_merge *m, const 
 /* ---- likely mistakes ---- */
 
 static bool any_class(struct event_filter *f,
-    bool (*test)(const struct event_filter *, const struct class_info *, const struct ctf_event_class *, size_t), size_t which)
+    bool (*test)(const struct event_filter *, const struct class_info *, const struct ctf_event_class *, size_t),
+    size_t which)
 {
     for (uint32_t i = 0; i < f->n_sources; i++) {
         const struct schema *s = &f->schemas.v[f->schema_of[i]];
         for (size_t k = 0; k < s->n; k++)
-            if (s->classes[k] && s->classes[k]->item == CTF_EVENT && test(f, class_info(f, i, s->classes[k]), s->classes[k], which))
+            if (s->classes[k] && s->classes[k]->item == CTF_EVENT &&
+                test(f, class_info(f, i, s->classes[k]), s->classes[k], which))
                 return true;
     }
     return false;
 }
 
-static bool matches(const struct event_filter *f, const struct class_info *c, const struct ctf_event_class *cls, size_t pattern)
+static bool matches(
+    const struct event_filter *f, const struct class_info *c, const struct ctf_event_class *cls, size_t pattern)
 {
     return fnmatch(f->patterns.v[pattern], cls->name ? cls->name : "", 0) == 0;
 }
 
-static bool has_field(const struct event_filter *f, const struct class_info *c, const struct ctf_event_class *cls, size_t slot)
+static bool has_field(
+    const struct event_filter *f, const struct class_info *c, const struct ctf_event_class *cls, size_t slot)
 {
     return f->builtins[slot] != NOT_BUILTIN || c->slots[slot].how != EVENT_FIELD_ABSENT;
 }
@@ -319,8 +329,8 @@ static void bind_names(struct event_filter *f)
             }
 }
 
-int event_filter_new(const struct event_filter_options *o, const struct ctf_source *sources, size_t n, struct ctf_window window,
-    struct event_filter **out, struct err *e)
+int event_filter_new(const struct event_filter_options *o, const struct ctf_source *sources, size_t n,
+    struct ctf_window window, struct event_filter **out, struct err *e)
 {
     struct event_filter *f = mem_zalloc(sizeof *f);
     *out = NULL;

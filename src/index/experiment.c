@@ -6,7 +6,7 @@
 #include "index/experiment.h"
 #include "index/types.h"
 
-/* ---- stores ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- stores ---- */
 
 struct indexing {
     struct experiment *x;
@@ -64,13 +64,15 @@ static int open_all_stores(struct experiment *x, const struct index_options *o, 
     progress_total(o->progress, bytes);
     pool_run(x->traces.n, o->threads, index_one, &job);
     int rc = any ? tell_errors(x, o, job.errors, e)
-                 : err_set(e, ERR_UNSUPPORTED, "%s: no kernel trace with scheduling events; record one with the events of docs/record.md",
+                 : err_set(e, ERR_UNSUPPORTED,
+                       "%s: no kernel trace with scheduling events; record one with the events of docs/record.md",
                        ctf_trace_path(x->sources.v[0].trace));
     free(job.errors);
     return rc;
 }
 
-int experiment_open(const char *const *args, size_t n, const struct index_options *o, struct experiment **out, struct err *e)
+int experiment_open(
+    const char *const *args, size_t n, const struct index_options *o, struct experiment **out, struct err *e)
 {
     struct experiment *x = mem_zalloc(sizeof *x);
     int rc = n ? 0 : err_set(e, ERR_ARG, "no trace given");

@@ -28,7 +28,8 @@ struct experiment {
 
 /* Opens the traces that the arguments name: hosts, sources, notes. After a failure the experiment has none. */
 int experiment_open_traces(struct experiment *, const char *const *args, size_t n, struct err *e);
-/* "NAME=PATH" names the hosts below PATH (NULL: no name); a path may itself contain '=', then it must contain a '/' before it. */
+/* "NAME=PATH" names the hosts below PATH (NULL: no name); a path may itself contain '=', then it must contain a '/'
+ * before it. */
 const char *index_split_name(struct arena *, const char *arg, const char **path);
 /* The arguments as places to look below. */
 struct ctf_place *index_places(struct arena *, const char *const *args, size_t n);
@@ -40,8 +41,8 @@ void experiment_note_losses(struct experiment *);
 void experiment_note_clocks(struct experiment *, const char *failed);
 void experiment_sort_notes(struct experiment *);
 
-/* Directory of a trace's stores: below `store` when given, else `.weft` in the trace, else the user's cache. NULL with an error when none can be had
- * and `create` is set. Memory from the arena. */
+/* Directory of a trace's stores: below `store` when given, else `.weft` in the trace, else the user's cache. NULL with
+ * an error when none can be had and `create` is set. Memory from the arena. */
 const char *index_store_dir(struct arena *, const char *trace_path, const char *store, bool create, struct err *e);
 /* The key that stores of this trace must carry: the files' fingerprint and the version of the builders. */
 uint64_t index_key(const struct ctf_trace *);
@@ -54,7 +55,8 @@ int index_lock_dir(const char *dir, struct err *);
 /* The packets store of a trace (counts.c): written of what the pass counted; given back to the trace. */
 struct types_builder;
 int index_counts_write(const struct ctf_trace *, struct types_builder *, const char *path, uint64_t key, struct err *);
-int index_counts_open(const struct ctf_trace *, const char *path, uint64_t key, struct index_types **types, struct err *);
+int index_counts_open(const struct ctf_trace *, const char *path, uint64_t key, struct index_types **types,
+    struct err *);
 /* Notes lines of "COUNT TEXT", as a manifest keeps them. */
 void index_tell_problems(struct experiment *, const char *host, const char *lines, size_t n);
 /* Opens the stores of a host, building them first when they are missing, stale or damaged (or force). */

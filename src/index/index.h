@@ -1,5 +1,6 @@
 /* Opens what a user names on the command line, builds the stores it needs in one pass, and hands them out.
- * An experiment is a set of hosts analysed together; a host has one kernel trace (of one or more recorded pieces) and possibly user-space traces. */
+ * An experiment is a set of hosts analysed together; a host has one kernel trace (of one or more recorded pieces) and
+ * possibly user-space traces. */
 #ifndef WEFT_INDEX_INDEX_H
 #define WEFT_INDEX_INDEX_H
 
@@ -10,16 +11,19 @@
 #include "base/err.h"
 #include "ctf/ctf.h"
 
-struct index_types; struct graph; struct flow_store; struct state_store; struct stack_store; struct clock_net; struct clock_options; struct progress;
+struct index_types; struct graph; struct flow_store; struct state_store; struct stack_store;
+struct clock_net; struct clock_options; struct progress;
 
 struct index_options {
-    const char *store;       /* --store DIR, or NULL: `.weft` in each trace, where it can be written, else below the user's cache directory */
+    const char *store;       /* --store DIR, or NULL: `.weft` in each trace, where it can be written, else below the
+                              * user's cache directory */
     bool stores;             /* graphs, flows and states are needed: build what is missing or stale */
     bool user_space;         /* with stores: those of user-space traces too; then a kernel trace is not needed */
     bool force;              /* build again */
     unsigned threads;        /* 0: as many as CPUs */
     struct progress *progress; /* or NULL */
-    /* Or NULL: called while traces are indexed, by several threads: so many more events of the trace, least and greatest time so far (host's clock). */
+    /* Or NULL: called while traces are indexed, by several threads: so many more events of the trace, least and
+     * greatest time so far (host's clock). */
     void (*tell)(void *arg, const struct ctf_trace *, uint64_t events, int64_t begin, int64_t end);
     void *tell_arg;
 };
@@ -45,17 +49,21 @@ struct index_trace {
     int32_t host;            /* the machine it was recorded on */
     bool is_kernel, built;
     const struct index_types *types; /* how many events of each class; NULL without stores */
-    const char *store_dir;   /* this and what follows of user-space traces only, when their stores were asked for and could be had */
+    const char *store_dir;   /* this and what follows of user-space traces only, when their stores were asked for and
+                              * could be had */
     const struct stack_store *stacks;
 };
 
 struct experiment;
-/* args: TRACE arguments as in DESIGN section 2 (`DIR`, `NAME=DIR`; `net://` is refused with a message until live reading exists). A directory given
- * twice counts once, pieces of one trace given one by one are one trace, whatever their order. */
-int experiment_open(const char *const *args, size_t n, const struct index_options *, struct experiment **out, struct err *e);
+/* args: TRACE arguments as in DESIGN section 2 (`DIR`, `NAME=DIR`; `net://` is refused with a message until live
+ * reading exists). A directory given twice counts once, pieces of one trace given one by one are one trace, whatever
+ * their order. */
+int experiment_open(const char *const *args, size_t n, const struct index_options *, struct experiment **out,
+    struct err *e);
 void experiment_close(struct experiment *);
-/* ERR_LOST when a file of a trace, or a store, was cut off (or could not be read) since it was opened: what was computed from the experiment then must not be
- * shown. To be asked after computing, before showing. The experiment must be opened anew: stores that were cut off are built again then. */
+/* ERR_LOST when a file of a trace, or a store, was cut off (or could not be read) since it was opened: what was
+ * computed from the experiment then must not be shown. To be asked after computing, before showing. The experiment must
+ * be opened anew: stores that were cut off are built again then. */
 int experiment_intact(const struct experiment *, struct err *e);
 size_t experiment_hosts(const struct experiment *, const struct index_host **out);
 /* All traces as sources of a merge, kernel and user space, in the order found. */
@@ -64,7 +72,8 @@ size_t experiment_sources(const struct experiment *, const struct ctf_source **o
 size_t experiment_traces(const struct experiment *, const struct index_trace **out);
 /* The host that a source was recorded on. */
 int32_t experiment_source_host(const struct experiment *, size_t source);
-/* Clock maps of all hosts: from the store when its key fits, else from the flows. Needs stores. Host numbers as in experiment_hosts. */
+/* Clock maps of all hosts: from the store when its key fits, else from the flows. Needs stores. Host numbers as in
+ * experiment_hosts. */
 int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
 
 /* What was found wrong and stopped nothing. Told by kind, then host. */
@@ -87,16 +96,17 @@ struct index_note {
 size_t experiment_notes(const struct experiment *, const struct index_note **out);
 const char *index_note_advice(int kind); /* what to do about it */
 
-/* ---- how many events of each class --------------------------------------------------------------------------------------------- */
+/* ---- how many events of each class ---- */
 
 /* Classes that a trace has events of. */
 size_t index_types(const struct index_types *);
 /* The class, which lives as long as the trace, and how many events of it there are in all. */
 const struct ctf_event_class *index_type(const struct index_types *, size_t i, uint64_t *events);
-/* counts[i]: events of class i from begin to end, both included, by the trace's own clock. Reads some 100 000 events at most, whatever the range. */
+/* counts[i]: events of class i from begin to end, both included, by the trace's own clock. Reads some 100 000 events at
+ * most, whatever the range. */
 int index_types_count(const struct index_types *, int64_t begin, int64_t end, uint64_t *counts, struct err *e);
 
-/* ---- which events are wanted: by name, CPU, thread and expression (docs/verbs/events.md) -------------------------------------- */
+/* ---- which events are wanted: by name, CPU, thread and expression (docs/verbs/events.md) ---- */
 
 struct event_filter_options {
     const char *const *names; size_t n_names; /* each a comma-separated list of patterns as the shell's */
@@ -106,21 +116,27 @@ struct event_filter_options {
 };
 
 struct event_filter;
-/* `window` is the one that the merge will be given: the threads running at its begin are found out where the filter asks for threads. */
-int event_filter_new(const struct event_filter_options *, const struct ctf_source *sources, size_t n, struct ctf_window window,
+/* `window` is the one that the merge will be given: the threads running at its begin are found out where the filter
+ * asks for threads. */
+int event_filter_new(const struct event_filter_options *, const struct ctf_source *sources, size_t n,
+    struct ctf_window window,
                      struct event_filter **out, struct err *e);
 /* To be asked for every item in order, since it follows which thread runs where. Losses only pass or fail by CPU. */
 bool event_filter_keep(struct event_filter *, const struct ctf_merge *, const struct ctf_event *);
-/* Calls `tell` for every pattern that no event's name matches and every name of the expression that no event has: likely misspelt. */
+/* Calls `tell` for every pattern that no event's name matches and every name of the expression that no event has:
+ * likely misspelt. */
 void event_filter_check(struct event_filter *, void (*tell)(bool is_pattern, const char *name));
 void event_filter_free(struct event_filter *);
 
 struct index_finding {       /* borrowed for the call */
     const char *host, *file; /* file: the directory when nothing has been built */
-    int code;                /* 0: sound; ERR_STALE: made from other data than the trace as it is; ERR_NOTFOUND: not there; else damaged */
+    int code;                /* 0: sound; ERR_STALE: made from other data than the trace as it is; ERR_NOTFOUND: not
+                              * there; else damaged */
     const char *problem;     /* NULL when sound */
 };
-/* Checks every store file of an experiment that was opened without stores. Returns ERR_FORMAT when any is damaged, ERR_NOTFOUND when there is none. */
-int index_verify(struct experiment *, void (*report)(void *arg, const struct index_finding *), void *arg, struct err *e);
+/* Checks every store file of an experiment that was opened without stores. Returns ERR_FORMAT when any is damaged,
+ * ERR_NOTFOUND when there is none. */
+int index_verify(struct experiment *, void (*report)(void *arg, const struct index_finding *), void *arg,
+    struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- places ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- places ---- */
 
 static char *real_path(struct arena *a, const char *path)
 {
@@ -53,7 +53,8 @@ static bool is_piece(const char *s)
 /* Takes the last directory away when the tracer made it. */
 static bool cut_layout(char *path)
 {
-    static const char *const layout[] = {"kernel", "ust", "archives", "64-bit", "32-bit", NULL}, *const owners[] = {"uid", "pid", NULL};
+    static const char *const layout[] = {"kernel", "ust", "archives", "64-bit", "32-bit", NULL},
+                             *const owners[] = {"uid", "pid", NULL};
     char *last = (char *)last_part(path);
     if (last == path || last - 1 == path)
         return false;
@@ -83,7 +84,7 @@ const char *index_trace_place(struct arena *a, const struct ctf_group *g)
     return path;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* Begin of the last n directories of a path that ends before `end`; the path's begin when it has not so many. */
 static size_t begin_of_last(const char *path, size_t end, size_t n)
@@ -114,7 +115,8 @@ static size_t common_end(const char *const *paths, size_t n)
     for (size_t i = 0; i < n; i++) {
         size_t d = depth(paths[i]), same = 0, length = strlen(paths[i]), first = strlen(paths[0]);
         while (same < common && same + 1 < d &&
-            !strcmp(paths[i] + begin_of_last(paths[i], length, same + 1), paths[0] + begin_of_last(paths[0], first, same + 1)))
+            !strcmp(paths[i] + begin_of_last(paths[i], length, same + 1),
+                paths[0] + begin_of_last(paths[0], first, same + 1)))
             same++;
         common = same;
         differ |= strcmp(paths[i], paths[0]) != 0;

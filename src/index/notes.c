@@ -13,9 +13,11 @@ const char *index_note_advice(int kind)
         [INDEX_NOTE_TWICE] = "Nothing; to see copies or pieces apart give them names: a=DIR b=COPY",
         [INDEX_NOTE_INPUT] = "Copy the trace again from where it was recorded; what could be read of it is shown",
         [INDEX_NOTE_STORE] = "Nothing; if it happens again, check the disk that holds the stores",
-        [INDEX_NOTE_LOST] = "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
+        [INDEX_NOTE_LOST] =
+            "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
         [INDEX_NOTE_CLOCK] =
-            "Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times with others'",
+            "Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times "
+            "with others'",
     };
     return advice[kind];
 }
@@ -67,15 +69,15 @@ void experiment_sort_notes(struct experiment *x)
         qsort(x->notes.v, x->notes.n, sizeof *x->notes.v, by_kind);
 }
 
-/* ---- losses ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- losses ---- */
 
 static void note_loss(struct experiment *x, const struct index_trace *t, const char *what, uint64_t count)
 {
     char text[8192];
     if (!count)
         return;
-    snprintf(text, sizeof text, "%s: %llu %s%s lost while it was recorded", ctf_trace_path(t->trace), (unsigned long long)count, what,
-        count == 1 ? " was" : "s were");
+    snprintf(text, sizeof text, "%s: %llu %s%s lost while it was recorded", ctf_trace_path(t->trace),
+        (unsigned long long)count, what, count == 1 ? " was" : "s were");
     experiment_note(x, INDEX_NOTE_LOST, x->hosts.v[t->host].name, text, count);
 }
 
@@ -94,7 +96,7 @@ void experiment_note_losses(struct experiment *x)
     }
 }
 
-/* ---- clocks ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 static void forget_clocks(struct experiment *x)
 {
@@ -121,7 +123,8 @@ void experiment_note_clocks(struct experiment *x, const char *failed)
         const struct clock_map *m = failed ? NULL : clock_net_map(x->clocks, i);
         if (m && m->n && m->reference == main)
             continue;
-        snprintf(text, sizeof text, "not on the clock of the others: %s", failed ? failed : "no packets that tie it to them were recorded");
+        snprintf(text, sizeof text, "not on the clock of the others: %s",
+            failed ? failed : "no packets that tie it to them were recorded");
         experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].name, text, 1);
     }
 }

@@ -18,7 +18,7 @@ struct opening {
     const char **names; /* by group */
 };
 
-/* ---- arguments --------------------------------------------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 const char *index_split_name(struct arena *a, const char *arg, const char **path)
 {
@@ -46,12 +46,13 @@ static void tell_twice(const struct opening *o)
             experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i], "was given before; it counts once", 1);
         else if (p->again)
             experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i],
-                arena_printf(&o->x->arena, "%zu of the %zu trace directories in it were given before; they count once", p->again, p->found),
+                arena_printf(&o->x->arena, "%zu of the %zu trace directories in it were given before; they count once",
+                    p->again, p->found),
                 1);
     }
 }
 
-/* ---- traces ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- traces ---- */
 
 static void open_one(void *arg, size_t i)
 {
@@ -77,7 +78,8 @@ static int check_opened(const struct opening *o, struct err *e)
 static void name_traces(struct opening *o)
 {
     struct arena *a = &o->x->arena;
-    const char **paths = mem_zalloc(sizeof *paths * (o->n + 1)), **from_path = mem_zalloc(sizeof *from_path * (o->n + 1));
+    const char **paths = mem_zalloc(sizeof *paths * (o->n + 1)),
+               **from_path = mem_zalloc(sizeof *from_path * (o->n + 1));
     size_t *of = mem_zalloc(sizeof *of * (o->n + 1)), n = 0;
     for (size_t i = 0; i < o->n; i++) {
         const char *told = o->traces[i] ? kernel_host_name(o->traces[i]) : NULL;
@@ -97,7 +99,7 @@ static void name_traces(struct opening *o)
     free(of);
 }
 
-/* ---- hosts ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ---- */
 
 static const char *unique_name(struct experiment *x, const char *wanted)
 {
@@ -116,8 +118,10 @@ static void add_host(const struct opening *o, size_t group, bool is_kernel)
 {
     struct experiment *x = o->x;
     struct ctf_trace *t = o->traces[group];
-    struct index_host h = {
-        .name = unique_name(x, o->names[group]), .trace = t, .is_kernel = is_kernel, .fingerprint = ctf_trace_fingerprint(t)};
+    struct index_host h = {.name = unique_name(x, o->names[group]),
+        .trace = t,
+        .is_kernel = is_kernel,
+        .fingerprint = ctf_trace_fingerprint(t)};
     ctf_trace_span(t, &h.begin, &h.end);
     for (size_t i = 0; i < ctf_trace_streams(t); i++) {
         struct ctf_stream_info s;
@@ -142,7 +146,8 @@ static int32_t find_host(const struct opening *o, const size_t *group_of, size_t
 {
     int32_t found = -1;
     for (size_t i = 0; i < o->x->hosts.n; i++)
-        if (!strcmp(o->names[group_of[i]], o->names[group]) && (found < 0 || o->groups[group_of[i]].place == o->groups[group].place))
+        if (!strcmp(o->names[group_of[i]], o->names[group]) &&
+            (found < 0 || o->groups[group_of[i]].place == o->groups[group].place))
             found = (int32_t)i;
     return found;
 }
@@ -177,8 +182,8 @@ int experiment_open_traces(struct experiment *x, const char *const *args, size_t
     struct opening o = {.x = x, .args = args, .places = index_places(&x->arena, args, n), .n_places = n};
     for (size_t i = 0; i < n; i++)
         if (!strncmp(o.places[i].path, "net://", 6))
-            return err_set(
-                e, ERR_UNSUPPORTED, "%s: live sessions cannot be read by this verb; give the directory that lttng-relayd writes", args[i]);
+            return err_set(e, ERR_UNSUPPORTED,
+                "%s: live sessions cannot be read by this verb; give the directory that lttng-relayd writes", args[i]);
     int rc = ctf_discover_all(o.places, n, &o.groups, &o.n, e);
     if (rc)
         return rc;

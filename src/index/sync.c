@@ -1,4 +1,5 @@
-/* Clock maps of an experiment: messages from the flow stores, solved once and kept beside the stores of the first host. */
+/* Clock maps of an experiment: messages from the flow stores, solved once and kept beside the stores of the first host.
+ */
 #include <string.h>
 
 #include "base/map.h"
@@ -15,12 +16,13 @@ static void on_pair(void *arg, int64_t sent, int64_t received)
     clock_net_message(m->net, m->a, m->b, sent, received);
 }
 
-/* Two traces of one machine in one boot share a clock; each session measured the distance to the epoch anew, so the two differ by a constant. */
+/* Two traces of one machine in one boot share a clock; each session measured the distance to the epoch anew, so the two
+ * differ by a constant. */
 static bool same_clock(const struct index_host *a, const struct index_host *b, int64_t *b_minus_a)
 {
     const struct ctf_clock *ca, *cb;
-    if (!ctf_trace_clocks(a->trace, &ca) || !ctf_trace_clocks(b->trace, &cb) || !ca->has_uuid || !cb->has_uuid || ca->freq != cb->freq ||
-        memcmp(ca->uuid, cb->uuid, 16) || strcmp(ca->name, cb->name) || !ca->freq)
+    if (!ctf_trace_clocks(a->trace, &ca) || !ctf_trace_clocks(b->trace, &cb) || !ca->has_uuid || !cb->has_uuid ||
+        ca->freq != cb->freq || memcmp(ca->uuid, cb->uuid, 16) || strcmp(ca->name, cb->name) || !ca->freq)
         return false;
     __int128 ticks = ((__int128)cb->offset_s - ca->offset_s) * (int64_t)ca->freq + (__int128)cb->offset - ca->offset;
     *b_minus_a = (int64_t)(ticks * 1000000000 / (__int128)ca->freq);
@@ -49,7 +51,8 @@ static void add_messages(struct experiment *x, struct clock_net *net)
 
 static uint64_t net_key(const struct experiment *x, const struct clock_options *o)
 {
-    uint64_t key = map_hash(&o->drift_prior_ppm, sizeof o->drift_prior_ppm) ^ map_hash(&o->min_drift, 2 * sizeof o->min_drift);
+    uint64_t key = map_hash(&o->drift_prior_ppm, sizeof o->drift_prior_ppm) ^
+        map_hash(&o->min_drift, 2 * sizeof o->min_drift);
     if (o->reference)
         key ^= map_mix(map_hash(o->reference, strlen(o->reference)));
     for (size_t i = 0; i < x->hosts.n; i++)

@@ -1,4 +1,5 @@
-/* How many events of each class a trace has, and had before some of its times: the rest is read, which is never much. */
+/* How many events of each class a trace has, and had before some of its times: the rest is read, which is never much.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 /* Counting up to any time means reading some more events than SHARE at most; all counts are kept once per SHARE. */
 enum { SHARE = 1 << 16, BATCH = 512 };
 
-/* ---- while a trace is read ------------------------------------------------------------------------------------------------------- */
+/* ---- while a trace is read ---- */
 
 struct types_builder *types_builder_new(const struct ctf_trace *t)
 {
@@ -68,7 +69,7 @@ void types_builder_free(struct types_builder *b)
     free(b);
 }
 
-/* ---- kept ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- kept ---- */
 
 struct index_types {
     const struct ctf_trace *trace;
@@ -124,7 +125,8 @@ static bool find_classes(struct index_types *t, const uint32_t *used)
     return found == t->n;
 }
 
-int types_open(const struct ctf_trace *trace, const struct store *s, const char *path, struct index_types **out, struct err *e)
+int types_open(
+    const struct ctf_trace *trace, const struct store *s, const char *path, struct index_types **out, struct err *e)
 {
     size_t n, n_times, n_counts;
     const uint32_t *used = store_section(s, "types", sizeof *used, &n);
@@ -158,7 +160,7 @@ void types_close(struct index_types *t)
     free(t);
 }
 
-/* ---- asked ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- asked ---- */
 
 size_t index_types(const struct index_types *t)
 {
@@ -172,7 +174,8 @@ const struct ctf_event_class *index_type(const struct index_types *t, size_t i, 
 }
 
 /* Adds the events of [begin, end] to the counts, or takes them away. */
-static int read_counts(const struct index_types *t, int64_t begin, int64_t end, uint64_t sign, uint64_t *counts, struct err *e)
+static int read_counts(
+    const struct index_types *t, int64_t begin, int64_t end, uint64_t sign, uint64_t *counts, struct err *e)
 {
     struct ctf_source source = {.trace = (struct ctf_trace *)(uintptr_t)t->trace};
     struct ctf_event batch[BATCH];

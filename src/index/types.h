@@ -25,7 +25,8 @@ void types_builder_store(struct types_builder *, struct store_writer *);
 void types_builder_free(struct types_builder *);
 
 /* From a store's sections. ERR_FORMAT: they are not of this trace. The trace must outlive it. */
-int types_open(const struct ctf_trace *, const struct store *, const char *path, struct index_types **out, struct err *e);
+int types_open(const struct ctf_trace *, const struct store *, const char *path, struct index_types **out,
+    struct err *e);
 void types_close(struct index_types *);
 
 #endif

@@ -80,7 +80,8 @@ static void verify_dir(struct verifying *v, const char *dir, bool is_kernel)
     free(entries);
 }
 
-int index_verify(struct experiment *x, void (*report)(void *arg, const struct index_finding *), void *arg, struct err *e)
+int index_verify(
+    struct experiment *x, void (*report)(void *arg, const struct index_finding *), void *arg, struct err *e)
 {
     struct verifying v = {.report = report, .arg = arg};
     int rc = 0;
@@ -98,6 +99,7 @@ int index_verify(struct experiment *x, void (*report)(void *arg, const struct in
     if (!rc && v.damaged)
         rc = err_set(e, ERR_FORMAT, "damaged store files; the next index builds them again");
     else if (!rc && !v.found)
-        rc = err_set(e, ERR_NOTFOUND, "%s: no stores yet; build them with: weft index TRACE", ctf_trace_path(x->sources.v[0].trace));
+        rc = err_set(e, ERR_NOTFOUND, "%s: no stores yet; build them with: weft index TRACE",
+            ctf_trace_path(x->sources.v[0].trace));
     return rc;
 }

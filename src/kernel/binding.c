@@ -7,30 +7,31 @@
 
 #include "base/mem.h"
 
-/* Fields in the order that kernel.h documents for kernel_decode; "a|b" are alternatives, the first that exists counts. */
+/* Fields in the order that kernel.h documents for kernel_decode; "a|b" are alternatives, the first that exists counts.
+ */
 struct spec {
-    const char
-        *name; /* LTTng >= 2.7; other tracers' names are further lines. Perf's subsystem prefix ("sched:") is cut off before the look-up */
+    const char *name; /* LTTng >= 2.7; other tracers' names are further lines. Perf's subsystem prefix ("sched:") is cut
+                         off before the look-up */
     uint8_t kind;
     const char *fields[KERNEL_FIELDS];
     const char *texts[2];
 };
 
 #define TID "tid|pid"
-#define WAKE_FIELDS              \
+#define WAKE_FIELDS \
     {TID, "target_cpu", "prio"}, \
-    {                            \
-        "comm"                   \
+    { \
+        "comm" \
     }
-#define PACKET_FIELDS   \
+#define PACKET_FIELDS \
     {"skbaddr", "len"}, \
-    {                   \
-        "name"          \
+    { \
+        "name" \
     }
-#define SOCKET_FIELDS                  \
+#define SOCKET_FIELDS \
     {"sk", "seq", "ack_seq", "flags"}, \
-    {                                  \
-        NULL                           \
+    { \
+        NULL \
     }
 
 static const struct spec specs[] = {
@@ -40,7 +41,8 @@ static const struct spec specs[] = {
     {"sched_wakeup", KERNEL_WAKEUP, WAKE_FIELDS},
     {"sched_wakeup_new", KERNEL_WAKE_NEW, WAKE_FIELDS},
     /* perf calls the children's tids pids and tells no process */
-    {"sched_process_fork", KERNEL_FORK, {"parent_tid|parent_pid", "child_tid|child_pid", "child_pid", "child_ns_inum", "parent_ns_inum"},
+    {"sched_process_fork", KERNEL_FORK,
+        {"parent_tid|parent_pid", "child_tid|child_pid", "child_pid", "child_ns_inum", "parent_ns_inum"},
         {"child_comm", "vtids"}},
     {"sched_process_exec", KERNEL_EXEC, {TID, "old_tid|old_pid"}, {"filename"}},
     {"sched_process_exit", KERNEL_EXIT, {TID}, {"comm"}},
@@ -87,7 +89,8 @@ static const struct spec specs[] = {
     {"power_cpu_frequency", KERNEL_FREQUENCY, {"state|frequency", "cpu_id"}, {NULL}},
     {"cpu_frequency", KERNEL_FREQUENCY, {"state|frequency", "cpu_id"}, {NULL}},
     {"mm_page_free", KERNEL_PAGE_FREE, {"order"}, {NULL}},
-    {"lttng_statedump_process_state", KERNEL_STATEDUMP_THREAD, {TID, "pid", "ppid", "status", "vtid", "ns_inum"}, {"name"}},
+    {"lttng_statedump_process_state", KERNEL_STATEDUMP_THREAD, {TID, "pid", "ppid", "status", "vtid", "ns_inum"},
+        {"name"}},
     {"lttng_statedump_process_pid_ns", KERNEL_STATEDUMP_NS, {TID, "vtid", "ns_level", "ns_inum"}, {NULL}},
     {"lttng_statedump_block_device", KERNEL_STATEDUMP_DISK, {"dev"}, {"diskname"}},
     {"lttng_statedump_network_interface", KERNEL_STATEDUMP_NETIF, {NULL}, {"name"}},
@@ -166,7 +169,8 @@ static const struct spec *find_vector(struct arena *a, const char *full, const c
     return entry ? &ipi_entry : &ipi_exit;
 }
 
-/* The receive path's brackets: net_napi_gro_receive_entry, net_if_receive_skb_exit, … (perf: net:napi_…, net:netif_…) */
+/* The receive path's brackets: net_napi_gro_receive_entry, net_if_receive_skb_exit, … (perf: net:napi_…, net:netif_…)
+ */
 static const struct spec *find_net(const char *full)
 {
     const char *rest;
@@ -188,7 +192,7 @@ static const struct spec *find_spec(struct arena *a, const char *full, const cha
     return s ? s : find_net(full);
 }
 
-/* ---- fields -------------------------------------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 /* Where a payload field lies when everything before it has a fixed size, in bytes; -1 when it does not. */
 static int32_t fixed_offset(const struct ctf_event_class *c, const char *name, const struct ctf_type **type)
@@ -217,14 +221,16 @@ static bool find_access(const struct ctf_event_class *c, const char *alternative
         const char *bar = strchr(s, '|');
         size_t n = bar ? (size_t)(bar - s) : strlen(s);
         snprintf(name, sizeof name, "%.*s", (int)n, s);
-        if (ctf_access_find(c, CTF_PAYLOAD, name, out) && out->mode && (out->type->kind == CTF_INT || out->type->kind == CTF_ENUM))
+        if (ctf_access_find(c, CTF_PAYLOAD, name, out) && out->mode &&
+            (out->type->kind == CTF_INT || out->type->kind == CTF_ENUM))
             return true;
         s = bar ? bar + 1 : NULL;
     }
     return false;
 }
 
-static bool bind_field(struct kernel_plan *p, struct kernel_cold *cold, const struct ctf_event_class *c, int i, const char *names)
+static bool bind_field(
+    struct kernel_plan *p, struct kernel_cold *cold, const struct ctf_event_class *c, int i, const char *names)
 {
     struct ctf_access *a = &cold->access[i];
     if (!find_access(c, names, a)) {
@@ -252,8 +258,8 @@ static void bind_text(struct kernel_text *t, const struct ctf_event_class *c, co
         return;
     if (type->kind == CTF_STRING)
         t->offset = offset;
-    else if (type->kind == CTF_ARRAY && type->u.list.element->kind == CTF_INT && type->u.list.element->size_bits == 8 && type->n &&
-        type->n <= 4096) {
+    else if (type->kind == CTF_ARRAY && type->u.list.element->kind == CTF_INT && type->u.list.element->size_bits == 8 &&
+        type->n && type->n <= 4096) {
         t->offset = offset;
         t->array_bytes = (uint16_t)type->n;
     }
@@ -293,7 +299,7 @@ int kernel_decode(const struct kernel_binding *b, const struct ctf_event *ev, in
     return p->kind;
 }
 
-/* ---- the trace ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the trace ---- */
 
 static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c)
 {
@@ -307,7 +313,9 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     const struct spec *s = find_spec(&b->arena, c->name, &detail);
     if (!s)
         return;
-    const struct kernel_io_call *io = s->kind == KERNEL_SYSCALL_ENTRY || s->kind == KERNEL_SYSCALL_EXIT ? kernel_io_call(detail) : NULL;
+    const struct kernel_io_call *io = s->kind == KERNEL_SYSCALL_ENTRY || s->kind == KERNEL_SYSCALL_EXIT
+        ? kernel_io_call(detail)
+        : NULL;
     struct spec of_io;
     p->io = io ? io->io : KERNEL_IO_NONE;
     if (io && s->kind == KERNEL_SYSCALL_ENTRY) {
@@ -344,8 +352,8 @@ static void bind_class(struct kernel_binding *b, const struct ctf_event_class *c
     b->has[s->kind] = true;
 }
 
-/* One event must stand for "was woken": sched_waking fires in the waker's context; without it sched_wakeup does its work (never both). Brackets
- * without their closing event would never end: they are not bound. */
+/* One event must stand for "was woken": sched_waking fires in the waker's context; without it sched_wakeup does its
+ * work (never both). Brackets without their closing event would never end: they are not bound. */
 static void choose_events(struct kernel_binding *b)
 {
     for (size_t i = 0; i < b->n; i++) {
@@ -403,8 +411,8 @@ int kernel_bind(const struct ctf_trace *t, struct kernel_binding **out, struct e
 {
     *out = NULL;
     if (!has_switch(t))
-        return err_set(
-            e, ERR_UNSUPPORTED, "%s: has no sched_switch events; record a kernel trace (`weft record --for critpath`)", ctf_trace_path(t));
+        return err_set(e, ERR_UNSUPPORTED,
+            "%s: has no sched_switch events; record a kernel trace (`weft record --for critpath`)", ctf_trace_path(t));
     const struct ctf_event_class *const *classes;
     size_t n = ctf_trace_classes(t, &classes);
     struct kernel_binding *b = mem_zalloc(sizeof *b);

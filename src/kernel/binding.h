@@ -7,7 +7,8 @@
 
 enum { KERNEL_FIELDS = 6, KERNEL_COMM_BYTES = 16 };
 
-/* An integer at a fixed place, little endian: value = ((load64(payload + offset) << shift) >> shift) & mask. Absent fields have mask 0. */
+/* An integer at a fixed place, little endian: value = ((load64(payload + offset) << shift) >> shift) & mask. Absent
+ * fields have mask 0. */
 struct kernel_field {
     uint32_t offset;
     uint8_t shift;
@@ -100,9 +101,11 @@ bool kernel_text_present(const struct kernel_plan *, int i);
 
 /* counters.c */
 void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const struct ctf_event_class *);
-void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *, int64_t values[KERNEL_MOST_COUNTERS]);
+void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *,
+    int64_t values[KERNEL_MOST_COUNTERS]);
 
-/* io.c: a system call that works with file descriptors: names of the arguments that are `fd`, `other` and `flags` of its record, and of the path. */
+/* io.c: a system call that works with file descriptors: names of the arguments that are `fd`, `other` and `flags` of
+ * its record, and of the path. */
 struct kernel_io_call {
     const char *name;
     uint8_t io; /* enum kernel_io */
@@ -113,6 +116,7 @@ const struct kernel_io_call *kernel_io_call(const char *name); /* NULL: none; na
 /* packet.c. The plan for the network headers of a class; NULL when the class tells none. */
 const struct kernel_header_plan *kernel_header_bind(struct arena *, const struct ctf_event_class *);
 /* Fills everything of *out but number and device. `len` as the event tells it, without the link header; 0 unknown. */
-void kernel_header_read(const struct kernel_header_plan *, const struct ctf_event *, uint64_t len, struct kernel_packet *out);
+void kernel_header_read(const struct kernel_header_plan *, const struct ctf_event *, uint64_t len,
+    struct kernel_packet *out);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "kernel/tracker.h"
 
-/* Numbers of system calls that wait or are common, for events that tell only the number (x86-64: arch/x86/entry/syscalls/syscall_64.tbl). */
+/* Numbers of system calls that wait or are common, for events that tell only the number (x86-64:
+ * arch/x86/entry/syscalls/syscall_64.tbl). */
 static const struct {
     uint16_t number;
     const char *name;
@@ -64,7 +65,8 @@ static const struct {
 /* The environment does not tell the machine; these calls exist together on x86-64 only. */
 bool kernel_looks_like_x86_64(const struct ctf_trace *trace)
 {
-    static const char *const witnesses[] = {"syscall_entry_time", "syscall_entry_newfstatat", "syscall_entry_epoll_wait"};
+    static const char *const witnesses[] = {
+        "syscall_entry_time", "syscall_entry_newfstatat", "syscall_entry_epoll_wait"};
     const struct ctf_event_class *const *classes;
     size_t n = ctf_trace_classes(trace, &classes), found = 0;
     for (size_t w = 0; w < sizeof witnesses / sizeof *witnesses; w++)

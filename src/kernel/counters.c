@@ -1,4 +1,5 @@
-/* Performance counters in the contexts of events. LTTng names what the kernel's counters of a CPU show `perf_cpu_…`; old versions only `perf_…`. */
+/* Performance counters in the contexts of events. LTTng names what the kernel's counters of a CPU show `perf_cpu_…`;
+ * old versions only `perf_…`. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -37,14 +38,15 @@ void kernel_counters_bind(struct kernel_binding *b, struct kernel_plan *p, const
         for (uint32_t i = 0; c->scope[scopes[k]] && i < c->scope[scopes[k]]->n; i++) {
             const struct ctf_field *f = &c->scope[scopes[k]]->u.fields[i];
             struct kernel_counter *to = &found->v[found->n];
-            if (is_counter(f) && ctf_access_find(c, scopes[k], f->name, &to->access) && (to->number = counter_number(b, f->shown)) >= 0)
+            if (is_counter(f) && ctf_access_find(c, scopes[k], f->name, &to->access) &&
+                (to->number = counter_number(b, f->shown)) >= 0)
                 found->n++;
         }
     p->counters = found;
 }
 
-void kernel_counters_read(
-    const struct kernel_counters *c, const struct ctf_event *ev, struct kernel_record *r, int64_t values[KERNEL_MOST_COUNTERS])
+void kernel_counters_read(const struct kernel_counters *c, const struct ctf_event *ev, struct kernel_record *r,
+    int64_t values[KERNEL_MOST_COUNTERS])
 {
     r->u.counters.present = 0;
     r->u.counters.values = values;

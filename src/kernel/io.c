@@ -102,6 +102,7 @@ static void on_list_end(void *arg, const struct ctf_value *v)
 bool kernel_io_pair(const struct ctf_event *ev, int32_t fds[2])
 {
     struct pair p = {.fds = fds};
-    ctf_visit(ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_number, .begin = on_list, .end = on_list_end, .arg = &p});
+    ctf_visit(
+        ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_number, .begin = on_list, .end = on_list_end, .arg = &p});
     return p.n == 2;
 }

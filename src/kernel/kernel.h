@@ -1,7 +1,9 @@
 /* What Linux kernel events mean. Two layers:
- *   binding: names and fields of a trace's event classes, bound once (variants of LTTng >= 2.7, of older LTTng and of perf);
+ *   binding: names and fields of a trace's event classes, bound once (variants of LTTng >= 2.7, of older LTTng and of
+ *   perf);
  *   tracker: one host's threads, CPUs and interrupt contexts; turns merged events into typed records with row numbers.
- * A *row* is one life of one thread: (host, tid, first seen); tids are reused, rows are not. Rule source: reference/critical-path.md 1 and 8. */
+ * A *row* is one life of one thread: (host, tid, first seen); tids are reused, rows are not. Rule source:
+ * reference/critical-path.md 1 and 8. */
 #ifndef WEFT_KERNEL_KERNEL_H
 #define WEFT_KERNEL_KERNEL_H
 
@@ -48,7 +50,8 @@ enum kernel_kind {
     KERNEL_PAGE_ALLOC,
     KERNEL_PAGE_FREE,
     KERNEL_FREQUENCY,
-    KERNEL_COUNTERS, /* what performance counters showed at the event before: in traces with such contexts behind every event's record */
+    KERNEL_COUNTERS, /* what performance counters showed at the event before: in traces with such contexts behind
+                      * every event's record */
     KERNEL_STATEDUMP_THREAD,
     KERNEL_STATEDUMP_NS,
     KERNEL_STATEDUMP_DISK,
@@ -60,8 +63,8 @@ enum kernel_kind {
     KERNEL_KINDS
 };
 
-/* Innermost context in which an event happened. UNKNOWN: the CPU was not watched long enough (start of the trace, lost events).
- * An entry happens in the context it opens, an exit in the one it closes. */
+/* Innermost context in which an event happened. UNKNOWN: the CPU was not watched long enough (start of the trace, lost
+ * events). An entry happens in the context it opens, an exit in the one it closes. */
 enum kernel_context {
     KERNEL_CTX_UNKNOWN,
     KERNEL_CTX_THREAD,
@@ -96,8 +99,9 @@ enum kernel_dumped {
     KERNEL_DUMPED_DEAD
 };
 
-/* What a system call does with file descriptors. The result of READ, WRITE and COPY (from `fd` to `other`) is a number of bytes, that of OPEN (fd: the
- * directory), DUP, FCNTL (other: the command, flags: its argument) and HIDDEN (what is no file) a descriptor; CLOSE: up to `other`; PAIR tells two. */
+/* What a system call does with file descriptors. The result of READ, WRITE and COPY (from `fd` to `other`) is a number
+ * of bytes, that of OPEN (fd: the directory), DUP, FCNTL (other: the command, flags: its argument) and HIDDEN (what is
+ * no file) a descriptor; CLOSE: up to `other`; PAIR tells two. */
 enum kernel_io {
     KERNEL_IO_NONE,
     KERNEL_IO_READ,
@@ -120,7 +124,8 @@ enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0, KERNEL_MOST_COUNTERS = 64, KERN
 
 struct kernel_packet {
     uint64_t skb;
-    uint32_t number;              /* of this packet event on the host, from 0: the name by which graph and flow speak of it */
+    uint32_t number;              /* of this packet event on the host, from 0: the name by which graph and flow speak
+                                   * of it */
     uint8_t family;               /* 4, 6, or 0 when the event tells no addresses (old inet_sock_local_in/out) */
     uint8_t protocol;             /* 6 TCP, 17 UDP, 1 ICMP */
     uint8_t saddr[16], daddr[16]; /* network order; IPv4 in the first 4 bytes */
@@ -140,9 +145,11 @@ struct kernel_record {
     uint8_t kind; /* enum kernel_kind */
     uint8_t ctx;  /* enum kernel_context: innermost when the event happened */
     uint16_t
-        ctx_number; /* of that context: irq number, softirq vector, IPI: string number of its name ("reschedule"), NET: the context it runs in (enum kernel_context) */
+        ctx_number; /* of that context: irq number, softirq vector, IPI: string number of its name ("reschedule"),
+                     * NET: the context it runs in (enum kernel_context) */
     uint32_t
-        ctx_frame; /* serial number of that context's frame on the host: two records of one softirq run share it (also inside NET); 0 in threads */
+        ctx_frame; /* serial number of that context's frame on the host: two records of one softirq run share it
+                    * (also inside NET); 0 in threads */
     int32_t row; /* the thread that ran on `cpu` (the idle thread has a row per CPU), KERNEL_NO_ROW when unknown */
     union {
         struct {
@@ -150,13 +157,15 @@ struct kernel_record {
             uint8_t leave;
             int64_t prev_state, since;
             int32_t priority;
-        } sw; /* priority: next's, KERNEL_NO_PRIORITY when not told. since: prev surely had the CPU from then on; = ts when that is not known */
+        } sw; /* priority: next's, KERNEL_NO_PRIORITY when not told. since: prev surely had the CPU from then on; =
+               * ts when that is not known */
+        /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none. by_wakeup: sched_wakeup stands for
+         * sched_waking (it may fire on the target's CPU) */
         struct {
             int32_t row, target_cpu;
             uint32_t packet_wake;
             bool by_wakeup;
-        } wake; /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none.
-                                                                                by_wakeup: sched_wakeup stands for sched_waking (it may fire on the target's CPU) */
+        } wake;
         struct {
             int32_t parent, child;
         } fork;
@@ -184,8 +193,8 @@ struct kernel_record {
             int32_t fd;    /* likewise */
             uint32_t flags;
             uint8_t io; /* enum kernel_io */
-        } syscall; /* name without syscall_entry_; event borrowed. futex: its address, when a call of futex begins, else 0;
-                      operation: what with, Linux's number without flags */
+        } syscall; /* name without syscall_entry_; event borrowed. futex: its address, when a call of futex begins,
+                    * else 0; operation: what with, Linux's number without flags */
         struct {
             uint64_t work, function;
         } work;
@@ -218,32 +227,38 @@ struct kernel_record {
         struct kernel_packet packet;
     } u;
 };
-/* Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that tells of lost events holds good events too: a
- * tracer drops when it has no free buffer, that is at the packet's borders; so a second record (count 0) follows for [last event of that packet, end].
+/* Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that tells of lost events
+ * holds good events too: a tracer drops when it has no free buffer, that is at the packet's borders; so a second record
+ * (count 0) follows for [last event of that packet, end].
  *
- * Order: ts never decreases, except in packet records (they keep the time that was recorded, whatever the merge had to do with a bad stream). */
+ * Order: ts never decreases, except in packet records (they keep the time that was recorded, whatever the merge had to
+ * do with a bad stream). */
 
-/* ---- binding --------------------------------------------------------------------------------------------------------------- */
+/* ---- binding ---- */
 struct kernel_binding;
 /* ERR_UNSUPPORTED when the trace has no scheduling events of a kernel. */
 int kernel_bind(const struct ctf_trace *, struct kernel_binding **, struct err *);
 void kernel_binding_free(struct kernel_binding *);
 bool kernel_is_kernel_trace(const struct ctf_trace *);
 const char *kernel_host_name(const struct ctf_trace *);   /* env hostname, or host (perf); NULL when absent */
-bool kernel_has(const struct kernel_binding *, int kind); /* does the trace have events of that kind (as far as its metadata tells) */
-/* The integer fields of one event, no state: what benches measure and what needs no tracking. Returns the kind; values that the kind does not have
- * or the trace does not tell are 0:
+bool kernel_has(const struct kernel_binding *, int kind); /* does the trace have events of that kind (as far as its
+                                                           * metadata tells) */
+/* The integer fields of one event, no state: what benches measure and what needs no tracking. Returns the kind; values
+ * that the kind does not have or the trace does not tell are 0:
  *   SWITCH prev_tid, prev_state, next_tid, prev_prio, next_prio     WAKE, WAKE_NEW, WAKEUP tid, target_cpu, prio
- *   FORK parent_tid, child_tid, child_pid, child_ns_inum           EXEC tid, old_tid    EXIT, FREE tid    MIGRATE tid, orig_cpu, dest_cpu
+ *   FORK parent_tid, child_tid, child_pid, child_ns_inum           EXEC tid, old_tid    EXIT, FREE tid    MIGRATE tid,
+ *   orig_cpu, dest_cpu
  *   IRQ irq, ret     SOFTIRQ vec     HRTIMER hrtimer, function      IPI vector
  *   PACKET skbaddr, len (inet_sock: sk, seq, ack, flags)            BLOCK dev, sector, nr_sector, rwbs, error
- *   SYSCALL ret or the number of an unknown call; fd, other, flags WORK work, function  KVM vcpu, reason, isa      PAGE order, page or frame
+ *   SYSCALL ret or the number of an unknown call; fd, other, flags WORK work, function  KVM vcpu, reason, isa      PAGE
+ *   order, page or frame
  *   FREQUENCY kHz, CPU
- *   STATEDUMP_THREAD tid, pid, ppid, status, vtid, ns_inum          STATEDUMP_NS tid, vtid, ns_level, ns_inum   STATEDUMP_DISK dev   STATEDUMP_IRQ irq
+ *   STATEDUMP_THREAD tid, pid, ppid, status, vtid, ns_inum          STATEDUMP_NS tid, vtid, ns_level, ns_inum
+ *   STATEDUMP_DISK dev   STATEDUMP_IRQ irq
  *   STATEDUMP_FD pid, fd, flags, table */
 int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[6]);
 
-/* ---- tracker --------------------------------------------------------------------------------------------------------------- */
+/* ---- tracker ---- */
 struct kernel_thread {
     int32_t tid, tgid, ppid; /* -1 unknown; idle: tid 0 */
     int32_t parent_row;      /* that forked it within the trace, or KERNEL_NO_ROW */
@@ -270,7 +285,8 @@ uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);
 /* Names of the performance counters, by number. */
 size_t kernel_tracker_counters(const struct kernel_tracker *, const char *const **out);
 uint32_t kernel_tracker_intern(struct kernel_tracker *, const char *s, size_t n);
-/* The path that an event tells: of a call to open a file, or of STATEDUMP_FD; not terminated, *n bytes, borrowed from the event. */
+/* The path that an event tells: of a call to open a file, or of STATEDUMP_FD; not terminated, *n bytes, borrowed from
+ * the event. */
 const char *kernel_event_path(const struct kernel_tracker *, const struct ctf_event *, size_t *n);
 /* The two descriptors that a call tells when it returns; false: it does not. */
 bool kernel_io_pair(const struct ctf_event *, int32_t fds[2]);

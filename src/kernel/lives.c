@@ -31,7 +31,8 @@ static int32_t innermost_tid(const struct ctf_event *ev)
     return w.last > 0 && w.last <= INT32_MAX ? (int32_t)w.last : -1;
 }
 
-/* The child's row. A fork begins a life even when the tid's last one was not seen to end. A child that another CPU ran in the same ns has its row. */
+/* The child's row. A fork begins a life even when the tid's last one was not seen to end. A child that another CPU ran
+ * in the same ns has its row. */
 static int32_t child_row(struct kernel_tracker *t, int64_t tid)
 {
     int32_t row = kernel_row_find(t, tid);
@@ -44,7 +45,8 @@ static int32_t child_row(struct kernel_tracker *t, int64_t tid)
     return kernel_row_get(t, tid, t->now);
 }
 
-bool kernel_on_fork(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_fork(
+    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -73,7 +75,8 @@ bool kernel_on_fork(struct kernel_tracker *t, const struct ctf_event *ev, const 
     return true;
 }
 
-bool kernel_on_exec(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_exec(
+    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -97,13 +100,15 @@ bool kernel_on_exec(struct kernel_tracker *t, const struct ctf_event *ev, const 
     size_t length = n - (size_t)(name - path);
     r->u.exec.file = strings_intern(&t->names, path, n);
     if (row >= 0 && length)
-        kernel_row_set_name(t, row, strings_intern(&t->names, name, length < KERNEL_COMM_BYTES ? length : KERNEL_COMM_BYTES - 1));
+        kernel_row_set_name(
+            t, row, strings_intern(&t->names, name, length < KERNEL_COMM_BYTES ? length : KERNEL_COMM_BYTES - 1));
     if (row >= 0)
         r->row = row;
     return true;
 }
 
-bool kernel_on_exit(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_exit(
+    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -116,7 +121,8 @@ bool kernel_on_exit(struct kernel_tracker *t, const struct ctf_event *ev, const 
 }
 
 /* Comes after the life's last switch, and possibly after the next life of the tid began. */
-bool kernel_on_free(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_free(
+    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -128,9 +134,10 @@ bool kernel_on_free(struct kernel_tracker *t, const struct ctf_event *ev, const 
     return true;
 }
 
-/* ---- state dump ---------------------------------------------------------------------------------------------------------------- */
+/* ---- state dump ---- */
 
-static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+static bool on_thread(
+    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -159,7 +166,8 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
 }
 
 /* One event per level of namespaces, outermost first. */
-static bool on_namespace(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+static bool on_namespace(
+    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -173,7 +181,8 @@ static bool on_namespace(struct kernel_tracker *t, const struct ctf_event *ev, c
     return true;
 }
 
-static void name_number(struct kernel_tracker *t, struct map *m, uint32_t number, const struct ctf_event *ev, const struct kernel_plan *p)
+static void name_number(
+    struct kernel_tracker *t, struct map *m, uint32_t number, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     size_t n;
     const char *s = kernel_text(ev, p, 0, &n);
@@ -183,7 +192,8 @@ static void name_number(struct kernel_tracker *t, struct map *m, uint32_t number
         *map_put(m, number, NULL) = strings_intern(&t->names, s, n);
 }
 
-bool kernel_on_statedump(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_statedump(
+    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
 {
     int64_t v[KERNEL_FIELDS];
     switch (p->kind) {

@@ -1,6 +1,7 @@
-/* Network headers of net_dev_queue and net_if_receive_skb (lttng-modules >= 2.8): the fields of the packet's headers, behind variants' tags. Where
- * each lies in its header is found once per class, with its size and order of bytes: both differ with the tracer's version, with the machine and
- * with the tool that wrote the trace. An event is read by these places; no name is compared and nothing is walked. */
+/* Network headers of net_dev_queue and net_if_receive_skb (lttng-modules >= 2.8): the fields of the packet's headers,
+ * behind variants' tags. Where each lies in its header is found once per class, with its size and order of bytes: both
+ * differ with the tracer's version, with the machine and with the tool that wrote the trace. An event is read by these
+ * places; no name is compared and nothing is walked. */
 #include <string.h>
 
 #include "kernel/binding.h"
@@ -48,7 +49,7 @@ struct kernel_header_plan {
     struct choices networks;
 };
 
-/* ---- places -------------------------------------------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 static const char *plain(const char *name)
 {
@@ -116,7 +117,7 @@ static unsigned address_bytes(const struct address *a)
     return a->n * a->element.bits / 8;
 }
 
-/* ---- binding ------------------------------------------------------------------------------------------------------------------- */
+/* ---- binding ---- */
 
 typedef const void *bind_option(struct arena *, const struct ctf_type *option);
 
@@ -219,7 +220,7 @@ const struct kernel_header_plan *kernel_header_bind(struct arena *a, const struc
     return p;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* `base`: of the leaf's struct, in bits of the packet; a packet can be read 8 bytes beyond its end. */
 static int64_t value(const uint8_t *data, uint64_t base, const struct leaf *l)
@@ -257,7 +258,8 @@ static void set_payload(struct kernel_packet *out, uint64_t transport, uint64_t 
     out->payload_bytes = out->has_length && transport - header <= UINT32_MAX ? (uint32_t)(transport - header) : 0;
 }
 
-static void read_transport(const struct transport *p, const uint8_t *data, uint64_t at, uint64_t bytes, struct kernel_packet *out)
+static void read_transport(
+    const struct transport *p, const uint8_t *data, uint64_t at, uint64_t bytes, struct kernel_packet *out)
 {
     out->sport = (uint16_t)value(data, at, &p->sport);
     out->dport = (uint16_t)value(data, at, &p->dport);
@@ -273,7 +275,8 @@ static void read_transport(const struct transport *p, const uint8_t *data, uint6
     }
 }
 
-static void read_network(const struct network *p, const uint8_t *data, uint64_t at, uint64_t len, struct kernel_packet *out)
+static void read_network(
+    const struct network *p, const uint8_t *data, uint64_t at, uint64_t len, struct kernel_packet *out)
 {
     uint64_t header = (uint64_t)value(data, at, &p->ihl) * 4, transport = 0;
     uint64_t told = (uint64_t)value(data, at, p->total.bits ? &p->total : &p->payload_len);
@@ -291,10 +294,12 @@ static void read_network(const struct network *p, const uint8_t *data, uint64_t 
     }
     const struct transport *t = p->tag.bits ? chosen(&p->transports, value(data, at, &p->tag)) : NULL;
     if (t)
-        read_transport(t, data, align_up(align_up(at + p->transport_at, p->transports.align), t->align), transport, out);
+        read_transport(
+            t, data, align_up(align_up(at + p->transport_at, p->transports.align), t->align), transport, out);
 }
 
-void kernel_header_read(const struct kernel_header_plan *p, const struct ctf_event *ev, uint64_t len, struct kernel_packet *out)
+void kernel_header_read(
+    const struct kernel_header_plan *p, const struct ctf_event *ev, uint64_t len, struct kernel_packet *out)
 {
     uint64_t at = ev->payload_bits;
     int64_t tag = 0;

@@ -9,8 +9,14 @@ int32_t kernel_row_new(struct kernel_tracker *t, int32_t tid, int64_t begin)
     if (t->threads.n >= INT32_MAX)
         return KERNEL_NO_ROW;
     int32_t row = (int32_t)t->threads.n;
-    struct kernel_thread thread = {
-        .tid = tid, .tgid = -1, .ppid = -1, .parent_row = KERNEL_NO_ROW, .idle_cpu = -1, .vtid = -1, .begin = begin, .end = begin};
+    struct kernel_thread thread = {.tid = tid,
+        .tgid = -1,
+        .ppid = -1,
+        .parent_row = KERNEL_NO_ROW,
+        .idle_cpu = -1,
+        .vtid = -1,
+        .begin = begin,
+        .end = begin};
     vec_push(&t->threads, thread);
     vec_push(&t->lives, (struct kernel_life){0});
     return row;
@@ -91,7 +97,8 @@ void kernel_row_set_name(struct kernel_tracker *t, int32_t row, uint32_t name)
         k->first_name = name;
 }
 
-void kernel_row_name(struct kernel_tracker *t, int32_t row, const struct ctf_event *ev, const struct kernel_plan *p, int i)
+void kernel_row_name(
+    struct kernel_tracker *t, int32_t row, const struct ctf_event *ev, const struct kernel_plan *p, int i)
 {
     const struct kernel_text *text = &p->cold->text[i];
     size_t n;
@@ -114,7 +121,7 @@ void kernel_row_name(struct kernel_tracker *t, int32_t row, const struct ctf_eve
         kernel_row_set_name(t, row, strings_intern(&t->names, s, n));
 }
 
-/* ---- what others see ---------------------------------------------------------------------------------------------------------- */
+/* ---- what others see ---- */
 
 size_t kernel_tracker_threads(const struct kernel_tracker *t, const struct kernel_thread **out)
 {

@@ -1,10 +1,11 @@
-/* Turns a host's merged events into typed records: who runs on each CPU, in which interrupt context, which life a tid means. */
+/* Turns a host's merged events into typed records: who runs on each CPU, in which interrupt context, which life a tid
+ * means. */
 #include "kernel/tracker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- set-up -------------------------------------------------------------------------------------------------------------------- */
+/* ---- set-up ---- */
 
 struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *b, kernel_sink *sink, void *arg)
 {
@@ -51,12 +52,13 @@ bool kernel_tracker_has(const struct kernel_tracker *t, int kind)
     return kernel_has(t->binding, kind);
 }
 
-/* ---- CPUs and their contexts --------------------------------------------------------------------------------------------------- */
+/* ---- CPUs and their contexts ---- */
 
 static struct kernel_cpu *add_cpus(struct kernel_tracker *t, uint32_t cpu)
 {
     while (t->cpus.n <= cpu) {
-        struct kernel_cpu c = {.current = KERNEL_NO_ROW, .idle_row = KERNEL_NO_ROW, .last_ts = INT64_MIN, .loss_end = INT64_MAX};
+        struct kernel_cpu c = {
+            .current = KERNEL_NO_ROW, .idle_row = KERNEL_NO_ROW, .last_ts = INT64_MIN, .loss_end = INT64_MAX};
         vec_push(&t->cpus, c);
     }
     return &t->cpus.v[cpu];
@@ -136,7 +138,8 @@ static void pop(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t entry, u
         c->depth--;
 }
 
-static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_context(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
     uint16_t below;
@@ -179,10 +182,11 @@ static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const str
     }
 }
 
-/* ---- scheduling ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scheduling ---- */
 
-/* prev_state by classes. Bits 1 and 2 wait, 4 stopped, 8 traced, 0x10 and 0x20 dead in all kernels. Since 4.14: 0x40 parked, 0x80 idle as reported or
- * dead as raw, 0x100 preempted while runnable as reported; before: 0x40 dead, 0x200 parked. Other bits modify (killable, no load, new, preempted). */
+/* prev_state by classes. Bits 1 and 2 wait, 4 stopped, 8 traced, 0x10 and 0x20 dead in all kernels. Since 4.14: 0x40
+ * parked, 0x80 idle as reported or dead as raw, 0x100 preempted while runnable as reported; before: 0x40 dead, 0x200
+ * parked. Other bits modify (killable, no load, new, preempted). */
 static uint8_t leave_of(const struct kernel_binding *b, int64_t state, bool exiting)
 {
     if (state & 3)
@@ -203,7 +207,8 @@ static int32_t leaving_row(struct kernel_tracker *t, uint32_t cpu, int64_t tid, 
         *since = c->current_since;
         return c->current;
     }
-    /* Nobody was seen to come: it has been there since the CPU is watched without gap. After a contradiction nothing is known. */
+    /* Nobody was seen to come: it has been there since the CPU is watched without gap. After a contradiction nothing is
+     * known. */
     *since = c->current < 0 && c->seen ? c->known_since : t->now;
     int32_t row = tid == 0 ? kernel_row_idle(t, cpu) : kernel_row_get(t, tid, *since);
     if (row >= 0 && t->threads.v[row].begin > *since && !t->threads.v[row].born && !t->lives.v[row].on_cpu)
@@ -245,7 +250,8 @@ static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_e
     c->current_since = t->now;
 }
 
-static void on_wake(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_wake(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -269,7 +275,8 @@ static void on_wake(struct kernel_tracker *t, struct kernel_cpu *c, const struct
     send(t);
 }
 
-static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_migrate(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -280,9 +287,10 @@ static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const str
         send(t);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the rest ---- */
 
-static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_syscall(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -337,7 +345,8 @@ static uint32_t device_name(struct kernel_tracker *t, const struct ctf_event *ev
     return t->device_name;
 }
 
-static void on_packet(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_packet(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -359,7 +368,8 @@ static void on_packet(struct kernel_tracker *t, struct kernel_cpu *c, const stru
     send(t);
 }
 
-static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_work(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t v[KERNEL_FIELDS];
     kernel_fields(ev, p, v);
@@ -395,7 +405,7 @@ static void on_work(struct kernel_tracker *t, struct kernel_cpu *c, const struct
     send(t);
 }
 
-/* ---- losses -------------------------------------------------------------------------------------------------------------------- */
+/* ---- losses ---- */
 
 static void find_next_loss_end(struct kernel_tracker *t)
 {
@@ -466,7 +476,7 @@ static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const str
         close_loss(t, c);
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p)
 {
@@ -517,7 +527,8 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
         send(t);
 }
 
-static void on_counters(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_counters(
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     int64_t values[KERNEL_MOST_COUNTERS];
     kernel_counters_read(p->counters, ev, start(t, c, KERNEL_COUNTERS), values);

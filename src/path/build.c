@@ -66,16 +66,21 @@ void path_build_cover(struct path_build *b, const struct path_cover *c, int64_t 
         cover_gap(b, c, begin, end);
     const char *detail = keep(b->owner, c->detail);
     struct path_segment *last = b->segments.n ? &b->segments.v[b->segments.n - 1] : NULL;
-    if (last && last->begin == end && last->state == c->state && last->detail == detail && path_row_equal(last->row, c->row) &&
-        path_row_equal(last->sender, c->sender)) {
+    if (last && last->begin == end && last->state == c->state && last->detail == detail &&
+        path_row_equal(last->row, c->row) && path_row_equal(last->sender, c->sender)) {
         last->begin = begin;
         if (last->cpu != c->cpu)
             last->cpu = -1;
         return;
     }
     vec_push(&b->segments,
-        ((struct path_segment){
-            .row = c->row, .begin = begin, .end = end, .state = c->state, .cpu = c->cpu, .detail = detail, .sender = c->sender}));
+        ((struct path_segment){.row = c->row,
+            .begin = begin,
+            .end = end,
+            .state = c->state,
+            .cpu = c->cpu,
+            .detail = detail,
+            .sender = c->sender}));
 }
 
 struct path_mark path_build_mark(const struct path_build *b)
@@ -100,7 +105,7 @@ void path_build_rewind(struct path_build *b, const struct path_mark *m)
         b->gaps.v[m->gaps - 1].begin = m->gap_begin;
 }
 
-/* ---- totals ---------------------------------------------------------------------------------------------------------------- */
+/* ---- totals ---- */
 
 static int by_duration(const void *pa, const void *pb)
 {
@@ -120,7 +125,8 @@ static uint64_t total_key(const struct path_segment *s)
     return (uint64_t)(uint32_t)s->row.host << 36 | (uint64_t)(uint32_t)s->row.row << 4 | (s->state & 15);
 }
 
-/* Sums by (row, state). The detail of a total is that which makes up more than half of it: found by a weighted majority vote, then counted. */
+/* Sums by (row, state). The detail of a total is that which makes up more than half of it: found by a weighted majority
+ * vote, then counted. */
 static void sum_up(struct path_owner *o)
 {
     struct path *p = &o->path;
@@ -169,12 +175,12 @@ static void sum_up(struct path_owner *o)
     map_fini(&index);
 }
 
-#define REVERSE(v, n, type)                                 \
+#define REVERSE(v, n, type) \
     for (size_t lo_ = 0, hi_ = (n); lo_ + 1 < hi_; lo_++) { \
-        hi_--;                                              \
-        type swap_ = (v)[lo_];                              \
-        (v)[lo_] = (v)[hi_];                                \
-        (v)[hi_] = swap_;                                   \
+        hi_--; \
+        type swap_ = (v)[lo_]; \
+        (v)[lo_] = (v)[hi_]; \
+        (v)[hi_] = swap_; \
     }
 
 struct path *path_build_finish(struct path_build *b, struct path_row start, int64_t begin, int64_t end)
@@ -198,7 +204,7 @@ struct path *path_build_finish(struct path_build *b, struct path_row start, int6
     return p;
 }
 
-/* ---- invariant ------------------------------------------------------------------------------------------------------------- */
+/* ---- invariant ---- */
 
 bool path_covers(const struct path *p, struct err *e)
 {
@@ -206,8 +212,8 @@ bool path_covers(const struct path *p, struct err *e)
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *s = &p->segments[i];
         if (s->begin != at || s->end <= s->begin || s->state >= GRAPH_STATE_COUNT) {
-            err_set(e, ERR_FORMAT, "segment %zu of the path spans %" PRId64 " to %" PRId64 " where %" PRId64 " was due", i, s->begin,
-                s->end, at);
+            err_set(e, ERR_FORMAT, "segment %zu of the path spans %" PRId64 " to %" PRId64 " where %" PRId64 " was due",
+                i, s->begin, s->end, at);
             return false;
         }
         at = s->end;
@@ -219,7 +225,8 @@ bool path_covers(const struct path *p, struct err *e)
     for (size_t i = 0; i < p->n_totals; i++)
         sum += p->totals[i].duration;
     if (sum != p->end - p->begin) {
-        err_set(e, ERR_FORMAT, "the totals of the path sum to %" PRId64 " ns instead of %" PRId64, sum, p->end - p->begin);
+        err_set(
+            e, ERR_FORMAT, "the totals of the path sum to %" PRId64 " ns instead of %" PRId64, sum, p->end - p->begin);
         return false;
     }
     for (size_t i = 0; i < p->n_gaps; i++)

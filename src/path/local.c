@@ -1,5 +1,5 @@
-/* Local stores as a source of graphs. Rows and their states come from the graph stores, what a message led from comes from the flow stores of all
- * hosts, and every time that goes out was converted to the reference clock. */
+/* Local stores as a source of graphs. Rows and their states come from the graph stores, what a message led from comes
+ * from the flow stores of all hosts, and every time that goes out was converted to the reference clock. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ enum {
     SENDER_NOT_FOUND = -1,
     SENDER_UNTRACED = -2, /* after TRIES_UNTRACED receives that no host sent */
     TRIES_UNTRACED = 8,
-    MOST_NEIGHBOURS = 1024 /* intervals looked at beside the one that was found: those of a sound store are next to it */
+    MOST_NEIGHBOURS =
+        1024 /* intervals looked at beside the one that was found: those of a sound store are next to it */
 };
 
 /* What is known of a flow that some host received. */
@@ -40,7 +41,7 @@ struct path_local {
     struct map peers; /* host << 32 | flow -> struct flow_peer * */
 };
 
-/* ---- clocks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 static int64_t to_reference(const struct path_local_host *h, int64_t t)
 {
@@ -77,7 +78,7 @@ static const struct path_local_host *host_of(const struct path_local *l, struct 
     return row.host >= 0 && (size_t)row.host < l->n && l->hosts[row.host].graph ? &l->hosts[row.host] : NULL;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static bool life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {
@@ -91,8 +92,10 @@ static bool life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
     return true;
 }
 
-/* The interval of the graph whose converted bounds hold ts: the conversion back may be a nanosecond off, the comparison is not. */
-static bool find_interval(const struct path_local_host *h, int32_t row, int64_t ts, size_t *out, struct graph_interval *iv)
+/* The interval of the graph whose converted bounds hold ts: the conversion back may be a nanosecond off, the comparison
+ * is not. */
+static bool find_interval(
+    const struct path_local_host *h, int32_t row, int64_t ts, size_t *out, struct graph_interval *iv)
 {
     size_t n = graph_row_intervals(h->graph, row), i;
     if (!n)
@@ -120,7 +123,8 @@ static bool find_interval(const struct path_local_host *h, int32_t row, int64_t 
 }
 
 /* Cuts a running interval at the borders of the polling stretches in it, to the piece that holds ts. */
-static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, struct graph_interval *iv, struct path_interval *out)
+static void cut_polling(
+    struct path_local *l, struct path_row row, int64_t ts, struct graph_interval *iv, struct path_interval *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct traffic *traffic = traffic_of(l, row.host);
@@ -188,7 +192,8 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
     out->detail = iv.detail;
     out->begin = to_reference(h, iv.begin);
     out->end = to_reference(h, iv.end);
-    return out->begin < ts && ts <= out->end; /* stretches of polling were found when the store may have held something else */
+    return out->begin < ts &&
+        ts <= out->end; /* stretches of polling were found when the store may have held something else */
 }
 
 static void tell_preempted(void *arg, struct path_row row, struct path_interval *iv)
@@ -202,7 +207,7 @@ static void tell_preempted(void *arg, struct path_row row, struct path_interval 
     iv->detail = told.detail;
 }
 
-/* ---- causes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- causes ---- */
 
 static bool sends_from(const struct path_local_host *h, const struct flow_key *key)
 {
@@ -214,7 +219,8 @@ static bool sends_from(const struct path_local_host *h, const struct flow_key *k
     return false;
 }
 
-/* The host that sends on this flow: the owner of the source address, else any that was seen sending on it (a bridge, a router). */
+/* The host that sends on this flow: the owner of the source address, else any that was seen sending on it (a bridge, a
+ * router). */
 static int32_t find_sender(const struct path_local *l, const struct flow_key *key)
 {
     int32_t found = SENDER_NOT_FOUND;
@@ -264,7 +270,8 @@ static bool explain_receive(struct path_local *l, int32_t host, const struct flo
         return false;
     bool found = false;
     for (size_t i = 0; i < l->n && !found; i++)
-        if ((int32_t)i != peer->sender && l->hosts[i].flows && flow_explain(receiver, receive, l->hosts[i].flows, send)) {
+        if ((int32_t)i != peer->sender && l->hosts[i].flows &&
+            flow_explain(receiver, receive, l->hosts[i].flows, send)) {
             *sender = (int32_t)i;
             found = true;
         }
@@ -297,8 +304,8 @@ static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t 
 }
 
 /* Nobody among the hosts sent it: because the peer was not traced, or because what it recorded has a hole there. */
-static void not_sent(
-    const struct path_local *l, int32_t host, const struct flow_packet *receive, const struct flow_peer *peer, struct path_cause *out)
+static void not_sent(const struct path_local *l, int32_t host, const struct flow_packet *receive,
+    const struct flow_peer *peer, struct path_cause *out)
 {
     struct flow_key key;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->address};
@@ -336,12 +343,14 @@ static void cause_of_receive(struct path_local *l, int32_t host, uint32_t number
     int32_t row = send.origin == FLOW_BY_THREAD && send.row >= 0 ? send.row
         : send.origin == FLOW_BY_RECEIVE                         ? ROW_UNKNOWN_CPU
                                                                  : ROW_UNKNOWN_SENDER;
-    *out = (struct path_cause){
-        .kind = PATH_CAUSE_NETWORK, .from = {sender, row}, .ts = to_reference(&l->hosts[sender], send.ts), .label = peer.label};
+    *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
+        .from = {sender, row},
+        .ts = to_reference(&l->hosts[sender], send.ts),
+        .label = peer.label};
 }
 
-static void cause_in_graph(
-    struct path_local *l, struct path_row row, const struct graph_cause *c, int64_t begin, int64_t end, struct path_cause *out)
+static void cause_in_graph(struct path_local *l, struct path_row row, const struct graph_cause *c, int64_t begin,
+    int64_t end, struct path_cause *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct graph_row from;
@@ -403,7 +412,7 @@ static void cause(void *arg, struct path_row row, const struct path_interval *iv
     }
 }
 
-/* ---- names, life ----------------------------------------------------------------------------------------------------------- */
+/* ---- names, life ---- */
 
 static const char *host_name(void *arg, int32_t host)
 {

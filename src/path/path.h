@@ -1,6 +1,7 @@
-/* The critical path of a thread over an interval: a bounded backward walk with early return over the graphs of all hosts, joined by flows, on one clock.
- * Specification: reference/critical-path.md 2.2, 2.4 (recommendations taken) and 8. Cover invariant: the segments are in time order, do not overlap,
- * and together cover exactly [begin, end]; asserted on every answer. All times here are ns of the reference clock. */
+/* The critical path of a thread over an interval: a bounded backward walk with early return over the graphs of all
+ * hosts, joined by flows, on one clock. Specification: reference/critical-path.md 2.2, 2.4 (recommendations taken) and
+ * 8. Cover invariant: the segments are in time order, do not overlap, and together cover exactly [begin, end]; asserted
+ * on every answer. All times here are ns of the reference clock. */
 #ifndef WEFT_PATH_PATH_H
 #define WEFT_PATH_PATH_H
 
@@ -13,11 +14,11 @@
 struct json;
 struct text;
 
-/* ---- what the walk asks of the graphs -------------------------------------------------------------------------------------- */
+/* ---- what the walk asks of the graphs ---- */
 
 struct path_row { int32_t host, row; };
-/* Work in interrupt context on a CPU has no thread: row -1 - cpu, tid -1. Such a row lives in pieces: from a receive to the send that it led to;
- * the head of each piece has a network origin. The CPU may be unknown. */
+/* Work in interrupt context on a CPU has no thread: row -1 - cpu, tid -1. Such a row lives in pieces: from a receive to
+ * the send that it led to; the head of each piece has a network origin. The CPU may be unknown. */
 #define PATH_ROW_OF_CPU(cpu) (-1 - (int32_t)(cpu))
 #define PATH_CPU_UNKNOWN 0xffff
 
@@ -27,37 +28,44 @@ struct path_interval {                           /* a state of a row on the refe
     int32_t cpu;
     const char *detail;                          /* may be NULL; borrowed from the source */
     uint64_t id;                                 /* of the interval within its row: handed back to `cause` */
-    bool polling;                                /* not asleep, but spinning until a message came at `end`: `cause` names its sender */
+    bool polling;                                /* not asleep, but spinning until a message came at `end`: `cause`
+                                                  * names its sender */
 };
 
 enum path_cause_kind {
     PATH_CAUSE_NONE,                             /* unexplained: reason says why */
     PATH_CAUSE_TERMINAL,                         /* the state itself is the answer */
     PATH_CAUSE_WAKEUP, PATH_CAUSE_FORK,          /* by thread `from` at `ts` */
-    PATH_CAUSE_NETWORK,                          /* message sent by `from` at `ts` (may lie before any bound); label names the peer addresses */
-    PATH_CAUSE_PENDING                           /* the answer has been asked for; the walk marks the wait and goes on */
+    PATH_CAUSE_NETWORK,                          /* message sent by `from` at `ts` (may lie before any bound); label
+                                                  * names the peer addresses */
+    PATH_CAUSE_PENDING                           /* the answer has been asked for; the walk marks the wait and goes
+                                                  * on */
 };
-enum path_reason { PATH_NO_WAKER, PATH_UNTRACED_PEER, PATH_OFFLINE_NODE, PATH_LOST_EVENTS, PATH_NO_CLOCK, PATH_PENDING };
+enum path_reason { PATH_NO_WAKER, PATH_UNTRACED_PEER, PATH_OFFLINE_NODE, PATH_LOST_EVENTS, PATH_NO_CLOCK,
+    PATH_PENDING };
 const char *path_reason_name(int reason);        /* "no-waker", "untraced-peer", … */
 struct path_cause {
     uint8_t kind, reason;
     struct path_row from;
     int64_t ts;
-    const char *label;                           /* NETWORK: "10.0.0.1:80 → 10.0.0.2:4711"; unexplained: the peer; or NULL. Borrowed */
+    const char *label;                           /* NETWORK: "10.0.0.1:80 → 10.0.0.2:4711"; unexplained: the peer; or
+                                                  * NULL. Borrowed */
 };
 
-/* A source of graphs: local stores, a cluster, a guest plugged into its host, or the cases of a test. Strings it hands out stay as they are
- * while it lives. Equal questions get equal answers. */
+/* A source of graphs: local stores, a cluster, a guest plugged into its host, or the cases of a test. Strings it hands
+ * out stay as they are while it lives. Equal questions get equal answers. */
 struct path_source {
     void *arg;
     /* First and last instant of the row; false when there is no such row. Only asked for the row a path starts from. */
     bool (*life)(void *arg, struct path_row row, int64_t *begin, int64_t *end);
     /* The state of the row with begin < ts <= end; false when the row has none (before its first, after its last). */
     bool (*interval)(void *arg, struct path_row row, int64_t ts, struct path_interval *out);
-    /* Sets the CPU and the detail of a preempted state that `interval` gave without them, because they take long to find: asked only for what becomes part of a path. NULL: `interval` gives all. */
+    /* Sets the CPU and the detail of a preempted state that `interval` gave without them, because they take long to
+     * find: asked only for what becomes part of a path. NULL: `interval` gives all. */
     void (*tell_preempted)(void *arg, struct path_row row, struct path_interval *iv);
-    /* What ended the interval: a wait or a polling stretch; for an unknown state why it is not known; for any other state (asked only where the row's past leads nowhere: a message or wakeup
-     * that reached the row at iv->end although it did not sleep). With origin = true: what created the row, whose
+    /* What ended the interval: a wait or a polling stretch; for an unknown state why it is not known; for any other
+     * state (asked only where the row's past leads nowhere: a message or wakeup that reached the row at iv->end
+     * although it did not sleep). With origin = true: what created the row, whose
      * first instant is iv->begin and whose first interval had iv->id (UINT64_MAX when none was seen). */
     void (*cause)(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out);
     /* Names for the answer. Borrowed. */
@@ -65,7 +73,7 @@ struct path_source {
     void (*row_name)(void *arg, struct path_row row, int32_t *tid, const char **comm);
 };
 
-/* ---- the answer ------------------------------------------------------------------------------------------------------------ */
+/* ---- the answer ---- */
 
 struct path_segment {
     struct path_row row;
@@ -75,11 +83,13 @@ struct path_segment {
     const char *detail;                          /* or NULL; lives as long as the path */
     struct path_row sender;                      /* NETWORK: who sent; host -1 when not known */
 };
-enum path_link_kind { PATH_LINK_WAKEUP, PATH_LINK_FORK, PATH_LINK_NETWORK, PATH_LINK_DISK, PATH_LINK_VM, PATH_LINK_SPAN };
+enum path_link_kind { PATH_LINK_WAKEUP, PATH_LINK_FORK, PATH_LINK_NETWORK, PATH_LINK_DISK, PATH_LINK_VM,
+    PATH_LINK_SPAN };
 const char *path_link_name(int kind);            /* "wakeup", … */
 struct path_link { struct path_row from, to; int64_t from_ts, to_ts; uint8_t kind; };
 struct path_gap { int64_t begin, end; uint8_t reason; const char *peer; };
-struct path_total { struct path_row row; uint8_t state; const char *detail; int64_t duration; }; /* detail: that of more than half of it, else NULL */
+/* detail: that of more than half of it, else NULL */
+struct path_total { struct path_row row; uint8_t state; const char *detail; int64_t duration; };
 struct path_cost { const char *const *nodes; size_t n_nodes; uint64_t messages, bytes, rounds; double seconds; };
 
 struct path {
@@ -94,34 +104,41 @@ struct path {
 };
 
 struct path_options { int64_t begin, end; bool no_early_return; /* for comparison with other tools */ };
-/* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there, ERR_ARG when begin > end; an empty interval has an empty path). Cost: O(segments + waits looked at). */
-int path_walk(const struct path_source *, struct path_row row, const struct path_options *, struct path **out, struct err *e);
+/* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there,
+ * ERR_ARG when begin > end; an empty interval has an empty path). Cost: O(segments + waits looked at). */
+int path_walk(const struct path_source *, struct path_row row, const struct path_options *, struct path **out,
+    struct err *e);
 void path_free(struct path *);
 /* The cover invariant, checked; returns false and says where it breaks. path_walk asserts it. */
 bool path_covers(const struct path *, struct err *e);
 
-/* ---- showing it ------------------------------------------------------------------------------------------------------------ */
-void path_write_json(const struct path *, const struct path_source *, const char *method, struct json *);  /* DESIGN section 2 */
+/* ---- showing it ---- */
+/* DESIGN section 2 */
+void path_write_json(const struct path *, const struct path_source *, const char *method, struct json *);
 struct path_style {
     bool color, ascii;                           /* ascii: the picture without block characters */
-    int width;                                   /* columns; nothing is wider, except the list of segments for width 0 */
+    int width;                                   /* columns; nothing is wider, except the list of segments for width
+                                                  * 0 */
     bool segments;                               /* list them, too */
     int64_t clock_error_ns;                      /* worst error of a clock on the path; < 0: not said */
 };
-void path_write_terminal(const struct path *, const struct path_source *, const struct path_style *, struct text *); /* looks.md */
+/* looks.md */
+void path_write_terminal(const struct path *, const struct path_source *, const struct path_style *, struct text *);
 void path_write_svg(const struct path *, const struct path_source *, struct text *);
 void path_write_csv(const struct path *, const struct path_source *, struct text *);
 
-/* ---- local stores as a source ---------------------------------------------------------------------------------------------- */
+/* ---- local stores as a source ---- */
 struct graph; struct flow_store; struct clock_map;
-struct path_local_host { const char *name; const struct graph *graph; const struct flow_store *flows; const struct clock_map *map; };
+struct path_local_host {
+    const char *name; const struct graph *graph; const struct flow_store *flows; const struct clock_map *map;
+};
 struct path_local;
-/* Joins the hosts' stores; the array and what it points to are borrowed. Receives are matched to their sends when asked for; what is kept for that is
- * made on first use, under a lock: one object serves any number of threads. */
+/* Joins the hosts' stores; the array and what it points to are borrowed. Receives are matched to their sends when asked
+ * for; what is kept for that is made on first use, under a lock: one object serves any number of threads. */
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n);
 const struct path_source *path_local_source(const struct path_local *);
-/* Messages for the row that came within [begin, end] while it was not asleep: *seen of them ended a stretch of polling, the others may have been
- * polled for or not, nobody can tell from the recorded events. */
+/* Messages for the row that came within [begin, end] while it was not asleep: *seen of them ended a stretch of polling,
+ * the others may have been polled for or not, nobody can tell from the recorded events. */
 size_t path_local_unslept(const struct path_local *, struct path_row row, int64_t begin, int64_t end, size_t *seen);
 void path_local_free(struct path_local *);
 

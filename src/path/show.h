@@ -32,7 +32,8 @@ const char *show_name(const struct path_source *, struct path_row, char *buf, si
 
 /* 0xRRGGBB of a state (reference: the project's table of state colours, for light backgrounds). */
 unsigned show_color(int state);
-/* A name from a trace for a terminal: control characters and broken UTF-8 become "?". At most `cells` cells, the last "…" when it was cut. */
+/* A name from a trace for a terminal: control characters and broken UTF-8 become "?". At most `cells` cells, the last
+ * "…" when it was cut. */
 void show_text(struct text *, const char *s, size_t cells);
 /* The same for XML, uncut, with markup escaped. */
 void show_xml(struct text *, const char *s);

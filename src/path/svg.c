@@ -1,4 +1,5 @@
-/* The answer as a picture for browsers and paper: no scripts, nothing loaded, every state told by colour and by pattern. */
+/* The answer as a picture for browsers and paper: no scripts, nothing loaded, every state told by colour and by
+ * pattern. */
 #include <stdio.h>
 
 #include "base/time.h"
@@ -55,7 +56,7 @@ static void put_name(struct canvas *c, struct path_row row)
     show_xml(c->out, show_name(c->show.source, row, name, sizeof name));
 }
 
-/* ---- definitions ----------------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---- */
 
 /* Base colour, colour and path of the pattern, per state: on an 8 x 8 tile. */
 static const struct texture {
@@ -84,16 +85,21 @@ static void write_definitions(struct canvas *c)
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (c->used[s] && textures[s].d)
             text_printf(t,
-                "<pattern id=\"p%d\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" fill=\"#%06x\"/>"
+                "<pattern id=\"p%d\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\"><rect width=\"8\" "
+                "height=\"8\" fill=\"#%06x\"/>"
                 "<path d=\"%s\" stroke=\"#%06x\" stroke-width=\"1.6\" fill=\"none\"/></pattern>\n",
                 s, textures[s].base, textures[s].d, textures[s].line);
     text_puts(t,
-        "<marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\">"
+        "<marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" "
+        "orient=\"auto\">"
         "<path d=\"M0 0.8L7.5 4L0 7.2z\" fill=\"#222\"/></marker>\n</defs>\n<style>\n"
-        "svg{font-family:'DejaVu Sans',Verdana,Arial,sans-serif;font-size:11px;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n"
+        "svg{font-family:'DejaVu Sans',Verdana,Arial,sans-serif;font-size:11px;print-color-adjust:exact;"
+        "-webkit-print-color-adjust:exact}\n"
         ".name{text-anchor:end}.host,.head{font-weight:bold}.tick{fill:#444;text-anchor:middle}.right{text-anchor:end}"
-        ".in{font-size:10px;pointer-events:none;text-anchor:middle;paint-order:stroke;stroke-width:3.5px;stroke-linejoin:round}.light{fill:#fff}.dark{fill:#111}\n"
-        ".link{stroke:#222;stroke-width:1;fill:none;marker-end:url(#arrow)}.fork{stroke-dasharray:5 2}.network{stroke-dasharray:none;stroke:#5a1c69}"
+        ".in{font-size:10px;pointer-events:none;text-anchor:middle;paint-order:stroke;stroke-width:3.5px;"
+        "stroke-linejoin:round}.light{fill:#fff}.dark{fill:#111}\n"
+        ".link{stroke:#222;stroke-width:1;fill:none;marker-end:url(#arrow)}.fork{stroke-dasharray:5 "
+        "2}.network{stroke-dasharray:none;stroke:#5a1c69}"
         ".go{stroke:#888;stroke-width:.7;stroke-dasharray:1.5 2}\n");
     for (int s = 0; s < GRAPH_STATE_COUNT; s++) {
         if (!c->used[s])
@@ -106,7 +112,7 @@ static void write_definitions(struct canvas *c)
     text_puts(t, "</style>\n");
 }
 
-/* ---- frame ----------------------------------------------------------------------------------------------------------------- */
+/* ---- frame ---- */
 
 /* The rows with most of the path keep their lane when there are too many. */
 static void place_lanes(struct canvas *c)
@@ -145,8 +151,9 @@ static void write_title(struct canvas *c)
     time_write_utc(t, p->begin, true);
     text_puts(t, " UTC, ");
     put_duration(t, p->end - p->begin);
-    text_printf(t, " on %zu machine%s, %zu thread%s, %zu segment%s</text>\n", c->show.hosts, c->show.hosts == 1 ? "" : "s", c->show.rows.n,
-        c->show.rows.n == 1 ? "" : "s", p->n_segments, p->n_segments == 1 ? "" : "s");
+    text_printf(t, " on %zu machine%s, %zu thread%s, %zu segment%s</text>\n", c->show.hosts,
+        c->show.hosts == 1 ? "" : "s", c->show.rows.n, c->show.rows.n == 1 ? "" : "s", p->n_segments,
+        p->n_segments == 1 ? "" : "s");
 }
 
 static void write_axis(struct canvas *c)
@@ -180,7 +187,8 @@ static void write_lane_names(struct canvas *c)
         if (y < 0)
             continue;
         if (!any || r->row.host != host) {
-            text_printf(t, "<path d=\"M16 %dH%d\" stroke=\"#999\" stroke-width=\".8\"/><text x=\"16\" y=\"%d\" class=\"host\">",
+            text_printf(t,
+                "<path d=\"M16 %dH%d\" stroke=\"#999\" stroke-width=\".8\"/><text x=\"16\" y=\"%d\" class=\"host\">",
                 y - HOST_HEAD + 4, WIDTH - RIGHT, y - 5);
             show_xml(t, r->host);
             text_puts(t, "</text>\n");
@@ -202,15 +210,16 @@ static void write_lane_names(struct canvas *c)
     }
 }
 
-/* ---- segments -------------------------------------------------------------------------------------------------------------- */
+/* ---- segments ---- */
 
 static void write_label(struct canvas *c, int state, int64_t ns, double x, double width, int y)
 {
     double need = 6.4 * (double)strlen(graph_state_name(state));
     if (width < need + 6)
         return;
-    text_printf(c->out, "<text class=\"in %s\" x=\"%.2f\" y=\"%d\" stroke=\"#%06x\">%s", textures[state].dark_text ? "dark" : "light",
-        x + width / 2, y + LANE - 8, textures[state].base, graph_state_name(state));
+    text_printf(c->out, "<text class=\"in %s\" x=\"%.2f\" y=\"%d\" stroke=\"#%06x\">%s",
+        textures[state].dark_text ? "dark" : "light", x + width / 2, y + LANE - 8, textures[state].base,
+        graph_state_name(state));
     if (width > need + 64) {
         text_putc(c->out, ' ');
         put_duration(c->out, ns);
@@ -255,7 +264,9 @@ static void write_cells(struct canvas *c, const int64_t (*sums)[GRAPH_STATE_COUN
                 break;
         }
         if (most[0] >= 0)
-            text_printf(c->out, "<rect class=\"s%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>mostly %s</title></rect>\n",
+            text_printf(c->out,
+                "<rect class=\"s%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>mostly "
+                "%s</title></rect>\n",
                 most[0], LEFT + i / 2.0, y, (end - i) / 2.0, LANE, graph_state_name(most[0]));
     }
 }
@@ -273,8 +284,9 @@ static void write_dense(struct canvas *c)
         size_t row = show_find(&c->show, s->row);
         int first = (int)((x_of(c, s->begin) - LEFT) * 2), last = (int)((x_of(c, s->end) - LEFT) * 2);
         for (int k = first; c->lane_y[row] >= 0 && k <= last && k < CELLS; k++)
-            sums[lane_of[row] * CELLS + (size_t)k][s->state] += k > first && k < last ? (p->end - p->begin) / CELLS
-                                                                                      : (s->end - s->begin) / (last - first + 1) + 1;
+            sums[lane_of[row] * CELLS + (size_t)k][s->state] += k > first && k < last
+                ? (p->end - p->begin) / CELLS
+                : (s->end - s->begin) / (last - first + 1) + 1;
     }
     for (size_t row = 0; row < c->show.rows.n; row++)
         if (c->lane_y[row] >= 0)
@@ -298,7 +310,7 @@ static void write_segments(struct canvas *c)
     text_puts(c->out, "</g>\n");
 }
 
-/* ---- links ----------------------------------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 static void write_link(struct canvas *c, const struct path_link *l, struct map *drawn)
 {
@@ -340,8 +352,8 @@ static void write_connectors(struct canvas *c)
         if (a == b || c->lane_y[a] < 0 || c->lane_y[b] < 0 || map_find(&signals, (uint64_t)p->segments[i].end))
             continue;
         int ya = c->lane_y[a], yb = c->lane_y[b];
-        text_printf(c->out, "<path class=\"go\" d=\"M%.2f %dV%d\"/>\n", x_of(c, p->segments[i].end), ya < yb ? ya + LANE : ya,
-            ya < yb ? yb : yb + LANE);
+        text_printf(c->out, "<path class=\"go\" d=\"M%.2f %dV%d\"/>\n", x_of(c, p->segments[i].end),
+            ya < yb ? ya + LANE : ya, ya < yb ? yb : yb + LANE);
     }
     map_fini(&signals);
 }
@@ -357,7 +369,7 @@ static void write_links(struct canvas *c)
     map_fini(&drawn);
 }
 
-/* ---- legend and table ------------------------------------------------------------------------------------------------------ */
+/* ---- legend and table ---- */
 
 /* Takes a place of the legend; starts a new line when it would not fit. */
 static int legend_place(int *x, int *y, int width)
@@ -378,15 +390,16 @@ static int write_legend(struct canvas *c, int top, struct text *out)
         const char *name = graph_state_name(s);
         int at = c->used[s] ? legend_place(&x, &y, 40 + (int)(7 * strlen(name))) : 0;
         if (at && out)
-            text_printf(out, "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"18\" height=\"12\"/><text x=\"%d\" y=\"%d\">%s</text>\n", s, at,
-                y, at + 23, y + 10, name);
+            text_printf(out,
+                "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"18\" height=\"12\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
+                s, at, y, at + 23, y + 10, name);
     }
     for (int k = 0; k <= PATH_LINK_SPAN; k++) {
         const char *name = k == PATH_LINK_NETWORK ? "message" : path_link_name(k);
         int at = c->link_used[k] ? legend_place(&x, &y, 42 + (int)(7 * strlen(name))) : 0;
         if (at && out)
-            text_printf(out, "<path class=\"link %s\" d=\"M%d %dh20\"/><text x=\"%d\" y=\"%d\">%s</text>\n", path_link_name(k), at, y + 6,
-                at + 26, y + 10, name);
+            text_printf(out, "<path class=\"link %s\" d=\"M%d %dh20\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
+                path_link_name(k), at, y + 6, at + 26, y + 10, name);
     }
     return y + LEGEND_ROW - top;
 }
@@ -413,7 +426,8 @@ static void write_total(struct canvas *c, const struct path_total *total, int y)
     scratch.n = 0;
     text_duration(&scratch, total->duration);
     table_cell(c, LEFT + 130, y, text_cstr(&scratch), true, 16);
-    text_printf(c->out, "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"10\" height=\"10\"/>", total->state, LEFT + 148, y - 9);
+    text_printf(
+        c->out, "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"10\" height=\"10\"/>", total->state, LEFT + 148, y - 9);
     table_cell(c, LEFT + 164, y, graph_state_name(total->state), false, 20);
     table_cell(c, LEFT + 270, y, c->show.source->host_name(c->show.source->arg, total->row.host), false, 20);
     scratch.n = 0;
@@ -439,7 +453,8 @@ static void write_notes(struct canvas *c, int y)
     text_printf(c->out, "<text x=\"%d\" y=\"%d\" fill=\"#444\">", LEFT, y);
     if (gaps) {
         put_duration(c->out, gaps);
-        text_printf(c->out, " unexplained (%s%s). ", path_reason_name(p->gaps[0].reason), p->n_gaps > 1 ? " and others" : "");
+        text_printf(
+            c->out, " unexplained (%s%s). ", path_reason_name(p->gaps[0].reason), p->n_gaps > 1 ? " and others" : "");
     }
     if (c->hidden)
         text_printf(c->out, "%zu threads with less of the path are not drawn. ", c->hidden);
@@ -460,7 +475,8 @@ void path_write_svg(const struct path *p, const struct path_source *source, stru
     size_t rows = p->n_totals < MAX_TABLE ? p->n_totals : MAX_TABLE;
     int table_y = c.bottom + 14 + write_legend(&c, 0, NULL) + 24, height = table_y + (int)rows * TABLE_ROW + 30;
     text_printf(t,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Critical path of ",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+        "height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Critical path of ",
         WIDTH, height, WIDTH, height);
     put_name(&c, p->start);
     text_puts(t, "</title>\n");

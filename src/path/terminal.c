@@ -43,7 +43,7 @@ static void style_on(const struct path_style *style, struct text *t, const char 
         text_printf(t, "\033[%sm", code);
 }
 
-/* ---- columns --------------------------------------------------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static void spaces(struct text *t, size_t n)
 {
@@ -79,7 +79,7 @@ static size_t widest(size_t a, const char *s)
     return n > a ? n : a;
 }
 
-/* ---- summary --------------------------------------------------------------------------------------------------------------- */
+/* ---- summary ---- */
 
 static int by_duration(const void *pa, const void *pb)
 {
@@ -91,7 +91,8 @@ static int by_duration(const void *pa, const void *pb)
     return c ? c : strcmp(a->detail, b->detail);
 }
 
-/* Lines of one machine, name, state and detail become one: a path through thousands of threads is told by what they are. */
+/* Lines of one machine, name, state and detail become one: a path through thousands of threads is told by what they
+ * are. */
 static void merge_lines(struct lines *lines)
 {
     struct map index = {0};
@@ -190,7 +191,8 @@ static void network_lines(const struct path *p, const struct path_source *source
     map_fini(&index);
 }
 
-static void write_line(const struct line *l, int64_t span, const size_t columns[3], const struct path_style *style, struct text *t)
+static void write_line(
+    const struct line *l, int64_t span, const size_t columns[3], const struct path_style *style, struct text *t)
 {
     struct text scratch = {.fd = -1};
     size_t used = INDENT + 7 + 11 + 2 + columns[0] + 1 + columns[1] + 1 + columns[2] + 2;
@@ -215,7 +217,8 @@ static void write_line(const struct line *l, int64_t span, const size_t columns[
     text_fini(&scratch);
 }
 
-static void write_summary(const struct path *p, const struct path_source *source, const struct path_style *style, struct text *t)
+static void write_summary(
+    const struct path *p, const struct path_source *source, const struct path_style *style, struct text *t)
 {
     struct lines lines = {0};
     size_t columns[3] = {0, 0, 0};
@@ -247,7 +250,7 @@ static void write_summary(const struct path *p, const struct path_source *source
     vec_free(&lines);
 }
 
-/* ---- picture --------------------------------------------------------------------------------------------------------------- */
+/* ---- picture ---- */
 
 static const char *glyph(int state, bool ascii)
 {
@@ -320,8 +323,8 @@ static void fill_lanes(const struct show *s, struct lanes *l)
     free(lane_of);
 }
 
-static void write_lane(
-    const struct lanes *l, size_t lane, int64_t span, const struct path_style *style, bool used[GRAPH_STATE_COUNT], struct text *t)
+static void write_lane(const struct lanes *l, size_t lane, int64_t span, const struct path_style *style,
+    bool used[GRAPH_STATE_COUNT], struct text *t)
 {
     int last = -1;
     for (size_t c = 0; c < l->columns; c++) {
@@ -365,7 +368,8 @@ static void write_axis(size_t name, size_t columns, int64_t span, struct text *t
     text_fini(&scratch);
 }
 
-static void write_legend(const bool used[GRAPH_STATE_COUNT], size_t name, const struct path_style *style, struct text *t)
+static void write_legend(
+    const bool used[GRAPH_STATE_COUNT], size_t name, const struct path_style *style, struct text *t)
 {
     spaces(t, INDENT + name + 2);
     size_t at = INDENT + name + 2;
@@ -422,7 +426,7 @@ static void write_picture(const struct show *s, const struct path_style *style, 
     free(l.sums);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---- */
 
 static void write_head(const struct show *s, const struct path_style *style, struct text *t)
 {
@@ -435,7 +439,8 @@ static void write_head(const struct show *s, const struct path_style *style, str
     text_puts(&head, "  ");
     time_write_utc(&head, p->begin, false);
     text_printf(&head, "  →  +%s", duration(p->end - p->begin, &scratch));
-    text_printf(&head, "   %zu machine%s, %zu segment%s", s->hosts, s->hosts == 1 ? "" : "s", p->n_segments, p->n_segments == 1 ? "" : "s");
+    text_printf(&head, "   %zu machine%s, %zu segment%s", s->hosts, s->hosts == 1 ? "" : "s", p->n_segments,
+        p->n_segments == 1 ? "" : "s");
     if (style->clock_error_ns >= 0 && s->hosts > 1)
         text_printf(&head, ", clock ±%s", duration(style->clock_error_ns, &scratch));
     size_t cells = text_cells(name, strlen(name));
@@ -521,7 +526,8 @@ static void write_segments(const struct show *s, const struct path_style *style,
     text_fini(&scratch);
 }
 
-void path_write_terminal(const struct path *p, const struct path_source *source, const struct path_style *given, struct text *t)
+void path_write_terminal(
+    const struct path *p, const struct path_source *source, const struct path_style *given, struct text *t)
 {
     struct show s;
     struct path_style style = *given;

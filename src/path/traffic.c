@@ -50,8 +50,8 @@ static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int6
     }
 }
 
-/* A thread that polls gets (nearly) all its messages awake; one that blocks gets some awake, when it was busy with something else. Of a thread that
- * blocks a part of its messages is enough to see it. */
+/* A thread that polls gets (nearly) all its messages awake; one that blocks gets some awake, when it was busy with
+ * something else. Of a thread that blocks a part of its messages is enough to see it. */
 static bool has_habit(const struct traffic *t, int32_t row)
 {
     struct flow_packet p;
@@ -66,9 +66,9 @@ static bool has_habit(const struct traffic *t, int32_t row)
     return asleep * 8 <= messages;
 }
 
-/* What a polling thread last did with the network before an answer came was to ask, on the same connection: in between it waited. (On any connection
- * would find more, but takes computing for polling where several peers answer at their own time: on the recorded MPI job 39 instead of 7 % of the
- * computing time of the rank that all others report to.) */
+/* What a polling thread last did with the network before an answer came was to ask, on the same connection: in between
+ * it waited. (On any connection would find more, but takes computing for polling where several peers answer at their
+ * own time: on the recorded MPI job 39 instead of 7 % of the computing time of the rank that all others report to.) */
 static struct row_polls *find_polls(const struct traffic *t, int32_t row)
 {
     struct row_polls *out = mem_zalloc(sizeof *out);
@@ -78,7 +78,8 @@ static struct row_polls *find_polls(const struct traffic *t, int32_t row)
     bool asked = false, is_send;
     for (size_t i = 0; i < n; i++, ask = p, asked = is_send) {
         flow_message(t->flows, row, i, &p, &is_send);
-        if (!asked || is_send || ask.ts < seen || p.ts <= ask.ts || (uint64_t)p.ts - (uint64_t)ask.ts < SHORTEST_POLL_NS ||
+        if (!asked || is_send || ask.ts < seen || p.ts <= ask.ts ||
+            (uint64_t)p.ts - (uint64_t)ask.ts < SHORTEST_POLL_NS ||
             flow_connection(t->flows, ask.flow) != flow_connection(t->flows, p.flow))
             continue;
         seen = p.ts; /* each stretch is looked through once, also in a damaged store whose messages are out of order */

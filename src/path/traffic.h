@@ -1,5 +1,5 @@
-/* Private to the room: what the packets of one host say about its rows. Found for a row when it is first asked for, immutable afterwards; any thread
- * may ask. */
+/* Private to the room: what the packets of one host say about its rows. Found for a row when it is first asked for,
+ * immutable afterwards; any thread may ask. */
 #ifndef WEFT_PATH_TRAFFIC_H
 #define WEFT_PATH_TRAFFIC_H
 
@@ -10,8 +10,9 @@
 struct graph;
 struct flow_store;
 
-/* A stretch in which a row polled for a message: [begin, end] of the host's clock. Found where a row that gets nearly all its messages awake asked
- * on a connection, did not sleep, and got an answer on it. Conservative: what it polled for without having asked is not found. */
+/* A stretch in which a row polled for a message: [begin, end] of the host's clock. Found where a row that gets nearly
+ * all its messages awake asked on a connection, did not sleep, and got an answer on it. Conservative: what it polled
+ * for without having asked is not found. */
 struct traffic_poll { uint32_t receive; int64_t begin, end; };
 /* A send that softirq work made after a receive of the same connection. */
 struct traffic_reply { int64_t sent, received; uint32_t receive; };
@@ -20,8 +21,8 @@ struct traffic;
 /* Both are borrowed; the flows may be NULL. */
 struct traffic *traffic_new(const struct graph *, const struct flow_store *);
 void traffic_free(struct traffic *);
-/* Polling stretches of a row of the graph are numbered in time order and do not overlap. Number of the first one that ends at or after ts (when there
- * is none: how many there are); NULL for a number that is not there. */
+/* Polling stretches of a row of the graph are numbered in time order and do not overlap. Number of the first one that
+ * ends at or after ts (when there is none: how many there are); NULL for a number that is not there. */
 size_t traffic_poll_find(struct traffic *, int32_t row, int64_t ts);
 const struct traffic_poll *traffic_poll(struct traffic *, int32_t row, size_t i);
 /* Number of the reply that was sent at ts, or -1. */

@@ -1,12 +1,14 @@
 /* The bounded backward walk with early return.
  *
- * The walk keeps a place (a row and a time) and goes back from it: states that are no waits are copied; a wait that something ended opens a *frame* and
- * the walk goes on where the signal came from, down to the frame's *bound*: the start of the wait, or the bound of the frame around it when that is
- * later. There the frame is left and the walk resumes on the waiting row before its wait. Frame 0 is the question itself.
+ * The walk keeps a place (a row and a time) and goes back from it: states that are no waits are copied; a wait that
+ * something ended opens a *frame* and the walk goes on where the signal came from, down to the frame's *bound*: the
+ * start of the wait, or the bound of the frame around it when that is later. There the frame is left and the walk
+ * resumes on the waiting row before its wait. Frame 0 is the question itself.
  *
- * Early return: before a frame is left the walk may *look* further back. If the chain comes back by a signal to the waiting row, at a time in the
- * stretch of running that ended in the wait, it resumes at that signal; else what was looked at is dropped. Looking is paid from a credit that grows
- * with the path, so that the whole stays proportional to it. */
+ * Early return: before a frame is left the walk may *look* further back. If the chain comes back by a signal to the
+ * waiting row, at a time in the stretch of running that ended in the wait, it resumes at that signal; else what was
+ * looked at is dropped. Looking is paid from a credit that grows with the path, so that the whole stays proportional to
+ * it. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,9 +54,10 @@ struct walk {
     VEC(struct alternative) alternatives;
     struct path_row row; /* the place */
     int64_t t;
-    uint64_t from_id;            /* interval of the row that the walk came down from; UINT64_MAX when it came by a signal */
-    bool by_message;             /* it was reached by a message, whose link is the last one */
-    bool first;                  /* nothing was taken yet: the wait that crosses the end of the question is explained by what came later */
+    uint64_t from_id; /* interval of the row that the walk came down from; UINT64_MAX when it came by a signal */
+    bool by_message;  /* it was reached by a message, whose link is the last one */
+    bool first; /* nothing was taken yet: the wait that crosses the end of the question is explained by what came later
+                 */
     int64_t covered;             /* all from here to the end of the question is covered */
     struct path_cover cover;     /* what covers [t, covered] */
     struct path_interval untold; /* the preempted state that is the cover, before it is told more of; else no state */
@@ -120,13 +123,14 @@ static void cover_down_to(struct walk *w, int64_t bound)
 
 static void set_cover(struct walk *w, struct path_row row, const struct path_interval *iv)
 {
-    w->cover = (struct path_cover){.row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .cpu = iv->cpu, .state = iv->state};
+    w->cover = (struct path_cover){
+        .row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .cpu = iv->cpu, .state = iv->state};
     w->untold = (struct path_interval){0};
     if (iv->state == GRAPH_PREEMPTED && w->source->tell_preempted)
         w->untold = *iv;
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------------------------------- */
+/* ---- frames ---- */
 
 /* Leaves frame j and everything in it; the walk goes on on the row that waited, at `t`. */
 static void leave(struct walk *w, size_t j, int64_t t)
@@ -160,14 +164,16 @@ static void stop_looking_innermost(struct walk *w)
 static int64_t stretch_begin(struct walk *w, struct path_row row, int64_t t, int64_t floor)
 {
     struct path_interval iv;
-    while (t > floor && may_look(w) && w->source->interval(w->source->arg, row, t, &iv) && is_runnable(iv.state) && iv.begin < t) {
+    while (t > floor && may_look(w) && w->source->interval(w->source->arg, row, t, &iv) && is_runnable(iv.state) &&
+        iv.begin < t) {
         t = iv.begin;
         w->looked++;
     }
     return later(t, floor);
 }
 
-/* Does the row, whose wait of frame f began at f->slept, run without a break from t until then? An empty stretch is none. */
+/* Does the row, whose wait of frame f began at f->slept, run without a break from t until then? An empty stretch is
+ * none. */
 static bool in_stretch(struct walk *w, const struct frame *f, int64_t t)
 {
     if (t > f->slept)
@@ -177,8 +183,8 @@ static bool in_stretch(struct walk *w, const struct frame *f, int64_t t)
     return stretch_begin(w, f->row, t, t - 1) < t;
 }
 
-/* Did the chain come back to a row that waits for it, into the stretch of running before its wait? Then everything since is part of the path, even
- * where the signal is older than the bounds of the frames around. */
+/* Did the chain come back to a row that waits for it, into the stretch of running before its wait? Then everything
+ * since is part of the path, even where the signal is older than the bounds of the frames around. */
 static bool returned(struct walk *w)
 {
     for (size_t j = w->depth; !w->no_early_return && j-- > 1;) {
@@ -201,7 +207,8 @@ static bool look_back(struct walk *w, size_t j)
     int64_t floor = stretch_begin(w, f->row, f->slept, w->frames[j - 1].bound), bound = floor;
     for (size_t i = j + 1; i < w->depth; i++)
         bound = later(bound, w->frames[i].slept);
-    if (floor >= f->slept || (w->t < floor && bound == floor) || (w->cover.gap && w->t < w->covered && bound < w->covered))
+    if (floor >= f->slept || (w->t < floor && bound == floor) ||
+        (w->cover.gap && w->t < w->covered && bound < w->covered))
         return false;
     f->looking = true;
     w->looking++;
@@ -240,9 +247,10 @@ static bool on_stack(const struct walk *w, uint64_t id)
     return false;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
-/* Goes to where the signal came from that reached `to` at `to_ts`; the time it took is covered by the network, or by the state `iv` of the receiver. */
+/* Goes to where the signal came from that reached `to` at `to_ts`; the time it took is covered by the network, or by
+ * the state `iv` of the receiver. */
 static void follow(struct walk *w, struct path_row to, const struct path_interval *iv, const struct path_cause *c)
 {
     int64_t ts = c->ts;
@@ -252,7 +260,8 @@ static void follow(struct walk *w, struct path_row to, const struct path_interva
     }
     bool network = c->kind == PATH_CAUSE_NETWORK;
     uint8_t kind = network ? PATH_LINK_NETWORK : c->kind == PATH_CAUSE_FORK ? PATH_LINK_FORK : PATH_LINK_WAKEUP;
-    vec_push(&w->build.links, ((struct path_link){.from = c->from, .to = to, .from_ts = ts, .to_ts = iv->end, .kind = kind}));
+    vec_push(&w->build.links,
+        ((struct path_link){.from = c->from, .to = to, .from_ts = ts, .to_ts = iv->end, .kind = kind}));
     set_cover(w, to, iv);
     if (network) {
         w->cover.state = GRAPH_NETWORK;
@@ -288,11 +297,13 @@ static void keep(struct walk *w, const struct path_interval *iv, bool gap, const
     w->stalled = 0;
 }
 
-/* Woken while it still ran: it waited for nobody, only until the wake took effect. Who woke it is told, and the row's own past goes on. */
+/* Woken while it still ran: it waited for nobody, only until the wake took effect. Who woke it is told, and the row's
+ * own past goes on. */
 static void keep_late(struct walk *w, const struct path_interval *iv, const struct path_cause *c)
 {
-    vec_push(
-        &w->build.links, ((struct path_link){.from = c->from, .to = w->row, .from_ts = c->ts, .to_ts = iv->end, .kind = PATH_LINK_WAKEUP}));
+    vec_push(&w->build.links,
+        ((struct path_link){
+            .from = c->from, .to = w->row, .from_ts = c->ts, .to_ts = iv->end, .kind = PATH_LINK_WAKEUP}));
     keep(w, iv, false, NULL);
     w->cover.detail = "woken before it slept";
 }
@@ -315,13 +326,17 @@ static void explain(struct walk *w, const struct path_interval *iv)
         keep_late(w, iv, &c);
         return;
     }
-    w->frames[w->depth] = (struct frame){
-        .row = w->row, .id = iv->id, .slept = iv->begin, .bound = later(top(w)->bound, iv->begin), .alternatives = w->alternatives.n};
+    w->frames[w->depth] = (struct frame){.row = w->row,
+        .id = iv->id,
+        .slept = iv->begin,
+        .bound = later(top(w)->bound, iv->begin),
+        .alternatives = w->alternatives.n};
     w->depth++;
     follow(w, w->row, iv, &c);
 }
 
-/* The message that led here was sent while the sender slept: its bytes had been written before and waited in the queue of the socket. */
+/* The message that led here was sent while the sender slept: its bytes had been written before and waited in the queue
+ * of the socket. */
 static void sent_asleep(struct walk *w, const struct path_interval *iv)
 {
     struct path_link *link = &w->build.links.v[w->build.links.n - 1];
@@ -345,14 +360,16 @@ static void tell_why_unknown(struct walk *w, const struct path_interval *iv)
 static void copy(struct walk *w, const struct path_interval *iv)
 {
     if (w->depth > 1 && !w->looking && iv->end == w->t)
-        vec_push(&w->alternatives, ((struct alternative){w->row, *iv, path_build_mark(&w->build), w->covered, w->steps, w->stalled}));
+        vec_push(&w->alternatives,
+            ((struct alternative){w->row, *iv, path_build_mark(&w->build), w->covered, w->steps, w->stalled}));
     if (iv->polling && iv->end <= w->covered) {
         struct path_cause c = {.kind = PATH_CAUSE_NONE};
         w->source->cause(w->source->arg, w->row, iv, false, &c);
         if (c.kind == PATH_CAUSE_NETWORK) {
             int64_t ts = c.ts < iv->end ? c.ts : iv->end;
             vec_push(&w->build.links,
-                ((struct path_link){.from = c.from, .to = w->row, .from_ts = ts, .to_ts = iv->end, .kind = PATH_LINK_NETWORK}));
+                ((struct path_link){
+                    .from = c.from, .to = w->row, .from_ts = ts, .to_ts = iv->end, .kind = PATH_LINK_NETWORK}));
         }
     }
     set_cover(w, w->row, iv);
@@ -454,7 +471,8 @@ static void drop_late_links(struct path_build *b, int64_t end)
     b->links.n = n;
 }
 
-int path_walk(const struct path_source *source, struct path_row row, const struct path_options *options, struct path **out, struct err *e)
+int path_walk(const struct path_source *source, struct path_row row, const struct path_options *options,
+    struct path **out, struct err *e)
 {
     int64_t begin, end, started = time_monotonic_ns();
     *out = NULL;
@@ -463,8 +481,8 @@ int path_walk(const struct path_source *source, struct path_row row, const struc
     if (!source->life(source->arg, row, &begin, &end))
         return err_set(e, ERR_NOTFOUND, "there is no such thread");
     if (begin > options->end || end < options->begin)
-        return err_set(
-            e, ERR_NOTFOUND, "the thread does not live in the interval: it was seen from %" PRId64 " to %" PRId64 " ns", begin, end);
+        return err_set(e, ERR_NOTFOUND,
+            "the thread does not live in the interval: it was seen from %" PRId64 " to %" PRId64 " ns", begin, end);
     begin = later(begin, options->begin);
     end = end < options->end ? end : options->end;
 

@@ -14,7 +14,8 @@ static void write_who(const struct path_source *source, struct path_row row, boo
         json_kv_string(j, "comm", name);
 }
 
-static void write_end(const char *key, const struct path_source *source, struct path_row row, int64_t time, struct json *j)
+static void write_end(
+    const char *key, const struct path_source *source, struct path_row row, int64_t time, struct json *j)
 {
     json_key(j, key);
     json_object(j);
@@ -118,7 +119,7 @@ void path_write_json(const struct path *p, const struct path_source *source, con
     json_end_object(j);
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------------------------------------- */
+/* ---- CSV ---- */
 
 static void csv_cell(struct text *t, const char *s)
 {

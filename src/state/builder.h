@@ -13,7 +13,8 @@ enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CO
 struct builder_code {
     uint8_t value, kind;     /* enum state_value, enum code_name */
     int32_t cpu;
-    uint32_t ref;            /* string number, irq, vector, place in locks; place in requests << STATE_REQUEST_TYPE_BITS | type */
+    uint32_t ref;            /* string number, irq, vector, place in locks; place in requests <<
+                              * STATE_REQUEST_TYPE_BITS | type */
 };
 
 /* A futex of a process; -1: of one that is not known. */
@@ -183,7 +184,8 @@ struct state_builder {
     latency_far far;                     /* results of calls that need many bits */
     VEC(struct state_disk_loss) losses;
     VEC(struct builder_window) windows;  /* all stretches with missing events, as told: some only when they are over */
-    int64_t suspect_until;               /* latest end of packets that told of losses: somewhere before it events are missing */
+    int64_t suspect_until;               /* latest end of packets that told of losses: somewhere before it events are
+                                          * missing */
     int64_t now;
     bool has_wakes;
     uint64_t events;
@@ -203,7 +205,8 @@ uint32_t builder_code(struct state_builder *, struct builder_code);
 uint32_t builder_new_call_code(struct state_builder *, uint32_t string);
 static inline uint32_t builder_call_code(struct state_builder *b, uint32_t string)
 {
-    return string < b->call_codes.n && b->call_codes.v[string] ? b->call_codes.v[string] : builder_new_call_code(b, string);
+    return string < b->call_codes.n && b->call_codes.v[string] ? b->call_codes.v[string] : builder_new_call_code(b,
+        string);
 }
 uint32_t builder_irq_code(struct state_builder *, const struct kernel_record *);
 uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
@@ -225,7 +228,8 @@ void builder_thread_arrive(struct state_builder *, int32_t row, int32_t cpu, int
 void builder_thread_leave(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint8_t leave);
 void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, bool interrupted);
 /* futex: as of kernel_record. */
-void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex, uint8_t operation);
+void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex,
+    uint8_t operation);
 void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
 void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, bool queued);
 void builder_thread_exit(struct state_builder *, int32_t row, int64_t ts);
@@ -258,11 +262,13 @@ void builder_irqs_regain(struct state_builder *, int32_t cpu, int64_t ts);
 /* lanes.c */
 uint32_t builder_lane_take(struct builder_lanes *, int64_t since);
 /* What had the lane since then is over. */
-void builder_lane_leave(struct state_builder *, struct builder_lanes *, uint32_t lane, int64_t since, int64_t end, int64_t number);
+void builder_lane_leave(struct state_builder *, struct builder_lanes *, uint32_t lane, int64_t since, int64_t end,
+    int64_t number);
 void builder_lanes_fini(struct builder_lanes *);
 
 /* futexes.c */
-void builder_futex_call(struct state_builder *, struct builder_futex_call *, int32_t row, int64_t ts, uint32_t code, uint8_t operation);
+void builder_futex_call(struct state_builder *, struct builder_futex_call *, int32_t row, int64_t ts, uint32_t code,
+    uint8_t operation);
 void builder_futex_return(struct state_builder *, struct builder_futex_call *, int64_t ts, int64_t ret);
 /* It ended without returning. */
 void builder_futex_cut(struct state_builder *, struct builder_futex_call *, int64_t ts);
@@ -271,7 +277,8 @@ void builder_futex_doubt(struct state_builder *, struct builder_futex_call *, in
 /* What still goes on, at the end of the trace. */
 void builder_futexes_finish(struct state_builder *);
 
-/* gaps.c: the end of traces with losses. Threads that did not run were seen by nobody while events were missing: that part of their waits becomes unknown. */
+/* gaps.c: the end of traces with losses. Threads that did not run were seen by nobody while events were missing: that
+ * part of their waits becomes unknown. */
 struct builder_gap { int64_t begin, end; };
 struct builder_gaps {
     VEC(struct builder_gap) gaps;        /* of all threads, by row */
@@ -294,16 +301,19 @@ void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
 void builder_frequency(struct state_builder *, const struct kernel_record *);
 /* A call has moved so many bytes in these ways, and no row of a file tells it. NOBODY: nothing. */
 void builder_io(struct state_builder *, int32_t row, int64_t ts, unsigned ways, int64_t bytes);
-void builder_io_expect(struct state_builder *, int32_t row, unsigned ways); /* such a call begins: what it will count in is fetched */
+/* such a call begins: what it will count in is fetched */
+void builder_io_expect(struct state_builder *, int32_t row, unsigned ways);
 void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
 void builder_amounts_fini(struct builder_amounts *);
 
 /* requests.c */
 void builder_request(struct state_builder *, const struct kernel_record *);
 void builder_requests_lose(struct state_builder *, int64_t ts);
-void builder_each_request(struct state_builder *, void (*)(void *arg, int32_t number, uint32_t dev, struct series *), void *arg);
+void builder_each_request(struct state_builder *, void (*)(void *arg, int32_t number, uint32_t dev, struct series *),
+    void *arg);
 void builder_requests_fini(struct state_builder *);
 
-static inline int32_t builder_cpu_number(const struct state_builder *b, const struct builder_cpu *c) { return (int32_t)(c - b->cpus.v); }
+static inline int32_t builder_cpu_number(const struct state_builder *b,
+    const struct builder_cpu *c) { return (int32_t)(c - b->cpus.v); }
 
 #endif

@@ -32,7 +32,7 @@ static inline const uint8_t *durations_of(const struct state_disk_cell *c, const
     return numbers_of(c, p) + pack_bytes(p->n, p->number_width);
 }
 
-/* ---- one entry ------------------------------------------------------------------------------------------------------------------- */
+/* ---- one entry ---- */
 
 /* A pair of entries: begin, where the second begins, end. */
 struct pair {
@@ -79,7 +79,7 @@ struct cell_entry cell_pairs_at(const struct state_disk_cell *c, int64_t t)
     return entry_of(&x, &p, i, t >= x.middle);
 }
 
-/* ---- all entries ----------------------------------------------------------------------------------------------------------------- */
+/* ---- all entries ---- */
 
 int64_t cell_pairs_end(const struct state_disk_cell *c)
 {

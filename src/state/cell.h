@@ -1,4 +1,5 @@
-/* Private to state: reading a cell (format.h). Whatever it says, what is read lies in it or in the FILE_SPARE_BYTES behind the last section. */
+/* Private to state: reading a cell (format.h). Whatever it says, what is read lies in it or in the FILE_SPARE_BYTES
+ * behind the last section. */
 #ifndef WEFT_STATE_CELL_H
 #define WEFT_STATE_CELL_H
 
@@ -8,7 +9,10 @@
 struct cell_entry { size_t i, n; int64_t begin, end, number; };
 
 /* The packed values, and base and how long after it value i is. */
-static inline const uint8_t *cell_packed(const struct state_disk_cell *c) { return (const uint8_t *)c + offsetof(struct state_disk_cell, packed); }
+static inline const uint8_t *cell_packed(const struct state_disk_cell *c)
+{
+    return (const uint8_t *)c + offsetof(struct state_disk_cell, packed);
+}
 static inline int64_t cell_time(const struct state_disk_cell *c, size_t i, uint8_t width)
 {
     return (int64_t)((uint64_t)c->base + pack_get(cell_packed(c), i, width));
@@ -19,7 +23,8 @@ static inline int64_t cell_begin_of(const struct state_disk_cell *c, size_t i, u
     uint64_t since = pack_get(cell_packed(c), i - (i > 0), width);
     return (int64_t)((uint64_t)c->base + (since & -(uint64_t)(i > 0)));
 }
-/* The last of n that begins at or before `since`, counted from the first's begin. Without branches: nobody could foretell them. */
+/* The last of n that begins at or before `since`, counted from the first's begin. Without branches: nobody could
+ * foretell them. */
 static inline size_t cell_search(const uint8_t *packed, size_t n, uint8_t width, uint64_t since)
 {
     size_t i = 0;
@@ -29,11 +34,14 @@ static inline size_t cell_search(const uint8_t *packed, size_t n, uint8_t width,
     return i;
 }
 
-/* ---- plain cells: entry by entry ------------------------------------------------------------------------------------------------------ */
+/* ---- plain cells: entry by entry ---- */
 
 static inline size_t cell_plain_n(const struct state_disk_cell *c) { return (c->n - 1u) % STATE_CELL + 1; }
 /* What is behind the cell when widths make no sense. */
-static inline const uint8_t *cell_plain_numbers(const struct state_disk_cell *c) { return cell_packed(c) + pack_bytes(cell_plain_n(c), c->time_width); }
+static inline const uint8_t *cell_plain_numbers(const struct state_disk_cell *c)
+{
+    return cell_packed(c) + pack_bytes(cell_plain_n(c), c->time_width);
+}
 static inline int64_t cell_unfolded(uint64_t v) { return (int64_t)(v >> 1 ^ -(v & 1)); }
 static inline int64_t cell_plain_number(const struct state_disk_cell *c, size_t i)
 {
@@ -41,23 +49,27 @@ static inline int64_t cell_plain_number(const struct state_disk_cell *c, size_t 
     return __builtin_expect(c->number_width & STATE_FOLDED, 0) ? cell_unfolded(v) : (int64_t)v;
 }
 /* Where entry i ends, and where it begins. */
-static inline int64_t cell_plain_end(const struct state_disk_cell *c, size_t i) { return cell_time(c, i, c->time_width); }
-static inline int64_t cell_plain_begin(const struct state_disk_cell *c, size_t i) { return cell_begin_of(c, i, c->time_width); }
+static inline int64_t cell_plain_end(const struct state_disk_cell *c,
+    size_t i) { return cell_time(c, i, c->time_width); }
+static inline int64_t cell_plain_begin(const struct state_disk_cell *c,
+    size_t i) { return cell_begin_of(c, i, c->time_width); }
 static inline struct cell_entry cell_plain_entry(const struct state_disk_cell *c, size_t i)
 {
-    return (struct cell_entry){i, cell_plain_n(c), cell_plain_begin(c, i), cell_plain_end(c, i), cell_plain_number(c, i)};
+    return (struct cell_entry){i, cell_plain_n(c), cell_plain_begin(c, i), cell_plain_end(c, i),
+        cell_plain_number(c, i)};
 }
 /* The last entry that begins at or before t, which is not before the first. */
 static inline size_t cell_plain_find(const struct state_disk_cell *c, int64_t t)
 {
     return cell_search(cell_packed(c), cell_plain_n(c), c->time_width, (uint64_t)t - (uint64_t)c->base);
 }
-static inline struct cell_entry cell_plain_at(const struct state_disk_cell *c, int64_t t) { return cell_plain_entry(c, cell_plain_find(c, t)); }
+static inline struct cell_entry cell_plain_at(const struct state_disk_cell *c,
+    int64_t t) { return cell_plain_entry(c, cell_plain_find(c, t)); }
 
-/* ---- paired cells: a number, and then 0 or 1 (cell.c) ----------------------------------------------------------------------------------- */
+/* ---- paired cells: a number, and then 0 or 1 (cell.c) ---- */
 
-/* The head. In `n`: STATE_PAIRED, STATE_RESTS, low 6 bits: duration_width. Low 6 bits of time_width and number_width: these. Their high 2 bits: n - 1, the
- * lower half in time_width. */
+/* The head. In `n`: STATE_PAIRED, STATE_RESTS, low 6 bits: duration_width. Low 6 bits of time_width and number_width:
+ * these. Their high 2 bits: n - 1, the lower half in time_width. */
 struct cell_pairs { uint8_t n, time_width, number_width, duration_width; bool rests; };
 static inline bool cell_is_paired(const struct state_disk_cell *c) { return __builtin_expect(c->n & STATE_PAIRED, 0); }
 struct cell_pairs cell_pairs(const struct state_disk_cell *);
@@ -68,9 +80,12 @@ int64_t cell_pairs_end(const struct state_disk_cell *);
 void cell_pairs_times(const struct state_disk_cell *, int64_t times[STATE_CELL_ENTRIES + 1]);
 size_t cell_pairs_numbers(const struct state_disk_cell *, int64_t numbers[STATE_CELL_ENTRIES]);
 
-/* ---- any cell ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- any cell ---- */
 
-static inline size_t cell_n(const struct state_disk_cell *c) { return cell_is_paired(c) ? 2 * (size_t)cell_pairs(c).n : cell_plain_n(c); }
+static inline size_t cell_n(const struct state_disk_cell *c)
+{
+    return cell_is_paired(c) ? 2 * (size_t)cell_pairs(c).n : cell_plain_n(c);
+}
 static inline struct cell_entry cell_entry(const struct state_disk_cell *c, size_t i)
 {
     return cell_is_paired(c) ? cell_pairs_entry(c, i) : cell_plain_entry(c, i);
@@ -97,7 +112,8 @@ static inline size_t cell_take_numbers(const struct state_disk_cell *c, int64_t 
     return n;
 }
 /* Their times too, and behind these the cell's end. */
-static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1], int64_t numbers[STATE_CELL_ENTRIES])
+static inline size_t cell_take(const struct state_disk_cell *c, int64_t times[STATE_CELL_ENTRIES + 1],
+    int64_t numbers[STATE_CELL_ENTRIES])
 {
     size_t n = cell_take_numbers(c, numbers);
     if (cell_is_paired(c)) {

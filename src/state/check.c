@@ -1,5 +1,5 @@
-/* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose readers are safe whatever it is: when
- * somebody asks. */
+/* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose
+ * readers are safe whatever it is: when somebody asks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool good_width(uint8_t width)
     return width <= PACK_MOST_WIDTH || width == 64;
 }
 
-/* ---- names and codes ------------------------------------------------------------------------------------------------------------- */
+/* ---- names and codes ---- */
 
 static const char *names_defect(const struct state_store *s)
 {
@@ -33,11 +33,12 @@ static const char *names_defect(const struct state_store *s)
     return NULL;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static bool good_kind(uint8_t kind)
 {
-    return (kind < STATE_KINDS && !state_is_line(kind)) || (kind > STATE_COUNTER_ROWS + STATE_CPU_TIME && kind < STATE_ROW_KINDS);
+    return (kind < STATE_KINDS && !state_is_line(kind)) ||
+        (kind > STATE_COUNTER_ROWS + STATE_CPU_TIME && kind < STATE_ROW_KINDS);
 }
 
 /* Row i of the table, those of threads first. */
@@ -52,7 +53,8 @@ static bool good_row_number(const struct state_store *s, const struct state_disk
     if (r->kind >= STATE_COUNTER_ROWS + STATE_IO_READ && r->kind < STATE_FILE_ROWS)
         return r->number >= 0 && (size_t)r->number < s->first[STATE_THREAD + 1];
     if (r->kind == STATE_FUTEX_USER)
-        return r->number >= 0 && (size_t)r->number == i - s->first[STATE_FUTEX_USER] && r->thread < (int64_t)s->first[STATE_THREAD + 1];
+        return r->number >= 0 && (size_t)r->number == i - s->first[STATE_FUTEX_USER] &&
+            r->thread < (int64_t)s->first[STATE_THREAD + 1];
     return r->number >= 0;
 }
 
@@ -62,7 +64,8 @@ static const char *rows_defect(struct state_store *s)
     int kind = 0;
     for (size_t i = 0; i < s->n_rows; i++) {
         const struct state_disk_row *r = &s->rows[i];
-        if (!good_kind(r->kind) || r->kind < (i ? r[-1].kind : 0) || (i && r->kind == r[-1].kind && r->number <= r[-1].number))
+        if (!good_kind(r->kind) || r->kind < (i ? r[-1].kind : 0) ||
+            (i && r->kind == r[-1].kind && r->number <= r[-1].number))
             return "rows out of order";
         for (; kind <= r->kind; kind++) {
             s->first[kind] = i;
@@ -93,8 +96,8 @@ static const char *files_defect(const struct state_store *s)
     if (s->n_files != s->first[STATE_FILE_ROWS + 1] - s->first[STATE_FILE_ROWS])
         return "files that do not fit their rows";
     for (size_t i = 0; i < s->n_files; i++)
-        if (s->files[i].thread < 0 || (size_t)s->files[i].thread >= s->first[STATE_THREAD + 1] || s->files[i].moved[STATE_WAY_READ] < 0 ||
-            s->files[i].moved[STATE_WAY_WRITTEN] < 0)
+        if (s->files[i].thread < 0 || (size_t)s->files[i].thread >= s->first[STATE_THREAD + 1] ||
+            s->files[i].moved[STATE_WAY_READ] < 0 || s->files[i].moved[STATE_WAY_WRITTEN] < 0)
             return "a file makes no sense";
     return NULL;
 }
@@ -103,15 +106,16 @@ static const char *files_defect(const struct state_store *s)
 static const char *through_defect(const struct state_store *s)
 {
     size_t at = 0, moved = 0;
-    for (size_t i = s->first[STATE_COUNTER_ROWS + STATE_IO_READ]; i < s->first[STATE_COUNTER_ROWS + STATE_IO_WRITTEN + 1]; i++) {
+    for (size_t i = s->first[STATE_COUNTER_ROWS + STATE_IO_READ];
+         i < s->first[STATE_COUNTER_ROWS + STATE_IO_WRITTEN + 1]; i++) {
         const struct state_disk_row *r = &s->rows[i];
         int way = r->kind - STATE_COUNTER_ROWS - STATE_IO_READ;
         if (r->first_file != at || r->n_files > s->n_through - at)
             return "a thread's files lie outside the table";
         for (size_t end = at + r->n_files; at < end; at++) {
             uint32_t file = s->through[at];
-            if (file >= s->n_files || (at > r->first_file && file <= s->through[at - 1]) || s->files[file].thread != r->number ||
-                !s->files[file].moved[way])
+            if (file >= s->n_files || (at > r->first_file && file <= s->through[at - 1]) ||
+                s->files[file].thread != r->number || !s->files[file].moved[way])
                 return "a thread's files are others";
         }
     }
@@ -121,7 +125,7 @@ static const char *through_defect(const struct state_store *s)
     return at != s->n_through || at != moved ? "files that belong to no thread" : NULL;
 }
 
-/* ---- entries ------------------------------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 /* A row while its entries are read. */
 struct reading {
@@ -131,13 +135,15 @@ struct reading {
     int64_t number, least; /* of the entry before; of all */
     uint64_t n;            /* entries so far */
     int64_t sums[STATE_WAYS];
-    uint64_t bucket, edge; /* of the grid, next to be checked, and where it begins; beyond all times when there is none */
+    uint64_t bucket,
+        edge; /* of the grid, next to be checked, and where it begins; beyond all times when there is none */
 };
 
 static bool good_futex_call(int64_t number)
 {
     int operation = state_futex_operation(number);
-    return operation >= 0 && operation < STATE_FUTEX_OPERATIONS && state_futex_operations[operation].value != STATE_NONE;
+    return operation >= 0 && operation < STATE_FUTEX_OPERATIONS &&
+        state_futex_operations[operation].value != STATE_NONE;
 }
 
 static bool good_number(const struct reading *g, int64_t number)
@@ -211,7 +217,8 @@ static bool good_head(const struct state_disk_row *r, const struct state_disk_ce
     struct cell_pairs p = cell_pairs(c);
     return r->kind > STATE_CPU_THREAD && p.time_width <= PACK_MOST_WIDTH && p.number_width <= PACK_MOST_WIDTH &&
         p.duration_width <= PACK_MOST_WIDTH &&
-        pack_bytes(p.n, p.time_width) + pack_bytes(p.n, p.number_width) + pack_bytes(p.n, p.duration_width) <= sizeof c->packed;
+        pack_bytes(p.n, p.time_width) + pack_bytes(p.n, p.number_width) + pack_bytes(p.n, p.duration_width) <=
+        sizeof c->packed;
 }
 
 static const char *cell_defect(struct reading *g, const struct state_disk_cell *c, uint32_t i)
@@ -262,7 +269,7 @@ static const char *entries_defect(const struct state_store *s, const struct stat
     return what;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static const char *tables_defect(const struct state_store *s)
 {
@@ -308,7 +315,8 @@ static const char *blocks_defect(const struct state_store *s)
         const struct state_disk_table *t = &s->tables[i];
         for (uint64_t first = 0; first < t->n; first += STATE_BLOCK) {
             const char *what = block_defect(s, &s->heads[t->first_head + first / STATE_BLOCK],
-                i == STATE_TABLE_EVENTS ? 1 : STATE_LATENCY_COLUMNS, t->n - first < STATE_BLOCK ? t->n - first : STATE_BLOCK);
+                i == STATE_TABLE_EVENTS ? 1 : STATE_LATENCY_COLUMNS,
+                t->n - first < STATE_BLOCK ? t->n - first : STATE_BLOCK);
             if (what)
                 return what;
         }
@@ -329,11 +337,13 @@ static const char *events_defect(const struct state_store *s)
     return NULL;
 }
 
-static bool good_latency(const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu, int64_t code)
+static bool good_latency(
+    const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu, int64_t code)
 {
     int64_t end;
     return duration >= 0 && !__builtin_add_overflow(begin, duration, &end) && thread >= -1 &&
-        thread < (int64_t)s->first[STATE_THREAD + 1] && cpu >= 0 && cpu <= UINT16_MAX && code >= 0 && code < (int64_t)s->n_codes;
+        thread < (int64_t)s->first[STATE_THREAD + 1] && cpu >= 0 && cpu <= UINT16_MAX && code >= 0 &&
+        code < (int64_t)s->n_codes;
 }
 
 static const char *latencies_defect(const struct state_store *s, int kind)
@@ -352,8 +362,8 @@ static const char *latencies_defect(const struct state_store *s, int kind)
             if (v[STATE_BEGIN][i] < before)
                 return "latencies out of order";
             if (v[STATE_RET][i] < 0 || (uint64_t)v[STATE_RET][i] >= far ||
-                !good_latency(s, v[STATE_BEGIN][i], v[STATE_DURATION][i], v[STATE_LATENCY_THREAD][i], v[STATE_LATENCY_CPU][i],
-                    v[STATE_LATENCY_CODE][i]))
+                !good_latency(s, v[STATE_BEGIN][i], v[STATE_DURATION][i], v[STATE_LATENCY_THREAD][i],
+                    v[STATE_LATENCY_CPU][i], v[STATE_LATENCY_CODE][i]))
                 return "a latency makes no sense";
             before = v[STATE_BEGIN][i];
         }
@@ -426,7 +436,7 @@ static const char *losses_defect(const struct state_store *s)
     return NULL;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static void find_late(struct state_store *s)
 {

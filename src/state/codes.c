@@ -3,7 +3,8 @@
 
 const char *builder_vector_name(uint32_t vector)
 {
-    static const char *const names[] = {"HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
+    static const char *const names[] = {
+        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
     return vector < sizeof names / sizeof *names ? names[vector] : NULL;
 }
 
@@ -18,7 +19,8 @@ uint32_t builder_new_call_code(struct state_builder *b, uint32_t string)
 {
     while (b->call_codes.n <= string)
         vec_push(&b->call_codes, 0);
-    b->call_codes.v[string] = builder_code(b, (struct builder_code){.value = STATE_SYSCALL, .kind = CODE_STRING, .cpu = -1, .ref = string});
+    b->call_codes.v[string] = builder_code(
+        b, (struct builder_code){.value = STATE_SYSCALL, .kind = CODE_STRING, .cpu = -1, .ref = string});
     return b->call_codes.v[string];
 }
 
@@ -55,7 +57,8 @@ uint32_t builder_lock_code(struct state_builder *b, int32_t row, uint64_t addres
         return b->other_locks;
     }
     vec_push(&b->locks, ((struct builder_lock){address, tgid}));
-    uint32_t code = builder_code(b, (struct builder_code){.kind = CODE_LOCK, .cpu = -1, .ref = (uint32_t)b->locks.n - 1});
+    uint32_t code = builder_code(
+        b, (struct builder_code){.kind = CODE_LOCK, .cpu = -1, .ref = (uint32_t)b->locks.n - 1});
     *map_put(&b->lock_codes, key, NULL) = code;
     return code;
 }

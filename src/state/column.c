@@ -10,7 +10,7 @@ static uint8_t column_width(struct column_form f)
     return f.width < 63 ? f.width : 64;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* Values on their way: their differences to the base, and what they take in the way that is best so far. */
 struct putting {
@@ -53,7 +53,8 @@ static unsigned bits_of(uint64_t v)
     return 63 - (unsigned)__builtin_clzll(v | 1) + (v != 0);
 }
 
-/* Few large values among many small ones take less when only the large ones have high bits: a bit for each tells which. */
+/* Few large values among many small ones take less when only the large ones have high bits: a bit for each tells which.
+ */
 static void try_split(struct putting *p)
 {
     uint8_t some[2][65] = {{0}}; /* by bits, how many; twice, so that neighbours do not wait for each other */
@@ -194,7 +195,7 @@ size_t column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigne
     return (size_t)(at - to);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static uint64_t slope_of(const struct column *c)
 {
@@ -238,7 +239,9 @@ int64_t column_get(const struct column *c, size_t i)
     switch ((enum column_way)c->form.way) {
     case COLUMN_LINE: d = slope_of(c) * i + pack_get(c->bytes + sizeof(uint32_t), i, width); break;
     case COLUMN_SPLIT: d = split_get(c, i, width); break;
-    case COLUMN_TABLE: d = pack_get(behind(c, c->bytes), pack_get(c->bytes, i, width) % COLUMN_ENTRIES, c->form.more); break;
+    case COLUMN_TABLE:
+        d = pack_get(behind(c, c->bytes), pack_get(c->bytes, i, width) % COLUMN_ENTRIES, c->form.more);
+        break;
     default: d = pack_get(c->bytes, i, width);
     }
     return (int64_t)((uint64_t)c->base + d);
@@ -286,7 +289,7 @@ void column_take(const struct column *c, int64_t *out)
     }
 }
 
-/* ---- checking ------------------------------------------------------------------------------------------------------------------ */
+/* ---- checking ---- */
 
 /* High bits that are there. */
 static size_t n_high(const struct column *c)
@@ -307,13 +310,14 @@ static size_t n_entries(const struct column *c)
     return most + 1;
 }
 
-const char *column_defect(const uint8_t *bytes, size_t n, struct column_form f, const uint8_t *end, const uint8_t **own_end)
+const char *column_defect(
+    const uint8_t *bytes, size_t n, struct column_form f, const uint8_t *end, const uint8_t **own_end)
 {
     struct column c = column_open(bytes, n, 0, f);
     const uint8_t *values = c.bytes;
     bool lone = f.way == COLUMN_PLAIN || f.way == COLUMN_LINE;
-    if (f.reserved || !(f.width <= PACK_MOST_WIDTH || (f.width == 63 && lone)) || f.more > (lone ? 0 : PACK_MOST_WIDTH) ||
-        (f.way == COLUMN_TABLE && (size_t)1 << f.width > COLUMN_ENTRIES))
+    if (f.reserved || !(f.width <= PACK_MOST_WIDTH || (f.width == 63 && lone)) ||
+        f.more > (lone ? 0 : PACK_MOST_WIDTH) || (f.way == COLUMN_TABLE && (size_t)1 << f.width > COLUMN_ENTRIES))
         return "a column's form makes no sense";
     values += f.way == COLUMN_LINE ? sizeof(uint32_t) : f.way == COLUMN_SPLIT ? pack_bytes(n, 1) : 0;
     *own_end = behind(&c, values);

@@ -1,4 +1,5 @@
-/* Private to state: up to 128 values of a column, packed the way that takes least. Any of them is found without the others. */
+/* Private to state: up to 128 values of a column, packed the way that takes least. Any of them is found without the
+ * others. */
 #ifndef WEFT_STATE_COLUMN_H
 #define WEFT_STATE_COLUMN_H
 
@@ -23,12 +24,12 @@ struct column_form {
 };
 _Static_assert(sizeof(struct column_form) == 4, "fixed width");
 
-/* What column_put writes at most, with some bytes behind that it may change; and how far behind the begin of a column's bytes is read, whatever they and
- * its form say. */
+/* What column_put writes at most, with some bytes behind that it may change; and how far behind the begin of a column's
+ * bytes is read, whatever they and its form say. */
 enum { COLUMN_MOST_BYTES = 8 * (COLUMN_VALUES + 3), COLUMN_SPARE = 8 + COLUMN_VALUES / 8 + 2 * 8 * COLUMN_VALUES + 8 };
 
-/* Packs n values, 1 to 128, in one of the ways given (bits 1 << way; PLAIN always). They are told as differences to `from`. Returns how many bytes it
- * took; sets all of the form but its place. */
+/* Packs n values, 1 to 128, in one of the ways given (bits 1 << way; PLAIN always). They are told as differences to
+ * `from`. Returns how many bytes it took; sets all of the form but its place. */
 size_t column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigned ways, struct column_form *);
 
 /* A column of n values to be read: bytes, and what was handed to column_put. */
@@ -49,6 +50,7 @@ static inline struct column column_open(const uint8_t *bytes, size_t n, int64_t 
 int64_t column_get(const struct column *, size_t i);
 void column_take(const struct column *, int64_t *out);
 /* What is wrong with it, or NULL. `end`: where bytes end that may be read; sets where the column's do. */
-const char *column_defect(const uint8_t *bytes, size_t n, struct column_form, const uint8_t *end, const uint8_t **own_end);
+const char *column_defect(const uint8_t *bytes, size_t n, struct column_form, const uint8_t *end,
+    const uint8_t **own_end);
 
 #endif

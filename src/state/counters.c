@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). Writes may carry others beside. */
+/* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). Writes may carry others
+ * beside. */
 enum { RWBS_WRITE = 1, RWBS_DISCARD = 2, RWBS_READ = 4, SECTOR_BYTES = 512 };
 
 static void count(struct state_builder *b, builder_devices *all, uint32_t id, int64_t ts, int which, int64_t bytes)
@@ -33,7 +34,7 @@ void builder_packet(struct state_builder *b, const struct kernel_record *r)
         count(b, &b->nets, r->u.packet.device, r->ts, r->kind == KERNEL_PACKET_RECEIVE, r->u.packet.payload_bytes);
 }
 
-/* ---- counters by slot ---------------------------------------------------------------------------------------------------------- */
+/* ---- counters by slot ---- */
 
 static void add_amount(struct builder_amounts *all, uint32_t slot)
 {
@@ -117,14 +118,15 @@ void builder_cpu_counters(struct state_builder *b, const struct kernel_record *r
 {
     for (uint32_t i = 0; i < b->n_cpu_counters; i++)
         if (r->u.counters.present >> i & 1)
-            series_tell(&b->pool, &amount(&b->amounts[BUILDER_CPU_COUNTERS], r->cpu * b->n_cpu_counters + i)->series, r->ts,
-                r->u.counters.values[i]);
+            series_tell(&b->pool, &amount(&b->amounts[BUILDER_CPU_COUNTERS], r->cpu * b->n_cpu_counters + i)->series,
+                r->ts, r->u.counters.values[i]);
 }
 
 void builder_frequency(struct state_builder *b, const struct kernel_record *r)
 {
     if (r->u.frequency.of_cpu < UINT16_MAX) /* there are no such CPUs */
-        series_tell(&b->pool, &amount(&b->amounts[BUILDER_FREQUENCIES], r->u.frequency.of_cpu)->series, r->ts, r->u.frequency.khz);
+        series_tell(&b->pool, &amount(&b->amounts[BUILDER_FREQUENCIES], r->u.frequency.of_cpu)->series, r->ts,
+            r->u.frequency.khz);
 }
 
 void builder_amounts_fini(struct builder_amounts *all)

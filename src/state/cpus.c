@@ -4,11 +4,13 @@
 struct builder_cpu *builder_cpu(struct state_builder *b, uint32_t cpu)
 {
     while (b->cpus.n <= cpu)
-        vec_push(&b->cpus, ((struct builder_cpu){.row = NOBODY, .thread = {.sum = SERIES_BUSY}, .state = {.lead = 2 * STATE_UNKNOWN}}));
+        vec_push(&b->cpus,
+            ((struct builder_cpu){
+                .row = NOBODY, .thread = {.sum = SERIES_BUSY}, .state = {.lead = 2 * STATE_UNKNOWN}}));
     return &b->cpus.v[cpu];
 }
 
-/* ---- what the CPU's row shows ---------------------------------------------------------------------------------------------------- */
+/* ---- what the CPU's row shows ---- */
 
 static void show_overlay(struct state_builder *b, struct builder_cpu *c, int64_t ts, uint32_t code)
 {
@@ -25,7 +27,7 @@ static void show_row(struct state_builder *b, struct builder_cpu *c, int64_t ts,
     series_push(&b->pool, &c->thread, ts, (int64_t)row + 1);
 }
 
-/* ---- what happened before it was known who ran ------------------------------------------------------------------------------------ */
+/* ---- what happened before it was known who ran ---- */
 
 static void defer(struct builder_cpu *c, struct pending p)
 {
@@ -94,7 +96,7 @@ static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, 
     replay(b, c, row);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 void builder_cpu_overlay(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
@@ -143,7 +145,8 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
                 .io = r->u.syscall.io,
                 .operation = r->u.syscall.operation});
     else if (call)
-        builder_thread_call(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.futex, r->u.syscall.operation);
+        builder_thread_call(
+            b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.futex, r->u.syscall.operation);
     else
         builder_thread_return(b, c->row, builder_cpu_number(b, c), r->ts, code, r->u.syscall.ret);
 }
@@ -162,7 +165,7 @@ void builder_cpu_pages(struct state_builder *b, struct builder_cpu *c, const str
         builder_thread_pages(b, c->row, r->ts, pages);
 }
 
-/* ---- losses -------------------------------------------------------------------------------------------------------------------- */
+/* ---- losses ---- */
 
 /* From its next event on nothing is missing on the CPU, at the latest from the told end of the loss on. */
 void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
@@ -200,7 +203,8 @@ void builder_lost(struct state_builder *b, const struct kernel_record *r)
 {
     bool all = r->cpu == UINT32_MAX;
     if (r->u.lost.count)
-        vec_push(&b->losses, ((struct state_disk_loss){r->u.lost.begin, r->u.lost.end, r->u.lost.count, all ? -1 : (int32_t)r->cpu, 0}));
+        vec_push(&b->losses,
+            ((struct state_disk_loss){r->u.lost.begin, r->u.lost.end, r->u.lost.count, all ? -1 : (int32_t)r->cpu, 0}));
     builder_requests_lose(b, r->u.lost.begin);
     if (!all)
         builder_cpu(b, r->cpu);

@@ -1,5 +1,5 @@
-/* Latencies by name: figures of a range and how many are how long, from tiles (tiles.h) and the two ends. Contents of tiles were not checked when the
- * store was opened: what makes no sense is left out here. */
+/* Latencies by name: figures of a range and how many are how long, from tiles (tiles.h) and the two ends. Contents of
+ * tiles were not checked when the store was opened: what makes no sense is left out here. */
 #include <stdlib.h>
 
 #include "state/tiles.h"
@@ -59,7 +59,8 @@ static size_t tile_figures(const struct reading *r, const struct piece *p, const
 {
     size_t tile = r->tiles[p->level] + p->first / tile_size(p->level);
     uint64_t begin = r->s->tiles[tile], end = r->s->tiles[tile + 1];
-    if (begin > end || end > r->s->n_figures || end - begin > p->end - p->first) /* damaged: each of its names is that of a latency */
+    if (begin > end || end > r->s->n_figures ||
+        end - begin > p->end - p->first) /* damaged: each of its names is that of a latency */
         return 0;
     *out = r->s->figures + begin;
     return end - begin;
@@ -72,7 +73,8 @@ static uint32_t name_number(const struct reading *r, int64_t code)
 
 static bool sound(const struct reading *r, const struct piece *p, const struct state_disk_figures *f)
 {
-    return name_number(r, f->code) != NO_NAME && f->n && f->least_at < p->end - p->first && f->most_at < p->end - p->first;
+    return name_number(r, f->code) != NO_NAME && f->n && f->least_at < p->end - p->first &&
+        f->most_at < p->end - p->first;
 }
 
 static int64_t value_at(const struct reading *r, int column, uint64_t i)
@@ -87,7 +89,7 @@ static void take_block(const struct reading *r, int column, uint64_t i, int64_t 
     column_take(&c, out);
 }
 
-/* ---- the order of all: the table and those beside it ----------------------------------------------------------------------------- */
+/* ---- the order of all: the table and those beside it ---- */
 
 struct parts {
     uint64_t first, end; /* in the table */
@@ -103,7 +105,7 @@ static struct parts parts_of(const struct reading *r, size_t first, size_t end)
     return (struct parts){from < to ? from : to, to, r->s->late + r->s->first_late[r->kind] + a, b > a ? b - a : 0};
 }
 
-/* ---- names -------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static void add_name(struct state_store *s, struct state_latency_names *names, uint32_t code)
 {
@@ -151,7 +153,7 @@ const char *state_latency_name(const struct state_store *s, int kind, size_t nam
     return s->latency_names[kind].v[name];
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 void state_figures_join(struct state_figures *to, const struct state_figures *f)
 {
@@ -170,8 +172,9 @@ void state_figures_join(struct state_figures *to, const struct state_figures *f)
     to->sum = (int64_t)((uint64_t)to->sum + (uint64_t)f->sum);
 }
 
-/* Adds what is not in whole tiles. Squares are those of distances from the first of the name, which is never so far from the mean that digits are lost:
- * that is mended at the end. While the table is read, least_begin and most_begin hold places in it. */
+/* Adds what is not in whole tiles. Squares are those of distances from the first of the name, which is never so far
+ * from the mean that digits are lost: that is mended at the end. While the table is read, least_begin and most_begin
+ * hold places in it. */
 static void add_latencies(const struct reading *r, const struct piece *p, struct state_figures *out, int64_t *firsts)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
@@ -215,8 +218,8 @@ static void join_tile(const struct reading *r, const struct piece *p, struct sta
         if (!sound(r, p, &f[i]))
             continue;
         int64_t least = (int64_t)(p->first + f[i].least_at), most = (int64_t)(p->first + f[i].most_at);
-        state_figures_join(
-            &out[name_number(r, f[i].code)], &(struct state_figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
+        state_figures_join(&out[name_number(r, f[i].code)],
+            &(struct state_figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
     }
 }
 
@@ -255,7 +258,7 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
     }
 }
 
-/* ---- how many are how long -------------------------------------------------------------------------------------------------------- */
+/* ---- how many are how long ---- */
 
 struct counting {
     const struct reading *r;
@@ -304,7 +307,8 @@ static void count_range(const struct counting *c, uint64_t first, uint64_t end, 
     }
 }
 
-void state_latency_histogram(const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
+void state_latency_histogram(
+    const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
     struct reading r = reading(s, kind);
     struct parts parts = parts_of(&r, first, end);

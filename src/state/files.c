@@ -1,5 +1,6 @@
-/* Which files threads work with. Descriptors are kept per process, as calls, forks and the state dump tell of them; pipes, sockets and the like are no
- * files. A row per file and thread: what the thread does with the file, and how many bytes it moved. */
+/* Which files threads work with. Descriptors are kept per process, as calls, forks and the state dump tell of them;
+ * pipes, sockets and the like are no files. A row per file and thread: what the thread does with the file, and how many
+ * bytes it moved. */
 #include "state/files.h"
 
 #include <stdlib.h>
@@ -8,7 +9,14 @@
 
 enum { MOST_DESCRIPTORS = 1 << 16, MOST_IN_ALL = 1 << 21, MOST_ACCESSES = 1 << 16, HIDDEN = -1, UNKNOWN = 0 };
 /* As Linux numbers them. */
-enum { CLOSE_ON_EXEC = 02000000, RANGE_CLOSE_ON_EXEC = 4, F_DUPFD = 0, F_SETFD = 2, FD_CLOEXEC = 1, F_DUPFD_CLOEXEC = 1030 };
+enum {
+    CLOSE_ON_EXEC = 02000000,
+    RANGE_CLOSE_ON_EXEC = 4,
+    F_DUPFD = 0,
+    F_SETFD = 2,
+    FD_CLOEXEC = 1,
+    F_DUPFD_CLOEXEC = 1030
+};
 static const int64_t most_bytes = INT64_C(1) << 56; /* in all rows */
 
 struct descriptor {
@@ -87,7 +95,7 @@ const char *files_path(const struct state_builder *b, const struct file_name *n)
     return strings_get(&b->files->paths, n->path);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static int32_t name_place(struct builder_files *f, uint64_t key, struct file_name name)
 {
@@ -102,12 +110,12 @@ static int32_t name_place(struct builder_files *f, uint64_t key, struct file_nam
 
 static int32_t path_place(struct builder_files *f, uint32_t path, bool before_loss)
 {
-    return name_place(
-        f, path | (uint64_t)before_loss << 32, (struct file_name){.path = path, .fd = -1, .thread = -1, .before_loss = before_loss});
+    return name_place(f, path | (uint64_t)before_loss << 32,
+        (struct file_name){.path = path, .fd = -1, .thread = -1, .before_loss = before_loss});
 }
 
 
-/* ---- tables of descriptors -------------------------------------------------------------------------------------------------------- */
+/* ---- tables of descriptors ---- */
 
 static const struct kernel_thread *thread_of(const struct state_builder *b, int32_t row)
 {
@@ -176,7 +184,7 @@ static int32_t unknown_place(struct state_builder *b, uint32_t place, int32_t ro
         (struct file_name){.fd = fd, .thread = row, .process = t ? process_of(t) : -1});
 }
 
-/* ---- what the rows show ----------------------------------------------------------------------------------------------------------- */
+/* ---- what the rows show ---- */
 
 static uint32_t access_place(struct builder_files *f, int32_t file, int32_t row)
 {
@@ -185,8 +193,9 @@ static uint32_t access_place(struct builder_files *f, int32_t file, int32_t row)
         file = path_place(f, strings_intern(&f->paths, "other files", strlen("other files")), false);
     uint64_t *place = map_put(&f->access_of, (uint64_t)file << 32 | (uint32_t)row, &fresh);
     if (fresh) {
-        vec_push(
-            &f->accesses, ((struct file_access){.series = {.sum = SERIES_MOVED, .pairs = true}, .file = (uint32_t)file, .thread = row}));
+        vec_push(&f->accesses,
+            ((struct file_access){
+                .series = {.sum = SERIES_MOVED, .pairs = true}, .file = (uint32_t)file, .thread = row}));
         *place = f->accesses.n;
     }
     return (uint32_t)*place;
@@ -225,7 +234,7 @@ static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
     return d->access;
 }
 
-/* ---- descriptors that come and go --------------------------------------------------------------------------------------------------- */
+/* ---- descriptors that come and go ---- */
 
 static void release(struct state_builder *b, struct descriptor *d, int64_t ts)
 {
@@ -329,7 +338,7 @@ static void controlled(struct state_builder *b, int32_t row, const struct call *
         d->close_on_exec = c->flags & FD_CLOEXEC;
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
     [KERNEL_IO_COPY] = STATE_FILE_READ,
@@ -337,15 +346,16 @@ static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
     [KERNEL_IO_SYNC] = STATE_FILE_SYNC,
     [KERNEL_IO_OTHER] = STATE_FILE_OTHER};
 
-/* Will the row have an entry of this use alone, up to its end? Not where clocks are coarse: when the use took no time, or goes on where another one ended
- * that moved as much. */
+/* Will the row have an entry of this use alone, up to its end? Not where clocks are coarse: when the use took no time,
+ * or goes on where another one ended that moved as much. */
 static bool stands(const struct series *s, int64_t begin, int64_t end, int64_t number)
 {
     int64_t last = series_last(s);
     return begin < end && (last < begin || (last < end && (s->n < 2 || s->v[s->n - 2].number != number)));
 }
 
-/* A use is shown when it is over: its row is touched once then, and lies anywhere in memory. Returns the way in which the row tells bytes. */
+/* A use is shown when it is over: its row is touched once then, and lies anywhere in memory. Returns the way in which
+ * the row tells bytes. */
 static unsigned show_use(struct state_builder *b, uint32_t access, int use, int64_t begin, int64_t end, int64_t bytes)
 {
     struct builder_files *f = b->files;
@@ -417,7 +427,8 @@ static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_
     if (io == KERNEL_IO_OPEN) {
         c->path = full_path(b, row, r);
     } else if (io <= KERNEL_IO_OTHER) {
-        uint32_t first = resolve(b, row, r->u.syscall.fd), second = io == KERNEL_IO_COPY ? resolve(b, row, r->u.syscall.other) : 0;
+        uint32_t first = resolve(b, row, r->u.syscall.fd),
+                 second = io == KERNEL_IO_COPY ? resolve(b, row, r->u.syscall.other) : 0;
         c->first = first;
         c->second = second != first ? second : 0;
         expect(b->files, first);
@@ -430,7 +441,8 @@ static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int3
     struct call c = *call_of(b->files, row);
     int64_t ret = r->u.syscall.ret;
     int32_t pair[2];
-    unsigned told = end_use(b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* else it is another call's return */
+    unsigned told = end_use(
+        b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* else it is another call's return */
     if (ret < 0)
         return told;
     switch (c.io) {
@@ -494,7 +506,7 @@ void files_finish(struct state_builder *b)
     }
 }
 
-/* ---- processes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 void files_fork(struct state_builder *b, int32_t parent, int32_t child)
 {
@@ -509,8 +521,11 @@ void files_fork(struct state_builder *b, int32_t parent, int32_t child)
         struct descriptor d = f->tables.v[from - 1].v[i], *copy = descriptor_at(f, to, (int64_t)i);
         bool unknown = d.file > 0 && f->names.v[d.file - 1].fd >= 0;
         if (copy)
-            *copy = (struct descriptor){
-                .file = unknown ? UNKNOWN : d.file, .opener = -1, .user = -1, .losses = d.losses, .close_on_exec = d.close_on_exec};
+            *copy = (struct descriptor){.file = unknown ? UNKNOWN : d.file,
+                .opener = -1,
+                .user = -1,
+                .losses = d.losses,
+                .close_on_exec = d.close_on_exec};
     }
 }
 
@@ -529,7 +544,7 @@ void files_exit(struct state_builder *b, int32_t row, int64_t ts)
         release_all(b, table_of(b, row), ts, false);
 }
 
-/* ---- the state dump ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the state dump ---- */
 
 void files_dumped_process(struct state_builder *b, int32_t row, uint64_t address)
 {

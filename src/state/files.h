@@ -32,7 +32,8 @@ static inline unsigned files_ways(uint8_t io)
     enum { READ = 1 << STATE_WAY_READ, WRITTEN = 1 << STATE_WAY_WRITTEN };
     return io == KERNEL_IO_READ ? READ : io == KERNEL_IO_WRITE ? WRITTEN : io == KERNEL_IO_COPY ? READ | WRITTEN : 0;
 }
-/* A system call of the thread, or its return, with io (kernel.h). Returns the ways in which it moved what no row of a file tells; of a call: in which it may. */
+/* A system call of the thread, or its return, with io (kernel.h). Returns the ways in which it moved what no row of a
+ * file tells; of a call: in which it may. */
 unsigned files_call(struct state_builder *, int32_t row, const struct kernel_record *);
 /* It comes to a CPU: what its call in progress will show is fetched from memory meanwhile. */
 void files_arrive(const struct state_builder *, int32_t row);

@@ -1,4 +1,5 @@
-/* Private to state: the layout of the store's sections (docs/formats/states.md), and what a reader keeps. Little endian, natural alignment. */
+/* Private to state: the layout of the store's sections (docs/formats/states.md), and what a reader keeps. Little
+ * endian, natural alignment. */
 #ifndef WEFT_STATE_FORMAT_H
 #define WEFT_STATE_FORMAT_H
 
@@ -12,9 +13,11 @@ enum {
     STATE_CELL = 16,            /* values of a cell at most: entries, or pairs of them */
     STATE_CELL_ENTRIES = 2 * STATE_CELL,
     STATE_CELL_PACKED = 53,
-    STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are kept as 0, 1, 2, 3, 4 … */
+    STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are kept as
+                                 * 0, 1, 2, 3, 4 … */
     STATE_PAIRED = 128,         /* in a cell's n: it holds pairs */
-    STATE_RESTS = 64,           /* and some second entry is at 1: all numbers are kept as 2 * number + what the second entry is at */
+    STATE_RESTS = 64,           /* and some second entry is at 1: all numbers are kept as 2 * number + what the
+                                 * second entry is at */
     STATE_CELLS = 8,            /* cells of a block (the last block of a row: fewer) */
     STATE_BLOCK = COLUMN_VALUES, /* rows of a table's block */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
@@ -40,8 +43,10 @@ struct state_disk_code {
 };
 
 /* A row: entries (time, number) with ascending times; each is in force until the next. Numbers, by kind:
- *   CPU: 2 * code, or 2 * thread + 1. CPU_THREAD: thread + 1, 0 unknown. Counters: the cumulative value. FUTEX_USER: state_futex_number.
- *   FUTEX_WAITS, FUTEX_WAKES: place among rows of FUTEX_USER + 1, 0 none. IRQ_HANDLERS: 2 * code, + 1 when it was not seen to end. Others: code. */
+ *   CPU: 2 * code, or 2 * thread + 1. CPU_THREAD: thread + 1, 0 unknown. Counters: the cumulative value. FUTEX_USER:
+ *   state_futex_number.
+ *   FUTEX_WAITS, FUTEX_WAKES: place among rows of FUTEX_USER + 1, 0 none. IRQ_HANDLERS: 2 * code, + 1 when it was not
+ *   seen to end. Others: code. */
 struct state_disk_row {
     int64_t begin, end;
     int64_t first;              /* time of the first entry; 0 without entries */
@@ -65,26 +70,31 @@ struct state_disk_row {
     uint8_t reserved[3];
 };
 
-/* Up to 16 entries that follow each other in a row: one line of the processor's caches, which tells all of them. In `packed`: n times as differences to
- * base, time_width bits each, up to a whole byte: of the second entry and those behind it, and where the cell ends; then n numbers, number_width bits each.
- * A row's last cell ends with the row; the last difference in it means nothing. What is not packed stands last, so that values are read with what lies
- * behind them and still from this line alone.
+/* Up to 16 entries that follow each other in a row: one line of the processor's caches, which tells all of them. In
+ * `packed`: n times as differences to base, time_width bits each, up to a whole byte: of the second entry and those
+ * behind it, and where the cell ends; then n numbers, number_width bits each. A row's last cell ends with the row; the
+ * last difference in it means nothing. What is not packed stands last, so that values are read with what lies behind
+ * them and still from this line alone.
  *
- * A paired cell has up to 16 pairs of entries: a number that is not below 0, and then 0 or 1. Times and numbers are those of pairs, and from the next whole
- * byte on come n durations, of the first entries. What its head tells is read in cell.h. */
+ * A paired cell has up to 16 pairs of entries: a number that is not below 0, and then 0 or 1. Times and numbers are
+ * those of pairs, and from the next whole byte on come n durations, of the first entries. What its head tells is read
+ * in cell.h. */
 struct state_disk_cell {
     uint8_t packed[STATE_CELL_PACKED];
     uint8_t n, time_width, number_width;
     int64_t base;               /* time of the first entry */
 };
 
-enum state_latency_column { STATE_BEGIN, STATE_DURATION, STATE_RET, STATE_LATENCY_THREAD, STATE_LATENCY_CPU, STATE_LATENCY_CODE, STATE_LATENCY_COLUMNS };
-/* Returns of system calls fit into few bits, but for addresses. Column RET holds ret + 4096 when that is in [0, FAR), else FAR + index into `far`. */
+enum state_latency_column { STATE_BEGIN, STATE_DURATION, STATE_RET, STATE_LATENCY_THREAD, STATE_LATENCY_CPU,
+    STATE_LATENCY_CODE, STATE_LATENCY_COLUMNS };
+/* Returns of system calls fit into few bits, but for addresses. Column RET holds ret + 4096 when that is in [0, FAR),
+ * else FAR + index into `far`. */
 enum { STATE_RET_BIAS = 4096, STATE_RET_FAR = 1 << 24 };
 
 /* 128 rows of a table (the last block: fewer), a column behind the other. */
 struct state_disk_head {
-    int64_t first;              /* first value of column 0, from which its values are told; those of other columns are told from 0 */
+    int64_t first;              /* first value of column 0, from which its values are told; those of other columns
+                                 * are told from 0 */
     uint64_t position;          /* of the bytes */
     struct column_form columns[STATE_LATENCY_COLUMNS];
 };
@@ -93,7 +103,8 @@ struct state_disk_head {
 struct state_disk_table { uint64_t first_head, n; };
 enum { STATE_TABLE_EVENTS, STATE_TABLE_LATENCIES, STATE_TABLES = STATE_TABLE_LATENCIES + STATE_LATENCY_KINDS };
 
-/* A latency that took so long, or was told so late, that it stands beside the table of its kind: sorted by kind, then place. */
+/* A latency that took so long, or was told so late, that it stands beside the table of its kind: sorted by kind, then
+ * place. */
 struct state_disk_late {
     int64_t begin, duration, ret;
     uint64_t place;             /* in the kind's order by begin, of those in the table and beside it together */
@@ -102,8 +113,8 @@ struct state_disk_late {
     uint8_t kind, reserved[3];
 };
 
-/* Figures of the latencies of one name in a tile (tiles.h): how many, ns in all, sum of squared distances from their mean, the least and the most that one
- * took, and which of the tile these are. */
+/* Figures of the latencies of one name in a tile (tiles.h): how many, ns in all, sum of squared distances from their
+ * mean, the least and the most that one took, and which of the tile these are. */
 struct state_disk_figures {
     int64_t sum, least, most;
     double spread;
@@ -168,11 +179,13 @@ struct state_store {
     const struct state_disk_figures *figures;
     const struct state_disk_loss *losses;
     const struct state_disk_file *files;
-    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files through which its thread read or wrote */
+    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files through which its thread
+                                 * read or wrote */
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
     const uint8_t *bytes;       /* readable COLUMN_SPARE bytes beyond its end */
-    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_late, n_tiles, n_figures, n_losses, n_files, n_through, n_names, n_text, n_bytes;
+    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_late, n_tiles, n_figures,
+        n_losses, n_files, n_through, n_names, n_text, n_bytes;
     size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
     struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* of each kind */
     size_t first_late[STATE_LATENCY_KINDS + 1];
@@ -185,8 +198,9 @@ struct state_store {
     } latency_names[STATE_LATENCY_KINDS];
 };
 
-/* What is wrong, or NULL. (check.c) Structure: what leads from one table to another, and the small tables whole; fills first[] and first_late[]. Costs
- * O(rows + names). What it lets through can be read through the public header without reading outside the file and without end. Content: all the rest. */
+/* What is wrong, or NULL. (check.c) Structure: what leads from one table to another, and the small tables whole; fills
+ * first[] and first_late[]. Costs O(rows + names). What it lets through can be read through the public header without
+ * reading outside the file and without end. Content: all the rest. */
 const char *state_structure_defect(struct state_store *);
 const char *state_content_defect(const struct state_store *);
 
@@ -200,41 +214,61 @@ void state_names_fini(struct state_store *);
 
 static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
 /* Rows of counters that do not only count up: they may fall and be below 0. */
-static inline bool state_may_fall(int kind) { return kind >= STATE_COUNTER_ROWS + STATE_MEMORY && kind < STATE_COUNTER_ROWS + STATE_IO_READ; }
+static inline bool state_may_fall(int kind)
+{
+    return kind >= STATE_COUNTER_ROWS + STATE_MEMORY &&
+           kind < STATE_COUNTER_ROWS + STATE_IO_READ;
+}
 /* Rows of bytes that threads moved. */
-static inline bool state_is_moved(int row_kind) { return row_kind == STATE_COUNTER_ROWS + STATE_IO_READ || row_kind == STATE_COUNTER_ROWS + STATE_IO_WRITTEN; }
+static inline bool state_is_moved(int row_kind)
+{
+    return row_kind == STATE_COUNTER_ROWS + STATE_IO_READ ||
+           row_kind == STATE_COUNTER_ROWS + STATE_IO_WRITTEN;
+}
 /* What an entry of a row of files moved that way. */
 static inline uint64_t state_file_bytes(int64_t number, int way)
 {
-    return (number & ((1 << STATE_FILE_USE_BITS) - 1)) == STATE_FILE_READ + way ? (uint64_t)number >> STATE_FILE_USE_BITS : 0;
+    return (number & ((1 << STATE_FILE_USE_BITS) - 1)) == STATE_FILE_READ + way
+         ? (uint64_t)number >> STATE_FILE_USE_BITS : 0;
 }
-/* Sums beside each block of a row. THREAD: ns that it ran before the block; CPU_THREAD: ns that the CPU was busy; files: bytes that were read, and that were
- * written. */
+/* Sums beside each block of a row. THREAD: ns that it ran before the block; CPU_THREAD: ns that the CPU was busy;
+ * files: bytes that were read, and that were written. */
 static inline unsigned state_block_sums(int row_kind)
 {
     return row_kind == STATE_THREAD || row_kind == STATE_CPU_THREAD ? 1 : row_kind == STATE_FILE_ROWS ? STATE_WAYS : 0;
 }
-/* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no call. */
+/* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no
+ * call. */
 enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 /* whether there is one is not known */ };
-struct state_futex_operation { const char *name; uint8_t value; }; /* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */
-extern const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS]; /* by Linux's numbers (futexes.c) */
+/* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */
+struct state_futex_operation { const char *name; uint8_t value; };
+/* by Linux's numbers (futexes.c) */
+extern const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS];
 static inline int64_t state_futex_number(int64_t ret, uint8_t operation, bool cut)
 {
     int64_t kept = ret < INT32_MIN ? INT32_MIN : ret > INT32_MAX ? INT32_MAX : ret;
     return kept * 32 + (operation + 1) * 2 + cut;
 }
 static inline int state_futex_operation(int64_t number) { return (int)(number >> 1 & 15) - 1; }
-static inline bool state_running(uint8_t value) { return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED; }
-static inline const struct state_disk_table *state_latency_table(const struct state_store *s, int kind) { return &s->tables[STATE_TABLE_LATENCIES + kind]; }
+static inline bool state_running(uint8_t value)
+{
+    return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED;
+}
+static inline const struct state_disk_table *state_latency_table(const struct state_store *s,
+    int kind) { return &s->tables[STATE_TABLE_LATENCIES + kind]; }
 /* A column of a table's block, inside the file whatever the block's head says. */
-static inline struct column state_column(const struct state_store *s, const struct state_disk_table *t, size_t block, int column)
+static inline struct column state_column(const struct state_store *s, const struct state_disk_table *t, size_t block,
+    int column)
 {
     const struct state_disk_head *h = &s->heads[t->first_head + block];
-    uint64_t left = t->n - block * STATE_BLOCK, at = h->position < s->n_bytes ? h->position + h->columns[column].place : s->n_bytes;
-    return column_open(s->bytes + (at < s->n_bytes ? at : s->n_bytes), left < STATE_BLOCK ? left : STATE_BLOCK, column ? 0 : h->first, h->columns[column]);
+    uint64_t left = t->n - block * STATE_BLOCK,
+        at = h->position < s->n_bytes ? h->position + h->columns[column].place : s->n_bytes;
+    return column_open(s->bytes + (at < s->n_bytes ? at : s->n_bytes), left < STATE_BLOCK ? left : STATE_BLOCK,
+        column ? 0 : h->first, h->columns[column]);
 }
 /* Row i's value in a column. */
-static inline int64_t state_column_at(const struct state_store *s, const struct state_disk_table *t, int column, size_t i)
+static inline int64_t state_column_at(const struct state_store *s, const struct state_disk_table *t, int column,
+    size_t i)
 {
     struct column c = state_column(s, t, i / STATE_BLOCK, column);
     return column_get(&c, i % STATE_BLOCK);

@@ -1,11 +1,11 @@
 /* Rows of futexes: which thread waits for which, which one wakes others, and how many do at once. */
 #include "state/builder.h"
 
-const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS] = {{"WAIT", STATE_FUTEX_WAIT}, {"WAKE", STATE_FUTEX_WAKE},
-    {"FD", STATE_NONE}, {"REQUEUE", STATE_FUTEX_WAKE}, {"CMP_REQUEUE", STATE_FUTEX_WAKE}, {"WAKE_OP", STATE_FUTEX_WAKE},
-    {"LOCK_PI", STATE_FUTEX_WAIT}, {"UNLOCK_PI", STATE_FUTEX_WAKE}, {"TRYLOCK_PI", STATE_NONE}, {"WAIT_BITSET", STATE_FUTEX_WAIT},
-    {"WAKE_BITSET", STATE_FUTEX_WAKE}, {"WAIT_REQUEUE_PI", STATE_FUTEX_WAIT}, {"CMP_REQUEUE_PI", STATE_FUTEX_WAKE},
-    {"LOCK_PI2", STATE_FUTEX_WAIT}};
+const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS] = {{"WAIT", STATE_FUTEX_WAIT},
+    {"WAKE", STATE_FUTEX_WAKE}, {"FD", STATE_NONE}, {"REQUEUE", STATE_FUTEX_WAKE}, {"CMP_REQUEUE", STATE_FUTEX_WAKE},
+    {"WAKE_OP", STATE_FUTEX_WAKE}, {"LOCK_PI", STATE_FUTEX_WAIT}, {"UNLOCK_PI", STATE_FUTEX_WAKE},
+    {"TRYLOCK_PI", STATE_NONE}, {"WAIT_BITSET", STATE_FUTEX_WAIT}, {"WAKE_BITSET", STATE_FUTEX_WAKE},
+    {"WAIT_REQUEUE_PI", STATE_FUTEX_WAIT}, {"CMP_REQUEUE_PI", STATE_FUTEX_WAKE}, {"LOCK_PI2", STATE_FUTEX_WAIT}};
 
 static bool waits(const struct builder_futex_call *c)
 {
@@ -27,7 +27,8 @@ static uint32_t user_of(struct state_builder *b, int32_t thread, uint32_t code)
     return (uint32_t)*place;
 }
 
-void builder_futex_call(struct state_builder *b, struct builder_futex_call *c, int32_t row, int64_t ts, uint32_t code, uint8_t operation)
+void builder_futex_call(
+    struct state_builder *b, struct builder_futex_call *c, int32_t row, int64_t ts, uint32_t code, uint8_t operation)
 {
     *c = (struct builder_futex_call){.since = ts, .user = user_of(b, row, code), .operation = operation};
     b->futex_users.v[c->user - 1].waits |= waits(c);
@@ -77,7 +78,8 @@ void builder_futexes_finish(struct state_builder *b)
         struct builder_futex_call *c = &b->threads.v[i].futex;
         if (!c->user || c->doubtful)
             continue;
-        series_push(&b->pool, &b->futex_users.v[c->user - 1].series, c->since, state_futex_number(0, c->operation, true));
+        series_push(
+            &b->pool, &b->futex_users.v[c->user - 1].series, c->since, state_futex_number(0, c->operation, true));
         series_push(&b->pool, &lanes_of(b, c)->v.v[c->lane], c->since, c->user);
     }
 }

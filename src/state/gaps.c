@@ -1,5 +1,6 @@
-/* Traces with losses, at the end: the waits of threads are cut where events are missing. This cannot be done on the way, because a packet that lost
- * events tells of the part behind its last event only when it is over. All rows are packed anew. */
+/* Traces with losses, at the end: the waits of threads are cut where events are missing. This cannot be done on the
+ * way, because a packet that lost events tells of the part behind its last event only when it is over. All rows are
+ * packed anew. */
 #include <stdlib.h>
 
 #include "state/builder.h"
@@ -7,7 +8,7 @@
 
 typedef VEC(struct builder_gap) gap_list;
 
-/* ---- where events are missing -------------------------------------------------------------------------------------------------------- */
+/* ---- where events are missing ---- */
 
 static int by_begin(const void *a, const void *b)
 {
@@ -63,7 +64,7 @@ static bool hull(const gap_list *g, int64_t begin, int64_t end, struct builder_g
     return true;
 }
 
-/* ---- packing anew -------------------------------------------------------------------------------------------------------------- */
+/* ---- packing anew ---- */
 
 struct repack {
     struct state_builder *b;
@@ -117,7 +118,7 @@ static void repack(struct repack *p, struct series *s)
     series_finish(&p->fresh, s);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 static uint8_t value_of(const struct repack *p, size_t i)
 {
@@ -180,7 +181,7 @@ static void repack_threads(struct repack *p, int64_t end)
     vec_free(&own);
 }
 
-/* ---- futexes ------------------------------------------------------------------------------------------------------------------- */
+/* ---- futexes ---- */
 
 /* Whose call the entry tells of; `user`: the thread of the row, -1 in lanes. */
 static int32_t caller(const struct repack *p, const struct series_entry *e, int32_t user)
@@ -198,7 +199,8 @@ static void repack_futex(struct repack *p, struct series *s, int32_t user, int64
         if (e.number && e.number != STATE_FUTEX_DOUBT)
             known = builder_gaps_first(p->gaps, caller(p, &e, user), e.time, until);
         bool cut = known < INT64_MAX && user >= 0;
-        series_push(&p->fresh, s, e.time, cut ? state_futex_number(0, (uint8_t)state_futex_operation(e.number), true) : e.number);
+        series_push(&p->fresh, s, e.time,
+            cut ? state_futex_number(0, (uint8_t)state_futex_operation(e.number), true) : e.number);
         if (known < INT64_MAX)
             series_push(&p->fresh, s, known, user >= 0 ? STATE_FUTEX_DOUBT : 0);
     }
@@ -216,7 +218,7 @@ static void repack_futexes(struct repack *p, int64_t end)
             repack_futex(p, &lanes[k]->v.v[i], NOBODY, end);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 static void each_lane(struct builder_lanes *l, void (*f)(void *, struct series *), void *arg)
 {

@@ -6,13 +6,14 @@ static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t cpu, int3
     int32_t number = (int32_t)((uint32_t)cpu << 16 | (uint32_t)irq);
     uint64_t *place = map_put(&b->irq_by_number, (uint64_t)kind << 32 | (uint32_t)number, NULL);
     if (!*place) {
-        vec_push(&b->irqs, ((struct builder_irq){.kind = kind, .number = number, .cpu = cpu, .code = code, .series.pairs = true}));
+        vec_push(&b->irqs,
+            ((struct builder_irq){.kind = kind, .number = number, .cpu = cpu, .code = code, .series.pairs = true}));
         *place = b->irqs.n;
     }
     return (uint32_t)*place - 1;
 }
 
-/* ---- handlers ------------------------------------------------------------------------------------------------------------------ */
+/* ---- handlers ---- */
 
 /* Numbers for interrupts that have none: by name, from STATE_IPI on. */
 static int32_t made_up_number(struct state_builder *b, uint16_t name)
@@ -30,7 +31,8 @@ void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const str
         builder_cpu_clear(b, c, r->ts);
     if (c->depth == BUILDER_FRAMES)
         return;
-    int32_t cpu = builder_cpu_number(b, c), number = r->kind == KERNEL_IPI_ENTRY ? made_up_number(b, r->ctx_number) : r->ctx_number;
+    int32_t cpu = builder_cpu_number(b, c),
+            number = r->kind == KERNEL_IPI_ENTRY ? made_up_number(b, r->ctx_number) : r->ctx_number;
     struct builder_frame f = {.serial = r->ctx_frame, .kind = soft ? STATE_LATENCY_SOFTIRQ : STATE_LATENCY_IRQ};
     f.code = soft ? builder_vector_code(b, r->ctx_number) : builder_irq_code(b, r);
     f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, cpu, number, f.code);
@@ -60,8 +62,8 @@ void builder_irq_end_frame(struct state_builder *b, struct builder_cpu *c, int64
     int32_t cpu = builder_cpu_number(b, c);
     series_push(&b->pool, &b->irqs.v[f->irq].series, ts, STATE_NONE);
     if (f->kind == STATE_LATENCY_IRQ)
-        builder_lane_leave(
-            b, &b->irq_handlers, f->lane, f->since, ts > f->since ? ts : f->since, 2 * (int64_t)handler_code(b, f, cpu) + !complete);
+        builder_lane_leave(b, &b->irq_handlers, f->lane, f->since, ts > f->since ? ts : f->since,
+            2 * (int64_t)handler_code(b, f, cpu) + !complete);
     if (complete)
         latency_close(&b->latencies[f->kind], f->latency, ts, 0, cpu);
     else
@@ -82,7 +84,7 @@ void builder_irq_exit(struct state_builder *b, struct builder_cpu *c, const stru
     builder_cpu_overlay(b, c, r->ts);
 }
 
-/* ---- losses -------------------------------------------------------------------------------------------------------------------- */
+/* ---- losses ---- */
 
 void builder_irqs_lose(struct state_builder *b, int32_t cpu, int64_t ts)
 {

@@ -1,4 +1,5 @@
-/* Lanes: rows for what goes on at once. Their entries are made when something is over; until then nothing else has the lane. */
+/* Lanes: rows for what goes on at once. Their entries are made when something is over; until then nothing else has the
+ * lane. */
 #include <stdlib.h>
 
 #include "state/builder.h"
@@ -28,7 +29,8 @@ uint32_t builder_lane_take(struct builder_lanes *l, int64_t since)
     return (uint32_t)l->v.n - 1;
 }
 
-void builder_lane_leave(struct state_builder *b, struct builder_lanes *l, uint32_t lane, int64_t since, int64_t end, int64_t number)
+void builder_lane_leave(
+    struct state_builder *b, struct builder_lanes *l, uint32_t lane, int64_t since, int64_t end, int64_t number)
 {
     series_push(&b->pool, &l->v.v[lane], since, number);
     series_push(&b->pool, &l->v.v[lane], end, 0);

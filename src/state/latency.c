@@ -23,7 +23,7 @@ void latencies_fini(struct latencies *l)
     tiles_fini(&l->tiles);
 }
 
-/* ---- packing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- packing ---- */
 
 static void pack_rows(struct latencies *l)
 {
@@ -57,7 +57,7 @@ static void pack(struct latencies *l, const struct latency *x)
         pack_rows(l);
 }
 
-/* ---- the window ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the window ---- */
 
 static struct latency *at(const struct latencies *l, uint64_t serial)
 {
@@ -154,7 +154,7 @@ void latency_drop(struct latencies *l, uint64_t handle)
     take(l, handle)->progress = LATENCY_DROPPED;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static int by_begin(const void *a, const void *b)
 {

@@ -1,4 +1,5 @@
-/* Interrupts over all CPUs, from the rows of each. Time falls into moments, in which no CPU changes; neighbours that show the same are one interval. */
+/* Interrupts over all CPUs, from the rows of each. Time falls into moments, in which no CPU changes; neighbours that
+ * show the same are one interval. */
 #include "state/lines.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include "base/mem.h"
 #include "state/row.h"
 
-/* ---- which there are ----------------------------------------------------------------------------------------------------------- */
+/* ---- which there are ---- */
 
 static int kind_of_cpus(int kind)
 {
@@ -27,7 +28,8 @@ static int32_t line_number(const struct state_disk_row *r)
 static int by_line(const void *a, const void *b, void *rows)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int32_t line_x = line_number((const struct state_disk_row *)rows + x), line_y = line_number((const struct state_disk_row *)rows + y);
+    int32_t line_x = line_number((const struct state_disk_row *)rows + x),
+            line_y = line_number((const struct state_disk_row *)rows + y);
     return line_x != line_y ? (line_x < line_y ? -1 : 1) : x < y ? -1 : x > y;
 }
 
@@ -50,7 +52,8 @@ static void find_lines(struct state_lines *all, const struct state_disk_row *row
 void state_lines_init(struct state_store *s)
 {
     for (int kind = STATE_IRQ_LINE; kind <= STATE_SOFTIRQ_VECTOR; kind++)
-        find_lines(&s->lines[kind - STATE_IRQ_LINE], &s->rows[s->first[kind_of_cpus(kind)]], state_rows(s, kind_of_cpus(kind)));
+        find_lines(&s->lines[kind - STATE_IRQ_LINE], &s->rows[s->first[kind_of_cpus(kind)]],
+            state_rows(s, kind_of_cpus(kind)));
 }
 
 void state_lines_fini(struct state_store *s)
@@ -94,7 +97,7 @@ int64_t state_line_find(const struct state_store *s, int kind, int32_t number)
     return lo < all->n && all->v[lo].number == number ? (int64_t)lo : -1;
 }
 
-/* ---- moments ------------------------------------------------------------------------------------------------------------------- */
+/* ---- moments ---- */
 
 struct moment {
     int64_t begin, end;
@@ -125,7 +128,8 @@ static bool goes_on(const struct moment *a, const struct moment *b)
     return a->end == b->begin && a->value == b->value && a->cpu == b->cpu;
 }
 
-/* May the moment before, the one behind show the same? What ends a NONE or the CPU's own time at it is something else. */
+/* May the moment before, the one behind show the same? What ends a NONE or the CPU's own time at it is something else.
+ */
 static bool may_go_back(const struct moment *m)
 {
     return m->value == STATE_ACTIVE ? m->begin > m->since : m->value == STATE_UNKNOWN;
@@ -140,7 +144,7 @@ static void set_interval(const struct moment *m, int64_t begin, int64_t end, str
     *out = (struct state_interval){.begin = begin, .end = end, .value = m->value, .thread = -1, .cpu = m->cpu};
 }
 
-/* ---- one after the other --------------------------------------------------------------------------------------------------------- */
+/* ---- one after the other ---- */
 
 /* A line and what its CPUs did when it was last looked at. */
 struct view {
@@ -209,8 +213,8 @@ void state_line_at(const struct state_store *s, int kind, size_t row, int64_t t,
     free(v.does);
 }
 
-size_t state_line_range(
-    const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end, struct state_interval *out, size_t max)
+size_t state_line_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max)
 {
     struct view v = open_view(s, kind, row);
     size_t n = 0;
@@ -226,7 +230,7 @@ size_t state_line_range(
     return n;
 }
 
-/* ---- many at once ---------------------------------------------------------------------------------------------------------------- */
+/* ---- many at once ---- */
 
 enum { TOGETHER = 128 };
 
@@ -246,7 +250,8 @@ static void look_at_all(const struct view *v, const int64_t *times, size_t n, st
     }
 }
 
-size_t state_line_sample(const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+size_t state_line_sample(
+    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
     struct view v = open_view(s, kind, row);
     struct moment moments[TOGETHER];

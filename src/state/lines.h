@@ -1,6 +1,7 @@
-/* Private to state: interrupts and softirqs over all CPUs (kinds IRQ_LINE and SOFTIRQ_VECTOR). The file has rows of single CPUs only; what all of them
- * did follows from those. A line shows the CPU that began last of those that are at it, of two that began in the same ns the one with the higher number.
- * While none is at it, it is unknown as long as that is so on one of the CPUs that it has a row for. */
+/* Private to state: interrupts and softirqs over all CPUs (kinds IRQ_LINE and SOFTIRQ_VECTOR). The file has rows of
+ * single CPUs only; what all of them did follows from those. A line shows the CPU that began last of those that are at
+ * it, of two that began in the same ns the one with the higher number. While none is at it, it is unknown as long as
+ * that is so on one of the CPUs that it has a row for. */
 #ifndef WEFT_STATE_LINES_H
 #define WEFT_STATE_LINES_H
 
@@ -12,13 +13,15 @@ static inline bool state_is_line(int kind) { return kind == STATE_IRQ_LINE || ki
 void state_lines_init(struct state_store *);
 void state_lines_fini(struct state_store *);
 
-/* What the functions of state.h are to other kinds; times of `at` and `range` are within the span. What they cost grows with the number of CPUs, not with
- * the length of the trace: samples cost what those of the rows of all CPUs do. */
+/* What the functions of state.h are to other kinds; times of `at` and `range` are within the span. What they cost grows
+ * with the number of CPUs, not with the length of the trace: samples cost what those of the rows of all CPUs do. */
 size_t state_line_rows(const struct state_store *, int kind);
 void state_line_row(const struct state_store *, int kind, size_t i, struct state_row *out);
 int64_t state_line_find(const struct state_store *, int kind, int32_t number);
 void state_line_at(const struct state_store *, int kind, size_t row, int64_t t, struct state_interval *out);
-size_t state_line_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end, struct state_interval *out, size_t max);
-size_t state_line_sample(const struct state_store *, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out);
+size_t state_line_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max);
+size_t state_line_sample(const struct state_store *, int kind, size_t row, const int64_t *times, size_t n,
+    struct state_interval *out);
 
 #endif

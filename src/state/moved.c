@@ -26,7 +26,7 @@ size_t moved_entries(const struct state_store *s, const struct state_disk_row *r
     return n;
 }
 
-/* ---- steps: when the sum changes ------------------------------------------------------------------------------------------------- */
+/* ---- steps: when the sum changes ---- */
 
 /* The row of a file, and an entry of it. */
 struct at {
@@ -138,7 +138,7 @@ static struct step step_at(const struct state_store *s, const struct state_disk_
     return x;
 }
 
-/* ---- use by use ------------------------------------------------------------------------------------------------------------------ */
+/* ---- use by use ---- */
 
 /* Leads a moment to the first of the times that is not before it. */
 struct places {
@@ -171,7 +171,8 @@ static inline size_t place_of(struct places *p, int64_t t)
     return i + row_gallop(p->times + i, p->n - i, t);
 }
 
-/* What is asked of some times: how many bytes were moved since the time before, and around each the steps that are next to it. */
+/* What is asked of some times: how many bytes were moved since the time before, and around each the steps that are next
+ * to it. */
 struct asked {
     struct places places;
     int64_t *moved;
@@ -207,11 +208,12 @@ static void show_uses(const struct at *x, struct asked *q)
     }
 }
 
-/* ---- all rows -------------------------------------------------------------------------------------------------------------------- */
+/* ---- all rows ---- */
 
-/* Cuts the intervals around the times to the steps of one row: where each of its steps is the next, or the last one, seen from the times. */
-static void cut(
-    const struct state_store *s, const struct state_disk_row *r, int way, const int64_t *times, size_t n, struct state_interval *out)
+/* Cuts the intervals around the times to the steps of one row: where each of its steps is the next, or the last one,
+ * seen from the times. */
+static void cut(const struct state_store *s, const struct state_disk_row *r, int way, const int64_t *times, size_t n,
+    struct state_interval *out)
 {
     for (size_t k = 0, to; k < n; k = to) {
         struct step x = step_at(s, r, way, times[k]);
@@ -221,7 +223,8 @@ static void cut(
     }
 }
 
-/* The same for the steps before the first time and behind the last; but those that others cut off are not looked for. */
+/* The same for the steps before the first time and behind the last; but those that others cut off are not looked for.
+ */
 static void cut_ends(struct at *x, struct asked *q)
 {
     const int64_t first = q->places.times[0], last = q->places.times[q->places.n - 1];
@@ -266,8 +269,8 @@ static void ask_file(const struct state_store *s, const struct state_disk_row *f
 }
 
 /* The values, and, if they are wanted, the steps around them. */
-static void ask(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values,
-    struct state_interval *around)
+static void ask(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+    int64_t *values, struct state_interval *around)
 {
     if (!n)
         return;
@@ -288,12 +291,14 @@ static void ask(const struct state_store *s, const struct state_disk_row *r, con
     free(q.places.first);
 }
 
-void moved_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+void moved_values(
+    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     ask(s, r, times, n, values, NULL);
 }
 
-size_t moved_sample(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out)
+size_t moved_sample(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+    struct state_interval *out)
 {
     size_t found = 0;
     int64_t *values = mem_alloc((n + 1) * sizeof *values);
@@ -334,15 +339,16 @@ static void take(struct earliest *e, int64_t t)
 }
 
 /* The steps of one row behind the first of the times, up to `end`. */
-static void take_steps(const struct state_store *s, const struct state_disk_row *r, int way, int64_t end, struct earliest *e)
+static void take_steps(
+    const struct state_store *s, const struct state_disk_row *r, int way, int64_t end, struct earliest *e)
 {
     int64_t t = e->v[0];
     while ((t = step_at(s, r, way, t).end) <= end && (e->n < e->max || t < e->v[e->n - 1]))
         take(e, t);
 }
 
-size_t moved_range(
-    const struct state_store *s, const struct state_disk_row *r, int64_t begin, int64_t end, struct state_interval *out, size_t max)
+size_t moved_range(const struct state_store *s, const struct state_disk_row *r, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max)
 {
     if (!max || begin > end)
         return 0;

@@ -1,5 +1,5 @@
-/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free place of its queue; a row per place, and a
- * latency per request. */
+/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free place of
+ * its queue; a row per place, and a latency per request. */
 #include "state/builder.h"
 
 #include <stdlib.h>
@@ -66,7 +66,8 @@ static void enter(struct state_builder *b, struct builder_requests *d, int queue
     p->latency = latency_open(latencies_of(b, queue), r->ts, r->row, code_of(b, d, p->type));
     uint64_t size = p->sectors < STATE_REQUEST_MOST_SECTORS ? p->sectors : STATE_REQUEST_MOST_SECTORS;
     series_push(&b->pool, &p->series, r->ts,
-        (int64_t)((p->sector & STATE_REQUEST_MOST_SECTOR) << STATE_REQUEST_SECTOR_SHIFT | size << STATE_REQUEST_TYPE_BITS | p->type));
+        (int64_t)((p->sector & STATE_REQUEST_MOST_SECTOR) << STATE_REQUEST_SECTOR_SHIFT |
+            size << STATE_REQUEST_TYPE_BITS | p->type));
 }
 
 static void clear(struct state_builder *b, struct builder_request *p, int64_t ts)
@@ -162,13 +163,14 @@ void builder_requests_lose(struct state_builder *b, int64_t ts)
             }
 }
 
-void builder_each_request(struct state_builder *b, void (*f)(void *arg, int32_t number, uint32_t dev, struct series *), void *arg)
+void builder_each_request(
+    struct state_builder *b, void (*f)(void *arg, int32_t number, uint32_t dev, struct series *), void *arg)
 {
     for (size_t i = 0; i < b->requests.n; i++)
         for (int k = 0; k < 2; k++)
             for (size_t n = 0; n < b->requests.v[i].queues[k].n; n++)
-                f(arg, (int32_t)(i << STATE_REQUEST_DISK_SHIFT | (size_t)k << STATE_REQUEST_QUEUE_SHIFT | n), b->requests.v[i].dev,
-                    &b->requests.v[i].queues[k].v[n].series);
+                f(arg, (int32_t)(i << STATE_REQUEST_DISK_SHIFT | (size_t)k << STATE_REQUEST_QUEUE_SHIFT | n),
+                    b->requests.v[i].dev, &b->requests.v[i].queues[k].v[n].series);
 }
 
 static void fini_one(void *arg, int32_t number, uint32_t dev, struct series *s)

@@ -1,15 +1,16 @@
-/* Private to state: what was in force in a row at a given time. A grid leads from the time to the few cells around it, so that the length of the trace
- * does not count.
+/* Private to state: what was in force in a row at a given time. A grid leads from the time to the few cells around it,
+ * so that the length of the trace does not count.
  *
- * Grid, blocks and cells are as the file has them: nobody has checked them. So each step bounds what it reads: a cell lies in the table, a grid's item in
- * its row. (sample.c, sums.c) */
+ * Grid, blocks and cells are as the file has them: nobody has checked them. So each step bounds what it reads: a cell
+ * lies in the table, a grid's item in its row. (sample.c, sums.c) */
 #ifndef WEFT_STATE_ROW_H
 #define WEFT_STATE_ROW_H
 
 #include "state/cell.h"
 
 /* Cell i of the row, i < n_cells. */
-static inline const struct state_disk_cell *row_cell(const struct state_store *s, const struct state_disk_row *r, uint32_t i)
+static inline const struct state_disk_cell *row_cell(const struct state_store *s, const struct state_disk_row *r,
+    uint32_t i)
 {
     static const struct state_disk_cell none;
     uint64_t at = (uint64_t)s->blocks[r->first_block + i / STATE_CELLS] + i % STATE_CELLS;
@@ -21,9 +22,11 @@ static inline int64_t row_cell_end(const struct state_disk_row *r, const struct 
     return i + 1 < r->n_cells ? cell_end(c) : r->end;
 }
 /* Is it an entry that is in force at t, not something outside? */
-static inline bool row_has(const struct state_disk_row *r, int64_t t) { return r->n_cells && t >= r->first && t < r->end; }
+static inline bool row_has(const struct state_disk_row *r,
+    int64_t t) { return r->n_cells && t >= r->first && t < r->end; }
 
-/* Where a time leads: the cells among which the one in force is, [lo, hi], and one of them, which is it most of the time. */
+/* Where a time leads: the cells among which the one in force is, [lo, hi], and one of them, which is it most of the
+ * time. */
 struct row_bracket { uint32_t lo, hi, at; };
 static inline const uint32_t *row_bucket(const struct state_store *s, const struct state_disk_row *r, int64_t t)
 {
@@ -45,13 +48,15 @@ static inline struct row_bracket row_bracket(const struct state_store *s, const 
     return b;
 }
 /* Is t before (-1), in (0) or behind (1) cell b->at, as far as the bracket goes? */
-static inline int row_compare(const struct state_disk_row *r, const struct state_disk_cell *c, const struct row_bracket *b, int64_t t)
+static inline int row_compare(const struct state_disk_row *r, const struct state_disk_cell *c,
+    const struct row_bracket *b, int64_t t)
 {
     return t < c->base ? -(b->at > b->lo) : t >= row_cell_end(r, c, b->at) && b->at < b->hi;
 }
 /* Moves `at` to the cell in force; c: the cell where it is. Returns the cell found. */
 static inline const struct state_disk_cell *row_settle(
-    const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, struct row_bracket *b, int64_t t)
+    const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, struct row_bracket *b,
+        int64_t t)
 {
     for (int where; b->lo < b->hi && (where = row_compare(r, c, b, t)) != 0; c = row_cell(s, r, b->at)) {
         if (where < 0)

@@ -1,9 +1,9 @@
-/* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was asked for, so that whoever goes on
- * at its end gets on. */
+/* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was
+ * asked for, so that whoever goes on at its end gets on. */
 #include "state/lines.h"
 #include "state/moved.h"
 
-/* ---- intervals ----------------------------------------------------------------------------------------------------------------- */
+/* ---- intervals ---- */
 
 static void set_code(const struct state_store *s, uint64_t code, struct state_interval *out)
 {
@@ -21,7 +21,8 @@ static inline bool is_thread(const struct state_store *s, int64_t thread)
     return (uint64_t)thread < s->first[STATE_THREAD + 1];
 }
 
-static void set_futex_call(const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+static void set_futex_call(
+    const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     int operation = state_futex_operation(number);
     bool known = operation >= 0 && operation < STATE_FUTEX_OPERATIONS;
@@ -35,11 +36,16 @@ static void set_futex_call(const struct state_store *s, const struct state_disk_
 }
 
 /* Lanes of futexes: the number is that of the row that tells more. */
-static void set_futex_lane(const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+static void set_futex_lane(
+    const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     uint64_t user = (uint64_t)number - 1;
     bool known = user < state_rows(s, STATE_FUTEX_USER);
-    set_code(s, known ? r->kind == STATE_FUTEX_WAITS ? STATE_FUTEX_WAIT : STATE_FUTEX_WAKE : number ? STATE_UNKNOWN : STATE_NONE, out);
+    set_code(s,
+        known        ? r->kind == STATE_FUTEX_WAITS ? STATE_FUTEX_WAIT : STATE_FUTEX_WAKE
+            : number ? STATE_UNKNOWN
+                     : STATE_NONE,
+        out);
     if (known) {
         const struct state_disk_row *of = &s->rows[s->first[STATE_FUTEX_USER] + user];
         out->thread = of->thread;
@@ -49,7 +55,8 @@ static void set_futex_lane(const struct state_store *s, const struct state_disk_
 }
 
 /* Value and names of a number in a row of that kind; a CPU's thread is left to composing. */
-static inline void set_number(const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
+static inline void set_number(
+    const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     if (r->kind == STATE_CPU_THREAD || (r->kind == STATE_CPU && number & 1)) {
         int64_t found = r->kind == STATE_CPU ? number >> 1 : (int64_t)((uint64_t)number - 1);
@@ -76,8 +83,8 @@ static inline void set_number(const struct state_store *s, const struct state_di
 }
 
 /* What cell i says of t. */
-static inline void set_entry(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, uint32_t i,
-    int64_t t, struct state_interval *out)
+static inline void set_entry(const struct state_store *s, const struct state_disk_row *r,
+    const struct state_disk_cell *c, uint32_t i, int64_t t, struct state_interval *out)
 {
     struct cell_entry e = cell_at(c, t);
     out->begin = e.begin;
@@ -91,7 +98,8 @@ static inline void set_entry(const struct state_store *s, const struct state_dis
 }
 
 /* Before the first entry and outside the row's life. */
-static void set_outside(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+static void set_outside(
+    const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     int64_t first = r->n_cells ? r->first : INT64_MAX;
     set_code(s, STATE_NONE, out);
@@ -108,7 +116,8 @@ static void set_outside(const struct state_store *s, const struct state_disk_row
     }
 }
 
-static void interval_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+static void interval_at(
+    const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     if (row_has(r, t)) {
         struct row_bracket b = row_bracket(s, r, t);
@@ -175,7 +184,8 @@ int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int
     return -1;
 }
 
-size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end, struct state_interval *out, size_t max)
+size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max)
 {
     size_t n = 0;
     int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
@@ -192,7 +202,7 @@ size_t state_range(const struct state_store *s, int kind, size_t row, int64_t be
     return n;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
 enum { AHEAD = 64 }; /* so many samples are on their way at once at most */
 
@@ -218,10 +228,13 @@ static inline void settle(const struct state_store *s, const struct state_disk_r
         __builtin_prefetch(p->cell);
 }
 
-/* Leads each time to its cell, step by step for all of them, so that the memory that the next step needs is there when it comes. */
-static void prepare(const struct state_store *s, const struct state_disk_row *row, const int64_t *times, size_t n, struct probe *probes)
+/* Leads each time to its cell, step by step for all of them, so that the memory that the next step needs is there when
+ * it comes. */
+static void prepare(
+    const struct state_store *s, const struct state_disk_row *row, const int64_t *times, size_t n, struct probe *probes)
 {
-    const struct state_disk_row own = *row, *r = &own; /* nothing that is written here changes it, as the compiler now sees */
+    const struct state_disk_row own = *row,
+                                *r = &own; /* nothing that is written here changes it, as the compiler now sees */
     for (size_t j = 0; j < n && r->n_grid; j++)
         __builtin_prefetch(row_bucket(s, r, times[j]));
     for (size_t j = 0; j < n; j++)
@@ -231,8 +244,8 @@ static void prepare(const struct state_store *s, const struct state_disk_row *ro
 }
 
 /* The same for the threads that a CPU shows, after its own cells were found. */
-static void prepare_threads(const struct state_store *s, const struct state_disk_row *cpu, const int64_t *times, size_t n,
-    const struct probe *of_cpu, struct probe *probes)
+static void prepare_threads(const struct state_store *s, const struct state_disk_row *cpu, const int64_t *times,
+    size_t n, const struct probe *of_cpu, struct probe *probes)
 {
     for (size_t j = 0; j < n; j++) {
         struct state_interval shown;
@@ -269,13 +282,14 @@ static void compose_prepared(const struct state_store *s, const struct probe *p,
 /* Are the times further apart than the row's entries, on average? */
 static bool spread(const struct state_disk_row *r, const int64_t *times, size_t n)
 {
-    return n > 1 && ((uint64_t)times[n - 1] - (uint64_t)times[0]) / (n - 1) > ((uint64_t)r->end - (uint64_t)r->first) / r->n;
+    return n > 1 &&
+        ((uint64_t)times[n - 1] - (uint64_t)times[0]) / (n - 1) > ((uint64_t)r->end - (uint64_t)r->first) / r->n;
 }
 
-/* Adds to the `found` there are. The times are all within entries. Where most times need an entry of their own, it looks far ahead; where entries are
- * longer than the times are apart, not at all. */
-static size_t sample_entries(
-    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out, size_t found)
+/* Adds to the `found` there are. The times are all within entries. Where most times need an entry of their own, it
+ * looks far ahead; where entries are longer than the times are apart, not at all. */
+static size_t sample_entries(const struct state_store *s, const struct state_disk_row *r, const int64_t *times,
+    size_t n, struct state_interval *out, size_t found)
 {
     struct probe probes[AHEAD], threads[AHEAD];
     size_t ahead = spread(r, times, n) ? AHEAD : 1;
@@ -307,8 +321,8 @@ static size_t sample_entries(
     return found;
 }
 
-static size_t sample_one_by_one(
-    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, struct state_interval *out, size_t found)
+static size_t sample_one_by_one(const struct state_store *s, const struct state_disk_row *r, const int64_t *times,
+    size_t n, struct state_interval *out, size_t found)
 {
     for (size_t i = 0; i < n; i++) {
         if (found && times[i] < out[found - 1].end)
@@ -319,7 +333,8 @@ static size_t sample_one_by_one(
     return found;
 }
 
-size_t state_sample(const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+size_t state_sample(
+    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
     if (state_is_line(kind))
         return state_line_sample(s, kind, row, times, n, out);

@@ -22,7 +22,7 @@ void series_bytes_fini(struct series_bytes *b)
     b->n = 0;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 void series_pool_init(struct series_pool *p, struct store_writer *to)
 {
@@ -91,7 +91,8 @@ static bool fits(struct state_disk_cell *cell, size_t n, uint64_t ns, uint64_t b
 }
 
 /* What pack_put writes beyond is within the cell, and before its head is written. */
-static void fill(struct state_disk_cell *cell, size_t n, const int64_t *ends, const int64_t *numbers, size_t stride, int64_t base)
+static void fill(
+    struct state_disk_cell *cell, size_t n, const int64_t *ends, const int64_t *numbers, size_t stride, int64_t base)
 {
     uint8_t time_width = cell->time_width, number_width = cell->number_width, *to = (uint8_t *)cell;
     memset(cell, 0, sizeof *cell);
@@ -103,7 +104,8 @@ static void fill(struct state_disk_cell *cell, size_t n, const int64_t *ends, co
     cell->base = base;
 }
 
-/* Fills one cell with the first of n entries, with fewer than a cell may have where numbers are wide or below 0, or no entry follows. */
+/* Fills one cell with the first of n entries, with fewer than a cell may have where numbers are wide or below 0, or no
+ * entry follows. */
 static size_t fill_some(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     int64_t numbers[STATE_CELL], ends[STATE_CELL];
@@ -148,7 +150,7 @@ static size_t fill_cell(struct state_disk_cell *cell, const struct series_entry 
     return STATE_CELL;
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ---- */
 
 static bool is_rest(const struct series_entry *v)
 {
@@ -176,7 +178,8 @@ static inline bool pairs_fit(struct cell_pairs *p, size_t n, uint64_t ns, uint64
     return (bytes <= STATE_CELL_PACKED) & (p->time_width <= PACK_MOST_WIDTH) & (p->number_width <= PACK_MOST_WIDTH);
 }
 
-/* Fills one cell with as many pairs of the first of n entries as there are and fit. Returns how many entries it took. */
+/* Fills one cell with as many pairs of the first of n entries as there are and fit. Returns how many entries it took.
+ */
 static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     int64_t ends[STATE_CELL], numbers[STATE_CELL], durations[STATE_CELL];
@@ -208,8 +211,8 @@ static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry
     return 2 * (size_t)p.n;
 }
 
-/* The same of a series with pairs, which go on when there was no room for more. Where they do not, other cells may hold more; the next cell is to begin
- * with a pair. */
+/* The same of a series with pairs, which go on when there was no room for more. Where they do not, other cells may hold
+ * more; the next cell is to begin with a pair. */
 static size_t fill_longest(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     size_t paired = fill_pairs(cell, v, n, more);
@@ -225,10 +228,10 @@ static size_t fill_longest(struct state_disk_cell *cell, const struct series_ent
     return k;
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
-/* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. Else there must be enough that some stay
- * open. */
+/* Packs entries from the first on into the cells of a block. `last`: no entry comes behind those that there are. Else
+ * there must be enough that some stay open. */
 static bool close_block(struct series_pool *p, struct series *s, bool last)
 {
     struct state_disk_cell *cells = cells_room(&p->cells);
@@ -312,7 +315,7 @@ void series_finish(struct series_pool *p, struct series *s)
         close_block(p, s, true);
 }
 
-/* ---- tables of columns --------------------------------------------------------------------------------------------------------- */
+/* ---- tables of columns ---- */
 
 void series_table_add(struct series_bytes *bytes, struct series_table *t, const series_values *v, int columns, size_t n)
 {

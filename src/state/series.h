@@ -1,4 +1,5 @@
-/* Private to state: rows and columns while they grow. What is complete is packed at once; rows then go to the store's file. */
+/* Private to state: rows and columns while they grow. What is complete is packed at once; rows then go to the store's
+ * file. */
 #ifndef WEFT_STATE_SERIES_H
 #define WEFT_STATE_SERIES_H
 
@@ -7,8 +8,8 @@
 #include "state/format.h"
 #include "state/tiles.h"
 
-/* Packed bytes of columns, in the order in which they became complete. In chunks that stay where they are; what is written into one room lies in one
- * chunk. n: bytes so far. */
+/* Packed bytes of columns, in the order in which they became complete. In chunks that stay where they are; what is
+ * written into one room lies in one chunk. n: bytes so far. */
 enum { SERIES_CHUNK = MEM_HUGE_PAGE };
 struct series_bytes {
     VEC(uint8_t *) chunks;
@@ -25,7 +26,7 @@ static inline const uint8_t *series_bytes_at(const struct series_bytes *b, uint6
 /* Clocks may jump by more than a signed number holds. */
 static inline uint64_t ns_between(int64_t begin, int64_t end) { return (uint64_t)end - (uint64_t)begin; }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* The last entries stay open, because late news may change them. MOST: where pairs fill a block. */
 enum {
@@ -34,8 +35,8 @@ enum {
     SERIES_MOST = STATE_CELLS * STATE_CELL_ENTRIES + SERIES_KEPT,
 };
 
-/* What is summed up over the entries of a row. RUNNING, BUSY: time spent in some, told by flags by their number, grown by their users. MOVED: bytes that uses
- * of a file read, and those that they wrote. */
+/* What is summed up over the entries of a row. RUNNING, BUSY: time spent in some, told by flags by their number, grown
+ * by their users. MOVED: bytes that uses of a file read, and those that they wrote. */
 enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_FLAGS, SERIES_MOVED = SERIES_FLAGS };
 
 struct series_entry { int64_t time, number; };
@@ -52,7 +53,10 @@ struct series {
     bool pairs;              /* it goes on and off as a rule: some number, then 0 or 1 */
 };
 /* How many sums there are. */
-static inline unsigned series_sums(const struct series *s) { return s->sum == SERIES_NO_SUM ? 0 : s->sum == SERIES_MOVED ? STATE_WAYS : 1; }
+static inline unsigned series_sums(const struct series *s)
+{
+    return s->sum == SERIES_NO_SUM ? 0 : s->sum == SERIES_MOVED ? STATE_WAYS : 1;
+}
 
 /* Cells of all rows: the section of a store being written, in the order in which their blocks became complete. */
 enum { SERIES_CELLS = 1024 }; /* so many go to the file at once */
@@ -76,21 +80,25 @@ struct series_pool {
 /* The writer is taken over; the section that it is at is that of the cells. */
 void series_pool_init(struct series_pool *, struct store_writer *);
 void series_pool_fini(struct series_pool *);
-/* All series are finished: from now on cells can be read, and the writer can go on. Fails when the file could not be written. */
+/* All series are finished: from now on cells can be read, and the writer can go on. Fails when the file could not be
+ * written. */
 int series_pool_finish(struct series_pool *, struct err *e);
-static inline const struct state_disk_cell *series_cell(const struct series_pool *p, uint32_t cell) { return &p->cells.v[cell]; }
+static inline const struct state_disk_cell *series_cell(const struct series_pool *p,
+    uint32_t cell) { return &p->cells.v[cell]; }
 void series_fini(struct series *);
 
 void series_grow(struct series_pool *, struct series *);
 void series_amend(struct series *, int64_t number);
-/* There is room. Number by number: what was just written in halves is read as a whole only after it has arrived in memory. */
+/* There is room. Number by number: what was just written in halves is read as a whole only after it has arrived in
+ * memory. */
 static inline void series_append(struct series *s, int64_t time, int64_t number)
 {
     struct series_entry *e = &s->v[s->n++];
     e->time = s->last.time = time;
     e->number = s->last.number = number;
 }
-/* From `time` on the row is at `number`. Times before the last entry's count as that; an entry that lasted no time is replaced. */
+/* From `time` on the row is at `number`. Times before the last entry's count as that; an entry that lasted no time is
+ * replaced. */
 static inline void series_push(struct series_pool *p, struct series *s, int64_t time, int64_t number)
 {
     if (s->n) {
@@ -122,7 +130,8 @@ static inline void series_tell(struct series_pool *p, struct series *s, int64_t 
         series_grow(p, s);
     series_append(s, time, number);
 }
-/* A push is near. Where its entry goes is known only when the series has come from memory, so first the one, some pushes later the other. */
+/* A push is near. Where its entry goes is known only when the series has come from memory, so first the one, some
+ * pushes later the other. */
 static inline void series_fetch(const struct series *s) { mem_fetch(s, sizeof *s); }
 static inline void series_fetch_tail(const struct series *s)
 {
@@ -140,7 +149,7 @@ void series_mend(struct series *);
 /* Packs what is open. The series is complete then. */
 void series_finish(struct series_pool *, struct series *);
 
-/* ---- tables of columns ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tables of columns ---- */
 
 struct series_table { VEC(struct state_disk_head) heads; uint64_t n; };
 typedef int64_t series_values[STATE_BLOCK]; /* of a column in a block */
@@ -153,22 +162,25 @@ static inline size_t series_table_rows(const struct series_table *t, size_t bloc
     return left < STATE_BLOCK ? left : STATE_BLOCK;
 }
 /* A column of a block. */
-static inline struct column series_table_column(const struct series_bytes *b, const struct series_table *t, size_t block, int column)
+static inline struct column series_table_column(const struct series_bytes *b, const struct series_table *t,
+    size_t block, int column)
 {
     const struct state_disk_head *h = &t->heads.v[block];
-    return column_open(series_bytes_at(b, h->position + h->columns[column].place), series_table_rows(t, block), column ? 0 : h->first, h->columns[column]);
+    return column_open(series_bytes_at(b, h->position + h->columns[column].place), series_table_rows(t, block),
+        column ? 0 : h->first, h->columns[column]);
 }
 /* All values of it. Returns how many. */
-static inline size_t series_table_take(const struct series_bytes *b, const struct series_table *t, size_t block, int column, int64_t *out)
+static inline size_t series_table_take(const struct series_bytes *b, const struct series_table *t, size_t block,
+    int column, int64_t *out)
 {
     struct column c = series_table_column(b, t, block, column);
     column_take(&c, out);
     return c.n;
 }
 
-/* ---- latencies ------------------------------------------------------------------------------------------------------------------------ */
-/* Latencies are known at their ends and kept by their begins: a window of open places in order of begin; what stays open too long moves aside. Where many
- * would, as of servers whose threads all wait in calls, the window grows. */
+/* ---- latencies ---- */
+/* Latencies are known at their ends and kept by their begins: a window of open places in order of begin; what stays
+ * open too long moves aside. Where many would, as of servers whose threads all wait in calls, the window grows. */
 
 enum { LATENCY_HALF = 512, LATENCY_MOST_HALF = 1 << 19, LATENCY_ASIDE_SHARE = 256 };
 enum latency_progress { LATENCY_OPEN, LATENCY_CLOSED, LATENCY_DROPPED };
@@ -206,7 +218,8 @@ void latency_drop(struct latencies *, uint64_t handle);
 void latency_fetch(const struct latencies *, uint64_t handle);
 /* Whether a latency must be left out. */
 typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
-/* The end: all that never closed is dropped. Then the table holds what came in time and `late` the rest, in order of begin. */
+/* The end: all that never closed is dropped. Then the table holds what came in time and `late` the rest, in order of
+ * begin. */
 void latencies_finish(struct latencies *);
 /* The pool has got other bytes: packs the table from the old ones anew, without what is refused (NULL: nothing is). */
 void latencies_sift(struct latencies *, const struct series_bytes *old, latency_refuse *, const void *arg);

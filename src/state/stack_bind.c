@@ -37,7 +37,8 @@ static bool is_text(const struct ctf_access *a)
 }
 
 /* The first of the names that the event has as a number, or as text. Absent: mode 0. */
-static bool find(const struct ctf_event_class *c, enum ctf_scope scope, bool text, const char *const *names, struct ctf_access *out)
+static bool find(
+    const struct ctf_event_class *c, enum ctf_scope scope, bool text, const char *const *names, struct ctf_access *out)
 {
     for (; *names; names++)
         if (ctf_access_find(c, scope, *names, out) && (text ? is_text(out) : is_number(out)))
@@ -55,9 +56,10 @@ static void find_context(const struct ctf_event_class *c, bool text, const char 
 
 static void bind_fields(const struct ctf_event_class *c, struct stack_class *b)
 {
-    static const char *const addresses[] = {"addr", NULL}, *const names[] = {"name", "func_name", NULL}, *const bases[] = {"baddr", NULL},
-                             *const paths[] = {"path", "sopath", NULL}, *const lengths[] = {"memsz", "size", NULL},
-                             *const pics[] = {"is_pic", NULL}, *const results[] = {"ptr", "out_ptr", NULL}, *const sizes[] = {"size", NULL},
+    static const char *const addresses[] = {"addr", NULL}, *const names[] = {"name", "func_name", NULL},
+                             *const bases[] = {"baddr", NULL}, *const paths[] = {"path", "sopath", NULL},
+                             *const lengths[] = {"memsz", "size", NULL}, *const pics[] = {"is_pic", NULL},
+                             *const results[] = {"ptr", "out_ptr", NULL}, *const sizes[] = {"size", NULL},
                              *const counts[] = {"nmemb", NULL}, *const olds[] = {"in_ptr", NULL};
     switch (b->kind) {
     case STACK_ENTRY:

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- making and freeing ----------------------------------------------------------------------------------------------------------------- */
+/* ---- making and freeing ---- */
 
 static int32_t trace_pid(const struct ctf_trace *t)
 {
@@ -27,7 +27,8 @@ static void bind_streams(struct stack_builder *b)
         ctf_trace_stream(b->trace, i, &info);
         b->streams[i].thread = STACK_NO_THREAD;
         for (size_t k = 0; k < n; k++)
-            if (classes[k]->stream_id == info.class_id && (b->classes[k].kind == STACK_ENTRY || b->classes[k].kind == STACK_EXIT))
+            if (classes[k]->stream_id == info.class_id &&
+                (b->classes[k].kind == STACK_ENTRY || b->classes[k].kind == STACK_EXIT))
                 b->streams[i].has_calls = true;
     }
 }
@@ -86,7 +87,7 @@ void stack_builder_free(struct stack_builder *b)
     free(b);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- threads ---- */
 
 static uint32_t read_text(struct stack_builder *b, const struct ctf_event *ev, const struct ctf_access *a)
 {
@@ -128,7 +129,8 @@ static uint32_t find_thread(struct stack_builder *b, const struct ctf_event *ev,
 }
 
 /* Names change (prctl, exec); the thread and its stack stay. */
-static void note_name(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, struct stack_runner *r, int64_t ts)
+static void note_name(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c,
+    struct stack_runner *r, int64_t ts)
 {
     size_t n;
     const char *s = c->procname.mode && r->tid >= 0 ? ctf_read_string(ev, &c->procname, &n) : NULL;
@@ -142,22 +144,25 @@ static void note_name(struct stack_builder *b, const struct ctf_event *ev, const
     vec_push(&r->names, ((struct stack_disk_rename){ts, strings_intern(&b->strings, s, n), 0}));
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static uint64_t number(const struct ctf_event *ev, const struct ctf_access *a)
 {
     return a->mode ? (uint64_t)ctf_read_int(ev, a) : 0;
 }
 
-static void enter(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
+static void enter(
+    struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
 {
     struct stack_frame f = {.begin = ts, .address = number(ev, &c->address), .has_address = c->has_address};
     uint32_t owner = b->runners.v[thread].owner, name = c->has_name ? read_text(b, ev, &c->name) : 0;
-    f.function = name ? stack_function_named(b, owner, ts, f.address, name) : stack_function_at(b, owner, ts, f.address);
+    f.function = name ? stack_function_named(b, owner, ts, f.address, name)
+                      : stack_function_at(b, owner, ts, f.address);
     stack_enter(b, thread, ts, &f);
 }
 
-static void load(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
+static void load(
+    struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
 {
     uint64_t begin = number(ev, &c->address), bytes = number(ev, &c->size), end;
     if (__builtin_add_overflow(begin, bytes, &end))
@@ -168,7 +173,8 @@ static void load(struct stack_builder *b, const struct ctf_event *ev, const stru
         stack_load(b, b->runners.v[thread].owner, ts, &l);
 }
 
-static void allocate(struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
+static void allocate(
+    struct stack_builder *b, const struct ctf_event *ev, const struct stack_class *c, uint32_t thread, int64_t ts)
 {
     uint64_t bytes = number(ev, &c->size), address = number(ev, &c->address);
     if (c->count.mode && __builtin_mul_overflow(bytes, number(ev, &c->count), &bytes))

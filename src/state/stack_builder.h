@@ -20,7 +20,8 @@ struct stack_class {
     bool has_address, has_name, has_pic;
     struct ctf_access vpid, vtid, procname;
     struct ctf_access address, name;        /* ENTRY, EXIT; LOAD, UNLOAD: base address and path */
-    struct ctf_access size, count, pic, old; /* LOAD: size, pic. ALLOC, REALLOC: size, count (times size), old; address is the result */
+    struct ctf_access size, count, pic, old; /* LOAD: size, pic. ALLOC, REALLOC: size, count (times size), old;
+                                              * address is the result */
 };
 /* The binding of each class of the trace, by index; mem_alloc'd. */
 struct stack_class *stack_bind(const struct ctf_trace *);
@@ -69,7 +70,8 @@ struct stack_runner {        /* a thread */
     VEC(struct stack_disk_value) memory;
 };
 
-/* A packet that told of lost events: some are missing between the packet before and its first event, or between its last event and its end. */
+/* A packet that told of lost events: some are missing between the packet before and its first event, or between its
+ * last event and its end. */
 struct stack_window {
     uint32_t stream;
     bool heard;              /* its first event has come */

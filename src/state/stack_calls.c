@@ -12,7 +12,8 @@ static void put(struct stack_runner *r, size_t level, int64_t begin, int64_t end
     if (duration >= STACK_LONG)
         vec_push(&s->longs, ((struct stack_disk_long){s->calls.n, (int64_t)duration}));
     vec_push(&s->calls,
-        ((struct stack_disk_call){begin, duration >= STACK_LONG ? STACK_LONG : (uint32_t)duration, function << STACK_HOW_BITS | how}));
+        ((struct stack_disk_call){
+            begin, duration >= STACK_LONG ? STACK_LONG : (uint32_t)duration, function << STACK_HOW_BITS | how}));
 }
 
 /* The innermost call ends. */
@@ -46,7 +47,8 @@ void stack_enter(struct stack_builder *b, uint32_t thread, int64_t ts, const str
     }
 }
 
-/* How many frames the exit ends: those above the one it belongs to were left without notice (longjmp, exceptions). 0: it belongs to none. */
+/* How many frames the exit ends: those above the one it belongs to were left without notice (longjmp, exceptions). 0:
+ * it belongs to none. */
 static size_t frames_left(const struct stack_runner *r, uint64_t address, bool has_address)
 {
     size_t n = r->frames.n;
@@ -71,9 +73,10 @@ void stack_exit(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_t a
         close_frame(b, r, ts, STACK_WHOLE);
 }
 
-/* ---- lost events ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- lost events ---- */
 
-/* Since when entries and exits of the thread may be missing, when those of `stream` may since `from`: other streams may be lossy too just now. */
+/* Since when entries and exits of the thread may be missing, when those of `stream` may since `from`: other streams may
+ * be lossy too just now. */
 static int64_t missing_since(const struct stack_builder *b, const struct stack_runner *r, int64_t from)
 {
     for (size_t i = 0; i < b->windows.n; i++) {
@@ -84,7 +87,8 @@ static int64_t missing_since(const struct stack_builder *b, const struct stack_r
     return from > r->last ? from : r->last;
 }
 
-/* Entries and exits of any thread may be missing since `from`: what was open then may have ended and something else begun. */
+/* Entries and exits of any thread may be missing since `from`: what was open then may have ended and something else
+ * begun. */
 static void reset(struct stack_builder *b, uint32_t stream, int64_t from)
 {
     size_t kept = 0;

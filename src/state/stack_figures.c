@@ -1,4 +1,5 @@
-/* Calls by function: figures of a range and how many are how long, from tiles (stack_tiles.h) and the two ends; places among WHOLE calls. */
+/* Calls by function: figures of a range and how many are how long, from tiles (stack_tiles.h) and the two ends; places
+ * among WHOLE calls. */
 #include "state/stack_tiles.h"
 
 /* A row's tiles. */
@@ -44,7 +45,7 @@ static size_t figures_in(const struct reading *r, const struct piece *p, const s
     return r->s->tiles[tile + 1] - r->s->tiles[tile];
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 static void join_tile(const struct reading *r, const struct piece *p, struct stack_figures *of)
 {
@@ -54,9 +55,10 @@ static void join_tile(const struct reading *r, const struct piece *p, struct sta
         stack_call(r->s, r->row, p->first + f[i].least, &least);
         stack_call(r->s, r->row, p->first + f[i].most, &most);
         state_figures_join(&of[f[i].function].calls,
-            &(struct state_figures){
-                f[i].n, f[i].sum, least.end - least.begin, most.end - most.begin, least.begin, most.begin, f[i].spread});
-        of[f[i].function].self = (int64_t)((uint64_t)of[f[i].function].self + (uint64_t)f[i].self); /* as the file has it */
+            &(struct state_figures){f[i].n, f[i].sum, least.end - least.begin, most.end - most.begin, least.begin,
+                most.begin, f[i].spread});
+        of[f[i].function].self = (int64_t)((uint64_t)of[f[i].function].self +
+            (uint64_t)f[i].self); /* as the file has it */
     }
 }
 
@@ -71,7 +73,8 @@ static void join_calls(const struct reading *r, const struct piece *p, struct st
         if (c.how != STACK_WHOLE)
             continue;
         int64_t duration = c.end - c.begin;
-        state_figures_join(&of[c.function].calls, &(struct state_figures){1, duration, duration, duration, c.begin, c.begin, 0});
+        state_figures_join(
+            &of[c.function].calls, &(struct state_figures){1, duration, duration, duration, c.begin, c.begin, 0});
         of[c.function].self += duration - (has_below ? stack_time_within(r->s, r->row + 1, c.begin, c.end, &below) : 0);
     }
 }
@@ -89,7 +92,7 @@ void stack_figures(const struct stack_store *s, size_t row, size_t first, size_t
     }
 }
 
-/* ---- the shortest and the longest ------------------------------------------------------------------------------------------------------------ */
+/* ---- the shortest and the longest ---- */
 
 struct reaching {
     struct stack_extremes *of;
@@ -115,8 +118,8 @@ static inline void reach(struct reaching *g, const struct stack_call *c)
     }
 }
 
-size_t stack_extremes(
-    const struct stack_store *s, size_t row, size_t first, size_t end, struct stack_extremes *of, uint32_t *reached, size_t n)
+size_t stack_extremes(const struct stack_store *s, size_t row, size_t first, size_t end, struct stack_extremes *of,
+    uint32_t *reached, size_t n)
 {
     struct reading r = reading(s, row);
     struct reaching g = {of, reached, n};
@@ -130,7 +133,8 @@ size_t stack_extremes(
                 reach(&g, &c);
         }
         for (size_t i = 0, of_tile = p.level < 0 ? 0 : figures_in(&r, &p, &f); i < of_tile; i++) {
-            struct stack_call least = stack_call_at(s, calls + p.first + f[i].least), most = stack_call_at(s, calls + p.first + f[i].most);
+            struct stack_call least = stack_call_at(s, calls + p.first + f[i].least),
+                              most = stack_call_at(s, calls + p.first + f[i].most);
             reach(&g, &least);
             reach(&g, &most);
         }
@@ -139,7 +143,7 @@ size_t stack_extremes(
     return g.n;
 }
 
-/* ---- how many are how long ------------------------------------------------------------------------------------------------------------------- */
+/* ---- how many are how long ---- */
 
 struct counting {
     const struct reading *r;
@@ -190,14 +194,15 @@ static void count_range(const struct counting *c, uint64_t first, uint64_t end, 
     }
 }
 
-void stack_histogram(const struct stack_store *s, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
+void stack_histogram(
+    const struct stack_store *s, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
     struct reading r = reading(s, row);
     struct counting c = {&r, width > 0 ? width : 1, n, counts};
     count_range(&c, first, end, r.levels);
 }
 
-/* ---- places among WHOLE calls ---------------------------------------------------------------------------------------------------------------- */
+/* ---- places among WHOLE calls ---- */
 
 size_t stack_whole_before(const struct stack_store *s, size_t row, size_t i)
 {

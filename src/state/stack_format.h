@@ -1,4 +1,5 @@
-/* Private to state: the layout of the stack store's sections (docs/formats/stacks.md), and what a reader keeps. Little endian, natural alignment. */
+/* Private to state: the layout of the stack store's sections (docs/formats/stacks.md), and what a reader keeps. Little
+ * endian, natural alignment. */
 #ifndef WEFT_STATE_STACK_FORMAT_H
 #define WEFT_STATE_STACK_FORMAT_H
 
@@ -23,8 +24,8 @@ struct stack_disk_row { uint64_t first_call, calls; };
 struct stack_disk_function { uint64_t address; uint32_t process, name; };
 /* duration STACK_LONG: in "long". what: function << STACK_HOW_BITS | enum stack_how */
 struct stack_disk_call { int64_t begin; uint32_t duration, what; };
-/* Of the WHOLE calls of a function in a tile (stack_tiles.h): ns in all, without the calls below, sum of squared distances from their mean, how many,
- * and which of the tile's calls took least and most. */
+/* Of the WHOLE calls of a function in a tile (stack_tiles.h): ns in all, without the calls below, sum of squared
+ * distances from their mean, how many, and which of the tile's calls took least and most. */
 struct stack_disk_figures { int64_t sum, self; double spread; uint32_t function, n, least, most; };
 struct stack_disk_long { uint64_t call; int64_t duration; };
 struct stack_disk_value { int64_t time, bytes; };
@@ -55,7 +56,10 @@ struct stack_store {
 /* NULL, or what is wrong with the file. */
 const char *stack_defect(const struct stack_store *);
 static inline const char *stack_text(const struct stack_store *s, uint32_t name) { return s->text + s->names[name]; }
-static inline enum stack_how stack_how_of(const struct stack_disk_call *c) { return (enum stack_how)(c->what & ((1U << STACK_HOW_BITS) - 1)); }
+static inline enum stack_how stack_how_of(const struct stack_disk_call *c)
+{
+    return (enum stack_how)(c->what & ((1U << STACK_HOW_BITS) - 1));
+}
 /* How long a call took that says STACK_LONG. (stack_store.c) */
 int64_t stack_long_duration(const struct stack_store *, uint64_t call);
 /* One of all calls. */
@@ -64,7 +68,8 @@ static inline struct stack_call stack_call_at(const struct stack_store *s, uint6
     const struct stack_disk_call *c = &s->calls[call];
     int64_t duration = c->duration != STACK_LONG ? c->duration : stack_long_duration(s, call);
     uint32_t function = c->what >> STACK_HOW_BITS;
-    return (struct stack_call){c->begin, (int64_t)((uint64_t)c->begin + (uint64_t)duration), function < s->n_functions ? function : 0,
+    return (struct stack_call){c->begin, (int64_t)((uint64_t)c->begin + (uint64_t)duration),
+        function < s->n_functions ? function : 0,
         (uint8_t)(s->n_functions ? stack_how_of(c) : STACK_UNKNOWN)};
 }
 

@@ -4,12 +4,13 @@
 #include "base/text.h"
 #include "state/stack_builder.h"
 
-/* ---- processes ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- processes ---- */
 
 uint32_t stack_owner(struct stack_builder *b, int32_t pid, uint32_t name)
 {
     bool fresh;
-    uint64_t *place = pid >= 0 ? map_put(&b->owner_of, (uint64_t)(uint32_t)pid, &fresh) : map_put(&b->owner_by_name, name, &fresh);
+    uint64_t *place = pid >= 0 ? map_put(&b->owner_of, (uint64_t)(uint32_t)pid, &fresh)
+                               : map_put(&b->owner_by_name, name, &fresh);
     if (fresh) {
         vec_push(&b->owners, ((struct stack_owner){.pid = pid, .name = name}));
         *place = b->owners.n;
@@ -19,9 +20,10 @@ uint32_t stack_owner(struct stack_builder *b, int32_t pid, uint32_t name)
     return (uint32_t)(*place - 1);
 }
 
-/* ---- libraries ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- libraries ---- */
 
-/* Addresses may mean something else from now on: functions called later are others, until they turn out to have the same name. */
+/* Addresses may mean something else from now on: functions called later are others, until they turn out to have the
+ * same name. */
 static void forget_addresses(struct stack_owner *o)
 {
     map_fini(&o->functions);
@@ -61,7 +63,8 @@ void stack_unload(struct stack_builder *b, uint32_t owner, int64_t ts, uint64_t 
         }
 }
 
-/* What holds the address when the function was first seen; else what was there next: state dumps come after the first calls. */
+/* What holds the address when the function was first seen; else what was there next: state dumps come after the first
+ * calls. */
 static const struct stack_library *library_of(const struct stack_owner *o, const struct stack_known *f)
 {
     const struct stack_library *next = NULL;
@@ -77,7 +80,7 @@ static const struct stack_library *library_of(const struct stack_owner *o, const
     return next;
 }
 
-/* ---- functions ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- functions ---- */
 
 /* Beyond the most that the store can number, all others are one. */
 static uint32_t add_function(struct stack_builder *b, const struct stack_known *f, uint64_t *place)
@@ -116,5 +119,6 @@ void stack_name_function(const struct stack_builder *b, const struct stack_known
     const char *path = strings_get(&b->strings, l->path), *base = strrchr(path, '/');
     base = base && base[1] ? base + 1 : path;
     /* As debuggers of LTTng write it: + is from where the file was loaded, @ is the address in the file. */
-    text_printf(out, "%s%s0x%llx", base, l->absolute ? "@" : "+", (unsigned long long)(l->absolute ? f->address : f->address - l->begin));
+    text_printf(out, "%s%s0x%llx", base, l->absolute ? "@" : "+",
+        (unsigned long long)(l->absolute ? f->address : f->address - l->begin));
 }

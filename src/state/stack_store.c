@@ -4,7 +4,8 @@
 #include "base/mem.h"
 #include "state/stack_tiles.h"
 
-/* ---- checking: all that a file claims. What leads from one table to another is kept in memory, so that it stays as it was checked ---------- */
+/* ---- checking: all that a file claims. What leads from one table to another is kept in memory, so that it stays as it
+ * was checked ---- */
 
 static const char *names_defect(const struct stack_store *s)
 {
@@ -44,8 +45,8 @@ static const char *threads_defect(const struct stack_store *s)
         const struct stack_disk_thread *t = &s->threads[i];
         if (t->process >= s->n_processes || (i && t->process < t[-1].process))
             return "threads out of order";
-        if (t->first_row != row || t->rows > s->n_rows - row || t->first_name != rename || t->names > s->n_renames - rename ||
-            t->first_value != value || t->values > s->n_memory - value)
+        if (t->first_row != row || t->rows > s->n_rows - row || t->first_name != rename ||
+            t->names > s->n_renames - rename || t->first_value != value || t->values > s->n_memory - value)
             return "what belongs to a thread lies outside its table";
         row += t->rows;
         rename += t->names;
@@ -163,7 +164,7 @@ const char *stack_defect(const struct stack_store *s)
     return what;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void read_sections(struct stack_store *s, size_t *n_totals)
 {
@@ -245,7 +246,7 @@ void stack_close(struct stack_store *s)
     free(s);
 }
 
-/* ---- processes, threads, functions ---------------------------------------------------------------------------------------------------------- */
+/* ---- processes, threads, functions ---- */
 
 const struct stack_totals *stack_totals(const struct stack_store *s)
 {
@@ -260,7 +261,8 @@ size_t stack_processes(const struct stack_store *s)
 void stack_process(const struct stack_store *s, size_t i, struct stack_process *out)
 {
     const struct stack_disk_process *p = &s->processes[i];
-    *out = (struct stack_process){p->pid, stack_text(s, p->name), s->first_thread[i], s->first_thread[i + 1] - s->first_thread[i]};
+    *out = (struct stack_process){
+        p->pid, stack_text(s, p->name), s->first_thread[i], s->first_thread[i + 1] - s->first_thread[i]};
 }
 
 size_t stack_threads(const struct stack_store *s)
@@ -302,7 +304,7 @@ void stack_function(const struct stack_store *s, size_t i, struct stack_function
     *out = (struct stack_function){f->address, f->process, stack_text(s, f->name)};
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 size_t stack_rows(const struct stack_store *s)
 {
@@ -332,7 +334,8 @@ void stack_call(const struct stack_store *s, size_t row, size_t i, struct stack_
     *out = stack_call_at(s, s->rows[row].first_call + i);
 }
 
-/* How many calls of the row begin at or before t; `from` is known to be too few or just right. Times ahead are mostly near. */
+/* How many calls of the row begin at or before t; `from` is known to be too few or just right. Times ahead are mostly
+ * near. */
 static uint64_t begun(const struct stack_store *s, const struct stack_disk_row *r, uint64_t from, int64_t t)
 {
     const struct stack_disk_call *calls = s->calls + r->first_call;
@@ -372,7 +375,8 @@ size_t stack_find(const struct stack_store *s, size_t row, int64_t t)
 }
 
 /* The state in force at t when n calls have begun. */
-static void state_of(const struct stack_store *s, const struct stack_disk_row *r, uint64_t n, int64_t t, struct stack_call *out)
+static void state_of(
+    const struct stack_store *s, const struct stack_disk_row *r, uint64_t n, int64_t t, struct stack_call *out)
 {
     int64_t since = s->totals->begin;
     if (n) {
@@ -381,7 +385,8 @@ static void state_of(const struct stack_store *s, const struct stack_disk_row *r
             return;
         since = out->end;
     }
-    *out = (struct stack_call){since, n < r->calls ? s->calls[r->first_call + n].begin : s->totals->end, 0, STACK_NOTHING};
+    *out = (struct stack_call){
+        since, n < r->calls ? s->calls[r->first_call + n].begin : s->totals->end, 0, STACK_NOTHING};
 }
 
 bool stack_at(const struct stack_store *s, size_t row, int64_t t, struct stack_call *out)
@@ -407,7 +412,7 @@ size_t stack_sample(const struct stack_store *s, size_t row, const int64_t *time
     return found;
 }
 
-/* ---- memory, losses ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory, losses ---- */
 
 void stack_memory(const struct stack_store *s, size_t thread, const int64_t *times, size_t n, int64_t *bytes)
 {

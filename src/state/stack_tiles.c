@@ -86,7 +86,8 @@ static void add_call(struct making *m, size_t k, int64_t duration, int64_t self,
     f->self = wrapping_sum(f->self, self);
 }
 
-/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: nothing is below. */
+/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: nothing is
+ * below. */
 static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t end, size_t *below)
 {
     size_t of[TILE_LATENCIES], n = 0;
@@ -98,7 +99,8 @@ static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t e
             continue;
         of[n] = place_of(m, c.function);
         durations[n] = c.end - c.begin;
-        add_call(m, of[n], durations[n], durations[n] - (below ? stack_time_within(m->s, row + 1, c.begin, c.end, below) : 0),
+        add_call(m, of[n], durations[n],
+            durations[n] - (below ? stack_time_within(m->s, row + 1, c.begin, c.end, below) : 0),
             (uint32_t)(i - first));
         n++;
     }
@@ -117,7 +119,8 @@ static void add_finest(struct stack_tiles *t, struct making *m, size_t row, bool
     size_t below = 0;
     for (uint64_t i = 0; i < calls; i += TILE_LATENCIES) {
         vec_push(&t->whole, whole);
-        whole += add_calls(m, row, i, calls - i < TILE_LATENCIES ? calls : i + TILE_LATENCIES, has_below ? &below : NULL);
+        whole += add_calls(
+            m, row, i, calls - i < TILE_LATENCIES ? calls : i + TILE_LATENCIES, has_below ? &below : NULL);
         end_tile(t, m);
     }
 }

@@ -1,5 +1,5 @@
-/* Private to state: figures of calls by function in tiles of each row, as those of latencies (tiles.h): a tile of level 0 is 256 calls of a row, one of
- * the next level 16 tiles. */
+/* Private to state: figures of calls by function in tiles of each row, as those of latencies (tiles.h): a tile of level
+ * 0 is 256 calls of a row, one of the next level 16 tiles. */
 #ifndef WEFT_STATE_STACK_TILES_H
 #define WEFT_STATE_STACK_TILES_H
 
@@ -15,7 +15,8 @@ struct stack_tiles {
 /* Of all that the store holds but tiles. */
 void stack_tiles_make(struct stack_tiles *, const struct stack_store *);
 void stack_tiles_fini(struct stack_tiles *);
-/* What the row's calls that begin within [begin, end) took; *at: the first of them that may, left for the next call of the row above. */
+/* What the row's calls that begin within [begin, end) took; *at: the first of them that may, left for the next call of
+ * the row above. */
 int64_t stack_time_within(const struct stack_store *, size_t row, int64_t begin, int64_t end, size_t *at);
 /* How many tiles, of all levels, a row with so many calls has. */
 static inline uint64_t stack_tiles_of(uint64_t calls)

@@ -1,4 +1,5 @@
-/* The end of building call stacks: processes, threads and functions get their order and names, and the store is written. */
+/* The end of building call stacks: processes, threads and functions get their order and names, and the store is
+ * written. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -31,7 +32,7 @@ static uint32_t keep(struct writing *w, uint32_t string)
     return strings_intern(&w->strings, s, strlen(s));
 }
 
-/* ---- processes and threads ---------------------------------------------------------------------------------------------------------------- */
+/* ---- processes and threads ---- */
 
 static int by_pid_and_name(const void *pa, const void *pb, void *arg)
 {
@@ -45,7 +46,8 @@ static int by_pid_and_name(const void *pa, const void *pb, void *arg)
 static int by_owner_and_tid(const void *pa, const void *pb, void *arg)
 {
     const struct writing *w = arg;
-    const struct stack_runner *x = &w->b->runners.v[*(const uint32_t *)pa], *y = &w->b->runners.v[*(const uint32_t *)pb];
+    const struct stack_runner *x = &w->b->runners.v[*(const uint32_t *)pa],
+                              *y = &w->b->runners.v[*(const uint32_t *)pb];
     if (x->owner != y->owner)
         return w->owner_place[x->owner] < w->owner_place[y->owner] ? -1 : 1;
     if (x->tid != y->tid)
@@ -87,7 +89,7 @@ static void add_processes(struct writing *w)
     }
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- functions ---- */
 
 /* Functions of one process with one name are one. */
 static void add_functions(struct writing *w)
@@ -113,7 +115,7 @@ static void add_functions(struct writing *w)
     text_fini(&label);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static void add_series(struct writing *w, const struct stack_series *s)
 {

@@ -1,6 +1,7 @@
-/* Histories for views, one store per trace, built in the same pass as graph and flows: states of threads, CPUs, interrupts; cumulative counters;
- * latencies. Columnar, mapped, immutable, thread-safe to read. A sampled query costs O(samples), whatever the length of the trace. Times are ns of
- * the host's own clock. State sets follow what users of Trace Compass know. */
+/* Histories for views, one store per trace, built in the same pass as graph and flows: states of threads, CPUs,
+ * interrupts; cumulative counters; latencies. Columnar, mapped, immutable, thread-safe to read. A sampled query costs
+ * O(samples), whatever the length of the trace. Times are ns of the host's own clock. State sets follow what users of
+ * Trace Compass know. */
 #ifndef WEFT_STATE_STATE_H
 #define WEFT_STATE_STATE_H
 
@@ -25,23 +26,27 @@ enum state_value {
     STATE_VALUES
 };
 
-enum state_kind { STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STATE_CPU_SOFTIRQ, STATE_IRQ_LINE, STATE_SOFTIRQ_VECTOR,
+enum state_kind { STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STATE_CPU_SOFTIRQ, STATE_IRQ_LINE,
+    STATE_SOFTIRQ_VECTOR,
                   STATE_FUTEX_USER, STATE_FUTEX_WAITS, STATE_FUTEX_WAKES, STATE_IRQ_HANDLERS, STATE_KINDS };
-/* A row of states. Rows of one kind ascend by number. THREAD: number is the row of kernel and graph, and the same as the row's index.
- * CPU: the CPU; CPU_THREAD: which thread has the CPU (interval.thread). CPU_IRQ, CPU_SOFTIRQ: number = cpu << 16 | irq or vector.
- * IRQ_LINE, SOFTIRQ_VECTOR: the irq or vector over all CPUs (when several CPUs are at it, the one that began last). Made from the rows of the CPUs when
- * somebody asks, so that this costs as much as asking all of those.
+/* A row of states. Rows of one kind ascend by number. THREAD: number is the row of kernel and graph, and the same as
+ * the row's index. CPU: the CPU; CPU_THREAD: which thread has the CPU (interval.thread). CPU_IRQ, CPU_SOFTIRQ: number =
+ * cpu << 16 | irq or vector. IRQ_LINE, SOFTIRQ_VECTOR: the irq or vector over all CPUs (when several CPUs are at it,
+ * the one that began last). Made from the rows of the CPUs when somebody asks, so that this costs as much as asking all
+ * of those.
  * Interrupts that have no number on the host (between processors: "reschedule") have made-up ones from STATE_IPI.
  * FUTEX_USER: what one thread does with one futex; number: the row's index, name: the futex as LATENCY_LOCK names it.
- * FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: lanes. Each wait, wake or handler has the lowest one that is free when it begins, so as many are taken as go on
- * at once; number: of the lane, from 0. */
+ * FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: lanes. Each wait, wake or handler has the lowest one that is free when it
+ * begins, so as many are taken as go on at once; number: of the lane, from 0. */
 enum { STATE_IPI = 0x8000 };
 struct state_row {
     uint8_t kind;
     int32_t number;
-    const char *name;        /* thread name, "CPU 0", name of the irq line, "NET_RX"; never NULL; lives as long as the store */
+    const char *name;        /* thread name, "CPU 0", name of the irq line, "NET_RX"; never NULL; lives as long as
+                              * the store */
     size_t intervals;        /* stored ones: what a full read costs */
-    int64_t begin, end;      /* outside it has no states: threads: birth (or the trace's begin) and death (or the trace's end) */
+    int64_t begin, end;      /* outside it has no states: threads: birth (or the trace's begin) and death (or the
+                              * trace's end) */
     int32_t thread;          /* FUTEX_USER: the thread's row; else -1 */
     bool waits;              /* FUTEX_USER: at least once */
 };
@@ -49,16 +54,20 @@ struct state_row {
 struct state_interval {
     int64_t begin, end;      /* true bounds; end = begin of the next */
     uint8_t value;           /* enum state_value */
-    int32_t thread;          /* CPU and CPU_THREAD rows: the thread's row when one has the CPU; rows of futexes: whose call; else -1 */
+    int32_t thread;          /* CPU and CPU_THREAD rows: the thread's row when one has the CPU; rows of futexes:
+                              * whose call; else -1 */
     int32_t cpu;             /* IRQ_LINE, SOFTIRQ_VECTOR, IRQ_HANDLERS: the CPU that handles it; else -1 */
-    const char *name;        /* SYSCALL: its name ("openat"); IRQ, SOFTIRQ of CPU rows: name; FUTEX_USER: operation ("WAIT"); its lanes: the futex; else NULL */
-    int64_t amount;          /* rows of counters: the value; FUTEX_USER: what the call returned; lanes of futexes: the FUTEX_USER row; else 0 */
+    const char *name;        /* SYSCALL: its name ("openat"); IRQ, SOFTIRQ of CPU rows: name; FUTEX_USER: operation
+                              * ("WAIT"); its lanes: the futex; else NULL */
+    int64_t amount;          /* rows of counters: the value; FUTEX_USER: what the call returned; lanes of futexes:
+                              * the FUTEX_USER row; else 0 */
     bool cut;                /* FUTEX_USER, IRQ_HANDLERS: it was not seen to end */
 };
 
 struct state_store;
-/* Checks what leads from one table to another, in O(rows): all below is then safe, whatever the rest holds, and wrong contents give wrong answers only.
- * Checksums are not compared: whoever cannot know that the file is as it was written calls store_check (base/store.h) before. */
+/* Checks what leads from one table to another, in O(rows): all below is then safe, whatever the rest holds, and wrong
+ * contents give wrong answers only. Checksums are not compared: whoever cannot know that the file is as it was written
+ * calls store_check (base/store.h) before. */
 int state_open(const char *path, struct state_store **out, struct err *e);
 /* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
 int state_check(const char *path, struct err *e);
@@ -72,31 +81,38 @@ size_t state_rows(const struct state_store *, int kind);
 void state_row(const struct state_store *, int kind, size_t i, struct state_row *out);
 /* Index of the row of that kind with that number, or -1. */
 int64_t state_find_row(const struct state_store *, int kind, int32_t number);
-/* The distinct states in force at the (ascending) times, in time order, with their true bounds; STATE_NONE ones too. Returns how many (at most n).
- * Before a row's begin and after its end there is one STATE_NONE each up to the span's bounds. Intervals do not hold their end, but the span's last
- * instant counts as the one before it; times outside the span have no state. */
-size_t state_sample(const struct state_store *, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out);
+/* The distinct states in force at the (ascending) times, in time order, with their true bounds; STATE_NONE ones too.
+ * Returns how many (at most n). Before a row's begin and after its end there is one STATE_NONE each up to the span's
+ * bounds. Intervals do not hold their end, but the span's last instant counts as the one before it; times outside the
+ * span have no state. */
+size_t state_sample(const struct state_store *, int kind, size_t row, const int64_t *times, size_t n,
+    struct state_interval *out);
 bool state_at(const struct state_store *, int kind, size_t row, int64_t t, struct state_interval *out);
-/* Intervals that intersect [begin, end], at most max, in order (for DEEP filters and exports); to go on, call with begin = end of the last one,
- * until nothing comes. */
-size_t state_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end, struct state_interval *out, size_t max);
-/* The CPU that a thread's row has at t, or -1. `near`: the one that it may have still, which is looked at first; or -1. O(CPUs): ask only where what the
- * thread does tells that it may have one. */
+/* Intervals that intersect [begin, end], at most max, in order (for DEEP filters and exports); to go on, call with
+ * begin = end of the last one, until nothing comes. */
+size_t state_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max);
+/* The CPU that a thread's row has at t, or -1. `near`: the one that it may have still, which is looked at first; or -1.
+ * O(CPUs): ask only where what the thread does tells that it may have one. */
 int32_t state_thread_cpu(const struct state_store *, size_t row, int64_t t, int32_t near);
 static inline bool state_may_have_cpu(uint8_t value)
 {
-    return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED || value == STATE_IDLE || value == STATE_UNKNOWN;
+    return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED ||
+           value == STATE_IDLE || value == STATE_UNKNOWN;
 }
 
-/* ---- counters: cumulative values, so that a difference over an interval is exact -------------------------------------------------- */
+/* ---- counters: cumulative values, so that a difference over an interval is exact ---- */
 enum state_counter_kind { STATE_CPU_TIME, /* ns the thread `number` (row) ran; number -1 - cpu: ns that CPU was busy */
                           STATE_DISK_READ, STATE_DISK_WRITE, /* bytes; number: index of the disk, the same in both */
-                          STATE_NET_SENT, STATE_NET_RECEIVED, /* bytes; number: index of the interface, the same in both */
-                          STATE_MEMORY, /* pages allocated minus freed since the trace's begin: may be negative; number: row of the thread that did
-                                           it, or -1 for the total */
-                          STATE_CPU_COUNTER, /* what a performance counter of a CPU showed; number: CPU * STATE_CPU_COUNTERS + counter; name: the counter's */
+                          STATE_NET_SENT, STATE_NET_RECEIVED, /* bytes; number: index of the interface, the same in
+                                                               * both */
+                          STATE_MEMORY, /* pages allocated minus freed since the trace's begin: may be negative;
+                                         * number: row of the thread that did it, or -1 for the total */
+                          STATE_CPU_COUNTER, /* what a performance counter of a CPU showed; number: CPU *
+                                              * STATE_CPU_COUNTERS + counter; name: the counter's */
                           STATE_CPU_FREQUENCY, /* kHz; number: the CPU */
-                          STATE_IO_READ, STATE_IO_WRITTEN, /* bytes that system calls of the thread `number` (row) moved, when they return */
+                          STATE_IO_READ, STATE_IO_WRITTEN, /* bytes that system calls of the thread `number` (row)
+                                                            * moved, when they return */
                           STATE_KVM_EXITS, /* how often the thread (row), a virtual CPU, left its guest */
                           STATE_FILE_USES, /* of files: below */
                           STATE_DISK_REQUESTS, /* likewise of requests */
@@ -108,64 +124,75 @@ struct state_counter { int32_t number; const char *name; };
 void state_counter(const struct state_store *, int kind, size_t i, struct state_counter *out);
 int64_t state_find_counter(const struct state_store *, int kind, int32_t number);
 /* Values at the (ascending) times; CPU_TIME counts the running part of an interval that contains the time. */
-void state_counter_values(const struct state_store *, int kind, size_t i, const int64_t *times, size_t n, int64_t *values);
+void state_counter_values(const struct state_store *, int kind, size_t i, const int64_t *times, size_t n,
+    int64_t *values);
 /* The least value that the counter ever had, at most 0. Not CPU_TIME. */
 int64_t state_counter_least(const struct state_store *, int kind, size_t i);
-/* Counters but CPU_TIME are rows too, of kind STATE_COUNTER_ROWS + their kind: an interval for each step, NONE before the first, then ACTIVE with the
- * amount. */
+/* Counters but CPU_TIME are rows too, of kind STATE_COUNTER_ROWS + their kind: an interval for each step, NONE before
+ * the first, then ACTIVE with the amount. */
 enum { STATE_COUNTER_ROWS = 16 };
 
-/* ---- files: who did what with which ------------------------------------------------------------------------------------------------- */
-/* Each is a row of kind STATE_FILE_ROWS; the amount of an interval: bytes that READ or WRITE moved << STATE_FILE_USE_BITS | enum state_file_use. OPEN: the
- * thread opened it and nobody closed it yet; OTHER: all else that takes a descriptor, and opening. */
+/* ---- files: who did what with which ---- */
+/* Each is a row of kind STATE_FILE_ROWS; the amount of an interval: bytes that READ or WRITE moved <<
+ * STATE_FILE_USE_BITS | enum state_file_use. OPEN: the thread opened it and nobody closed it yet; OTHER: all else that
+ * takes a descriptor, and opening. */
 enum { STATE_FILE_ROWS = STATE_COUNTER_ROWS + STATE_FILE_USES, STATE_FILE_USE_BITS = 3 };
-enum state_file_use { STATE_FILE_NOTHING, STATE_FILE_OPEN, STATE_FILE_READ, STATE_FILE_WRITE, STATE_FILE_SYNC, STATE_FILE_OTHER };
+enum state_file_use { STATE_FILE_NOTHING, STATE_FILE_OPEN, STATE_FILE_READ, STATE_FILE_WRITE, STATE_FILE_SYNC,
+    STATE_FILE_OTHER };
 struct state_file {
     const char *name;        /* its path as it was given; "fd 3 of NAME (PID)" when no more is known */
     int32_t thread;          /* row */
     int64_t read, written;   /* bytes in all */
 };
-size_t state_files(const struct state_store *);              /* sorted by name, then thread; the same numbers as the rows */
+size_t state_files(const struct state_store *);              /* sorted by name, then thread; the same numbers as the
+                                                              * rows */
 void state_file(const struct state_store *, size_t i, struct state_file *out);
 
-/* ---- requests of disks --------------------------------------------------------------------------------------------------------------- */
-/* A row of kind STATE_REQUEST_ROWS for each place of a queue; number: disk << DISK_SHIFT | queue (0: waits, 1: the driver has it) << QUEUE_SHIFT | place;
- * name: the disk's. The amount of an interval: 0, or sector << SECTOR_SHIFT | sectors (at most MOST_SECTORS) << TYPE_BITS | enum state_request. */
-enum { STATE_REQUEST_ROWS = STATE_COUNTER_ROWS + STATE_DISK_REQUESTS, STATE_REQUEST_DISK_SHIFT = 17, STATE_REQUEST_QUEUE_SHIFT = 16 };
+/* ---- requests of disks ---- */
+/* A row of kind STATE_REQUEST_ROWS for each place of a queue; number: disk << DISK_SHIFT | queue (0: waits, 1: the
+ * driver has it) << QUEUE_SHIFT | place; name: the disk's. The amount of an interval: 0, or sector << SECTOR_SHIFT |
+ * sectors (at most MOST_SECTORS) << TYPE_BITS | enum state_request. */
+enum { STATE_REQUEST_ROWS = STATE_COUNTER_ROWS + STATE_DISK_REQUESTS, STATE_REQUEST_DISK_SHIFT = 17,
+    STATE_REQUEST_QUEUE_SHIFT = 16 };
 enum { STATE_REQUEST_TYPE_BITS = 3, STATE_REQUEST_SECTOR_SHIFT = 20, STATE_REQUEST_MOST_SECTORS = (1 << 17) - 1 };
 #define STATE_REQUEST_MOST_SECTOR ((UINT64_C(1) << 43) - 1)
-enum state_request { STATE_REQUEST_NONE, STATE_REQUEST_READ, STATE_REQUEST_WRITE, STATE_REQUEST_FLUSH, STATE_REQUEST_OTHER, STATE_REQUESTS };
+enum state_request { STATE_REQUEST_NONE, STATE_REQUEST_READ, STATE_REQUEST_WRITE, STATE_REQUEST_FLUSH,
+    STATE_REQUEST_OTHER, STATE_REQUESTS };
 const char *state_request_name(unsigned type); /* "read"; NULL: there is none, or no such type */
 
-/* ---- events over time -------------------------------------------------------------------------------------------------------------- */
-/* Number of events with ts < t, for ascending times; `exact` tells whether all are exact (else within one checkpoint of 64 events: count the
- * events of the range by reading them). */
+/* ---- events over time ---- */
+/* Number of events with ts < t, for ascending times; `exact` tells whether all are exact (else within one checkpoint of
+ * 64 events: count the events of the range by reading them). */
 void state_event_counts(const struct state_store *, const int64_t *times, size_t n, uint64_t *counts, bool *exact);
 uint64_t state_events(const struct state_store *);
 
-/* ---- lost events ------------------------------------------------------------------------------------------------------------------- */
+/* ---- lost events ---- */
 struct state_loss { int64_t begin, end; uint64_t count; int32_t cpu; }; /* cpu -1: of all CPUs */
 size_t state_losses(const struct state_store *);             /* sorted by begin */
 void state_loss(const struct state_store *, size_t i, struct state_loss *out);
 
-/* ---- latencies: system calls, scheduling (wake to run), interrupts, waits for locks, requests of disks ------------------------------- */
-enum state_latency_kind { STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ, STATE_LATENCY_LOCK,
-                          STATE_LATENCY_DISK_WAIT, STATE_LATENCY_DISK_DRIVER, /* of requests, in the order of the queues */ STATE_LATENCY_KINDS };
+/* ---- latencies: system calls, scheduling (wake to run), interrupts, waits for locks, requests of disks ---- */
+enum state_latency_kind { STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ,
+                          STATE_LATENCY_LOCK,
+                          STATE_LATENCY_DISK_WAIT, STATE_LATENCY_DISK_DRIVER, /* of requests, by queue */
+                          STATE_LATENCY_KINDS };
 enum { STATE_NO_PRIORITY = 1 << 20 };
 struct state_latency {
     int64_t begin, end;
-    int64_t ret;             /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, STATE_NO_PRIORITY when not told; of requests: bytes;
-                                else 0 */
-    int32_t thread;          /* whose call; who was woken; who was interrupted; who handed the request over (-1: not known) */
+    int64_t ret;             /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, STATE_NO_PRIORITY
+                              * when not told; of requests: bytes; else 0 */
+    int32_t thread;          /* whose call; who was woken; who was interrupted; who handed the request over (-1: not
+                              * known) */
     int32_t cpu;             /* where it ended */
-    const char *name;        /* of the call, irq, vector; LOCK: process and address of the futex, "179:0x55d0"; disk and type of the request,
-                                "vda: read"; NULL for SCHED */
+    const char *name;        /* of the call, irq, vector; LOCK: process and address of the futex, "179:0x55d0"; disk
+                              * and type of the request, "vda: read"; NULL for SCHED */
 };
 size_t state_latencies(const struct state_store *, int kind);      /* sorted by begin */
 void state_latency(const struct state_store *, int kind, size_t i, struct state_latency *out);
 /* First latency with begin >= t. */
 size_t state_latency_find(const struct state_store *, int kind, int64_t t);
-/* The names that latencies of a kind have, by number, in order of first use; "" when the kind has none. Each lives as long as the store. */
+/* The names that latencies of a kind have, by number, in order of first use; "" when the kind has none. Each lives as
+ * long as the store. */
 size_t state_latency_names(const struct state_store *, int kind);
 const char *state_latency_name(const struct state_store *, int kind, size_t name);
 struct state_figures {
@@ -178,25 +205,27 @@ void state_figures_join(struct state_figures *, const struct state_figures *more
 /* Of the latencies first … end - 1, for each name. O(log latencies · names). */
 void state_latency_figures(const struct state_store *, int kind, size_t first, size_t end, struct state_figures *out);
 /* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
-void state_latency_histogram(const struct state_store *, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts);
+void state_latency_histogram(const struct state_store *, int kind, size_t first, size_t end, int64_t width, size_t n,
+    uint64_t *counts);
 
-/* ---- building ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- building ---- */
 struct kernel_record;
 struct kernel_tracker;
 struct state_builder;
 /* The store is written to `path` while it is built, under a temporary name until all is well. */
 struct state_builder *state_builder_new(const struct kernel_tracker *, const char *path, uint64_t fingerprint);
 void state_builder_add(struct state_builder *, const struct kernel_record *);
-void state_builder_events(struct state_builder *, const int64_t *ts, size_t n); /* times of all events, in order, losses left out: for state_event_counts */
+/* times of all events, in order, losses left out: for state_event_counts */
+void state_builder_events(struct state_builder *, const int64_t *ts, size_t n);
 /* 0, or why the store cannot be written (a full disk): it makes no sense to go on. */
 int state_builder_writing(const struct state_builder *, struct err *e);
 /* After kernel_tracker_finish. begin, end: time of the first and the last event. */
 int state_builder_write(struct state_builder *, int64_t begin, int64_t end, struct err *e);
 void state_builder_free(struct state_builder *);
 
-/* ---- user space: what one LTTng-UST trace tells of the threads of its programs ---------------------------------------------------------- */
-/* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold. Columnar, mapped, immutable, safe to
- * read by many threads. docs/formats/stacks.md */
+/* ---- user space: what one LTTng-UST trace tells of the threads of its programs ---- */
+/* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
+ * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
 struct stack_store;
 int stack_open(const char *path, struct stack_store **out, struct err *e); /* validates everything */
 void stack_close(struct stack_store *);
@@ -212,10 +241,12 @@ struct stack_totals {
 enum { STACK_MOST_LEVELS = 1024 };
 const struct stack_totals *stack_totals(const struct stack_store *);
 
-/* Processes by number, threads by process, number and CPU. Where the trace tells no process, threads are grouped by the name they first had. */
+/* Processes by number, threads by process, number and CPU. Where the trace tells no process, threads are grouped by the
+ * name they first had. */
 struct stack_process { int32_t pid; const char *name; uint32_t first_thread, threads; };  /* pid -1: not told */
 struct stack_thread {
-    int32_t tid, cpu;        /* tid -1: not told, then all that the stream of `cpu` recorded counts as one thread; else cpu is -1 */
+    int32_t tid, cpu;        /* tid -1: not told, then all that the stream of `cpu` recorded counts as one thread;
+                              * else cpu is -1 */
     uint32_t process, first_row, rows; /* rows: levels of its stack, the outermost function first */
     const char *name;        /* the last one, "" when not told */
     int64_t begin, end;      /* its first and last event */
@@ -234,19 +265,21 @@ void stack_function(const struct stack_store *, size_t i, struct stack_function 
 
 enum stack_how {
     STACK_WHOLE,             /* entry and exit were seen */
-    STACK_CUT,               /* not seen to end: at the end of the trace, where events were lost, or together with a call below it */
+    STACK_CUT,               /* not seen to end: at the end of the trace, where events were lost, or together with a
+                              * call below it */
     STACK_UNKNOWN,           /* no call: events were lost, and the thread's next event is not there yet */
     STACK_NOTHING,           /* no call: between two calls (stack_sample, stack_at) */
 };
 struct stack_call { int64_t begin, end; uint32_t function; uint8_t how; }; /* function: of WHOLE and CUT */
 size_t stack_rows(const struct stack_store *);
-size_t stack_calls(const struct stack_store *, size_t row);                /* WHOLE, CUT and UNKNOWN; in order, not overlapping; may last no time */
+/* WHOLE, CUT and UNKNOWN; in order, not overlapping; may last no time */
+size_t stack_calls(const struct stack_store *, size_t row);
 void stack_call(const struct stack_store *, size_t row, size_t i, struct stack_call *out);
 size_t stack_find(const struct stack_store *, size_t row, int64_t t);      /* the first call that ends at or after t */
 /* How many begin before t; `from`: so many are known to do. O(log (those from there on)). */
 size_t stack_begun(const struct stack_store *, size_t row, size_t from, int64_t t);
-/* What the row does at t; between calls NOTHING from the end of the one before to the begin of the next. False outside the trace's span, whose last
- * instant counts as the one before. O(log calls). */
+/* What the row does at t; between calls NOTHING from the end of the one before to the begin of the next. False outside
+ * the trace's span, whose last instant counts as the one before. O(log calls). */
 bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_call *out);
 /* The distinct states in force at the (ascending) times. Returns how many (at most n). */
 size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times, size_t n, struct stack_call *out);
@@ -255,15 +288,19 @@ size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times
 struct stack_figures { struct state_figures calls; int64_t self; };
 /* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
 void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
-/* The shortest and the longest of them alone, which costs less. `reached` lists the n functions that have any; returns how many have then. */
+/* The shortest and the longest of them alone, which costs less. `reached` lists the n functions that have any; returns
+ * how many have then. */
 struct stack_extremes { int64_t least, most, least_begin, most_begin; bool any; };
-size_t stack_extremes(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_extremes *of, uint32_t *reached, size_t n);
+size_t stack_extremes(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_extremes *of,
+    uint32_t *reached, size_t n);
 /* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
-void stack_histogram(const struct stack_store *, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts);
+void stack_histogram(const struct stack_store *, size_t row, size_t first, size_t end, int64_t width, size_t n,
+    uint64_t *counts);
 size_t stack_whole_before(const struct stack_store *, size_t row, size_t i); /* WHOLE ones among the first i calls */
 size_t stack_whole_at(const struct stack_store *, size_t row, size_t k);   /* the k-th WHOLE one, which there is */
 
-/* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against them. */
+/* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against
+ * them. */
 void stack_memory(const struct stack_store *, size_t thread, const int64_t *times, size_t n, int64_t *bytes);
 size_t stack_losses(const struct stack_store *);                           /* sorted by begin */
 void stack_loss(const struct stack_store *, size_t i, struct state_loss *out);

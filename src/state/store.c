@@ -112,7 +112,7 @@ void state_span(const struct state_store *s, int64_t *begin, int64_t *end)
     *end = s->totals->end;
 }
 
-/* ---- rows and counters ----------------------------------------------------------------------------------------------------------- */
+/* ---- rows and counters ---- */
 
 size_t state_rows(const struct state_store *s, int kind)
 {
@@ -162,7 +162,9 @@ void state_counter(const struct state_store *s, int kind, size_t i, struct state
 {
     size_t threads = state_rows(s, STATE_THREAD);
     bool of_cpu = kind == STATE_CPU_TIME && i >= threads;
-    size_t first = s->first[kind != STATE_CPU_TIME ? STATE_COUNTER_ROWS + kind : of_cpu ? STATE_CPU_THREAD : STATE_THREAD];
+    size_t first = s->first[kind != STATE_CPU_TIME ? STATE_COUNTER_ROWS + kind
+            : of_cpu                               ? STATE_CPU_THREAD
+                                                   : STATE_THREAD];
     const struct state_disk_row *r = &s->rows[first + (of_cpu ? i - threads : i)];
     *out = (struct state_counter){.number = of_cpu ? -1 - r->number : r->number, .name = state_name(s, r->name)};
 }
@@ -182,7 +184,7 @@ int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
     return state_may_fall(STATE_COUNTER_ROWS + kind) ? s->rows[s->first[STATE_COUNTER_ROWS + kind] + i].least : 0;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 size_t state_files(const struct state_store *s)
 {
@@ -196,7 +198,7 @@ void state_file(const struct state_store *s, size_t i, struct state_file *out)
     *out = (struct state_file){name, f->thread, f->moved[STATE_WAY_READ], f->moved[STATE_WAY_WRITTEN]};
 }
 
-/* ---- events, losses ------------------------------------------------------------------------------------------------------ */
+/* ---- events, losses ---- */
 
 uint64_t state_events(const struct state_store *s)
 {
@@ -245,9 +247,12 @@ void state_event_counts(const struct state_store *s, const int64_t *times, size_
         }
         bool tail = at == checkpoints;
         uint64_t below = (at - 1) * STATE_EVENTS_SHARE, above = tail ? s->totals->events - 1 : at * STATE_EVENTS_SHARE;
-        int64_t from = state_column_at(s, table, 0, at - 1), to = tail ? s->totals->last_event : state_column_at(s, table, 0, at);
+        int64_t from = state_column_at(s, table, 0, at - 1),
+                to = tail ? s->totals->last_event : state_column_at(s, table, 0, at);
         /* Events numbered below … above lie at from … to, and from < t <= to, unless the file lies. */
-        double share = from < t && t <= to ? (double)((uint64_t)t - (uint64_t)from) / (double)((uint64_t)to - (uint64_t)from) : 1;
+        double share = from < t && t <= to
+            ? (double)((uint64_t)t - (uint64_t)from) / (double)((uint64_t)to - (uint64_t)from)
+            : 1;
         counts[i] = below + 1 + (uint64_t)(share * (double)(above - below - (above > below)));
         all &= above <= below + 1;
     }
@@ -266,7 +271,7 @@ void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
     *out = (struct state_loss){l->begin, l->end > l->begin ? l->end : l->begin, l->count, l->cpu < -1 ? -1 : l->cpu};
 }
 
-/* ---- latencies ----------------------------------------------------------------------------------------------------------------- */
+/* ---- latencies ---- */
 
 /* Those beside the table, of one kind. */
 struct beside {
@@ -298,8 +303,8 @@ size_t state_latencies(const struct state_store *s, int kind)
 }
 
 /* Threads and codes that the store does not have are left out. */
-static void set_latency(
-    const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu, int64_t code, struct state_latency *out)
+static void set_latency(const struct state_store *s, int64_t begin, int64_t duration, int64_t thread, int64_t cpu,
+    int64_t code, struct state_latency *out)
 {
     size_t threads = state_rows(s, STATE_THREAD);
     out->begin = begin;
@@ -317,7 +322,8 @@ static void set_from_table(const struct state_store *s, int kind, size_t i, stru
     int64_t v[STATE_LATENCY_COLUMNS] = {0};
     for (int c = 0; c < STATE_LATENCY_COLUMNS && i < table->n; c++)
         v[c] = state_column_at(s, table, c, i);
-    set_latency(s, v[STATE_BEGIN], v[STATE_DURATION], v[STATE_LATENCY_THREAD], v[STATE_LATENCY_CPU], v[STATE_LATENCY_CODE], out);
+    set_latency(s, v[STATE_BEGIN], v[STATE_DURATION], v[STATE_LATENCY_THREAD], v[STATE_LATENCY_CPU],
+        v[STATE_LATENCY_CODE], out);
     uint64_t far = (uint64_t)v[STATE_RET] - STATE_RET_FAR;
     if (v[STATE_RET] >= 0 && v[STATE_RET] < STATE_RET_FAR)
         out->ret = v[STATE_RET] - STATE_RET_BIAS;

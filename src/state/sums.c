@@ -1,5 +1,5 @@
-/* Counters at given times. Those of CPU time are sums of what entries last, those of files of what they moved: of all before a block as the store tells, of
- * those in the block as its cells do. */
+/* Counters at given times. Those of CPU time are sums of what entries last, those of files of what they moved: of all
+ * before a block as the store tells, of those in the block as its cells do. */
 #include "state/sums.h"
 
 #include "state/moved.h"
@@ -28,7 +28,8 @@ struct summing {
 };
 
 /* Time spent in entries [from, to) of a cell. Rows of threads and CPUs have no pairs. */
-static uint64_t spent(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, size_t from, size_t to)
+static uint64_t spent(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c,
+    size_t from, size_t to)
 {
     uint64_t sum = 0, begin = (uint64_t)cell_plain_begin(c, from);
     to = to < cell_plain_n(c) ? to : cell_plain_n(c);
@@ -55,15 +56,15 @@ static uint64_t moved(enum sum_of way, const struct state_disk_cell *c, size_t f
 
 enum { ALL = STATE_CELL_ENTRIES };
 
-static inline uint64_t summed(
-    const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const struct state_disk_cell *c, size_t from, size_t to)
+static inline uint64_t summed(const struct state_store *s, const struct state_disk_row *r, enum sum_of of,
+    const struct state_disk_cell *c, size_t from, size_t to)
 {
     return of == SUM_TIME ? spent(s, r, c, from, to) : moved(of, c, from, to);
 }
 
 /* To an entry of cell `at`, on from where the time before left the sum, or from the nearer end of the block. */
-static void sum_up_to(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, uint32_t at,
-    const struct cell_entry *e, struct summing *g)
+static void sum_up_to(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c,
+    uint32_t at, const struct cell_entry *e, struct summing *g)
 {
     uint32_t block = at / STATE_CELLS, first = block * STATE_CELLS, behind = first + STATE_CELLS;
     bool on = g->cell / STATE_CELLS == block && (g->cell < at || (g->cell == at && g->entry <= e->i));
@@ -107,8 +108,8 @@ static inline size_t tell(struct summing *g, const int64_t *times, size_t n, int
 enum { BATCH = 32, FEW = 4 }; /* so many sums are on their way at once */
 
 /* Leads each time to its cell, and asks for the memory of the cells between it and the nearer end of its block. */
-static void prepare(const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times, size_t n,
-    struct row_bracket *brackets)
+static void prepare(const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
+    size_t n, struct row_bracket *brackets)
 {
     for (size_t j = 0; j < n && r->n_grid; j++)
         __builtin_prefetch(row_bucket(s, r, times[j]));
@@ -123,8 +124,8 @@ static void prepare(const struct state_store *s, const struct state_disk_row *r,
 }
 
 /* Where the last few times needed few entries, it looks less far ahead. */
-void sum_values(
-    const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times, size_t n, int64_t *values)
+void sum_values(const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
+    size_t n, int64_t *values)
 {
     struct summing g = {.of = of, .cell = UINT32_MAX};
     struct row_bracket brackets[BATCH];
@@ -142,10 +143,12 @@ void sum_values(
     }
 }
 
-static void cpu_time_values(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
+static void cpu_time_values(
+    const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     bool never = !r->n_cells || (r->kind == STATE_THREAD && r->idle);
-    size_t before = never ? n : row_first_from(times, n, r->first), within = before + row_first_from(times + before, n - before, r->end);
+    size_t before = never ? n : row_first_from(times, n, r->first),
+           within = before + row_first_from(times + before, n - before, r->end);
     memset(values, 0, n * sizeof *values);
     sum_values(s, r, SUM_TIME, times + before, within - before, values + before);
     if (within < n) {
@@ -167,7 +170,8 @@ int64_t row_value(const struct state_store *s, const struct state_disk_row *r, i
     return cell_at(c, t).number;
 }
 
-void state_counter_values(const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
+void state_counter_values(
+    const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
 {
     size_t threads = state_rows(s, STATE_THREAD);
     if (kind == STATE_CPU_TIME) {

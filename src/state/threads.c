@@ -10,8 +10,10 @@ void builder_add_threads(struct state_builder *b, size_t n)
     size_t n_known = kernel_tracker_threads(b->tracker, &known);
     while (b->threads.n < n) {
         size_t row = b->threads.n;
-        struct builder_thread t = {
-            .series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN}, .cpu = -1, .moved_from = -1, .mode_since = INT64_MAX};
+        struct builder_thread t = {.series = {.sum = SERIES_RUNNING, .lead = STATE_UNKNOWN},
+            .cpu = -1,
+            .moved_from = -1,
+            .mode_since = INT64_MAX};
         t.idle = t.mode_known = row < n_known && known[row].idle_cpu >= 0;
         if (t.idle)
             t.series.sum = SERIES_NO_SUM;
@@ -70,9 +72,10 @@ static void forget_wake(struct state_builder *b, struct builder_thread *t)
     t->wake_latency = 0;
 }
 
-/* ---- losses -------------------------------------------------------------------------------------------------------------------- */
+/* ---- losses ---- */
 
-/* May it have run unseen since it last left a CPU? Losses are told in part only when they are over, so this errs towards yes. */
+/* May it have run unseen since it last left a CPU? Losses are told in part only when they are over, so this errs
+ * towards yes. */
 static bool doubtful(const struct state_builder *b, const struct builder_thread *t)
 {
     return t->windows != b->windows.n || series_last(&t->series) < b->suspect_until;
@@ -96,7 +99,7 @@ void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int6
     rest(b, t, THREAD_UNKNOWN);
 }
 
-/* ---- on and off the CPU ---------------------------------------------------------------------------------------------------------- */
+/* ---- on and off the CPU ---- */
 
 static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
@@ -107,13 +110,15 @@ static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, 
     show(b, t, ts, mode(t));
 }
 
-/* It was not seen to leave its CPU. Either that comes in the same ns, told behind, or it left unseen at any time since the CPU's last record. */
+/* It was not seen to leave its CPU. Either that comes in the same ns, told behind, or it left unseen at any time since
+ * the CPU's last record. */
 static void move(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
     const struct builder_cpu *from = &b->cpus.v[t->cpu];
     t->moved_from = t->cpu;
     t->moved_ts = ts;
-    int64_t last = series_last(&t->series), sure = from->last_ts > last ? from->last_ts : last + 1; /* what it did last lasted a moment */
+    int64_t last = series_last(&t->series),
+            sure = from->last_ts > last ? from->last_ts : last + 1; /* what it did last lasted a moment */
     if (sure < ts)
         show(b, t, sure, STATE_UNKNOWN);
     forget_mode(t);
@@ -187,10 +192,11 @@ void builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu,
         show(b, t, ts, interrupted ? STATE_INTERRUPTED : mode(t));
 }
 
-/* ---- system calls -------------------------------------------------------------------------------------------------------------- */
+/* ---- system calls ---- */
 
 /* What else the call tells of. */
-static void call_futex(struct state_builder *b, struct builder_thread *t, int32_t row, int64_t ts, uint64_t futex, uint8_t operation)
+static void call_futex(
+    struct state_builder *b, struct builder_thread *t, int32_t row, int64_t ts, uint64_t futex, uint8_t operation)
 {
     uint8_t value = operation < STATE_FUTEX_OPERATIONS ? state_futex_operations[operation].value : STATE_NONE;
     if (value == STATE_NONE)
@@ -201,7 +207,8 @@ static void call_futex(struct state_builder *b, struct builder_thread *t, int32_
         t->lock_latency = latency_open(&b->latencies[STATE_LATENCY_LOCK], ts, row, code);
 }
 
-void builder_thread_call(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex, uint8_t operation)
+void builder_thread_call(
+    struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex, uint8_t operation)
 {
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
@@ -236,7 +243,7 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
     show(b, t, ts, mode(t));
 }
 
-/* ---- wakes and births ---------------------------------------------------------------------------------------------------------- */
+/* ---- wakes and births ---- */
 
 /* queued: the event comes when the thread is on a run queue, so that it may be woken for longer. */
 void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool queued)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one tile ------------------------------------------------------------------------------------------------------------------ */
+/* ---- one tile ---- */
 
 static __attribute__((noinline)) size_t add_name(struct tile_making *m, uint32_t code)
 {
@@ -84,7 +84,7 @@ static void append(struct tile_list *to, const struct state_disk_figures *figure
     to->figures.n += n;
 }
 
-/* ---- levels -------------------------------------------------------------------------------------------------------------------- */
+/* ---- levels ---- */
 
 /* The level's next tile is complete. */
 static void complete(struct tiles *t, int level)

@@ -1,5 +1,5 @@
-/* Private to state: figures of latencies by name in tiles, so that those of any range are some whole tiles and two ends. A tile of level 0 is 512
- * latencies of a kind's table, one of the next level 8 tiles. */
+/* Private to state: figures of latencies by name in tiles, so that those of any range are some whole tiles and two
+ * ends. A tile of level 0 is 512 latencies of a kind's table, one of the next level 8 tiles. */
 #ifndef WEFT_STATE_TILES_H
 #define WEFT_STATE_TILES_H
 
@@ -17,7 +17,8 @@ static inline uint64_t tile_size(int level)
         n *= TILE_FAN;
     return n;
 }
-static inline uint64_t tile_count(uint64_t latencies, int level) { return latencies / tile_size(level) + (latencies % tile_size(level) > 0); }
+static inline uint64_t tile_count(uint64_t latencies,
+    int level) { return latencies / tile_size(level) + (latencies % tile_size(level) > 0); }
 /* Levels of a kind with so many latencies: up to one of a single tile, at most TILE_LEVELS. */
 static inline int tile_levels(uint64_t latencies)
 {
@@ -57,8 +58,8 @@ void tiles_end(struct tiles *);
 void tiles_list(const struct tiles *, struct tile_list *);
 void tiles_fini(struct tiles *);
 
-/* Figures of two sets of latencies with so many, such sums, and squared distances from their means of such sums, joined: the sum of squared distances
- * from the mean of all (Chan, Golub, LeVeque 1979: updating formulae). */
+/* Figures of two sets of latencies with so many, such sums, and squared distances from their means of such sums,
+ * joined: the sum of squared distances from the mean of all (Chan, Golub, LeVeque 1979: updating formulae). */
 static inline double tile_spread(uint64_t n, int64_t sum, double spread, uint64_t m, int64_t other_sum, double other)
 {
     double from = (double)other_sum / (double)m - (double)sum / (double)n;

@@ -4,7 +4,7 @@
 #include "state/cell.h"
 #include "state/writing.h"
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static int by_kind_and_number(const void *a, const void *b)
 {
@@ -14,7 +14,8 @@ static int by_kind_and_number(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Blocks by row, in the order of rows; each row's come in order of time. Their cells stay where they are: near what happened at the same time. */
+/* Blocks by row, in the order of rows; each row's come in order of time. Their cells stay where they are: near what
+ * happened at the same time. */
 static void place_blocks(struct writing *w)
 {
     const struct series_pool *p = &w->b->pool;
@@ -76,7 +77,8 @@ static void find_least(struct writing *w, struct state_disk_row *r)
             r->least = numbers[k] < r->least ? numbers[k] : r->least;
 }
 
-/* So many buckets, or more than half of them: one to two for each cell where rows are drawn by the hundred, else one for two to four cells. */
+/* So many buckets, or more than half of them: one to two for each cell where rows are drawn by the hundred, else one
+ * for two to four cells. */
 static uint64_t most_buckets(const struct state_disk_row *r)
 {
     bool drawn = r->kind == STATE_THREAD || r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD;
@@ -143,7 +145,7 @@ static void finish_rows(struct writing *w)
     make_grids(w);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 
 static void add_table(struct writing *w, int table, const struct series_table *t)
 {
@@ -207,7 +209,7 @@ static void add_tables(struct writing *w)
     vec_push(&w->tiles.first, w->tiles.figures.n); /* where the last ones end */
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the file ---- */
 
 static int by_begin(const void *a, const void *b)
 {

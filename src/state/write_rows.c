@@ -11,7 +11,7 @@ struct file_row {
     uint32_t name;
 };
 
-/* ---- names --------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static uint32_t intern(struct writing *w, const char *s)
 {
@@ -52,7 +52,8 @@ static uint32_t disk_name(struct writing *w, uint32_t dev)
 static uint32_t request_name(struct writing *w, uint32_t disk, unsigned type)
 {
     char text[80];
-    snprintf(text, sizeof text, "%s: %s", strings_get(&w->names, disk_name(w, w->b->requests.v[disk].dev)), state_request_name(type));
+    snprintf(text, sizeof text, "%s: %s", strings_get(&w->names, disk_name(w, w->b->requests.v[disk].dev)),
+        state_request_name(type));
     return intern(w, text);
 }
 
@@ -61,11 +62,15 @@ static uint32_t code_name(struct writing *w, const struct builder_code *c)
     uint32_t name = 0;
     switch (c->kind) {
     case CODE_STRING: return intern_string(w, c->ref);
-    case CODE_IRQ: name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref)); return name ? name : intern_number(w, c->ref);
-    case CODE_VECTOR: return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
+    case CODE_IRQ:
+        name = intern_string(w, kernel_tracker_irq_name(w->b->tracker, c->ref));
+        return name ? name : intern_number(w, c->ref);
+    case CODE_VECTOR:
+        return builder_vector_name(c->ref) ? intern(w, builder_vector_name(c->ref)) : intern_number(w, c->ref);
     case CODE_LOCK: return lock_name(w, &w->b->locks.v[c->ref]);
     case CODE_OTHER_LOCKS: return intern(w, "others");
-    case CODE_REQUEST: return request_name(w, c->ref >> STATE_REQUEST_TYPE_BITS, c->ref & ((1 << STATE_REQUEST_TYPE_BITS) - 1));
+    case CODE_REQUEST:
+        return request_name(w, c->ref >> STATE_REQUEST_TYPE_BITS, c->ref & ((1 << STATE_REQUEST_TYPE_BITS) - 1));
     default: return 0;
     }
 }
@@ -78,10 +83,11 @@ static void name_codes(struct writing *w)
     }
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* Takes the series as it is: it gets no more entries. */
-static struct state_disk_row *add_row(struct writing *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
+static struct state_disk_row *add_row(
+    struct writing *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
 {
     series_finish(&w->b->pool, s);
     vec_push(&w->rows, ((struct row){{.number = number, .kind = kind, .name = name, .lead = lead, .thread = -1}, s}));
@@ -96,7 +102,8 @@ static void add_threads(struct writing *w)
         builder_thread(w->b, (int32_t)n - 1);
     for (size_t i = 0; i < n; i++) {
         struct builder_thread *t = &w->b->threads.v[i];
-        struct state_disk_row *r = add_row(w, STATE_THREAD, (int32_t)i, intern_string(w, threads[i].name), STATE_UNKNOWN, &t->series);
+        struct state_disk_row *r = add_row(
+            w, STATE_THREAD, (int32_t)i, intern_string(w, threads[i].name), STATE_UNKNOWN, &t->series);
         r->idle = t->idle;
         r->begin = threads[i].born ? threads[i].begin : INT64_MIN;
         r->end = threads[i].died ? threads[i].end : INT64_MAX;
@@ -111,7 +118,8 @@ static void add_cpus(struct writing *w)
         snprintf(text, sizeof text, "CPU %zu", i);
         uint8_t kinds[2] = {STATE_CPU, STATE_CPU_THREAD};
         for (int k = 0; k < 2; k++) {
-            struct state_disk_row *r = add_row(w, kinds[k], (int32_t)i, intern(w, text), STATE_UNKNOWN, k ? &c->thread : &c->state);
+            struct state_disk_row *r = add_row(
+                w, kinds[k], (int32_t)i, intern(w, text), STATE_UNKNOWN, k ? &c->thread : &c->state);
             r->begin = INT64_MIN;
             r->end = INT64_MAX;
         }
@@ -137,8 +145,8 @@ static void add_exits(struct writing *w)
     struct builder_amounts *all = &w->b->amounts[BUILDER_KVM_EXITS];
     for (size_t i = 0; i < all->v.n; i++) {
         uint32_t row = all->v.v[i].slot;
-        add_row(w, STATE_COUNTER_ROWS + STATE_KVM_EXITS, (int32_t)row, row < n ? intern_string(w, threads[row].name) : 0, 0,
-            &all->v.v[i].series);
+        add_row(w, STATE_COUNTER_ROWS + STATE_KVM_EXITS, (int32_t)row,
+            row < n ? intern_string(w, threads[row].name) : 0, 0, &all->v.v[i].series);
     }
 }
 
@@ -153,7 +161,9 @@ static uint32_t file_label(struct writing *w, const struct file_name *n)
         text_fini(&name);
         return number;
     }
-    const struct kernel_thread *t = (size_t)n->thread < kernel_tracker_threads(w->b->tracker, &threads) ? &threads[n->thread] : NULL;
+    const struct kernel_thread *t = (size_t)n->thread < kernel_tracker_threads(w->b->tracker, &threads)
+        ? &threads[n->thread]
+        : NULL;
     uint32_t comm = t ? intern_string(w, t->name) : 0;
     snprintf(text, sizeof text, "fd %d of %.20s (%d)", n->fd, w->names.v[comm], n->process);
     return intern(w, text);
@@ -227,7 +237,8 @@ static void add_cpu_counters(struct writing *w)
     struct builder_amounts *all = &w->b->amounts[BUILDER_CPU_COUNTERS];
     for (size_t i = 0; i < all->v.n; i++) {
         uint32_t slot = all->v.v[i].slot, number = slot / n * STATE_CPU_COUNTERS + slot % n;
-        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (int32_t)number, intern(w, names[slot % n]), 0, &all->v.v[i].series);
+        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_COUNTER, (int32_t)number, intern(w, names[slot % n]), 0,
+            &all->v.v[i].series);
     }
 }
 
@@ -237,7 +248,8 @@ static void add_frequencies(struct writing *w)
     char text[32];
     for (size_t i = 0; i < all->v.n; i++) {
         snprintf(text, sizeof text, "CPU %u", all->v.v[i].slot);
-        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY, (int32_t)all->v.v[i].slot, intern(w, text), 0, &all->v.v[i].series);
+        add_row(w, STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY, (int32_t)all->v.v[i].slot, intern(w, text), 0,
+            &all->v.v[i].series);
     }
 }
 
@@ -252,7 +264,8 @@ static void add_futexes(struct writing *w)
     struct state_builder *b = w->b;
     for (size_t i = 0; i < b->futex_users.n; i++) {
         struct builder_futex_user *u = &b->futex_users.v[i];
-        struct state_disk_row *r = add_row(w, STATE_FUTEX_USER, (int32_t)i, w->codes.v[u->code].name, STATE_NONE, &u->series);
+        struct state_disk_row *r = add_row(
+            w, STATE_FUTEX_USER, (int32_t)i, w->codes.v[u->code].name, STATE_NONE, &u->series);
         r->thread = u->thread;
         r->waits = u->waits;
     }
@@ -270,12 +283,12 @@ static void add_others(struct writing *w)
     }
     for (size_t i = 0; i < b->disks.n; i++)
         for (int k = 0; k < 2; k++)
-            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_DISK_READ + k), (int32_t)i, disk_name(w, b->disks.v[i].id), 0,
-                &b->disks.v[i].series[k]);
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_DISK_READ + k), (int32_t)i, disk_name(w, b->disks.v[i].id),
+                0, &b->disks.v[i].series[k]);
     for (size_t i = 0; i < b->nets.n; i++)
         for (int k = 0; k < 2; k++)
-            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i, intern_string(w, b->nets.v[i].id), 0,
-                &b->nets.v[i].series[k]);
+            add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_NET_SENT + k), (int32_t)i,
+                intern_string(w, b->nets.v[i].id), 0, &b->nets.v[i].series[k]);
     add_futexes(w);
     add_pages(w);
     add_cpu_counters(w);

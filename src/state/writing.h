@@ -1,5 +1,5 @@
-/* Private to state: a store on its way to the disk, when no more records come. Its rows are listed from all that the builder keeps (write_rows.c), then put
- * in order and written (write.c). */
+/* Private to state: a store on its way to the disk, when no more records come. Its rows are listed from all that the
+ * builder keeps (write_rows.c), then put in order and written (write.c). */
 #ifndef WEFT_STATE_WRITING_H
 #define WEFT_STATE_WRITING_H
 

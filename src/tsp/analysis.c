@@ -27,7 +27,7 @@ static bool always_answered(int op)
     return op == OP_STYLE || op == OP_ANNOTATION_CATEGORIES || op == OP_ANNOTATIONS;
 }
 
-/* ---- annotations: the provider's and the traces' -------------------------------------------------------------------------------------- */
+/* ---- annotations: the provider's and the traces' ---- */
 
 static const char lost_events[] = "Lost Events";
 
@@ -47,11 +47,13 @@ static bool category_wanted(const struct tsp_query *q, const char *category)
 {
     json_t *item;
     size_t i;
-    json_array_foreach(q->marker_categories, i, item) if (json_is_string(item) && !strcmp(json_string_value(item), category)) return true;
+    json_array_foreach(q->marker_categories, i,
+        item) if (json_is_string(item) && !strcmp(json_string_value(item), category)) return true;
     return !q->marker_categories;
 }
 
-static void write_loss(const struct tsp_query *q, const struct tsp_host *h, int64_t from, int64_t to, uint64_t count, struct json *j)
+static void write_loss(
+    const struct tsp_query *q, const struct tsp_host *h, int64_t from, int64_t to, uint64_t count, struct json *j)
 {
     int64_t begin = tsp_to_reference(h, from), end = tsp_to_reference(h, to);
     char label[128];
@@ -81,7 +83,8 @@ static void write_losses(const struct tsp_experiment *x, const struct tsp_query 
     json_end_array(j);
 }
 
-static struct tsp_result write_categories(struct call *c, const struct tsp_provider *p, const struct tsp_query *q, struct json *j)
+static struct tsp_result write_categories(
+    struct call *c, const struct tsp_provider *p, const struct tsp_query *q, struct json *j)
 {
     struct tsp_result r = {TSP_COMPLETED, NULL};
     const char *set = http_query(c->q, "markerSetId");
@@ -99,7 +102,8 @@ static struct tsp_result write_categories(struct call *c, const struct tsp_provi
     return r;
 }
 
-static struct tsp_result write_annotations(struct call *c, const struct tsp_provider *p, const struct tsp_query *q, struct json *j)
+static struct tsp_result write_annotations(
+    struct call *c, const struct tsp_provider *p, const struct tsp_query *q, struct json *j)
 {
     struct tsp_result r = {TSP_COMPLETED, NULL};
     json_begin_object(j);
@@ -116,9 +120,10 @@ static struct tsp_result write_annotations(struct call *c, const struct tsp_prov
     return r;
 }
 
-/* ---- answering ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answering ---- */
 
-static struct tsp_result write_model(struct call *c, const struct tsp_provider *p, const struct tsp_query *q, struct json *j)
+static struct tsp_result write_model(
+    struct call *c, const struct tsp_provider *p, const struct tsp_query *q, struct json *j)
 {
     int op = c->operation & OP_KIND;
     if (op == OP_ANNOTATION_CATEGORIES)
@@ -180,7 +185,8 @@ static void answer(struct call *c, const struct tsp_provider *p, const struct ts
 }
 
 /* The provider behind an output's id, with what a derived output adds; NULL: none. With the lock held. */
-static const struct tsp_provider *find_provider(struct call *c, const struct tsp_model_experiment *x, struct tsp_query *q)
+static const struct tsp_provider *find_provider(
+    struct call *c, const struct tsp_model_experiment *x, struct tsp_query *q)
 {
     const struct tsp_output *o = open_output(c->open, c->arg[1]);
     if (o) {

@@ -10,7 +10,8 @@ struct filling {
     const struct state_store *s;
 };
 
-static int64_t add(struct filling *f, int64_t parent, const char *label, const char *name, enum attribute_view view, int kind, size_t row)
+static int64_t add(struct filling *f, int64_t parent, const char *label, const char *name, enum attribute_view view,
+    int kind, size_t row)
 {
     vec_push(&f->t->v, ((struct attribute){parent, f->number, kind, row, view, label, name}));
     return (int64_t)f->t->v.n - 1;
@@ -34,7 +35,7 @@ static void add_counter(struct filling *f, int64_t parent, const char *label, in
         add(f, parent, label, "", ATTRIBUTE_AMOUNT, STATE_COUNTER_ROWS + kind, (size_t)row);
 }
 
-/* ---- threads, CPUs --------------------------------------------------------------------------------------------------------------- */
+/* ---- threads, CPUs ---- */
 
 static void add_threads(struct filling *f, int64_t root)
 {
@@ -66,7 +67,8 @@ static void add_irqs(struct filling *f, int64_t parent, const char *label, int k
             group = add_group(f, parent, label, "");
         int32_t n = cpu >= 0 ? r.number & 0xffff : r.number;
         bool numbered = n < STATE_IPI;
-        add(f, group, numbered ? number(f, n) : r.name, numbered ? r.name : "", cpu >= 0 ? ATTRIBUTE_STATUS : ATTRIBUTE_CPU, kind, i);
+        add(f, group, numbered ? number(f, n) : r.name, numbered ? r.name : "",
+            cpu >= 0 ? ATTRIBUTE_STATUS : ATTRIBUTE_CPU, kind, i);
     }
 }
 
@@ -90,7 +92,8 @@ static void add_cpus(struct filling *f, int64_t root)
     for (size_t i = 0; i < state_rows(f->s, STATE_CPU); i++) {
         struct state_row r;
         state_row(f->s, STATE_CPU, i, &r);
-        int64_t cpu = add_group(f, cpus, number(f, r.number), ""), thread = state_find_row(f->s, STATE_CPU_THREAD, r.number);
+        int64_t cpu = add_group(f, cpus, number(f, r.number), ""),
+                thread = state_find_row(f->s, STATE_CPU_THREAD, r.number);
         add(f, cpu, "Status", "", ATTRIBUTE_STATUS, STATE_CPU, i);
         if (thread >= 0)
             add(f, cpu, "Current_thread", "", ATTRIBUTE_THREAD, STATE_CPU_THREAD, (size_t)thread);
@@ -101,7 +104,7 @@ static void add_cpus(struct filling *f, int64_t root)
     }
 }
 
-/* ---- futexes, lanes -------------------------------------------------------------------------------------------------------------- */
+/* ---- futexes, lanes ---- */
 
 static void add_futexes(struct filling *f, int64_t root)
 {
@@ -129,7 +132,8 @@ static void add_lanes(struct filling *f, int64_t root)
     static const struct {
         int kind;
         const char *label;
-    } kinds[] = {{STATE_FUTEX_WAITS, "Futex_waits"}, {STATE_FUTEX_WAKES, "Futex_wakes"}, {STATE_IRQ_HANDLERS, "IRQ_handlers"}};
+    } kinds[] = {
+        {STATE_FUTEX_WAITS, "Futex_waits"}, {STATE_FUTEX_WAKES, "Futex_wakes"}, {STATE_IRQ_HANDLERS, "IRQ_handlers"}};
     int64_t scenarios = -1;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         size_t n = state_rows(f->s, kinds[k].kind);
@@ -141,9 +145,10 @@ static void add_lanes(struct filling *f, int64_t root)
     }
 }
 
-/* ---- devices ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- devices ---- */
 
-static void add_devices(struct filling *f, int64_t root, const char *label, const int kinds[2], const char *const labels[2])
+static void add_devices(
+    struct filling *f, int64_t root, const char *label, const int kinds[2], const char *const labels[2])
 {
     int64_t group = -1;
     for (size_t i = 0; i < state_counters(f->s, kinds[0]); i++) {
@@ -168,8 +173,8 @@ void attributes_fill(struct attributes *t, const struct tsp_experiment *x)
         add_cpus(&f, root);
         add_irqs(&f, root, "IRQs", STATE_IRQ_LINE, -1);
         add_irqs(&f, root, "Soft_IRQs", STATE_SOFTIRQ_VECTOR, -1);
-        add_devices(
-            &f, root, "Disks", (const int[2]){STATE_DISK_READ, STATE_DISK_WRITE}, (const char *const[2]){"Bytes_read", "Bytes_written"});
+        add_devices(&f, root, "Disks", (const int[2]){STATE_DISK_READ, STATE_DISK_WRITE},
+            (const char *const[2]){"Bytes_read", "Bytes_written"});
         add_devices(&f, root, "Network", (const int[2]){STATE_NET_SENT, STATE_NET_RECEIVED},
             (const char *const[2]){"Bytes_sent", "Bytes_received"});
         add_counter(&f, root, "Memory", STATE_MEMORY, -1);

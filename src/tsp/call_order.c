@@ -29,7 +29,8 @@ void call_order_init(struct call_order *o, struct tsp_experiment *x, struct aren
         for (size_t row = 0; row < stack_rows(all->v[i].s); row++) {
             const struct stack_store *s = all->v[i].s;
             struct call_row *r = &o->rows[o->n_rows++];
-            *r = (struct call_row){.p = &all->v[i], .row = row, .whole = stack_whole_before(s, row, stack_calls(s, row))};
+            *r = (struct call_row){
+                .p = &all->v[i], .row = row, .whole = stack_whole_before(s, row, stack_calls(s, row))};
             o->n += r->whole;
         }
 }

@@ -25,7 +25,8 @@ struct counted {
 static uint32_t node_of(struct building *b, uint32_t parent, uint32_t function)
 {
     bool fresh;
-    uint64_t *place = map_put(&b->children, (uint64_t)(parent + 1) << 32 | function, &fresh); /* CALL_TREE_NONE + 1 is 0 */
+    uint64_t *place = map_put(
+        &b->children, (uint64_t)(parent + 1) << 32 | function, &fresh); /* CALL_TREE_NONE + 1 is 0 */
     if (fresh) {
         uint32_t depth = parent == CALL_TREE_NONE ? 0 : b->nodes.v[parent].depth + 1;
         vec_push(&b->nodes, ((struct call_node){.function = function, .parent = parent, .depth = depth}));
@@ -70,7 +71,7 @@ static void count_row(struct building *b, size_t row, const struct counted *abov
     }
 }
 
-/* ---- layout --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- layout ---- */
 
 static int by_place(const void *pa, const void *pb, void *arg)
 {

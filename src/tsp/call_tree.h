@@ -18,7 +18,8 @@ struct call_tree {
     size_t depths;
     int64_t total;                       /* of all outermost calls */
 };
-/* Of a thread's calls, as far as they lie within [begin, end] of the host's clock. Both ends of a call need not have been seen. */
+/* Of a thread's calls, as far as they lie within [begin, end] of the host's clock. Both ends of a call need not have
+ * been seen. */
 struct call_tree *call_tree_new(const struct stack_store *, size_t thread, int64_t begin, int64_t end);
 void call_tree_free(struct call_tree *);
 /* The first node of that depth that ends after `at`; first[depth + 1] when there is none. */

@@ -1,4 +1,5 @@
-/* Configurations of the whole server. One type: marker sets, named points and spans of time that viewers draw over every chart. */
+/* Configurations of the whole server. One type: marker sets, named points and spans of time that viewers draw over
+ * every chart. */
 #include "tsp/server.h"
 
 #define MARKERS_TYPE "weft.markers"
@@ -6,10 +7,14 @@
 enum { MAX_CONFIGS = 1000, MAX_MARKERS = 10000 };
 
 static const char markers_schema[] =
-    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"required\":[\"markers\"],\"properties\":{\"markers\":{\"type\":\"array\","
-    "\"description\":\"Points and spans of time\",\"items\":{\"type\":\"object\",\"required\":[\"time\"],\"properties\":{"
-    "\"time\":{\"type\":\"integer\",\"description\":\"ns since the epoch\"},\"duration\":{\"type\":\"integer\",\"description\":\"ns\"},"
-    "\"label\":{\"type\":\"string\"},\"category\":{\"type\":\"string\"},\"color\":{\"type\":\"string\",\"description\":\"#rrggbb\"}}}}}}";
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"required\":[\"markers\"],"
+    "\"properties\":{\"markers\":{\"type\":\"array\","
+    "\"description\":\"Points and spans of time\",\"items\":{\"type\":\"object\",\"required\":[\"time\"],"
+    "\"properties\":{"
+    "\"time\":{\"type\":\"integer\",\"description\":\"ns since the epoch\"},\"duration\":{\"type\":\"integer\","
+    "\"description\":\"ns\"},"
+    "\"label\":{\"type\":\"string\"},\"category\":{\"type\":\"string\"},\"color\":{\"type\":\"string\","
+    "\"description\":\"#rrggbb\"}}}}}}";
 
 static void write_type(struct json *j)
 {
@@ -195,7 +200,7 @@ void configs_delete(struct call *c)
     tsp_config_fini(&gone);
 }
 
-/* ---- as marker sets of experiments --------------------------------------------------------------------------------------------------- */
+/* ---- as marker sets of experiments ---- */
 
 void marker_sets(struct call *c)
 {
@@ -261,11 +266,13 @@ static bool category_wanted(const struct tsp_query *q, const char *category)
 {
     json_t *item;
     size_t i;
-    json_array_foreach(q->marker_categories, i, item) if (json_is_string(item) && !strcmp(json_string_value(item), category)) return true;
+    json_array_foreach(q->marker_categories, i,
+        item) if (json_is_string(item) && !strcmp(json_string_value(item), category)) return true;
     return !q->marker_categories;
 }
 
-static void write_markers(const struct tsp_config *c, json_t *list, const char *category, const struct tsp_query *q, struct json *j)
+static void write_markers(
+    const struct tsp_config *c, json_t *list, const char *category, const struct tsp_query *q, struct json *j)
 {
     json_t *m;
     size_t i;

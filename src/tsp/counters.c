@@ -17,8 +17,8 @@ struct tsp_samples tsp_samples_of(const struct tsp_host *h, const struct tsp_que
     return s;
 }
 
-void tsp_add_rates(
-    const struct tsp_host *h, int kind, int64_t counter, const struct tsp_samples *s, double scale, double *y, struct arena *a)
+void tsp_add_rates(const struct tsp_host *h, int kind, int64_t counter, const struct tsp_samples *s, double scale,
+    double *y, struct arena *a)
 {
     if (counter < 0)
         return;
@@ -26,7 +26,8 @@ void tsp_add_rates(
     state_counter_values(h->states, kind, (size_t)counter, s->host, s->n + 1, values);
     for (size_t i = 0; i < s->n; i++)
         if (s->host[i + 1] > s->host[i])
-            y[i] += scale * (double)(values[i + 1] - values[i]) / (double)((uint64_t)s->host[i + 1] - (uint64_t)s->host[i]);
+            y[i] += scale * (double)(values[i + 1] - values[i]) /
+                (double)((uint64_t)s->host[i + 1] - (uint64_t)s->host[i]);
 }
 
 int64_t tsp_growth(const struct tsp_host *h, int kind, int64_t counter, int64_t begin, int64_t end)

@@ -1,4 +1,5 @@
-/* Critical paths in the background. A few threads take questions in the order they came; each answers twice: with the local path, then the whole. */
+/* Critical paths in the background. A few threads take questions in the order they came; each answers twice: with the
+ * local path, then the whole. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,10 @@ struct critical_paths {
     uint64_t tick;
 };
 
-/* ---- workers -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- workers ---- */
 
-static void set_view(
-    struct critical_paths *p, struct critical_entry *e, struct critical_view **place, struct critical_view *view, int stage)
+static void set_view(struct critical_paths *p, struct critical_entry *e, struct critical_view **place,
+    struct critical_view *view, int stage)
 {
     pthread_mutex_lock(&p->lock);
     *place = view;
@@ -52,12 +53,14 @@ static void set_view(
 static void work(struct critical_paths *p, struct critical_entry *e)
 {
     if (p->n_hosts > 1) {
-        struct critical_view *local = critical_walk(p->x, p->hosts, &e->question, e->question.row.host, &p->stopping, &e->error);
+        struct critical_view *local = critical_walk(
+            p->x, p->hosts, &e->question, e->question.row.host, &p->stopping, &e->error);
         set_view(p, e, &e->local, local, STAGE_WORKING);
         if (!local)
             return;
     }
-    set_view(p, e, &e->whole, critical_walk(p->x, p->hosts, &e->question, CRITICAL_ALL_HOSTS, &p->stopping, &e->error), STAGE_DONE);
+    set_view(p, e, &e->whole, critical_walk(p->x, p->hosts, &e->question, CRITICAL_ALL_HOSTS, &p->stopping, &e->error),
+        STAGE_DONE);
 }
 
 static struct critical_entry *oldest_waiting(const struct critical_paths *p)
@@ -103,7 +106,7 @@ static void start_worker(struct critical_paths *p, struct critical_entry *e)
     }
 }
 
-/* ---- what is kept --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ---- */
 
 static void free_entry(struct critical_entry *e)
 {
@@ -165,7 +168,7 @@ static struct critical_entry *add_entry(struct critical_paths *p, const char *ke
     return e;
 }
 
-/* ---- answering ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answering ---- */
 
 /* With the lock held: until the path is there, or patience ends. */
 static void wait_for(struct critical_paths *p, const struct critical_entry *e, const struct http_request *http)
@@ -214,7 +217,8 @@ struct critical_answer critical_paths_get(struct critical_paths *p, json_t *para
     }
     if (!e) {
         pthread_mutex_unlock(&p->lock);
-        return (struct critical_answer){.status = TSP_RUNNING, .message = "Too many paths are being computed; this one has to wait"};
+        return (struct critical_answer){
+            .status = TSP_RUNNING, .message = "Too many paths are being computed; this one has to wait"};
     }
     e->refs++;
     e->used = ++p->tick;

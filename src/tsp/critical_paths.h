@@ -1,5 +1,5 @@
-/* Private to tsp: critical paths of an experiment, computed in the background, kept while they are asked for. First comes the local path (only the
- * thread's own host is looked at), then the whole. */
+/* Private to tsp: critical paths of an experiment, computed in the background, kept while they are asked for. First
+ * comes the local path (only the thread's own host is looked at), then the whole. */
 #ifndef WEFT_TSP_CRITICAL_PATHS_H
 #define WEFT_TSP_CRITICAL_PATHS_H
 
@@ -23,7 +23,8 @@ struct critical_view {
     struct path *path;
     const struct path_source *source;
     const size_t *hosts;             /* number in the experiment by number in the paths */
-    struct critical_row *rows; size_t n_rows; /* hosts in order of appearance, in each its rows in order of appearance */
+    struct critical_row *rows; size_t n_rows; /* hosts in order of appearance, in each its rows in order of
+                                               * appearance */
     uint32_t *by_row;                /* numbers of segments */
     struct map by_entry;             /* entry id -> row number */
 };
@@ -46,8 +47,8 @@ struct critical_answer {
     const char *message;             /* lives as long as the answer */
     struct critical_entry *kept;
 };
-/* The path that the parameters ask for; starts computing it when it is new. Waits a moment for it, as long as the client is there.
- * To be given back. Arena: the request's. */
+/* The path that the parameters ask for; starts computing it when it is new. Waits a moment for it, as long as the
+ * client is there. To be given back. Arena: the request's. */
 struct critical_answer critical_paths_get(struct critical_paths *, json_t *parameters, struct http_request *);
 void critical_paths_release(struct critical_paths *, struct critical_answer *);
 

@@ -9,11 +9,13 @@
 #include "base/time.h"
 
 const char critical_question_schema[] =
-    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"title\":\"Critical path of a thread\","
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"title\":\"Critical path of "
+    "a thread\","
     "\"properties\":{"
     "\"thread\":{\"type\":[\"string\",\"integer\"],\"description\":\"The thread: HOST:TID, TID, HOST:NAME or NAME\"},"
     "\"host\":{\"type\":\"string\",\"description\":\"Its host; needed only where the thread alone is ambiguous\"},"
-    "\"begin\":{\"type\":[\"integer\",\"string\"],\"description\":\"From here: ns, +1.5s from the experiment's start, or ISO 8601; the thread's first instant when absent\"},"
+    "\"begin\":{\"type\":[\"integer\",\"string\"],\"description\":\"From here: ns, +1.5s from the experiment's "
+    "start, or ISO 8601; the thread's first instant when absent\"},"
     "\"end\":{\"type\":[\"integer\",\"string\"],\"description\":\"To here; the thread's last instant when absent\"}},"
     "\"required\":[\"thread\"]}";
 
@@ -32,7 +34,7 @@ const char *critical_question_key(json_t *parameters, struct arena *a)
     return key;
 }
 
-/* ---- candidates ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- candidates ---- */
 
 struct candidate {
     struct path_row row;
@@ -77,7 +79,8 @@ static void find_lives(const struct tsp_experiment *x, size_t host, const struct
         struct graph_row r;
         struct candidate c = {.row = {x->path_hosts[host], row}, .host = h->index->name};
         graph_row(h->index->graph, row, &r);
-        if (!is_meant(&r, w) || !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin > w->end || c.end < w->begin)
+        if (!is_meant(&r, w) || !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin > w->end ||
+            c.end < w->begin)
             continue;
         c.tid = r.tid;
         c.name = r.name;
@@ -87,7 +90,8 @@ static void find_lives(const struct tsp_experiment *x, size_t host, const struct
 
 static bool is_host(const struct tsp_host *h, const char *name, size_t n)
 {
-    return (strlen(h->index->name) == n && !memcmp(h->index->name, name, n)) || (strlen(h->id) == n && !memcmp(h->id, name, n));
+    return (strlen(h->index->name) == n && !memcmp(h->index->name, name, n)) ||
+        (strlen(h->id) == n && !memcmp(h->id, name, n));
 }
 
 static size_t count_hosts(const struct tsp_experiment *x, const char *name)
@@ -99,8 +103,8 @@ static size_t count_hosts(const struct tsp_experiment *x, const char *name)
 }
 
 /* HOST:…, as far as that names a host (names may hold colons); else on all hosts, or on `host`. */
-static void find_candidates(
-    const struct tsp_experiment *x, const char *thread, const char *host, int64_t begin, int64_t end, struct candidates *found)
+static void find_candidates(const struct tsp_experiment *x, const char *thread, const char *host, int64_t begin,
+    int64_t end, struct candidates *found)
 {
     struct wanted w = wanted(thread, begin, end);
     for (const char *colon = strchr(thread, ':'); colon && !found->n; colon = strchr(colon + 1, ':'))
@@ -143,7 +147,7 @@ static const char *refuse_several(const char *thread, const struct candidates *f
     return s;
 }
 
-/* ---- parameters --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 static const char *parse_time(const struct tsp_experiment *x, json_t *v, const char *key, struct arena *a, int64_t *out)
 {
@@ -156,7 +160,9 @@ static const char *parse_time(const struct tsp_experiment *x, json_t *v, const c
     }
     if (!json_is_string(v))
         return arena_printf(a, "Invalid query parameters: %s (give ns since the epoch, +1.5s, or ISO 8601)", key);
-    return time_parse(json_string_value(v), x->begin, out, &e) ? arena_printf(a, "Invalid query parameters: %s (%s)", key, e.text) : NULL;
+    return time_parse(json_string_value(v), x->begin, out, &e)
+        ? arena_printf(a, "Invalid query parameters: %s (%s)", key, e.text)
+        : NULL;
 }
 
 static const char *parse_thread(json_t *v, struct arena *a, const char **out)
@@ -172,7 +178,8 @@ static const char *parse_thread(json_t *v, struct arena *a, const char **out)
     return NULL;
 }
 
-const char *critical_question_parse(struct tsp_experiment *x, json_t *parameters, struct arena *a, struct critical_question *out)
+const char *critical_question_parse(
+    struct tsp_experiment *x, json_t *parameters, struct arena *a, struct critical_question *out)
 {
     json_t *host_value = json_object_get(parameters, "host");
     const char *thread, *host = json_string_value(host_value);
@@ -186,12 +193,14 @@ const char *critical_question_parse(struct tsp_experiment *x, json_t *parameters
     if (!wrong && out->begin > out->end)
         wrong = "Invalid query parameters: begin (it lies after end)";
     if (!wrong && host_value && !json_is_null(host_value) && (!host || !count_hosts(x, host)))
-        wrong = arena_printf(a, "Invalid query parameters: host (no kernel trace of %s is open)", host ? host : "such a host");
+        wrong = arena_printf(
+            a, "Invalid query parameters: host (no kernel trace of %s is open)", host ? host : "such a host");
     if (wrong || !x->paths)
         return wrong ? wrong : "Invalid query parameters: thread (there is no kernel trace)";
     find_candidates(x, thread, host, out->begin, out->end, &found);
     if (!found.n)
-        wrong = arena_printf(a, "Invalid query parameters: thread (%s: no such thread%s; the tree of Thread Status lists them)", thread,
+        wrong = arena_printf(a,
+            "Invalid query parameters: thread (%s: no such thread%s; the tree of Thread Status lists them)", thread,
             out->begin != INT64_MIN || out->end != INT64_MAX ? " in that interval" : "");
     else if (found.n > 1)
         wrong = refuse_several(thread, &found, a);

@@ -16,10 +16,11 @@ int64_t critical_entry(const struct tsp_experiment *x, size_t host, int32_t row)
 {
     if (row >= 0)
         return x->hosts[host].first_thread + row;
-    return x->last_thread + 1 + (int64_t)x->n_hosts + (int64_t)host * ROWS_OF_INTERRUPTS + (-1 - (int64_t)row) % ROWS_OF_INTERRUPTS;
+    return x->last_thread + 1 + (int64_t)x->n_hosts + (int64_t)host * ROWS_OF_INTERRUPTS +
+        (-1 - (int64_t)row) % ROWS_OF_INTERRUPTS;
 }
 
-/* ---- building --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 struct build {
     const struct tsp_experiment *x;
@@ -124,7 +125,7 @@ void critical_view_free(struct critical_view *v)
     free(v);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 const struct critical_row *critical_row_of(const struct critical_view *v, int64_t entry)
 {

@@ -1,7 +1,7 @@
 /* Walking a critical path over all hosts, or over one alone, in a way that can be ended. */
 #include "tsp/critical_view.h"
 
-/* ---- a source of which only one host is seen ---------------------------------------------------------------------------------------------- */
+/* ---- a source of which only one host is seen ---- */
 
 struct lens {
     struct path_source source;
@@ -32,7 +32,8 @@ static void lens_tell_preempted(void *arg, struct path_row row, struct path_inte
         l->inner->tell_preempted(l->inner->arg, row, iv);
 }
 
-static void lens_cause(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
+static void lens_cause(
+    void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
 {
     const struct lens *l = arg;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
@@ -40,8 +41,9 @@ static void lens_cause(void *arg, struct path_row row, const struct path_interva
         return;
     l->inner->cause(l->inner->arg, row, iv, origin, out);
     if (l->only != CRITICAL_ALL_HOSTS && out->kind == PATH_CAUSE_NETWORK && out->from.host != l->only)
-        *out = (struct path_cause){
-            .kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING, .label = l->inner->host_name(l->inner->arg, out->from.host)};
+        *out = (struct path_cause){.kind = PATH_CAUSE_PENDING,
+            .reason = PATH_PENDING,
+            .label = l->inner->host_name(l->inner->arg, out->from.host)};
 }
 
 static const char *lens_host_name(void *arg, int32_t host)
@@ -56,11 +58,12 @@ static void lens_row_name(void *arg, struct path_row row, int32_t *tid, const ch
     l->inner->row_name(l->inner->arg, row, tid, comm);
 }
 
-struct critical_view *critical_walk(const struct tsp_experiment *x, const size_t *hosts, const struct critical_question *q, int32_t only,
-    const atomic_bool *stop, struct err *e)
+struct critical_view *critical_walk(const struct tsp_experiment *x, const size_t *hosts,
+    const struct critical_question *q, int32_t only, const atomic_bool *stop, struct err *e)
 {
     const struct path_source *inner = path_local_source(x->paths);
-    struct lens l = {{&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name}, inner, only, stop};
+    struct lens l = {{&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name},
+        inner, only, stop};
     struct path_options o = {.begin = q->begin, .end = q->end};
     struct path *path;
     if (path_walk(&l.source, q->row, &o, &path, e))

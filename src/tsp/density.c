@@ -25,13 +25,18 @@ void density_write_tree(const struct tsp_experiment *x, struct json *j, const ch
     const char *label = "Total";
     tsp_begin_tree(j, &(struct tsp_header){"Name", tooltip, "STRING"}, 1, -1);
     tsp_write_entry(j,
-        &(struct tsp_entry){
-            .id = total(x), .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .is_default = true, .has_data = true});
+        &(struct tsp_entry){.id = total(x),
+            .parent = -1,
+            .labels = &label,
+            .n_labels = 1,
+            .xy = true,
+            .is_default = true,
+            .has_data = true});
     tsp_end_tree(j);
 }
 
-void density_write(
-    const struct tsp_experiment *x, const struct tsp_query *q, struct json *j, int64_t width, const uint64_t *counts, size_t n)
+void density_write(const struct tsp_experiment *x, const struct tsp_query *q, struct json *j, int64_t width,
+    const uint64_t *counts, size_t n)
 {
     struct arena *a = q->http->arena;
     double *y = arena_alloc(a, sizeof *y * n);

@@ -10,6 +10,7 @@ int64_t density_width(int64_t longest, size_t n);
 const int64_t (*density_ranges(struct arena *, int64_t width, size_t n))[2];
 /* A view of one series, "Total": its tree, and its bars of n counts. */
 void density_write_tree(const struct tsp_experiment *, struct json *, const char *tooltip);
-void density_write(const struct tsp_experiment *, const struct tsp_query *, struct json *, int64_t width, const uint64_t *counts, size_t n);
+void density_write(const struct tsp_experiment *, const struct tsp_query *, struct json *, int64_t width,
+    const uint64_t *counts, size_t n);
 
 #endif

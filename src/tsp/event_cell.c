@@ -90,7 +90,7 @@ void event_cells_fini(struct event_cells *c)
     free(c->first_stream);
 }
 
-/* ---- fields: "prev_comm=tier, prev_tid=204, list=[1, 2], inner={a=1}" ------------------------------------------------------------------------ */
+/* ---- fields: "prev_comm=tier, prev_tid=204, list=[1, 2], inner={a=1}" ---- */
 
 enum { MAX_CELL_BYTES = 16384 };
 struct fields {
@@ -202,22 +202,23 @@ static void write_scope(const struct ctf_event *ev, enum ctf_scope scope, struct
         ctf_visit(ev, scope, &visitor);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 bool event_field_integer(const struct ctf_event *ev, enum ctf_scope scope, const char *name, int64_t *out)
 {
     struct ctf_access a;
     bool present = true;
-    if (!ev->cls->scope[scope] || !ctf_access_find(ev->cls, scope, name, &a) || (a.type->kind != CTF_INT && a.type->kind != CTF_ENUM))
+    if (!ev->cls->scope[scope] || !ctf_access_find(ev->cls, scope, name, &a) ||
+        (a.type->kind != CTF_INT && a.type->kind != CTF_ENUM))
         return false;
     *out = a.mode == 3 ? ctf_read_slow(ev, &a, &present) : ctf_read_int(ev, &a);
     return present;
 }
 
-/* The row of the thread in whose context the event was recorded (`leaves`: by a switch that it leaves by); false: not known. The clock's map back is
- * exact to 1 ns, so at a switch the field of the event is asked first. */
-static bool thread_of(
-    const struct event_cells *c, struct event_prios *prios, bool leaves, const struct ctf_event *ev, uint32_t source, struct graph_row *out)
+/* The row of the thread in whose context the event was recorded (`leaves`: by a switch that it leaves by); false: not
+ * known. The clock's map back is exact to 1 ns, so at a switch the field of the event is asked first. */
+static bool thread_of(const struct event_cells *c, struct event_prios *prios, bool leaves, const struct ctf_event *ev,
+    uint32_t source, struct graph_row *out)
 {
     int32_t host = c->x->source_hosts[source];
     const struct tsp_host *h = host >= 0 ? &c->x->hosts[host] : NULL;
@@ -232,8 +233,8 @@ static bool thread_of(
     return true;
 }
 
-/* As the tracer told it with the event: in a context, or, by perf, among the fields; -1 there: the thread is about to end, and is not in the process any
- * more. */
+/* As the tracer told it with the event: in a context, or, by perf, among the fields; -1 there: the thread is about to
+ * end, and is not in the process any more. */
 static bool told_thread(const struct ctf_event *ev, bool process, int64_t *out)
 {
     return event_field_integer(ev, CTF_STREAM_EVENT_CONTEXT, process ? "pid" : "tid", out) ||
@@ -241,8 +242,8 @@ static bool told_thread(const struct ctf_event *ev, bool process, int64_t *out)
         (event_field_integer(ev, CTF_PAYLOAD, process ? "perf_pid" : "perf_tid", out) && *out >= 0);
 }
 
-static void write_thread(
-    const struct event_cells *c, struct event_prios *prios, bool process, const struct ctf_event *ev, uint32_t source, struct text *out)
+static void write_thread(const struct event_cells *c, struct event_prios *prios, bool process,
+    const struct ctf_event *ev, uint32_t source, struct text *out)
 {
     struct graph_row row;
     int64_t v;
@@ -259,12 +260,13 @@ static void write_thread(
         text_i64(out, process ? row.tgid : row.tid);
 }
 
-/* ---- cells -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 static void write_loss(const struct ctf_event *ev, struct text *out)
 {
     const struct ctf_loss *loss = (const struct ctf_loss *)(const void *)ev->data;
-    text_printf(out, "%s=%llu", ev->cls->item == CTF_LOST_PACKETS ? "lost_packets" : "lost_events", (unsigned long long)loss->count);
+    text_printf(out, "%s=%llu", ev->cls->item == CTF_LOST_PACKETS ? "lost_packets" : "lost_events",
+        (unsigned long long)loss->count);
     if (loss->begin_known && loss->end_known)
         text_printf(out, ", begin=%lld, end=%lld", (long long)loss->begin, (long long)loss->end);
 }
@@ -279,8 +281,8 @@ static void write_trace(const struct event_cells *c, uint32_t source, struct tex
     }
 }
 
-void event_cell_write(
-    const struct event_cells *c, struct event_prios *prios, size_t column, const struct ctf_event *ev, uint32_t source, struct text *out)
+void event_cell_write(const struct event_cells *c, struct event_prios *prios, size_t column, const struct ctf_event *ev,
+    uint32_t source, struct text *out)
 {
     int64_t prio;
     int64_t id = c->columns[column].id;

@@ -5,7 +5,8 @@
 #include "tsp/event_prio.h"
 
 /* Clients keep these numbers: new columns go behind. */
-enum event_column { EVENT_TIMESTAMP, EVENT_TRACE, EVENT_CHANNEL, EVENT_CPU, EVENT_TYPE, EVENT_CONTENTS, EVENT_PACKET_CONTEXT, EVENT_STREAM_CONTEXT,
+enum event_column { EVENT_TIMESTAMP, EVENT_TRACE, EVENT_CHANNEL, EVENT_CPU, EVENT_TYPE, EVENT_CONTENTS,
+    EVENT_PACKET_CONTEXT, EVENT_STREAM_CONTEXT,
                     EVENT_CONTEXT, EVENT_TID, EVENT_PID, EVENT_TIMESTAMP_NS, EVENT_PRIO, EVENT_COLUMNS };
 
 /* What cells need to know of the experiment; immutable. */
@@ -20,7 +21,8 @@ struct event_cells {
 void event_cells_init(struct event_cells *, const struct tsp_experiment *);
 void event_cells_fini(struct event_cells *);
 /* Appends the text of the cell: columns[column] of the event. */
-void event_cell_write(const struct event_cells *, struct event_prios *, size_t column, const struct ctf_event *, uint32_t source, struct text *out);
+void event_cell_write(const struct event_cells *, struct event_prios *, size_t column, const struct ctf_event *,
+    uint32_t source, struct text *out);
 /* The fields that a column shows of an event; false: it shows something else. */
 bool event_cell_scope(const struct event_cells *, size_t column, enum ctf_scope *);
 /* An integer field of the event; false: it has none. */

@@ -68,7 +68,8 @@ static int make_filter(struct event_match *m, const char *where, struct err *e)
     return event_filter_new(&o, x->sources, x->n_sources, (struct ctf_window){INT64_MIN, INT64_MAX}, &m->filter, e);
 }
 
-int event_match_new(const struct event_cells *cells, json_t *patterns, const char *where, struct event_match **out, struct err *e)
+int event_match_new(
+    const struct event_cells *cells, json_t *patterns, const char *where, struct event_match **out, struct err *e)
 {
     struct event_match *m = mem_zalloc(sizeof *m);
     m->cells = cells;
@@ -86,14 +87,15 @@ int event_match_new(const struct event_cells *cells, json_t *patterns, const cha
     return 0;
 }
 
-/* ---- what a type's fields can never show --------------------------------------------------------------------------------------------- */
+/* ---- what a type's fields can never show ---- */
 
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Do fields of this type show nothing but numbers, and no name with the word in it? Then neither does a line of them. */
+/* Do fields of this type show nothing but numbers, and no name with the word in it? Then neither does a line of them.
+ */
 static bool is_without(const struct ctf_type *t, const char *word, size_t n)
 {
     switch (t->kind) {
@@ -102,7 +104,8 @@ static bool is_without(const struct ctf_type *t, const char *word, size_t n)
     case CTF_SEQUENCE: return t->u.list.element->kind == CTF_INT && !t->u.list.element->is_text;
     case CTF_STRUCT:
         for (uint32_t i = 0; i < t->n; i++)
-            if (memmem(t->u.fields[i].shown, strlen(t->u.fields[i].shown), word, n) || !is_without(t->u.fields[i].type, word, n))
+            if (memmem(t->u.fields[i].shown, strlen(t->u.fields[i].shown), word, n) ||
+                !is_without(t->u.fields[i].type, word, n))
                 return false;
         return true;
     default: return false;
@@ -136,7 +139,7 @@ static bool type_may_fit(const struct event_match *m, const struct ctf_event_cla
     return true;
 }
 
-/* ---- matching -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- matching ---- */
 
 static bool cells_fit(struct event_match *m, enum kind kind, uint32_t source, const struct ctf_event *ev)
 {
@@ -150,7 +153,8 @@ static bool cells_fit(struct event_match *m, enum kind kind, uint32_t source, co
     return true;
 }
 
-static bool fits_once(struct event_match *m, enum kind kind, uint32_t source, const struct ctf_event *ev, uint8_t *answer)
+static bool fits_once(
+    struct event_match *m, enum kind kind, uint32_t source, const struct ctf_event *ev, uint8_t *answer)
 {
     if (*answer == UNKNOWN)
         *answer = cells_fit(m, kind, source, ev) && (kind != BY_TYPE || type_may_fit(m, ev->cls)) ? YES : NO;

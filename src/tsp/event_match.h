@@ -4,10 +4,13 @@
 
 #include "tsp/event_cell.h"
 
-/* What depends on the event's type, stream or CPU alone is found out once for each of them; other cells are printed last. One owner. */
+/* What depends on the event's type, stream or CPU alone is found out once for each of them; other cells are printed
+ * last. One owner. */
 struct event_match;
-/* cells: {column id: regular expression}, or NULL. where: as `weft events --where`, or NULL. Errors are those of the expression. */
-int event_match_new(const struct event_cells *, json_t *cells, const char *where, struct event_match **out, struct err *e);
+/* cells: {column id: regular expression}, or NULL. where: as `weft events --where`, or NULL. Errors are those of the
+ * expression. */
+int event_match_new(const struct event_cells *, json_t *cells, const char *where, struct event_match **out,
+    struct err *e);
 /* Without any expression: false. With `where` it must be asked for every item of the merge from its begin, in order. */
 bool event_match_fits(struct event_match *, const struct ctf_merge *, const struct ctf_event *);
 /* A column is asked for that is not there: nothing fits. */

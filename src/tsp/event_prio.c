@@ -17,7 +17,8 @@ struct event_prios {
 
 static bool is_switch(const struct ctf_event_class *cls)
 {
-    return cls->item == CTF_EVENT && cls->name && (!strcmp(cls->name, "sched_switch") || !strcmp(cls->name, "sched:sched_switch"));
+    return cls->item == CTF_EVENT && cls->name &&
+        (!strcmp(cls->name, "sched_switch") || !strcmp(cls->name, "sched:sched_switch"));
 }
 
 bool event_prios_told(const struct tsp_experiment *x)
@@ -51,7 +52,8 @@ void event_prios_free(struct event_prios *p)
 }
 
 /* A field of the switch that was recorded on the stream at that time by the host's clock. */
-static bool read_switch(const struct event_prios *p, uint32_t source, uint32_t stream, int64_t at, const char *field, int64_t *out)
+static bool read_switch(
+    const struct event_prios *p, uint32_t source, uint32_t stream, int64_t at, const char *field, int64_t *out)
 {
     struct ctf_source one = {.trace = p->cells->x->sources[source].trace};
     struct ctf_merge *m;

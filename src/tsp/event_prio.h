@@ -5,7 +5,8 @@
 #include "tsp/provider.h"
 
 struct event_cells;
-/* Remembers which thread has each CPU since when, so that only the first event of an interval costs a search. One owner. */
+/* Remembers which thread has each CPU since when, so that only the first event of an interval costs a search. One
+ * owner. */
 struct event_prios;
 struct event_prios *event_prios_new(const struct event_cells *);
 void event_prios_free(struct event_prios *);

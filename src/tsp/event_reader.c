@@ -52,7 +52,8 @@ static bool at_hand(const struct event_reader *r, uint64_t index)
     return index - r->batch_at < r->batch_n;
 }
 
-/* The free reader that has `index` at hand; else the nearest before it; else one that is not made yet; else the one not used for longest. */
+/* The free reader that has `index` at hand; else the nearest before it; else one that is not made yet; else the one not
+ * used for longest. */
 static struct event_reader *choose(struct event_readers *t, uint64_t index)
 {
     struct event_reader *best = NULL, *fresh = NULL, *oldest = NULL;

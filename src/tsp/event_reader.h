@@ -1,4 +1,5 @@
-/* Private to tsp: a few positioned readers over all events of an experiment, so that a viewer that pages through them reads on where it stopped. */
+/* Private to tsp: a few positioned readers over all events of an experiment, so that a viewer that pages through them
+ * reads on where it stopped. */
 #ifndef WEFT_TSP_EVENT_READER_H
 #define WEFT_TSP_EVENT_READER_H
 
@@ -10,7 +11,8 @@ struct event_readers;        /* thread-safe */
 struct event_reader;         /* one owner between take and leave */
 struct event_readers *event_readers_new(const struct event_cells *);
 void event_readers_free(struct event_readers *);
-/* The free reader that is best placed for item `index`: that has it at hand, or is just before it. Waits while all are taken. */
+/* The free reader that is best placed for item `index`: that has it at hand, or is just before it. Waits while all are
+ * taken. */
 struct event_reader *event_reader_take(struct event_readers *, uint64_t index);
 void event_reader_leave(struct event_readers *, struct event_reader *);
 
@@ -23,7 +25,8 @@ struct event_prios *event_reader_prios(struct event_reader *);
 bool event_reader_go(struct event_reader *, uint64_t index);
 /* Next items, at most `max`; 0 at the end. They stay valid until the next read. */
 size_t event_reader_read(struct event_reader *, struct ctf_event *out, size_t max);
-/* Item `index`, reading on to `last` at most; quick where indices ascend. NULL: there is none. Valid until the next call of any of these. */
+/* Item `index`, reading on to `last` at most; quick where indices ascend. NULL: there is none. Valid until the next
+ * call of any of these. */
 const struct ctf_event *event_reader_at(struct event_reader *, uint64_t index, uint64_t last);
 
 #endif

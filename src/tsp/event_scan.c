@@ -36,7 +36,7 @@ struct event_scans {
     uint64_t clock;
 };
 
-/* ---- scanning -------------------------------------------------------------------------------------------------------------------- */
+/* ---- scanning ---- */
 
 /* What a batch gave, for those who wait. False: it ends here. */
 static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_t read)
@@ -57,8 +57,8 @@ static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_
 static bool prepare(struct event_scan *s)
 {
     struct err e = {0};
-    return (s->match || !event_match_new(s->of, s->cells, s->where, &s->match, &e)) && !event_match_impossible(s->match) &&
-        (s->merge || (s->merge = event_merge_new(s->of->x)));
+    return (s->match || !event_match_new(s->of, s->cells, s->where, &s->match, &e)) &&
+        !event_match_impossible(s->match) && (s->merge || (s->merge = event_merge_new(s->of->x)));
 }
 
 static void *run_scan(void *arg)
@@ -102,7 +102,7 @@ static void go_on(struct event_scan *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- scans ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- scans ---- */
 
 static void free_scan(struct event_scan *s)
 {
@@ -225,7 +225,7 @@ void event_scan_leave(struct event_scans *t, struct event_scan *s)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- what is found --------------------------------------------------------------------------------------------------------------- */
+/* ---- what is found ---- */
 
 struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64_t wait_ns)
 {

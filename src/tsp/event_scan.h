@@ -1,6 +1,7 @@
 /* Private to tsp: which events fit a filter, found out in the background, once for all who ask for the same.
  *
- * A scan reads the experiment from its begin and stops when nobody has asked for a while; the next who asks lets it go on. A few scans are kept. */
+ * A scan reads the experiment from its begin and stops when nobody has asked for a while; the next who asks lets it go
+ * on. A few scans are kept. */
 #ifndef WEFT_TSP_EVENT_SCAN_H
 #define WEFT_TSP_EVENT_SCAN_H
 
@@ -11,7 +12,8 @@ struct event_scan;
 struct event_scans *event_scans_new(const struct event_cells *);
 void event_scans_free(struct event_scans *); /* stops what runs */
 
-/* The scan for these expressions (event_match_new), running unless it is done. event_scan_leave it. Errors: those of the expression. */
+/* The scan for these expressions (event_match_new), running unless it is done. event_scan_leave it. Errors: those of
+ * the expression. */
 int event_scan_take(struct event_scans *, json_t *cells, const char *where, struct event_scan **out, struct err *e);
 void event_scan_leave(struct event_scans *, struct event_scan *);
 

@@ -1,7 +1,7 @@
 /* Private to tsp: a growing set of item numbers with rank and selection: the lines of a filtered table.
  *
- * Numbers lie in blocks of 65536; a block holds 16-bit places while it has at most 4096, else a bit per number. So a set costs at most one bit per
- * item read and two bytes per number in it, whichever is less. Not thread-safe. */
+ * Numbers lie in blocks of 65536; a block holds 16-bit places while it has at most 4096, else a bit per number. So a
+ * set costs at most one bit per item read and two bytes per number in it, whichever is less. Not thread-safe. */
 #ifndef WEFT_TSP_EVENT_SET_H
 #define WEFT_TSP_EVENT_SET_H
 
@@ -17,7 +17,8 @@ struct event_block {
     uint32_t n, cap;         /* cap: places there is room for; 0: bits */
     union { uint16_t *places; uint64_t *bits; };
 };
-struct event_set { VEC(struct event_block) blocks; uint64_t n; size_t bytes; }; /* zero-initialise; only blocks that hold something */
+/* zero-initialise; only blocks that hold something */
+struct event_set { VEC(struct event_block) blocks; uint64_t n; size_t bytes; };
 
 /* Greater than all before. */
 void event_set_add(struct event_set *, uint64_t number);

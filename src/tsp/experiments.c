@@ -58,7 +58,8 @@ static bool trace_list(struct call *c, const char ***out, size_t *n)
 }
 
 /* With the lock held: status, and the answer in t. */
-static int post(struct tsp_server *s, struct arena *a, const char *name, const char *const *traces, size_t n, struct text *t)
+static int post(
+    struct tsp_server *s, struct arena *a, const char *name, const char *const *traces, size_t n, struct text *t)
 {
     struct json j = JSON_TO(t);
     char uuid[UUID_TEXT];
@@ -93,8 +94,10 @@ void experiments_post(struct call *c)
     const char *name = call_string(c->parameters, "name"), **traces;
     size_t n;
     if (!json_object_get(c->parameters, "name") || !json_object_get(c->parameters, "traces")) {
-        call_error(
-            c, 400, json_object_get(c->parameters, "name") ? "Missing query parameters: traces" : "Missing query parameters: name", NULL);
+        call_error(c, 400,
+            json_object_get(c->parameters, "name") ? "Missing query parameters: traces"
+                                                   : "Missing query parameters: name",
+            NULL);
         return;
     }
     if (!name || !*name || !trace_list(c, &traces, &n) || !n || n > MAX_TRACES) {

@@ -2,9 +2,10 @@
 
 #include <math.h>
 
-const struct tsp_header figures_headers[FIGURES_HEADERS] = {{"Label", "Name", "STRING"}, {"Minimum", "Shortest", "DURATION"},
-    {"Maximum", "Longest", "DURATION"}, {"Average", "Mean", "DURATION"}, {"Std Dev", "Standard deviation", "DURATION"},
-    {"Count", "How many", "NUMBER"}, {"Total", "Sum", "DURATION"}, {"Min Time Range", "Where the shortest is", "TIME_RANGE"},
+const struct tsp_header figures_headers[FIGURES_HEADERS] = {{"Label", "Name", "STRING"},
+    {"Minimum", "Shortest", "DURATION"}, {"Maximum", "Longest", "DURATION"}, {"Average", "Mean", "DURATION"},
+    {"Std Dev", "Standard deviation", "DURATION"}, {"Count", "How many", "NUMBER"}, {"Total", "Sum", "DURATION"},
+    {"Min Time Range", "Where the shortest is", "TIME_RANGE"},
     {"Max Time Range", "Where the longest is", "TIME_RANGE"}};
 
 const char *figures_duration(struct arena *a, double ns)
@@ -16,8 +17,8 @@ const char *figures_duration(struct arena *a, double ns)
     return s;
 }
 
-void figures_write(struct json *j, struct arena *a, int64_t id, int64_t parent, const char *label, const struct state_figures *f,
-    const char *const *more, size_t n_more)
+void figures_write(struct json *j, struct arena *a, int64_t id, int64_t parent, const char *label,
+    const struct state_figures *f, const char *const *more, size_t n_more)
 {
     if (!f->n)
         return;
@@ -34,8 +35,9 @@ void figures_write(struct json *j, struct arena *a, int64_t id, int64_t parent, 
     labels[8] = arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)(f->most_begin + f->most));
     for (size_t i = 0; i < n_more; i++)
         labels[FIGURES_HEADERS + i] = more[i];
-    tsp_write_entry(
-        j, &(struct tsp_entry){.id = id, .parent = parent, .labels = labels, .n_labels = FIGURES_HEADERS + n_more, .has_data = true});
+    tsp_write_entry(j,
+        &(struct tsp_entry){
+            .id = id, .parent = parent, .labels = labels, .n_labels = FIGURES_HEADERS + n_more, .has_data = true});
 }
 
 static void add_point(struct figures_points *p, const struct tsp_host *h, int64_t begin, int64_t duration)

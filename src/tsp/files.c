@@ -3,9 +3,11 @@
 
 #include <string.h>
 
-/* Nothing is loaded from elsewhere, nothing runs that is not in these files; styles may be set by scripts of these files only. */
+/* Nothing is loaded from elsewhere, nothing runs that is not in these files; styles may be set by scripts of these
+ * files only. */
 static const char policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "font-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 void files_serve(struct http_request *q)

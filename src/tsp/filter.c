@@ -1,5 +1,6 @@
-/* Filters of states: `openat`, `duration>10ms && thread=1`, `process matches "^nginx" || !(label contains poll)`. A word alone is looked for in all
- * values. What cannot be understood is looked for as it stands: people type it letter by letter. */
+/* Filters of states: `openat`, `duration>10ms && thread=1`, `process matches "^nginx" || !(label contains poll)`. A
+ * word alone is looked for in all values. What cannot be understood is looked for as it stands: people type it letter
+ * by letter. */
 #include <ctype.h>
 #include <math.h>
 
@@ -46,7 +47,7 @@ struct tsp_filter {
     struct filter_regexes *regexes;
 };
 
-/* ---- compiling --------------------------------------------------------------------------------------------------------------------- */
+/* ---- compiling ---- */
 
 struct parser {
     const char *at;
@@ -68,7 +69,8 @@ static bool take(struct parser *p, const char *token)
     size_t n = strlen(token);
     skip_blanks(p);
     if (strncmp(p->at, token, n) ||
-        (isalpha((unsigned char)token[0]) && !isspace((unsigned char)p->at[n]) && p->at[n] && p->at[n] != ')' && p->at[n] != '"'))
+        (isalpha((unsigned char)token[0]) && !isspace((unsigned char)p->at[n]) && p->at[n] && p->at[n] != ')' &&
+            p->at[n] != '"'))
         return false;
     p->at += n;
     return true;
@@ -128,8 +130,9 @@ static const struct node *parse_comparison(struct parser *p)
     static const struct {
         const char *token;
         int kind;
-    } operators[] = {{"==", NODE_EQUAL}, {"!=", NODE_DIFFERENT}, {"<=", NODE_LESS_EQUAL}, {">=", NODE_GREATER_EQUAL}, {"=", NODE_EQUAL},
-        {"<", NODE_LESS}, {">", NODE_GREATER}, {"contains", NODE_CONTAINS}, {"matches", NODE_MATCHES}};
+    } operators[] = {{"==", NODE_EQUAL}, {"!=", NODE_DIFFERENT}, {"<=", NODE_LESS_EQUAL}, {">=", NODE_GREATER_EQUAL},
+        {"=", NODE_EQUAL}, {"<", NODE_LESS}, {">", NODE_GREATER}, {"contains", NODE_CONTAINS},
+        {"matches", NODE_MATCHES}};
     const char *word = take_word(p);
     struct node *n = new_node(p, NODE_ANY);
     n->value = word;
@@ -244,7 +247,8 @@ struct tsp_filter *filter_compile(json_t *map, struct arena *a)
         json_array_foreach(list, i, item)
         {
             const char *text = json_string_value(item);
-            if (!text || !*text || strlen(text) > MAX_EXPRESSION_BYTES || f->n == MAX_EXPRESSIONS || tag <= 0 || tag > 255)
+            if (!text || !*text || strlen(text) > MAX_EXPRESSION_BYTES || f->n == MAX_EXPRESSIONS || tag <= 0 ||
+                tag > 255)
                 continue;
             f->parts[f->n].tag = tag;
             f->parts[f->n].root = parse(arena_strdup(a, text), a);
@@ -261,13 +265,14 @@ void filter_fini(const struct tsp_filter *f)
         regex_free(r->regex);
 }
 
-/* ---- matching ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- matching ---- */
 
 static bool same_key(const char *asked, const char *key)
 {
     if (!strcasecmp(asked, key))
         return true;
-    return (!strcasecmp(asked, "thread") && !strcasecmp(key, "tid")) || (!strcasecmp(asked, "process") && !strcasecmp(key, "exec name"));
+    return (!strcasecmp(asked, "thread") && !strcasecmp(key, "tid")) ||
+        (!strcasecmp(asked, "process") && !strcasecmp(key, "exec name"));
 }
 
 static bool compare_numbers(int kind, double a, double b)
@@ -307,7 +312,8 @@ static bool fits(const struct node *n, const struct tsp_property *p, size_t coun
         return !fits(n->a, p, count);
     for (size_t i = 0; i < count; i++)
         if (p[i].value &&
-            (n->kind == NODE_ANY ? strcasestr(p[i].value, n->value) != NULL : same_key(n->key, p[i].key) && value_fits(n, p[i].value)))
+            (n->kind == NODE_ANY ? strcasestr(p[i].value, n->value) != NULL
+                                 : same_key(n->key, p[i].key) && value_fits(n, p[i].value)))
             return true;
     return false;
 }

@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 
-/* ---- looks ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- looks ---- */
 
 enum look { WAIT, TIMED_OUT, REFUSED, INTERRUPTED, WAIT_CUT, WAKE, WAKE_CUT, DOUBT, LOOKS };
 static const struct {
@@ -78,7 +78,8 @@ static bool is_call(const struct state_interval *iv)
     return iv->value == STATE_FUTEX_WAIT || iv->value == STATE_FUTEX_WAKE;
 }
 
-void futex_show(const struct tsp_host *h, size_t user, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+void futex_show(
+    const struct tsp_host *h, size_t user, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
 {
     if (iv->value == STATE_NONE)
         return;
@@ -102,7 +103,7 @@ void futex_show(const struct tsp_host *h, size_t user, const struct state_interv
     }
 }
 
-/* ---- who woke whom ---------------------------------------------------------------------------------------------------------------- */
+/* ---- who woke whom ---- */
 
 bool futex_woken_by(const struct tsp_host *h, const struct state_interval *wait, struct futex_wake *out)
 {
@@ -130,7 +131,7 @@ bool futex_woken_by(const struct tsp_host *h, const struct state_interval *wait,
     return false;
 }
 
-/* ---- tooltips --------------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltips ---- */
 
 static void write_thread(struct json *j, const struct tsp_host *h, int32_t row, const char *name, const char *tid)
 {

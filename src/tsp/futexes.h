@@ -5,7 +5,8 @@
 #include "tsp/provider_states_common.h"
 
 /* Label and style of an interval of a FUTEX_USER row; its properties where something filters. */
-void futex_show(const struct tsp_host *, size_t user, const struct state_interval *, bool with_properties, struct tsp_shown *);
+void futex_show(const struct tsp_host *, size_t user, const struct state_interval *, bool with_properties,
+    struct tsp_shown *);
 void futex_write_styles(struct json *styles);
 /* Adds the call that the thread of the row made at t, a time of the host, to an open tooltip. */
 void futex_write_call(struct json *tooltip, const struct tsp_host *, size_t user, int64_t t);

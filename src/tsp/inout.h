@@ -1,4 +1,5 @@
-/* Private to tsp: the In-and-out analysis: an event that a user's expression fits opens, one that another fits closes; what lies between is a pair.
+/* Private to tsp: the In-and-out analysis: an event that a user's expression fits opens, one that another fits closes;
+ * what lies between is a pair.
  *
  * An experiment is read once per configuration, in the background; what was found is kept while it is asked for. */
 #ifndef WEFT_TSP_INOUT_H
@@ -8,7 +9,7 @@
 #include "base/regex.h"
 #include "tsp/event_cell.h"
 
-/* ---- what is wanted --------------------------------------------------------------------------------------------------------------- */
+/* ---- what is wanted ---- */
 
 #define INOUT_TYPE "org.eclipse.tracecompass.incubator.internal.inandout.core.config"
 extern const char inout_schema[];        /* JSON schema of the parameters */
@@ -24,12 +25,14 @@ struct inout_specifier {
 };
 struct inout_config { struct inout_specifier v[INOUT_MAX_SPECIFIERS]; size_t n; };
 /* NULL; or what is wrong with the parameters, in the arena (`out` is as good as freed then). */
-const char *inout_config_parse(const struct event_cells *, json_t *parameters, struct arena *, struct inout_config *out);
+const char *inout_config_parse(const struct event_cells *, json_t *parameters, struct arena *,
+    struct inout_config *out);
 void inout_config_free(struct inout_config *);
 
-/* ---- what is found ---------------------------------------------------------------------------------------------------------------- */
+/* ---- what is found ---- */
 
-struct inout_pair { int64_t begin, end; uint32_t row, name; }; /* times of the reference clock; row, name: numbers of the below */
+/* times of the reference clock; row, name: numbers of the below */
+struct inout_pair { int64_t begin, end; uint32_t row, name; };
 static inline int64_t inout_duration(const struct inout_pair *v)
 {
     uint64_t ns = (uint64_t)v->end - (uint64_t)v->begin;
@@ -41,7 +44,8 @@ struct inout_name { uint32_t host; const char *label; };
 /* Immutable. */
 struct inout_pairs {
     struct inout_pair *v; size_t n;
-    size_t closed;                       /* the first ones, by begin; behind them, by begin, those of which no end was seen */
+    size_t closed;                       /* the first ones, by begin; behind them, by begin, those of which no end
+                                          * was seen */
     struct inout_row *rows; size_t n_rows; /* by host, classifier, context, level */
     uint32_t *by_row;                    /* numbers of pairs, by row, in each by begin */
     struct inout_name *names; size_t n_names; /* by host, label */
@@ -60,7 +64,7 @@ int inout_pass_add(struct inout_pass *, const struct ctf_merge *, const struct c
 struct inout_pairs *inout_pass_finish(struct inout_pass *);
 void inout_pass_free(struct inout_pass *);
 
-/* ---- in the background ------------------------------------------------------------------------------------------------------------ */
+/* ---- in the background ---- */
 
 struct inout_kept;                       /* of an experiment; thread-safe */
 void *inout_kept_new(struct tsp_experiment *);
@@ -73,7 +77,8 @@ struct inout_answer {
     const char *message;                 /* arena or static; NULL: the usual word */
     struct inout_entry *entry;
 };
-/* What the parameters ask for; begins to read when nobody does. Waits a moment, as long as the client is there. To be given back. Arena: the request's. */
+/* What the parameters ask for; begins to read when nobody does. Waits a moment, as long as the client is there. To be
+ * given back. Arena: the request's. */
 struct inout_answer inout_get(struct inout_kept *, json_t *parameters, struct http_request *);
 void inout_release(struct inout_kept *, struct inout_answer *);
 /* Nobody wants it any more: ends what is being read for it, forgets what was found. */
@@ -88,6 +93,7 @@ int64_t inout_row_id(const struct tsp_experiment *, size_t row);
 int64_t inout_name_id(const struct tsp_experiment *, size_t name);
 
 /* Views (not in the list of providers: derived outputs bring them). */
-extern const struct tsp_provider tsp_inout_chart, tsp_inout_table, tsp_inout_scatter, tsp_inout_statistics, tsp_inout_density;
+extern const struct tsp_provider tsp_inout_chart, tsp_inout_table, tsp_inout_scatter, tsp_inout_statistics,
+    tsp_inout_density;
 
 #endif

@@ -4,17 +4,22 @@
 enum { MAX_LABEL = 256 };
 
 const char inout_schema[] =
-    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"title\":\"In-and-out analysis\","
-    "\"properties\":{\"specifiers\":{\"type\":\"array\",\"description\":\"Which events open and which close\",\"minItems\":1,\"maxItems\":64,"
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\",\"title\":\"In-and-out "
+    "analysis\","
+    "\"properties\":{\"specifiers\":{\"type\":\"array\",\"description\":\"Which events open and which close\","
+    "\"minItems\":1,\"maxItems\":64,"
     "\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"label\":{\"type\":\"string\",\"description\":\"What the pair is called; or {0}, {1}, {2}, {3}: what inRegex, outRegex, contextInRegex, "
+    "\"label\":{\"type\":\"string\",\"description\":\"What the pair is called; or {0}, {1}, {2}, {3}: what inRegex, "
+    "outRegex, contextInRegex, "
     "contextOutRegex captures of the event that opens\"},"
     "\"inRegex\":{\"type\":\"string\",\"description\":\"The whole name of events that open, as a regular expression\"},"
     "\"outRegex\":{\"type\":\"string\",\"description\":\"The whole name of events that close\"},"
-    "\"contextInRegex\":{\"type\":\"string\",\"description\":\"What must be the same in both: its first group, looked for in the fields of the event "
+    "\"contextInRegex\":{\"type\":\"string\",\"description\":\"What must be the same in both: its first group, "
+    "looked for in the fields of the event "
     "that opens\"},"
     "\"contextOutRegex\":{\"type\":\"string\",\"description\":\"The same for the event that closes\"},"
-    "\"classifier\":{\"type\":\"string\",\"description\":\"A column of the events table that must be the same in both: CPU, TID, ...\"}},"
+    "\"classifier\":{\"type\":\"string\",\"description\":\"A column of the events table that must be the same in "
+    "both: CPU, TID, ...\"}},"
     "\"required\":[\"label\",\"inRegex\",\"outRegex\"]}}},\"required\":[\"specifiers\"]}";
 
 struct parser {
@@ -90,7 +95,8 @@ static void set_label(struct parser *p, struct inout_specifier *s)
         s->label_is = INOUT_LABEL_IN + (unsigned)(label[1] - '0');
 }
 
-const char *inout_config_parse(const struct event_cells *cells, json_t *parameters, struct arena *a, struct inout_config *out)
+const char *inout_config_parse(
+    const struct event_cells *cells, json_t *parameters, struct arena *a, struct inout_config *out)
 {
     json_t *list = json_object_get(parameters, "specifiers");
     struct parser p = {.cells = cells, .arena = a};

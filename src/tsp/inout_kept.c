@@ -37,7 +37,7 @@ struct inout_kept {
     uint64_t tick;
 };
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static bool is_unwanted(const struct inout_entry *e)
 {
@@ -132,7 +132,7 @@ static void start(struct inout_kept *k, struct inout_entry *e)
     err_set(&e->error, ERR_NOMEM, "no thread can be started to read the events");
 }
 
-/* ---- what is kept -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ---- */
 
 static struct inout_entry *find(const struct inout_kept *k, const char *key)
 {
@@ -207,8 +207,8 @@ static struct inout_answer answer_of(const struct inout_kept *k, struct inout_en
         answer.message = arena_strdup(a, e->error.text);
     } else {
         answer.status = TSP_RUNNING;
-        answer.message = arena_printf(
-            a, "Looking for pairs: %.0f %% of the events read", k->total ? 100 * (double)atomic_load(&e->read) / (double)k->total : 0.0);
+        answer.message = arena_printf(a, "Looking for pairs: %.0f %% of the events read",
+            k->total ? 100 * (double)atomic_load(&e->read) / (double)k->total : 0.0);
     }
     return answer;
 }
@@ -229,7 +229,8 @@ struct inout_answer inout_get(struct inout_kept *k, json_t *parameters, struct h
     }
     if (!e) {
         pthread_mutex_unlock(&k->lock);
-        return (struct inout_answer){.status = TSP_RUNNING, .message = "Too many analyses are being made; this one has to wait"};
+        return (struct inout_answer){
+            .status = TSP_RUNNING, .message = "Too many analyses are being made; this one has to wait"};
     }
     e->refs++;
     e->used = ++k->tick;
@@ -264,7 +265,7 @@ void inout_forget(struct inout_kept *k, json_t *parameters)
     arena_fini(&a);
 }
 
-/* ---- begin and end -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- begin and end ---- */
 
 const struct event_cells *inout_cells(const struct inout_kept *k)
 {

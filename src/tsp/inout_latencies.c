@@ -1,4 +1,5 @@
-/* What the In-and-out analysis found, as latencies: over time, in figures, and by length. Times are of the reference clock, so are durations. */
+/* What the In-and-out analysis found, as latencies: over time, in figures, and by length. Times are of the reference
+ * clock, so are durations. */
 #include "tsp/density.h"
 #include "tsp/figures.h"
 #include "tsp/inout.h"
@@ -17,9 +18,10 @@ static const char *full_name(const struct tsp_experiment *x, const struct inout_
     return x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[n->host].index->name, n->label) : n->label;
 }
 
-/* ---- over time ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- over time ---- */
 
-static void write_scatter_tree(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_scatter_tree(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     static const struct tsp_header header = {"Name", "Machine, label", "STRING"};
     tsp_begin_tree(j, &header, 1, -1);
@@ -28,8 +30,12 @@ static void write_scatter_tree(struct tsp_experiment *x, const struct tsp_query 
         const struct tsp_host *h = &x->hosts[n->host];
         if (!i || p->names[i - 1].host != n->host)
             tsp_write_entry(j,
-                &(struct tsp_entry){
-                    .id = inout_host_id(x, n->host), .parent = -1, .labels = &h->index->name, .n_labels = 1, .xy = true, .host_id = h->id});
+                &(struct tsp_entry){.id = inout_host_id(x, n->host),
+                    .parent = -1,
+                    .labels = &h->index->name,
+                    .n_labels = 1,
+                    .xy = true,
+                    .host_id = h->id});
         tsp_write_entry(j,
             &(struct tsp_entry){.id = inout_name_id(x, i),
                 .parent = inout_host_id(x, n->host),
@@ -50,7 +56,8 @@ static void add_points(const struct tsp_query *q, const struct inout_pairs *p, s
     struct state_figures *figures = arena_new(q->http->arena, struct state_figures, p->n_names + 1);
     VEC(uint32_t) seen = {0};
     for (size_t i = 0; i < samples && !http_gone(q->http); i++) {
-        size_t to = inout_find(p, i + 1 == samples ? after(q->n_times > 1 ? q->times[samples] : q->end) : q->times[i + 1]);
+        size_t to = inout_find(
+            p, i + 1 == samples ? after(q->n_times > 1 ? q->times[samples] : q->end) : q->times[i + 1]);
         seen.n = 0;
         for (; at < to; at++) {
             const struct inout_pair *v = &p->v[at];
@@ -67,7 +74,8 @@ static void add_points(const struct tsp_query *q, const struct inout_pairs *p, s
     vec_free(&seen);
 }
 
-static void write_scatter(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_scatter(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     struct figures_points *of = mem_zalloc(sizeof *of * (p->n_names + 1));
     if (q->n_items)
@@ -76,7 +84,8 @@ static void write_scatter(struct tsp_experiment *x, const struct tsp_query *q, c
     for (size_t i = 0; i < p->n_names; i++) {
         if (q->has_items && tsp_wants(q, inout_name_id(x, i)))
             figures_write_points(j, inout_name_id(x, i),
-                arena_printf(q->http->arena, "%s/%s", x->hosts[p->names[i].host].index->name, p->names[i].label), &of[i]);
+                arena_printf(q->http->arena, "%s/%s", x->hosts[p->names[i].host].index->name, p->names[i].label),
+                &of[i]);
         figures_free_points(&of[i]);
     }
     tsp_end_xy(j);
@@ -93,10 +102,12 @@ static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_q
     return inout_answer_with(x, q, j, write_scatter);
 }
 
-/* ---- figures -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
-/* By name: the pairs that begin within [begin, end]. First the means, then the distances from them: so no digits are lost. */
-static struct state_figures *figures_of(const struct tsp_query *q, const struct inout_pairs *p, int64_t begin, int64_t end)
+/* By name: the pairs that begin within [begin, end]. First the means, then the distances from them: so no digits are
+ * lost. */
+static struct state_figures *figures_of(
+    const struct tsp_query *q, const struct inout_pairs *p, int64_t begin, int64_t end)
 {
     struct state_figures *of = arena_new(q->http->arena, struct state_figures, p->n_names + 1);
     size_t first = inout_find(p, begin), last = inout_find(p, after(end));
@@ -119,7 +130,8 @@ static struct state_figures *figures_of(const struct tsp_query *q, const struct 
     return of;
 }
 
-static void write_figures(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_figures(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     struct arena *a = q->http->arena;
     int64_t total = x->last_thread + 1, selection = total + 1 + (int64_t)p->n_names;
@@ -142,7 +154,7 @@ static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct 
     return inout_answer_with(x, q, j, write_figures);
 }
 
-/* ---- how many of which length ----------------------------------------------------------------------------------------------------------- */
+/* ---- how many of which length ---- */
 
 static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
@@ -150,7 +162,8 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-static void write_density(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_density(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     size_t first = inout_find(p, q->begin), last = inout_find(p, after(q->end));
     uint64_t counts[BUCKETS] = {0};

@@ -97,7 +97,7 @@ void inout_pass_free(struct inout_pass *p)
     free(p);
 }
 
-/* ---- what is told apart -------------------------------------------------------------------------------------------------------------- */
+/* ---- what is told apart ---- */
 
 static int intern(struct inout_pass *p, const char *s, size_t n, uint32_t *out, struct err *e)
 {
@@ -107,7 +107,8 @@ static int intern(struct inout_pass *p, const char *s, size_t n, uint32_t *out, 
         p->text_bytes += n;
     if (p->text_bytes <= MAX_TEXT_BYTES && p->texts.n <= MAX_TEXTS)
         return 0;
-    return err_set(e, ERR_LIMIT, "the expressions capture more than %d MB of different texts: let them capture less", MAX_TEXT_BYTES >> 20);
+    return err_set(e, ERR_LIMIT, "the expressions capture more than %d MB of different texts: let them capture less",
+        MAX_TEXT_BYTES >> 20);
 }
 
 /* NULL: there is none, and none is made. */
@@ -117,7 +118,9 @@ static struct group *group_of(struct inout_pass *p, uint32_t host, uint32_t clas
     if (number || !make)
         return number ? &p->groups.v[*number] : NULL;
     *map_put(&p->group_of, key, NULL) = p->groups.n;
-    vec_push(&p->groups, ((struct group){.host = host, .classifier = classifier, .context = context, .losses = p->losses[host].times.n}));
+    vec_push(&p->groups,
+        ((struct group){
+            .host = host, .classifier = classifier, .context = context, .losses = p->losses[host].times.n}));
     return &p->groups.v[p->groups.n - 1];
 }
 
@@ -125,7 +128,8 @@ static int row_of(struct inout_pass *p, struct group *g, uint32_t level, uint32_
 {
     while (g->rows.n <= level) {
         if (p->rows.n >= MAX_ROWS)
-            return err_set(e, ERR_LIMIT, "classifier and contexts tell more than %d things apart: let them capture less", MAX_ROWS);
+            return err_set(e, ERR_LIMIT,
+                "classifier and contexts tell more than %d things apart: let them capture less", MAX_ROWS);
         vec_push(&g->rows, (uint32_t)p->rows.n);
         vec_push(&p->rows, ((struct level){(uint32_t)(g - p->groups.v), (uint32_t)g->rows.n - 1}));
     }
@@ -144,7 +148,7 @@ static uint32_t name_of(struct inout_pass *p, uint32_t host, uint32_t label)
     return (uint32_t)*number;
 }
 
-/* ---- opening and closing --------------------------------------------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 /* They are no longer open: they went on until `end`, as far as is known. */
 static void end_pairs(struct inout_pass *p, struct group *g, size_t first, size_t n, int64_t end)
@@ -189,11 +193,12 @@ static int open_pair(struct inout_pass *p, struct group *g, uint32_t specifier, 
         return rc;
     g->levels |= UINT64_C(1) << level;
     vec_push(&g->open, ((struct open){specifier, (uint32_t)p->pairs.n, level}));
-    vec_push(&p->pairs, ((struct inout_pair){.begin = p->now, .row = row | unclosed, .name = name_of(p, g->host, label)}));
+    vec_push(
+        &p->pairs, ((struct inout_pair){.begin = p->now, .row = row | unclosed, .name = name_of(p, g->host, label)}));
     return 0;
 }
 
-/* ---- an event ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- an event ---- */
 
 struct at {
     const struct ctf_event *ev;
@@ -201,10 +206,11 @@ struct at {
     bool has_fields; /* they are printed */
 };
 
-static int too_costly(const struct inout_pass *p, const struct inout_specifier *s, const char *key, const char *name, struct err *e)
+static int too_costly(
+    const struct inout_pass *p, const struct inout_specifier *s, const char *key, const char *name, struct err *e)
 {
-    return err_set(
-        e, ERR_LIMIT, "specifiers[%zu].%s needs too many steps on events %.100s: make it simpler", (size_t)(s - p->config->v), key, name);
+    return err_set(e, ERR_LIMIT, "specifiers[%zu].%s needs too many steps on events %.100s: make it simpler",
+        (size_t)(s - p->config->v), key, name);
 }
 
 static int find_fits(const struct inout_pass *p, const char *name, struct fits *f, struct err *e)
@@ -223,8 +229,8 @@ static int find_fits(const struct inout_pass *p, const char *name, struct fits *
 }
 
 /* What an expression captures of the event's fields. 1 found, 0 not, < 0: the error. */
-static int capture_fields(struct inout_pass *p, struct at *at, const struct inout_specifier *s, const struct regex *r, const char **text,
-    size_t *n, struct err *e)
+static int capture_fields(struct inout_pass *p, struct at *at, const struct inout_specifier *s, const struct regex *r,
+    const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
     if (!at->has_fields) {
@@ -241,8 +247,8 @@ static int capture_fields(struct inout_pass *p, struct at *at, const struct inou
     return found;
 }
 
-static int capture_name(struct inout_pass *p, const struct at *at, const struct inout_specifier *s, const struct regex *r,
-    const char **text, size_t *n, struct err *e)
+static int capture_name(struct inout_pass *p, const struct at *at, const struct inout_specifier *s,
+    const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
     const char *name = at->ev->cls->name;
@@ -262,8 +268,12 @@ static int label_of(struct inout_pass *p, struct at *at, const struct inout_spec
     switch (s->label_is) {
     case INOUT_LABEL_IN: found = capture_name(p, at, s, s->in, &text, &n, e); break;
     case INOUT_LABEL_OUT: found = capture_name(p, at, s, s->out, &text, &n, e); break;
-    case INOUT_LABEL_CONTEXT_IN: found = s->context_in ? capture_fields(p, at, s, s->context_in, &text, &n, e) : 0; break;
-    case INOUT_LABEL_CONTEXT_OUT: found = s->context_out ? capture_fields(p, at, s, s->context_out, &text, &n, e) : 0; break;
+    case INOUT_LABEL_CONTEXT_IN:
+        found = s->context_in ? capture_fields(p, at, s, s->context_in, &text, &n, e) : 0;
+        break;
+    case INOUT_LABEL_CONTEXT_OUT:
+        found = s->context_out ? capture_fields(p, at, s, s->context_out, &text, &n, e) : 0;
+        break;
     default: break;
     }
     if (found < 0)
@@ -271,8 +281,10 @@ static int label_of(struct inout_pass *p, struct at *at, const struct inout_spec
     return found && n ? intern(p, text, n, out, e) : intern(p, s->label, strlen(s->label), out, e);
 }
 
-/* The event's group as it opens or closes; *out NULL: there is nothing to close, or the event has no value for the classifier. */
-static int find_group(struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool opens, struct group **out, struct err *e)
+/* The event's group as it opens or closes; *out NULL: there is nothing to close, or the event has no value for the
+ * classifier. */
+static int find_group(
+    struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool opens, struct group **out, struct err *e)
 {
     const struct regex *context = opens ? s->context_in : s->context_out;
     uint32_t classifier = 0, captured = 0;
@@ -299,7 +311,8 @@ static int find_group(struct inout_pass *p, struct at *at, const struct inout_sp
 }
 
 /* First it closes, then it opens: so one kind of event can part time into pieces. */
-static int add_to(struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool closes, bool opens, struct err *e)
+static int add_to(
+    struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool closes, bool opens, struct err *e)
 {
     uint32_t specifier = (uint32_t)(s - p->config->v), label;
     struct group *g = NULL;
@@ -331,7 +344,7 @@ int inout_pass_add(struct inout_pass *p, const struct ctf_merge *merge, const st
     return rc;
 }
 
-/* ---- the result --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the result ---- */
 
 static struct inout_row row_at(const struct inout_pass *p, uint32_t number)
 {

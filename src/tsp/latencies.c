@@ -8,11 +8,15 @@
 static const struct {
     int kind;
     const char *suffix, *name;
-} analyses[] = {{STATE_LATENCY_SYSCALL, "org.eclipse.tracecompass.analysis.os.linux.latency.syscall", "System Call Latency"},
-    {STATE_LATENCY_SCHED, "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws", "Scheduler Wakeup to Scheduler Switch Latency"},
-    {STATE_LATENCY_IRQ, "lttng.analysis.irq", "IRQ Analysis"}, {STATE_LATENCY_SOFTIRQ, "weft.softirq", "Soft IRQ Latency"},
+} analyses[] = {
+    {STATE_LATENCY_SYSCALL, "org.eclipse.tracecompass.analysis.os.linux.latency.syscall", "System Call Latency"},
+    {STATE_LATENCY_SCHED, "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws",
+        "Scheduler Wakeup to Scheduler Switch Latency"},
+    {STATE_LATENCY_IRQ, "lttng.analysis.irq", "IRQ Analysis"},
+    {STATE_LATENCY_SOFTIRQ, "weft.softirq", "Soft IRQ Latency"},
     {STATE_LATENCY_LOCK, "lttng.analysis.futex", "Futex Contention Analysis"},
-    {STATE_LATENCY_DISK_WAIT, "weft.disk.wait", "Disk Wait Queue"}, {STATE_LATENCY_DISK_DRIVER, "weft.disk.exec", "Disk Exec Queue"}};
+    {STATE_LATENCY_DISK_WAIT, "weft.disk.wait", "Disk Wait Queue"},
+    {STATE_LATENCY_DISK_DRIVER, "weft.disk.exec", "Disk Exec Queue"}};
 enum { ANALYSES = sizeof analyses / sizeof *analyses };
 
 struct kept {
@@ -73,7 +77,7 @@ size_t latency_find(const struct tsp_experiment *x, size_t host, int kind, int64
     return h->states ? state_latency_find(h->states, kind, tsp_to_host(h, t)) : 0;
 }
 
-/* ---- the order of all ---------------------------------------------------------------------------------------------------------- */
+/* ---- the order of all ---- */
 
 static size_t count(const struct tsp_experiment *x, size_t host, int kind)
 {
@@ -87,7 +91,8 @@ static int64_t begin_of(const struct tsp_experiment *x, size_t host, int kind, s
     return tsp_to_reference(&x->hosts[host], v.begin);
 }
 
-/* First one of the host that begins at or after t as begin_of() gives it: maps there and back may differ by rounding. */
+/* First one of the host that begins at or after t as begin_of() gives it: maps there and back may differ by rounding.
+ */
 static size_t lower(const struct tsp_experiment *x, size_t host, int kind, int64_t t)
 {
     size_t i = latency_find(x, host, kind, t), n = count(x, host, kind);
@@ -100,7 +105,8 @@ static size_t lower(const struct tsp_experiment *x, size_t host, int kind, int64
 
 void latency_cursor_init(struct latency_cursor *c, const struct tsp_experiment *x, int kind, struct arena *a)
 {
-    *c = (struct latency_cursor){.x = x, .kind = kind, .place = SIZE_MAX, .next = arena_alloc(a, sizeof *c->next * (x->n_hosts + 1))};
+    *c = (struct latency_cursor){
+        .x = x, .kind = kind, .place = SIZE_MAX, .next = arena_alloc(a, sizeof *c->next * (x->n_hosts + 1))};
 }
 
 static size_t before(const struct latency_cursor *c, int64_t t, size_t *next)
@@ -193,7 +199,7 @@ void latency_at(struct latency_cursor *c, size_t place, struct state_latency *ou
     out->end = tsp_to_reference(h, out->end);
 }
 
-/* ---- what is kept -------------------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ---- */
 
 static void *make(struct tsp_experiment *x)
 {
@@ -248,14 +254,14 @@ static void close_kept(struct tsp_experiment *x, void *cache)
     free(kept);
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
-#define COLUMNS_OF_ALL                                                                                               \
+#define COLUMNS_OF_ALL \
     {0, "Start Time", "Begin", "TIMESTAMP"}, {1, "End Time", "End", "TIMESTAMP"}, {2, "Duration", "ns", "DURATION"}, \
-        {3, "Name", "System call, lock, interrupt, request or thread", "STRING"}, {4, "Host", "Machine", "STRING"},  \
-        {5, "TID", "Thread", "NUMBER"},                                                                              \
-    {                                                                                                                \
-        6, "CPU", "CPU", "NUMBER"                                                                                    \
+        {3, "Name", "System call, lock, interrupt, request or thread", "STRING"}, {4, "Host", "Machine", "STRING"}, \
+        {5, "TID", "Thread", "NUMBER"}, \
+    { \
+        6, "CPU", "CPU", "NUMBER" \
     }
 static const struct tsp_column calls[] = {COLUMNS_OF_ALL, {7, "Return value", "Of system calls", "NUMBER"}},
                                requests[] = {COLUMNS_OF_ALL, {8, "Bytes", "Size of the request", "NUMBER"}};

@@ -1,4 +1,5 @@
-/* Private to tsp: the latencies of an experiment by kind, with their names numbered; what the four latency providers show. */
+/* Private to tsp: the latencies of an experiment by kind, with their names numbered; what the four latency providers
+ * show. */
 #ifndef WEFT_TSP_LATENCIES_H
 #define WEFT_TSP_LATENCIES_H
 
@@ -31,12 +32,15 @@ struct latency_cursor {
     size_t place;
     size_t *next;                        /* [host]: of its store, first one not before the place */
     size_t host;                         /* of the latency at the place */
-    int64_t duration;                    /* of that latency by its host's clock: clocks that drift make differences of mapped times a little other */
+    int64_t duration;                    /* of that latency by its host's clock: clocks that drift make differences
+                                          * of mapped times a little other */
 };
 void latency_cursor_init(struct latency_cursor *, const struct tsp_experiment *, int kind, struct arena *);
-/* The latency at a place that there is, with its times on the reference clock. Cheap next to the one before; else O(log time · hosts · log n). */
+/* The latency at a place that there is, with its times on the reference clock. Cheap next to the one before; else O(log
+ * time · hosts · log n). */
 void latency_at(struct latency_cursor *, size_t place, struct state_latency *out);
 bool latency_has_data(struct tsp_experiment *);
-extern const struct tsp_provider tsp_latency_scatter, tsp_latency_statistics, tsp_latency_table, tsp_latency_density, tsp_wait_queue, tsp_exec_queue;
+extern const struct tsp_provider tsp_latency_scatter, tsp_latency_statistics, tsp_latency_table, tsp_latency_density,
+    tsp_wait_queue, tsp_exec_queue;
 
 #endif

@@ -1,4 +1,5 @@
-/* What the server knows of: traces, experiments, their bookmarks and derived outputs. All with the server's lock held. */
+/* What the server knows of: traces, experiments, their bookmarks and derived outputs. All with the server's lock held.
+ */
 #include "tsp/server.h"
 
 struct tsp_trace *model_trace(struct tsp_server *s, const char *uuid)
@@ -31,7 +32,8 @@ struct tsp_trace *model_add_trace(struct tsp_server *s, const char *name, const 
     return t;
 }
 
-struct tsp_model_experiment *model_add_experiment(struct tsp_server *s, const char *name, const char *const *traces, size_t n)
+struct tsp_model_experiment *model_add_experiment(
+    struct tsp_server *s, const char *name, const char *const *traces, size_t n)
 {
     struct tsp_model_experiment *x = mem_zalloc(sizeof *x);
     uuid_of_name(name, x->uuid);
@@ -123,7 +125,7 @@ void model_free(struct tsp_server *s)
     vec_free(&s->configs);
 }
 
-/* ---- as text ------------------------------------------------------------------------------------------------------------------- */
+/* ---- as text ---- */
 
 /* Of an argument; while it is being opened, as far as it has been read. */
 static struct tsp_figures figures_at(const struct tsp_open *open, size_t arg)

@@ -40,7 +40,7 @@ void *tsp_cache(struct tsp_experiment *x, const struct tsp_provider *p, void *(*
     return cache;
 }
 
-/* ---- hosts, sources, times ------------------------------------------------------------------------------------------------------- */
+/* ---- hosts, sources, times ---- */
 
 /* Is `path` at or below `top`? */
 static bool below(const char *path, const char *top)
@@ -139,7 +139,7 @@ static void set_paths(struct tsp_open *o)
     x->paths = n ? path_local_new(local, n) : NULL;
 }
 
-/* ---- figures ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 /* Told by those who read traces, after every batch: without locks. */
 static void grow(void *open, const struct ctf_trace *t, uint64_t events, int64_t begin, int64_t end)
@@ -235,8 +235,9 @@ static void set_figures(struct tsp_open *o)
         int32_t host = x->source_hosts[i];
         const struct tsp_host *h = host >= 0 ? &x->hosts[host] : NULL;
         if (h && h->index->trace == x->sources[i].trace && h->index->graph)
-            one = (struct tsp_figures){
-                .events = h->index->events, .begin = tsp_to_reference(h, h->index->begin), .end = tsp_to_reference(h, h->index->end)};
+            one = (struct tsp_figures){.events = h->index->events,
+                .begin = tsp_to_reference(h, h->index->begin),
+                .end = tsp_to_reference(h, h->index->end)};
         else if (x->traces[i].stacks)
             one = figures_of_user(h, stack_totals(x->traces[i].stacks));
         else
@@ -251,7 +252,7 @@ static void set_figures(struct tsp_open *o)
     x->end = all.end;
 }
 
-/* ---- opening in the background ------------------------------------------------------------------------------------------------------- */
+/* ---- opening in the background ---- */
 
 static size_t indexed_hosts(const struct experiment *x)
 {
@@ -272,7 +273,8 @@ static int open_traces(struct tsp_server *s, struct tsp_open *o)
     struct err unsynchronised = {0};
     struct clock_options clock = clock_defaults();
     /* Without clocks every host keeps its own; the clock report tells why. */
-    if (!s->o.no_sync && indexed_hosts(o->pub.x) > 1 && experiment_sync(o->pub.x, &clock, &o->pub.clocks, &unsynchronised))
+    if (!s->o.no_sync && indexed_hosts(o->pub.x) > 1 &&
+        experiment_sync(o->pub.x, &clock, &o->pub.clocks, &unsynchronised))
         o->pub.clocks = NULL;
     set_ids(o);
     set_hosts(o);

@@ -6,7 +6,7 @@
 
 enum { MAX_MEMBERS = 1000, MAX_DERIVED = 1000, WAIT_NS = 3000000000 };
 
-/* ---- which there are --------------------------------------------------------------------------------------------------------------- */
+/* ---- which there are ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -31,8 +31,8 @@ void outputs_find(struct tsp_open *o)
             const char *suffix, *name;
             p->member(&o->pub, k, &suffix, &name);
             vec_push(&all,
-                ((struct tsp_output){
-                    p, arena_printf(&o->arena, "%s:%s", p->id, suffix), arena_printf(&o->arena, "%s - %s", name, p->name), suffix}));
+                ((struct tsp_output){p, arena_printf(&o->arena, "%s:%s", p->id, suffix),
+                    arena_printf(&o->arena, "%s - %s", name, p->name), suffix}));
         }
     }
     if (all.n)
@@ -69,7 +69,10 @@ static void write_derived(struct json *j, const struct tsp_derived *d)
     json_begin_object(j);
     json_kv_string(j, "id", d->id);
     json_kv_string(j, "name", d->config.name);
-    json_kv_string(j, "description", *d->config.description ? d->config.description : p->description ? p->description : "");
+    json_kv_string(j, "description",
+        *d->config.description ? d->config.description
+            : p->description   ? p->description
+                               : "");
     json_kv_string(j, "type", p->derived_type ? p->derived_type : p->type);
     json_kv_string(j, "parentId", p->id);
     json_key(j, "configuration");
@@ -108,7 +111,8 @@ static struct tsp_open *wait_open(struct call *c, struct tsp_model_experiment **
     int64_t deadline = time_monotonic_ns() + WAIT_NS;
     for (;;) {
         *x = open_wanted(c->s, c->arg[0]);
-        if (!*x || !(*x)->open || (*x)->open->stage != STAGE_OPENING || time_monotonic_ns() > deadline || http_gone(c->q))
+        if (!*x || !(*x)->open || (*x)->open->stage != STAGE_OPENING || time_monotonic_ns() > deadline ||
+            http_gone(c->q))
             return *x && (*x)->open && (*x)->open->stage == STAGE_OPEN ? (*x)->open : NULL;
         wait_until(&c->s->changed, &c->s->lock, time_monotonic_ns() + 100000000);
     }
@@ -143,7 +147,7 @@ void outputs_list(struct call *c)
         call_error(c, 404, "No such trace", NULL);
 }
 
-/* ---- one output ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- one output ---- */
 
 /* Is `id` that of a view of the derived output? */
 static bool is_view(const struct tsp_provider *view, const char *derived, const char *id)
@@ -152,7 +156,8 @@ static bool is_view(const struct tsp_provider *view, const char *derived, const 
     return !strncmp(id, view->id, n) && id[n] == ':' && !strcmp(id + n + 1, derived);
 }
 
-struct tsp_derived *derived_find(const struct tsp_model_experiment *x, const char *id, const struct tsp_provider **answers)
+struct tsp_derived *derived_find(
+    const struct tsp_model_experiment *x, const char *id, const struct tsp_provider **answers)
 {
     for (size_t i = 0; i < x->derived.n; i++) {
         struct tsp_derived *d = &x->derived.v[i];
@@ -187,7 +192,8 @@ static bool find_output(struct call *c, struct named *out)
     struct tsp_model_experiment *x;
     const struct tsp_open *o = wait_open(c, &x);
     *out = (struct named){.output = o ? open_output(o, c->arg[1]) : NULL};
-    if (x && !out->output && (out->derived = derived_find(x, c->arg[1], &out->view)) && out->view == out->derived->provider)
+    if (x && !out->output && (out->derived = derived_find(x, c->arg[1], &out->view)) &&
+        out->view == out->derived->provider)
         out->view = NULL;
     if (!out->output && !out->derived) {
         bool known = x != NULL;
@@ -268,7 +274,7 @@ void outputs_config_type(struct call *c)
     call_json(c, 200, &t);
 }
 
-/* ---- deriving ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- deriving ---- */
 
 /* Equal configurations are one output: its id comes from what is configured. */
 static void config_id(const struct tsp_provider *p, const char *name, json_t *parameters, char id[UUID_TEXT])
@@ -282,8 +288,8 @@ static void config_id(const struct tsp_provider *p, const char *name, json_t *pa
 }
 
 /* With the lock held: the derived output, made or found; NULL: too many. */
-static struct tsp_derived *derive(
-    struct call *c, struct tsp_model_experiment *x, const struct tsp_provider *p, const char *name, const char *description)
+static struct tsp_derived *derive(struct call *c, struct tsp_model_experiment *x, const struct tsp_provider *p,
+    const char *name, const char *description)
 {
     char id[UUID_TEXT];
     config_id(p, name, c->parameters, id);
@@ -341,7 +347,8 @@ void outputs_post(struct call *c)
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
     x = model_experiment(c->s, c->arg[0]);
-    struct tsp_derived *d = x ? derive(c, x, p, call_string(c->body, "name"), call_string(c->body, "description")) : NULL;
+    struct tsp_derived *d = x ? derive(c, x, p, call_string(c->body, "name"), call_string(c->body, "description"))
+                              : NULL;
     if (d)
         write_derived(&j, d);
     pthread_mutex_unlock(&c->s->lock);

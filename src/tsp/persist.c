@@ -114,16 +114,16 @@ static void read_experiment(struct tsp_server *s, json_t *o)
     const char *name = call_string(o, "name"), *traces[1024];
     json_t *item;
     size_t i, n = 0;
-    json_array_foreach(json_object_get(o, "traces"), i,
-        item) if (n < 1024 && json_is_string(item) && model_trace(s, json_string_value(item))) traces[n++] = json_string_value(item);
+    json_array_foreach(json_object_get(o, "traces"), i, item) if (n < 1024 && json_is_string(item) &&
+        model_trace(s, json_string_value(item))) traces[n++] = json_string_value(item);
     if (!name || !n)
         return;
     struct tsp_model_experiment *x = model_add_experiment(s, name, traces, n);
     json_array_foreach(json_object_get(o, "bookmarks"), i, item)
     {
         const char *uuid = call_string(item, "uuid"), *title = call_string(item, "name");
-        struct tsp_bookmark b = {
-            .start = json_integer_value(json_object_get(item, "start")), .end = json_integer_value(json_object_get(item, "end"))};
+        struct tsp_bookmark b = {.start = json_integer_value(json_object_get(item, "start")),
+            .end = json_integer_value(json_object_get(item, "end"))};
         if (!uuid || !uuid_valid(uuid) || !title)
             continue;
         memcpy(b.uuid, uuid, UUID_TEXT);
@@ -150,7 +150,8 @@ int persist_load(struct tsp_server *s, struct err *e)
     free(data);
     if (!json_is_object(root)) {
         json_decref(root);
-        return err_set(e, ERR_FORMAT, "%s: damaged (line %d: %s); move it away to start without it", s->state_file, wrong.line, wrong.text);
+        return err_set(e, ERR_FORMAT, "%s: damaged (line %d: %s); move it away to start without it", s->state_file,
+            wrong.line, wrong.text);
     }
     s->loading = true;
     json_array_foreach(json_object_get(root, "traces"), i, item)

@@ -45,7 +45,7 @@ static const struct attribute *attribute_of(const struct tsp_experiment *x, cons
     return i >= 0 && i < (int64_t)t->v.n ? &t->v.v[i] : NULL;
 }
 
-/* ---- tree -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
@@ -74,10 +74,10 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- states ---- */
 
-static const char *const value_keys[TSP_PALETTE] = {
-    "Value 0", "Value 1", "Value 2", "Value 3", "Value 4", "Value 5", "Value 6", "Value 7", "Value 8", "Value 9", "Value 10", "Value 11"};
+static const char *const value_keys[TSP_PALETTE] = {"Value 0", "Value 1", "Value 2", "Value 3", "Value 4", "Value 5",
+    "Value 6", "Value 7", "Value 8", "Value 9", "Value 10", "Value 11"};
 
 static void show_number(struct tsp_shown *out, int64_t n)
 {
@@ -96,11 +96,12 @@ static int64_t tid_of(const struct tsp_host *h, int32_t row)
 }
 
 /* Nothing for what the attribute does not have at the time. */
-static void show_value(
-    const struct tsp_host *h, size_t row, enum attribute_view view, const struct state_interval *iv, struct tsp_shown *out)
+static void show_value(const struct tsp_host *h, size_t row, enum attribute_view view, const struct state_interval *iv,
+    struct tsp_shown *out)
 {
     int32_t cpu = iv->cpu;
-    if (view == ATTRIBUTE_CPU_OF_THREAD && cpu < 0 && state_may_have_cpu(iv->value)) /* an interval of the thread that was not sampled */
+    if (view == ATTRIBUTE_CPU_OF_THREAD && cpu < 0 &&
+        state_may_have_cpu(iv->value)) /* an interval of the thread that was not sampled */
         cpu = state_thread_cpu(h->states, row, iv->begin, -1);
     switch (view) {
     case ATTRIBUTE_STATUS: out->label = out->style_key = tsp_state_key(iv->value); break;
@@ -122,8 +123,8 @@ static void show_value(
     }
 }
 
-static void show(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
     show_value(h, row->row, (enum attribute_view)row->view, iv, out);
@@ -135,7 +136,8 @@ static void show(
 }
 
 /* Which CPU a thread had at the times: as long as the CPU was its own, and blanks between. */
-static size_t sample_cpus(const struct state_store *s, size_t thread, const int64_t *times, size_t n, struct state_interval *out)
+static size_t sample_cpus(
+    const struct state_store *s, size_t thread, const int64_t *times, size_t n, struct state_interval *out)
 {
     struct state_interval *own = mem_alloc((n + 1) * sizeof *own);
     size_t n_own = state_sample(s, STATE_THREAD, thread, times, n, own), k = 0, found = 0;
@@ -182,7 +184,7 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip, style -------------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltip, style ---- */
 
 static void write_value(struct json *j, const struct tsp_host *h, const struct attribute *a, int64_t t)
 {
@@ -190,7 +192,8 @@ static void write_value(struct json *j, const struct tsp_host *h, const struct a
     struct tsp_shown shown;
     int64_t at = tsp_sample_time(h, t);
     shown.label = shown.style_key = NULL;
-    if (a->view == ATTRIBUTE_CPU_OF_THREAD ? !sample_cpus(h->states, a->row, &at, 1, &iv) : !state_at(h->states, a->kind, a->row, at, &iv))
+    if (a->view == ATTRIBUTE_CPU_OF_THREAD ? !sample_cpus(h->states, a->row, &at, 1, &iv)
+                                           : !state_at(h->states, a->kind, a->row, at, &iv))
         return;
     show_value(h, a->row, a->view, &iv, &shown);
     json_kv_string(j, "Value", shown.label ? shown.label : "");

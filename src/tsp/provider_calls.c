@@ -8,12 +8,13 @@
 #define ANALYSIS ":org.eclipse.linuxtools.lttng2.ust.analysis.callstack"
 #define NAME "LTTng-UST CallStack - "
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the table ---- */
 
 enum { START, END, DURATION, FUNCTION, HOST, TID, PID, DEPTH };
-static const struct tsp_column columns[] = {{START, "Start Time", "Entry", "TIMESTAMP"}, {END, "End Time", "Exit", "TIMESTAMP"},
-    {DURATION, "Duration", "ns", "DURATION"}, {FUNCTION, "Name", "Function", "STRING"}, {HOST, "Host", "Machine", "STRING"},
-    {TID, "TID", "Thread", "NUMBER"}, {PID, "PID", "Process", "NUMBER"}, {DEPTH, "Depth", "1: the outermost function", "NUMBER"}};
+static const struct tsp_column columns[] = {{START, "Start Time", "Entry", "TIMESTAMP"},
+    {END, "End Time", "Exit", "TIMESTAMP"}, {DURATION, "Duration", "ns", "DURATION"},
+    {FUNCTION, "Name", "Function", "STRING"}, {HOST, "Host", "Machine", "STRING"}, {TID, "TID", "Thread", "NUMBER"},
+    {PID, "PID", "Process", "NUMBER"}, {DEPTH, "Depth", "1: the outermost function", "NUMBER"}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void put_number(struct text *out, int64_t n)
@@ -63,11 +64,12 @@ static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_
 {
     struct call_order o;
     call_order_init(&o, x, q->http->arena);
-    struct tsp_table t = {.columns = columns, .n_columns = COLUMNS, .rows = o.n, .arg = &o, .cell = cell, .time = time_of};
+    struct tsp_table t = {
+        .columns = columns, .n_columns = COLUMNS, .rows = o.n, .arg = &o, .cell = cell, .time = time_of};
     return tsp_table_lines(&t, q, j);
 }
 
-/* ---- durations over time -------------------------------------------------------------------------------------------------------------------- */
+/* ---- durations over time ---- */
 
 /* Entries: processes, as the flame chart numbers them, and behind all rows the functions of each trace. */
 static int64_t first_function(const struct stack_places *all, size_t place)
@@ -122,8 +124,8 @@ static int64_t after(int64_t t)
 }
 
 /* Points of the trace's functions, sample by sample; of those that are wanted. */
-static void find_points(
-    const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, const bool *wanted, struct figures_points *of)
+static void find_points(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p,
+    const bool *wanted, struct figures_points *of)
 {
     size_t rows = stack_rows(p->s), functions = stack_functions(p->s), samples = q->n_times > 1 ? q->n_times - 1 : 1;
     struct stack_extremes *extremes = arena_new(q->http->arena, struct stack_extremes, functions + 1);
@@ -154,7 +156,8 @@ static void find_points(
     }
 }
 
-static void write_points(struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, int64_t id, struct json *j)
+static void write_points(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, int64_t id, struct json *j)
 {
     size_t functions = stack_functions(p->s), n = 0;
     bool *wanted = arena_new(q->http->arena, bool, functions + 1);

@@ -10,8 +10,10 @@ static bool synchronised(struct tsp_experiment *x)
     return x->clocks != NULL;
 }
 
-static const struct tsp_column columns[] = {{0, "Host", "Machine", "STRING"}, {1, "Reference", "Machine whose clock is used", "STRING"},
-    {2, "By way of", "Machine whose messages tie this one", "STRING"}, {3, "Category", "How well the two clocks are tied", "STRING"},
+static const struct tsp_column columns[] = {{0, "Host", "Machine", "STRING"},
+    {1, "Reference", "Machine whose clock is used", "STRING"},
+    {2, "By way of", "Machine whose messages tie this one", "STRING"},
+    {3, "Category", "How well the two clocks are tied", "STRING"},
     {4, "Drift (ppm)", "Rate of this clock against the reference", "NUMBER"},
     {5, "Offset (ns)", "Reference minus this clock at the trace's begin", "NUMBER"},
     {6, "Error at begin (ns)", "The truth is within this distance", "NUMBER"},
@@ -37,7 +39,8 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     case 4:
         if (m->n && end > begin)
             text_printf(out, "%.3f",
-                ((double)(clock_to_reference(m, end) - clock_to_reference(m, begin) - (end - begin))) / (double)(end - begin) * 1e6);
+                ((double)(clock_to_reference(m, end) - clock_to_reference(m, begin) - (end - begin))) /
+                    (double)(end - begin) * 1e6);
         break;
     case 5:
         if (m->n)
@@ -56,15 +59,17 @@ static struct tsp_result table_columns(struct tsp_experiment *x, const struct ts
 
 static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    struct tsp_table t = {.columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = x->n_hosts, .arg = x, .cell = cell};
+    struct tsp_table t = {
+        .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = x->n_hosts, .arg = x, .cell = cell};
     return tsp_table_lines(&t, q, j);
 }
 
-/* ---- the corridor over time ------------------------------------------------------------------------------------------------ */
+/* ---- the corridor over time ---- */
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Host", "Half width of the corridor that holds the true clock", "STRING"}};
+    static const struct tsp_header headers[] = {
+        {"Host", "Half width of the corridor that holds the true clock", "STRING"}};
     tsp_begin_tree(j, headers, 1, -1);
     for (size_t i = 0; i < x->n_hosts; i++) {
         const char *label = x->hosts[i].index->name;

@@ -40,7 +40,9 @@ static void each_of_host(const struct writing *w, const struct tsp_host *h, int6
     int32_t cpu = -1;
     for (enum level l = HOST; l < CPU; l++) {
         above[l] = (*id)++;
-        f(w, &(struct place){h, above[l], l == HOST ? -1 : above[l - 1], l, 0, -1, l == HOST ? h->index->name : labels[l]});
+        f(w,
+            &(struct place){
+                h, above[l], l == HOST ? -1 : above[l - 1], l, 0, -1, l == HOST ? h->index->name : labels[l]});
     }
     for (size_t i = 0; i < state_counters(h->states, STATE_CPU_COUNTER); i++) {
         struct state_counter c;

@@ -47,12 +47,14 @@ static int64_t busy_time(const struct tsp_host *h, const struct tsp_query *q)
     return sum;
 }
 
-static void write_row(struct json *j, const struct tsp_query *q, struct tsp_entry e, const char *name, const char *tid, int64_t ns)
+static void write_row(
+    struct json *j, const struct tsp_query *q, struct tsp_entry e, const char *name, const char *tid, int64_t ns)
 {
     double length = q->end > q->begin ? (double)((uint64_t)q->end - (uint64_t)q->begin) : 1;
     struct text time = {.fd = -1};
     text_duration(&time, ns);
-    const char *labels[4] = {name, tid, arena_printf(q->http->arena, "%.3f %%", 100.0 * (double)ns / length), text_cstr(&time)};
+    const char *labels[4] = {
+        name, tid, arena_printf(q->http->arena, "%.3f %%", 100.0 * (double)ns / length), text_cstr(&time)};
     e.labels = labels;
     e.n_labels = 4;
     e.xy = e.has_data = true;
@@ -62,22 +64,29 @@ static void write_row(struct json *j, const struct tsp_query *q, struct tsp_entr
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
-        {"%", "Share of one CPU within the range", "NUMBER"}, {"Time", "Time on a CPU within the range", "DURATION"}};
+    static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"},
+        {"TID", "Number of the thread", "STRING"}, {"%", "Share of one CPU within the range", "NUMBER"},
+        {"Time", "Time on a CPU within the range", "DURATION"}};
     tsp_begin_tree(j, headers, 4, 1);
     for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
         const struct tsp_host *h = &x->hosts[i];
         if (!h->states)
             continue;
-        write_row(j, q, (struct tsp_entry){.id = total_id(x, i), .parent = -1, .host_id = h->id}, h->index->name, "Total", busy_time(h, q));
+        write_row(j, q, (struct tsp_entry){.id = total_id(x, i), .parent = -1, .host_id = h->id}, h->index->name,
+            "Total", busy_time(h, q));
         for (int32_t row = 0; row < h->threads && !http_gone(q->http); row++) {
             struct graph_row t;
-            int64_t ns = tsp_growth(h, STATE_CPU_TIME, state_find_counter(h->states, STATE_CPU_TIME, row), q->begin, q->end);
+            int64_t ns = tsp_growth(
+                h, STATE_CPU_TIME, state_find_counter(h->states, STATE_CPU_TIME, row), q->begin, q->end);
             graph_row(h->index->graph, row, &t);
             if (ns <= 0 || t.idle_cpu >= 0)
                 continue;
             write_row(j, q,
-                (struct tsp_entry){.id = h->first_thread + row, .parent = total_id(x, i), .host_id = h->id, .has_tid = true, .tid = t.tid},
+                (struct tsp_entry){.id = h->first_thread + row,
+                    .parent = total_id(x, i),
+                    .host_id = h->id,
+                    .has_tid = true,
+                    .tid = t.tid},
                 t.name, arena_printf(q->http->arena, "%d", t.tid), ns);
         }
     }
@@ -88,8 +97,14 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 static void write_series(struct json *j, const struct tsp_query *q, int64_t id, const char *name, const double *y)
 {
     tsp_write_series(j,
-        &(struct tsp_series){
-            .id = id, .name = name, .type = "line", .x = q->times, .y = y, .n = q->n_times, .y_label = "CPU usage", .y_unit = "%"});
+        &(struct tsp_series){.id = id,
+            .name = name,
+            .type = "line",
+            .x = q->times,
+            .y = y,
+            .n = q->n_times,
+            .y_label = "CPU usage",
+            .y_unit = "%"});
 }
 
 static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)

@@ -1,7 +1,9 @@
-/* Critical Path of a chosen thread and interval, as a derived output per thread. Its segments are exactly those of `weft critpath`.
+/* Critical Path of a chosen thread and interval, as a derived output per thread. Its segments are exactly those of
+ * `weft critpath`.
  *
- * Without a configuration there is nothing to show (model null), as clients of Trace Compass know it; a request may also name thread, host, begin and
- * end in its own parameters. Style keys are those of Trace Compass; colours are the project's, so that a state looks the same in all views. */
+ * Without a configuration there is nothing to show (model null), as clients of Trace Compass know it; a request may
+ * also name thread, host, begin and end in its own parameters. Style keys are those of Trace Compass; colours are the
+ * project's, so that a state looks the same in all views. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +51,7 @@ static const char *config_check(struct tsp_experiment *x, json_t *parameters, st
     return critical_question_parse(x, parameters, a, &q);
 }
 
-/* ---- asking for the path ----------------------------------------------------------------------------------------------------------------- */
+/* ---- asking for the path ---- */
 
 struct asked {
     struct critical_paths *paths;
@@ -74,15 +76,18 @@ static bool ask(struct tsp_experiment *x, const struct tsp_query *q, struct aske
 
 static struct tsp_result finish(const struct tsp_query *q, struct asked *a)
 {
-    struct tsp_result r = {a->answer.status, a->answer.message ? arena_strdup(q->http->arena, a->answer.message) : NULL};
+    struct tsp_result r = {
+        a->answer.status, a->answer.message ? arena_strdup(q->http->arena, a->answer.message) : NULL};
     critical_paths_release(a->paths, &a->answer);
     return r;
 }
 
-typedef void write_model(struct tsp_experiment *, const struct tsp_query *, const struct critical_view *, struct json *);
+typedef void write_model(
+    struct tsp_experiment *, const struct tsp_query *, const struct critical_view *, struct json *);
 
 /* Writes the model with what is known of the path; nothing (null) when that is nothing. */
-static struct tsp_result with_path(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, write_model *write)
+static struct tsp_result with_path(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, write_model *write)
 {
     struct asked a;
     if (!ask(x, q, &a))
@@ -92,7 +97,7 @@ static struct tsp_result with_path(struct tsp_experiment *x, const struct tsp_qu
     return finish(q, &a);
 }
 
-/* ---- tree ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static const char *duration(struct arena *a, int64_t ns)
 {
@@ -109,8 +114,8 @@ static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
 }
 
 /* Entries carry exact sums in ns: "sum", and one by state. */
-static void write_entry(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct path *p, struct tsp_entry e,
-    size_t host, const char *name, int64_t sum, const int64_t totals[GRAPH_STATE_COUNT])
+static void write_entry(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct path *p,
+    struct tsp_entry e, size_t host, const char *name, int64_t sum, const int64_t totals[GRAPH_STATE_COUNT])
 {
     struct arena *a = q->http->arena;
     struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{"sum", NULL, sum}};
@@ -129,8 +134,8 @@ static void write_entry(struct json *j, const struct tsp_experiment *x, const st
     tsp_write_entry(j, &e);
 }
 
-static void write_host(
-    struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, size_t first)
+static void write_host(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q,
+    const struct critical_view *v, size_t first)
 {
     int64_t sum = 0, totals[GRAPH_STATE_COUNT] = {0};
     size_t host = v->rows[first].host;
@@ -139,11 +144,12 @@ static void write_host(
         for (int s = 0; s < GRAPH_STATE_COUNT; s++)
             totals[s] += v->rows[i].totals[s];
     }
-    write_entry(j, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host, x->hosts[host].index->name,
-        sum, totals);
+    write_entry(j, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host,
+        x->hosts[host].index->name, sum, totals);
 }
 
-static void write_tree(struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+static void write_tree(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
 {
     static const struct tsp_header headers[] = {{"Process", "Machine, below it its threads on the path", "STRING"},
         {"Host", "Machine", "STRING"}, {"Sum", "Time of the path spent here", "STRING"},
@@ -153,10 +159,14 @@ static void write_tree(struct tsp_experiment *x, const struct tsp_query *q, cons
         const struct critical_row *r = &v->rows[i];
         if (!i || v->rows[i - 1].host != r->host)
             write_host(j, x, q, v, i);
-        const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid) : "[interrupt context]";
+        const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid)
+                                       : "[interrupt context]";
         write_entry(j, x, q, v->path,
-            (struct tsp_entry){
-                .id = r->entry, .parent = critical_host_entry(x, r->host), .has_data = true, .has_tid = r->tid >= 0, .tid = r->tid},
+            (struct tsp_entry){.id = r->entry,
+                .parent = critical_host_entry(x, r->host),
+                .has_data = true,
+                .has_tid = r->tid >= 0,
+                .tid = r->tid},
             r->host, name, r->total, r->totals);
     }
     tsp_end_tree(j);
@@ -167,7 +177,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return with_path(x, q, j, write_tree);
 }
 
-/* ---- states --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 static const char *peer_name(const struct critical_view *v, struct path_row row, struct arena *a)
 {
@@ -180,8 +190,8 @@ static const char *peer_name(const struct critical_view *v, struct path_row row,
     return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
 }
 
-static int tags_of(
-    const struct tsp_query *q, const struct tsp_experiment *x, const struct critical_row *r, const struct tsp_state *s, int state)
+static int tags_of(const struct tsp_query *q, const struct tsp_experiment *x, const struct critical_row *r,
+    const struct tsp_state *s, int state)
 {
     char start[24], length[24], tid[12];
     if (!q->filter)
@@ -190,7 +200,8 @@ static int tags_of(
     snprintf(length, sizeof length, "%lld", (long long)(s->end - s->start));
     snprintf(tid, sizeof tid, "%d", r->tid);
     struct tsp_property p[] = {{"label", s->label ? s->label : ""}, {"start", start}, {"duration", length},
-        {"state", graph_state_name(state)}, {"host", x->hosts[r->host].index->name}, {"process", r->name}, {"thread", tid}, {"tid", tid}};
+        {"state", graph_state_name(state)}, {"host", x->hosts[r->host].index->name}, {"process", r->name},
+        {"thread", tid}, {"tid", tid}};
     return tsp_filter_tags(q, p, sizeof p / sizeof *p);
 }
 
@@ -238,7 +249,8 @@ static struct tsp_spans spans_of(struct rows_writer *w, const struct critical_ro
     return (struct tsp_spans){w, r->n, segment_bounds, write_segment};
 }
 
-static void write_states(struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+static void write_states(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
 {
     struct rows_writer w = {x, q, v, j, NULL};
     size_t n = q->has_items ? q->n_items : v->n_rows;
@@ -258,7 +270,7 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return with_path(x, q, j, write_states);
 }
 
-/* ---- arrows --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- arrows ---- */
 
 enum { MAX_ARROWS = 10000, CELLS = 4096, LINK_KINDS = sizeof arrow_looks / sizeof *arrow_looks };
 
@@ -267,7 +279,8 @@ static bool intersects(const struct tsp_query *q, const struct path_link *l)
     return l->from.host >= 0 && l->from_ts <= q->end && l->to_ts >= q->begin;
 }
 
-static void write_arrows(struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+static void write_arrows(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
 {
     const struct path *p = v->path;
     size_t n = 0;
@@ -295,7 +308,7 @@ static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query
     return with_path(x, q, j, write_arrows);
 }
 
-/* ---- tooltip -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltip ---- */
 
 static void kv_if(struct json *j, const char *key, const char *value)
 {
@@ -303,7 +316,8 @@ static void kv_if(struct json *j, const char *key, const char *value)
         json_kv_string(j, key, value);
 }
 
-static void write_segment_tooltip(struct json *j, const struct tsp_query *q, const struct critical_view *v, const struct path_segment *s)
+static void write_segment_tooltip(
+    struct json *j, const struct tsp_query *q, const struct critical_view *v, const struct path_segment *s)
 {
     struct arena *a = q->http->arena;
     json_kv_string(j, "State", graph_state_name(s->state));
@@ -320,14 +334,15 @@ static void write_segment_tooltip(struct json *j, const struct tsp_query *q, con
     json_kv_string(j, "Share of the path", percentage(a, v->path, s->end - s->begin));
 }
 
-static void write_arrow_tooltip(struct json *j, const struct tsp_query *q, const struct critical_view *v, const struct critical_row *from,
-    const struct critical_row *to)
+static void write_arrow_tooltip(struct json *j, const struct tsp_query *q, const struct critical_view *v,
+    const struct critical_row *from, const struct critical_row *to)
 {
     const struct path *p = v->path;
     for (size_t i = 0; i < p->n_links; i++) {
         const struct path_link *l = &p->links[i];
-        if (l->from_ts != q->element_time || l->to_ts != q->element_time + q->element_duration || l->from.host != from->row.host ||
-            l->from.row != from->row.row || l->to.host != to->row.host || l->to.row != to->row.row)
+        if (l->from_ts != q->element_time || l->to_ts != q->element_time + q->element_duration ||
+            l->from.host != from->row.host || l->from.row != from->row.row || l->to.host != to->row.host ||
+            l->to.row != to->row.row)
             continue;
         json_kv_string(j, "Kind", path_link_name(l->kind));
         break;
@@ -337,7 +352,8 @@ static void write_arrow_tooltip(struct json *j, const struct tsp_query *q, const
     tsp_write_span(j, q->element_time, q->element_time + q->element_duration);
 }
 
-static void write_tooltip(struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+static void write_tooltip(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
 {
     int64_t entry, t;
     const struct critical_row *r = tsp_tooltip_target(q, &entry, &t) ? critical_row_of(v, entry) : NULL, *to = NULL;
@@ -369,7 +385,7 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
     return with_path(x, q, j, write_tooltip);
 }
 
-/* ---- styles, annotations ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- styles, annotations ---- */
 
 static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
@@ -406,7 +422,8 @@ static int64_t entry_at(const struct tsp_experiment *x, const struct critical_vi
     return lo < p->n_segments ? critical_entry(x, v->hosts[p->segments[lo].row.host], p->segments[lo].row.row) : -1;
 }
 
-static void write_gaps(struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+static void write_gaps(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
 {
     const struct path *p = v->path;
     json_key(j, UNEXPLAINED);
@@ -425,7 +442,8 @@ static void write_gaps(struct tsp_experiment *x, const struct tsp_query *q, cons
 
 static struct tsp_result annotations(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    return tsp_wants_category(q, UNEXPLAINED) ? with_path(x, q, j, write_gaps) : (struct tsp_result){TSP_COMPLETED, NULL};
+    return tsp_wants_category(q, UNEXPLAINED) ? with_path(x, q, j, write_gaps)
+                                              : (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
 static void close_paths(struct tsp_experiment *x, void *cache)

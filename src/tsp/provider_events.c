@@ -1,4 +1,5 @@
-/* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. Lines are read from the traces. */
+/* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. Lines are read
+ * from the traces. */
 #include "base/expr.h"
 #include "tsp/event_reader.h"
 #include "tsp/event_scan.h"
@@ -6,7 +7,8 @@
 #include "tsp/search.h"
 
 enum { WINDOW = 4096, STEP_BACK = 4096, MAX_STEP_BACK = 1 << 20, ROWS_AT_ONCE = 1024 };
-/* A filter that is through by then is answered in one piece; and how often a search that waits for one looks whether its client is there. */
+/* A filter that is through by then is answered in one piece; and how often a search that waits for one looks whether
+ * its client is there. */
 static const int64_t settle_ns = 20000000, look_ns = 100000000;
 
 struct events {
@@ -27,7 +29,7 @@ struct rows {
     bool done;
 };
 
-/* ---- what there is ------------------------------------------------------------------------------------------------------------------ */
+/* ---- what there is ---- */
 
 static void *make_events(struct tsp_experiment *x)
 {
@@ -60,7 +62,7 @@ static bool has_data(struct tsp_experiment *x)
     return events_of(x)->total > 0;
 }
 
-/* ---- items by time -------------------------------------------------------------------------------------------------------------------- */
+/* ---- items by time ---- */
 
 static bool time_at(struct event_reader *r, uint64_t index, int64_t *out)
 {
@@ -118,7 +120,7 @@ static uint64_t find_time(const struct events *t, struct event_reader *r, int64_
     return lo;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ---- */
 
 static void take_found(struct rows *w, struct event_found found)
 {
@@ -160,7 +162,7 @@ static void write_cell(void *arg, size_t row, size_t column, struct text *out)
         ctf_merge_source(event_reader_merge(c->w->reader), c->ev->stream), out);
 }
 
-/* ---- search ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- search ---- */
 
 /* First match in the rows [from, to), or the last; UINT64_MAX: none, or the client has gone. */
 static uint64_t search_rows(const struct rows *w, struct event_match *m, uint64_t from, uint64_t to, bool last)
@@ -220,7 +222,7 @@ static uint64_t find_match(struct rows *w, struct event_match *m, uint64_t row)
     return w->q->search_backward ? search_back(w, m, row) : search_on(w, m, row);
 }
 
-/* ---- operations -------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ---- */
 
 static struct tsp_result columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
@@ -235,8 +237,8 @@ static void write_lines(const struct rows *w, struct event_match *m, uint64_t ro
     size_t n_places = search_columns(w->q, cells->columns, cells->n_columns, &places), n;
     uint64_t items[EVENT_BATCH];
     search_begin_lines(j, row, w->n, cells->columns, places, n_places);
-    while (
-        row < end && !http_gone(w->q->http) && (n = items_of(w, row, items, end - row < EVENT_BATCH ? (size_t)(end - row) : EVENT_BATCH))) {
+    while (row < end && !http_gone(w->q->http) &&
+        (n = items_of(w, row, items, end - row < EVENT_BATCH ? (size_t)(end - row) : EVENT_BATCH))) {
         for (size_t i = 0; i < n; i++) {
             struct cell_of cell = {w, event_reader_at(w->reader, items[i], items[n - 1])};
             if (!cell.ev)
@@ -263,11 +265,13 @@ static void answer(struct rows *w, struct event_match *m, struct json *j)
     write_lines(w, m, row, end < w->n ? end : w->n, j);
 }
 
-/* All expressions under the key 4 ("leave out what does not fit") in one; NULL: none. Each must make sense by itself. */
+/* All expressions under the key 4 ("leave out what does not fit") in one; NULL: none. Each must make sense by itself.
+ */
 static const char *excluding(const struct tsp_query *q, struct err *e)
 {
     json_t *list = json_object_get(
-               json_object_get(json_object_get(q->parameters, "filter_query_parameters"), "filter_expressions_map"), "4"),
+               json_object_get(json_object_get(q->parameters, "filter_query_parameters"), "filter_expressions_map"),
+               "4"),
            *item;
     const char *all = NULL;
     size_t i;
@@ -287,7 +291,8 @@ static const char *excluding(const struct tsp_query *q, struct err *e)
 
 static struct tsp_result refuse(const struct tsp_query *q, const struct err *e)
 {
-    return (struct tsp_result){TSP_FAILED, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text)};
+    return (struct tsp_result){
+        TSP_FAILED, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text)};
 }
 
 static struct tsp_result lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)

@@ -1,5 +1,5 @@
-/* Files: which threads work with which, from their system calls. By file (each with its threads), and by thread (each with its files, reading and
- * writing only). */
+/* Files: which threads work with which, from their system calls. By file (each with its threads), and by thread (each
+ * with its files, reading and writing only). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "tsp/provider_states_common.h"
 #include "tsp/providers.h"
 
-/* ---- entries --------------------------------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 /* Per host: its root; groups, each of several rows of the store; a row for each use below its group. */
 struct group {
@@ -151,7 +151,7 @@ static bool use_of(const struct places *all, int64_t id, const struct place **pl
     return false;
 }
 
-/* ---- the tree -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the tree ---- */
 
 struct writing {
     struct json *j;
@@ -161,10 +161,12 @@ struct writing {
     bool first;
 };
 
-static void write_entry(struct writing *w, struct tsp_entry e, const char *name, const char *tid, int64_t read, int64_t written)
+static void write_entry(
+    struct writing *w, struct tsp_entry e, const char *name, const char *tid, int64_t read, int64_t written)
 {
     struct arena *a = w->q->http->arena;
-    const char *labels[4] = {name, tid, arena_printf(a, "%lld", (long long)read), arena_printf(a, "%lld", (long long)written)};
+    const char *labels[4] = {
+        name, tid, arena_printf(a, "%lld", (long long)read), arena_printf(a, "%lld", (long long)written)};
     e.labels = labels;
     e.n_labels = 4;
     e.time_graph = true;
@@ -201,15 +203,19 @@ static void write_group(struct writing *w, const struct group *g, bool of_thread
         state_file(s, p->uses[g->first + i], &f);
         graph_row(p->host->index->graph, f.thread, &t);
         name = thread_name(p, f.thread, a, &tid);
-        write_entry(w, (struct tsp_entry){.id = g->id + 1 + (int64_t)i, .parent = g->id, .has_data = true, .has_tid = true, .tid = t.tid},
+        write_entry(w,
+            (struct tsp_entry){
+                .id = g->id + 1 + (int64_t)i, .parent = g->id, .has_data = true, .has_tid = true, .tid = t.tid},
             of_thread ? f.name : name, of_thread ? "" : tid, f.read, f.written);
     }
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
+static struct tsp_result tree(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
 {
-    static const struct tsp_header headers[] = {{"Name", "File or thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
-        {"Read", "Bytes read in all", "BINARY_NUMBER"}, {"Written", "Bytes written in all", "BINARY_NUMBER"}};
+    static const struct tsp_header headers[] = {{"Name", "File or thread", "STRING"},
+        {"TID", "Number of the thread", "STRING"}, {"Read", "Bytes read in all", "BINARY_NUMBER"},
+        {"Written", "Bytes written in all", "BINARY_NUMBER"}};
     tsp_begin_tree(j, headers, 4, -1);
     for (size_t i = 0; i < all->n && !tsp_full(j) && !http_gone(q->http); i++) {
         const struct place *p = &all->v[i];
@@ -231,7 +237,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 static const struct look {
     const char *key, *color;
@@ -257,8 +263,8 @@ static int64_t bytes_of(const struct state_interval *iv)
     return iv->amount >> STATE_FILE_USE_BITS;
 }
 
-static void show(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
     out->label = out->style_key = key_of(iv, row->view);
@@ -282,12 +288,14 @@ static void add_all(const struct places *all, struct tsp_sampler *s)
             const struct group *g = &all->v[i].groups.v[k];
             for (size_t n = 0; n < g->n; n++)
                 if (!tsp_sample_row(s,
-                        &(struct tsp_state_row){g->id + 1 + (int64_t)n, i, STATE_FILE_ROWS, all->v[i].uses[g->first + n], all->by_thread}))
+                        &(struct tsp_state_row){
+                            g->id + 1 + (int64_t)n, i, STATE_FILE_ROWS, all->v[i].uses[g->first + n], all->by_thread}))
                     return;
         }
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
+static struct tsp_result states(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
 {
     struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
     if (!q->has_items)
@@ -303,9 +311,10 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip, style ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltip, style ---- */
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
+static struct tsp_result tooltip(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
 {
     int64_t entry, t;
     const struct place *p;
@@ -342,7 +351,7 @@ static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query 
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- both views ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- both views ---- */
 
 static const struct places *files_of(struct tsp_experiment *x)
 {

@@ -1,4 +1,5 @@
-/* Flame Chart: what functions every thread of user-space traces was in, over time. Rows: hosts, processes, threads, below each thread its levels. */
+/* Flame Chart: what functions every thread of user-space traces was in, over time. Rows: hosts, processes, threads,
+ * below each thread its levels. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "tsp/provider_states_common.h"
 #include "tsp/stacks.h"
 
-/* ---- tree --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static void write_levels(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
 {
@@ -37,13 +38,13 @@ static void write_levels(const struct stacks_tree *w, const struct stack_place *
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_tree(j, stacks_headers, 3, -1);
-    stacks_write_tree(
-        &(struct stacks_tree){.x = x, .q = q, .j = j, .shown = stacks_calls_shown, .time_graph = true, .below = write_levels});
+    stacks_write_tree(&(struct stacks_tree){
+        .x = x, .q = q, .j = j, .shown = stacks_calls_shown, .time_graph = true, .below = write_levels});
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 struct sampler {
     struct tsp_experiment *x;
@@ -73,7 +74,8 @@ static bool is_call(const struct stack_call *c)
 }
 
 /* The filter's tags of a call of [begin, end) on the reference clock. */
-static int tags_of(const struct sampler *s, const struct row *r, const struct stack_call *c, const char *label, int64_t begin, int64_t end)
+static int tags_of(const struct sampler *s, const struct row *r, const struct stack_call *c, const char *label,
+    int64_t begin, int64_t end)
 {
     struct tsp_shown shown;
     struct stack_thread t;
@@ -154,8 +156,8 @@ static void sample_row(struct sampler *s, int64_t entry, const struct row *r)
 static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     const struct stack_places *all = stacks_of(x);
-    struct sampler s = {
-        x, q, j, arena_new(q->http->arena, int64_t *, x->n_hosts + 1), arena_new(q->http->arena, struct stack_call, q->n_times + 1)};
+    struct sampler s = {x, q, j, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
+        arena_new(q->http->arena, struct stack_call, q->n_times + 1)};
     struct row r;
     tsp_begin_rows(j);
     for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(j) && !http_gone(q->http); i++)
@@ -170,7 +172,7 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tooltip ---- */
 
 static void write_call(struct json *j, const struct stack_place *p, const struct stack_call *c)
 {

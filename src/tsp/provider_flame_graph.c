@@ -1,4 +1,5 @@
-/* Flame Graph: what threads of user-space traces spent their time in, calls along one path added up. Its x axis is not time but its amount: ns from 0. */
+/* Flame Graph: what threads of user-space traces spent their time in, calls along one path added up. Its x axis is not
+ * time but its amount: ns from 0. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "tsp/provider_states_common.h"
 #include "tsp/providers.h"
 
-/* ---- trees of calls ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- trees of calls ---- */
 
 /* Of the whole trace, by place, by thread; each made when it is first wanted. */
 struct graphs {
@@ -64,7 +65,8 @@ static struct wanted wanted(struct tsp_experiment *x, const struct tsp_query *q,
 {
     struct wanted w = {.x = x, .q = q, .j = j};
     json_t *range = json_object_get(q->parameters, "selection_range");
-    w.part = json_array_size(range) == 2 && to_time(json_array_get(range, 0), &w.begin) && to_time(json_array_get(range, 1), &w.end);
+    w.part = json_array_size(range) == 2 && to_time(json_array_get(range, 0), &w.begin) &&
+        to_time(json_array_get(range, 1), &w.end);
     if (w.part && w.begin > w.end) {
         int64_t t = w.begin;
         w.begin = w.end;
@@ -99,7 +101,7 @@ static const struct call_tree *graph_of(struct wanted *w, const struct stack_pla
     return t;
 }
 
-/* ---- tree ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static int64_t largest(struct wanted *w)
 {
@@ -153,7 +155,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 static int tags_of(const struct tsp_query *q, const struct call_node *n, const struct stack_function *f)
 {
@@ -170,7 +172,8 @@ static void write_node(const struct wanted *w, const struct stack_place *p, cons
 {
     struct stack_function f;
     stack_function(p->s, n->function, &f);
-    struct tsp_state state = {n->begin, n->begin + n->total, f.name, stacks_style(f.name), w->q->filter ? tags_of(w->q, n, &f) : 0};
+    struct tsp_state state = {
+        n->begin, n->begin + n->total, f.name, stacks_style(f.name), w->q->filter ? tags_of(w->q, n, &f) : 0};
     if (state.tags & 4)
         state.label = state.style_key = NULL;
     tsp_write_state(w->j, &state);
@@ -220,7 +223,7 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltip ---- */
 
 static void write_tooltip(const struct wanted *w, const struct stack_place *p, const struct call_node *n, int64_t total)
 {
@@ -232,7 +235,8 @@ static void write_tooltip(const struct wanted *w, const struct stack_place *p, c
     json_kv_string(w->j, "Depth", arena_printf(a, "%u", n->depth + 1));
     json_kv_string(w->j, "Calls", arena_printf(a, "%" PRIu64, n->calls));
     json_kv_string(w->j, "Total", figures_duration(a, (double)n->total));
-    json_kv_string(w->j, "Share", arena_printf(a, "%.1f %%", total > 0 ? 100.0 * (double)n->total / (double)total : 0.0));
+    json_kv_string(
+        w->j, "Share", arena_printf(a, "%.1f %%", total > 0 ? 100.0 * (double)n->total / (double)total : 0.0));
     json_kv_string(w->j, "Self Time", figures_duration(a, (double)(n->total - n->below)));
     json_kv_string(w->j, "Average", figures_duration(a, (double)n->total / (double)n->calls));
     json_kv_string(w->j, "Minimum", figures_duration(a, (double)n->least));

@@ -21,14 +21,14 @@ struct rows {
     VEC(struct row) v;
 };
 
-static const struct tsp_column columns[] = {{0, "Source", "Address and port", "STRING"}, {1, "Destination", "Address and port", "STRING"},
-    {2, "Protocol", "Transport", "STRING"}, {3, "Sender", "Machine that sent", "STRING"},
-    {4, "Receiver", "Machine that received", "STRING"}, {5, "Sent", "Packets sent", "NUMBER"},
-    {6, "Received", "Packets received", "NUMBER"}, {7, "Bytes", "Payload", "BINARY_NUMBER"},
-    {8, "Retransmitted", "Packets that carried nothing new", "NUMBER"},
+static const struct tsp_column columns[] = {{0, "Source", "Address and port", "STRING"},
+    {1, "Destination", "Address and port", "STRING"}, {2, "Protocol", "Transport", "STRING"},
+    {3, "Sender", "Machine that sent", "STRING"}, {4, "Receiver", "Machine that received", "STRING"},
+    {5, "Sent", "Packets sent", "NUMBER"}, {6, "Received", "Packets received", "NUMBER"},
+    {7, "Bytes", "Payload", "BINARY_NUMBER"}, {8, "Retransmitted", "Packets that carried nothing new", "NUMBER"},
     {9, "Least delay (ns)", "From send to receive, on the common clock", "DURATION"},
-    {10, "Median delay (ns)", "From send to receive, on the common clock", "DURATION"}, {11, "First", "First packet", "TIMESTAMP"},
-    {12, "Last", "Last packet", "TIMESTAMP"}};
+    {10, "Median delay (ns)", "From send to receive, on the common clock", "DURATION"},
+    {11, "First", "First packet", "TIMESTAMP"}, {12, "Last", "Last packet", "TIMESTAMP"}};
 
 static int by_value(const void *a, const void *b)
 {
@@ -82,7 +82,8 @@ static int32_t receiver_of(const struct tsp_experiment *x, size_t sender, const 
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].index->flows && (*flow = flow_lookup(x->hosts[i].index->flows, key)) >= 0 &&
-            flow_receives(x->hosts[i].index->flows, (size_t)*flow) && (i != sender || flow_may_send(x->hosts[i].index->flows, key)))
+            flow_receives(x->hosts[i].index->flows, (size_t)*flow) &&
+            (i != sender || flow_may_send(x->hosts[i].index->flows, key)))
             return (int32_t)i;
     return -1;
 }
@@ -90,13 +91,15 @@ static int32_t receiver_of(const struct tsp_experiment *x, size_t sender, const 
 static int by_first(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : memcmp(&x->key, &y->key, sizeof x->key);
+    return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                                : memcmp(&x->key, &y->key, sizeof x->key);
 }
 
 static void add_flow(struct tsp_experiment *x, size_t host, size_t flow, struct rows *rows)
 {
     const struct tsp_host *h = &x->hosts[host];
-    struct row r = {.sender = (int32_t)host, .receiver = -1, .first = INT64_MAX, .last = INT64_MIN, .least = -1, .median = -1};
+    struct row r = {
+        .sender = (int32_t)host, .receiver = -1, .first = INT64_MAX, .last = INT64_MIN, .least = -1, .median = -1};
     int64_t other;
     flow_key(h->index->flows, flow, &r.key);
     if (flow_sends(h->index->flows, flow)) {
@@ -188,8 +191,12 @@ static struct tsp_result table_columns(struct tsp_experiment *x, const struct ts
 static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     struct showing s = {x, tsp_cache(x, &tsp_flows, make)};
-    struct tsp_table t = {
-        .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = s.rows->v.n, .arg = &s, .cell = cell, .time = time_of};
+    struct tsp_table t = {.columns = columns,
+        .n_columns = sizeof columns / sizeof *columns,
+        .rows = s.rows->v.n,
+        .arg = &s,
+        .cell = cell,
+        .time = time_of};
     return tsp_table_lines(&t, q, j);
 }
 

@@ -1,4 +1,5 @@
-/* Functions of user-space traces in figures and by duration. Only calls whose entry and exit were seen have a duration. */
+/* Functions of user-space traces in figures and by duration. Only calls whose entry and exit were seen have a duration.
+ */
 #include <stdlib.h>
 
 #include "tsp/density.h"
@@ -8,7 +9,7 @@
 
 enum { BUCKETS = 128, MOST_BUCKETS = 4096 };
 
-/* ---- figures -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 /* Of all functions of a trace, by number: the calls that begin within [begin, end]. */
 static struct stack_figures *place_figures(
@@ -28,7 +29,8 @@ static struct stack_figures *place_figures(
 }
 
 /* By place, by function. */
-static struct stack_figures **all_figures(struct tsp_experiment *x, int64_t begin, int64_t end, const struct tsp_query *q)
+static struct stack_figures **all_figures(
+    struct tsp_experiment *x, int64_t begin, int64_t end, const struct tsp_query *q)
 {
     const struct stack_places *all = stacks_of(x);
     struct stack_figures **of = arena_new(q->http->arena, struct stack_figures *, all->n + 1);
@@ -37,7 +39,7 @@ static struct stack_figures **all_figures(struct tsp_experiment *x, int64_t begi
     return of;
 }
 
-/* ---- statistics ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- statistics ---- */
 
 struct statistics {
     struct tsp_experiment *x;
@@ -52,7 +54,8 @@ static void join(struct stack_figures *to, const struct stack_figures *f)
     to->self = (int64_t)((uint64_t)to->self + (uint64_t)f->self);
 }
 
-static void write_one(struct statistics *s, int64_t id, int64_t parent, const char *label, const struct stack_figures *f)
+static void write_one(
+    struct statistics *s, int64_t id, int64_t parent, const char *label, const struct stack_figures *f)
 {
     const char *self = figures_duration(s->q->http->arena, (double)f->self);
     figures_write(s->j, s->q->http->arena, id, parent, label, &f->calls, &self, 1);
@@ -109,7 +112,7 @@ static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct 
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }
 
-/* ---- how many of which duration ------------------------------------------------------------------------------------------------------------- */
+/* ---- how many of which duration ---- */
 
 static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
@@ -148,7 +151,8 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* The longest call of the experiment: bounds of the ranges do not move with the time range, so that pictures can be compared. */
+/* The longest call of the experiment: bounds of the ranges do not move with the time range, so that pictures can be
+ * compared. */
 static int64_t longest(struct tsp_experiment *x, const struct tsp_query *q)
 {
     struct stack_figures *const *of = all_figures(x, x->begin, x->end, q);
@@ -161,8 +165,8 @@ static int64_t longest(struct tsp_experiment *x, const struct tsp_query *q)
 }
 
 /* Adds the calls of all threads of a process that begin within the range. */
-static void count_process(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, size_t process,
-    int64_t width, size_t n, uint64_t *counts)
+static void count_process(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p,
+    size_t process, int64_t width, size_t n, uint64_t *counts)
 {
     struct stack_process d;
     struct stack_thread t;
@@ -203,7 +207,8 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
                 y[b] = (double)counts[b];
             tsp_write_series(j,
                 &(struct tsp_series){.id = id,
-                    .name = arena_printf(a, "%s/%s", x->hosts[all->v[i].host].index->name, stacks_process_label(a, &all->v[i], k)),
+                    .name = arena_printf(
+                        a, "%s/%s", x->hosts[all->v[i].host].index->name, stacks_process_label(a, &all->v[i], k)),
                     .type = "bar",
                     .ranges = ranges,
                     .y = y,

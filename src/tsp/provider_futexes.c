@@ -1,5 +1,5 @@
-/* Uaddr vs Waiter: which thread waits for which futex, and who wakes it. Rows: hosts; the futexes that somebody waits for, those first that took most of
- * the threads' time; the threads that use them. */
+/* Uaddr vs Waiter: which thread waits for which futex, and who wakes it. Rows: hosts; the futexes that somebody waits
+ * for, those first that took most of the threads' time; the threads that use them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ extern const struct tsp_provider tsp_futexes;
 
 enum { NONE = -1 };
 
-/* ---- entries -------------------------------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 /* user NONE: a host or a futex. parent: index of the entry, NONE. */
 struct row {
@@ -173,7 +173,7 @@ static const struct row *row_of(const struct rows *t, int64_t id)
     return id >= t->first && id - t->first < (int64_t)t->v.n ? &t->v.v[id - t->first] : NULL;
 }
 
-/* ---- tree ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static const char *duration(struct arena *a, int64_t ns)
 {
@@ -224,7 +224,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 {
     static const struct tsp_header headers[] = {
         {"Futex", "Process and address; below it the threads that wait for it or wake others", "STRING"},
-        {"TID", "Number of the thread", "STRING"}, {"Waits", "How many were seen from their begin to their end", "STRING"},
+        {"TID", "Number of the thread", "STRING"},
+        {"Waits", "How many were seen from their begin to their end", "STRING"},
         {"Waited", "How long in all", "STRING"}};
     const struct rows *t = rows_of(x);
     tsp_begin_tree(j, headers, 4, -1);
@@ -234,10 +235,10 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
-static void show(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     futex_show(&x->hosts[row->host], row->row, iv, with_properties, out);
 }
@@ -250,14 +251,15 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     for (size_t i = 0; i < n; i++) {
         int64_t id = q->has_items ? q->items[i] : t->first + (int64_t)i;
         const struct row *r = row_of(t, id);
-        if (r && r->user >= 0 && !tsp_sample_row(&s, &(struct tsp_state_row){id, r->host, STATE_FUTEX_USER, (size_t)r->user}))
+        if (r && r->user >= 0 &&
+            !tsp_sample_row(&s, &(struct tsp_state_row){id, r->host, STATE_FUTEX_USER, (size_t)r->user}))
             break;
     }
     tsp_end_sampling(&s);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- arrows: from who wakes to who waited ------------------------------------------------------------------------------------------ */
+/* ---- arrows: from who wakes to who waited ---- */
 
 /* Of a range all waits are looked at when there are few, else those at so many times. */
 enum { MOST_WAITS = 20000, MOST_SAMPLES = 1 << 17, LEAST_SAMPLES = 16 };
@@ -277,7 +279,8 @@ static bool wakes_at(const struct state_store *s, size_t user, int64_t t)
     struct state_interval iv;
     if (state_at(s, STATE_FUTEX_USER, user, t, &iv) && iv.value == STATE_FUTEX_WAKE)
         return true;
-    return t > INT64_MIN && state_at(s, STATE_FUTEX_USER, user, t - 1, &iv) && iv.value == STATE_FUTEX_WAKE && iv.end == t;
+    return t > INT64_MIN && state_at(s, STATE_FUTEX_USER, user, t - 1, &iv) && iv.value == STATE_FUTEX_WAKE &&
+        iv.end == t;
 }
 
 /* The first of a thread's rows in by_thread. */
@@ -296,7 +299,8 @@ static size_t first_of_thread(const struct waking *w, int32_t thread)
     return lo;
 }
 
-/* The entry of the wake call that the thread is in. First its row of that futex is looked at: a wait is seldom moved to another one. NONE: none is shown. */
+/* The entry of the wake call that the thread is in. First its row of that futex is looked at: a wait is seldom moved to
+ * another one. NONE: none is shown. */
 static int64_t waker_entry(const struct waking *w, const struct futex_wake *wake, const char *futex)
 {
     size_t n = users_of(w->h), first = first_of_thread(w, wake->thread);
@@ -307,7 +311,8 @@ static int64_t waker_entry(const struct waking *w, const struct futex_wake *wake
             state_row(w->h->states, STATE_FUTEX_USER, user, &r);
             if (r.thread != wake->thread)
                 break;
-            if (w->of->entry_of[user] != NONE && (strcmp(r.name, futex) != 0) == others && wakes_at(w->h->states, user, wake->at))
+            if (w->of->entry_of[user] != NONE && (strcmp(r.name, futex) != 0) == others &&
+                wakes_at(w->h->states, user, wake->at))
                 return w->of->entry_of[user];
         }
     return NONE;
@@ -342,7 +347,8 @@ static double share_of(const struct waking *w)
 {
     int64_t first, last;
     state_span(w->h->states, &first, &last);
-    return last > first ? (double)((uint64_t)w->end - (uint64_t)w->begin) / (double)((uint64_t)last - (uint64_t)first) : 1;
+    return last > first ? (double)((uint64_t)w->end - (uint64_t)w->begin) / (double)((uint64_t)last - (uint64_t)first)
+                        : 1;
 }
 
 static void write_host_arrows(struct waking *w, size_t host)
@@ -382,7 +388,8 @@ static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query
     const struct rows *t = rows_of(x);
     json_begin_array(j);
     for (size_t i = 0; i < x->n_hosts; i++) {
-        struct waking w = {t, q, j, &x->hosts[i], &t->hosts[i], tsp_to_host(&x->hosts[i], q->begin), tsp_to_host(&x->hosts[i], q->end)};
+        struct waking w = {t, q, j, &x->hosts[i], &t->hosts[i], tsp_to_host(&x->hosts[i], q->begin),
+            tsp_to_host(&x->hosts[i], q->end)};
         int64_t first, last;
         if (!users_of(w.h) || !w.h->index->graph)
             continue;
@@ -396,7 +403,7 @@ static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip, style ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltip, style ---- */
 
 static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {

@@ -1,5 +1,6 @@
-/* Histogram: events and lost events over time, of each trace and of all. A point counts the events after the point before it, up to and including
- * its own time (the first one: those at its very time), so that the points of the whole range sum to all events. */
+/* Histogram: events and lost events over time, of each trace and of all. A point counts the events after the point
+ * before it, up to and including its own time (the first one: those at its very time), so that the points of the whole
+ * range sum to all events. */
 #include "ctf/ctf.h"
 #include "tsp/provider.h"
 #include "tsp/providers.h"
@@ -21,7 +22,7 @@ struct histogram {
     size_t n;
 };
 
-/* ---- what is kept ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- what is kept ---- */
 
 static void add_loss(struct unit *u, int64_t time, uint64_t count)
 {
@@ -101,7 +102,8 @@ static bool has_data(struct tsp_experiment *x)
     return x->events > 0;
 }
 
-/* ---- entries: group 0 is all traces (when there are several), then one group per trace; each a root, Total, Lost ---------------------------- */
+/* ---- entries: group 0 is all traces (when there are several), then one group per trace; each a root, Total, Lost ----
+ */
 
 static size_t groups(const struct histogram *h)
 {
@@ -166,7 +168,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- counting --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 /* How many of the ascending times are at or before t. */
 static size_t at_most(const int64_t *v, size_t n, int64_t t)
@@ -198,7 +200,8 @@ static struct bounds bounds_of(const struct tsp_query *q)
 }
 
 /* Adds to counts[i] the events at or before b.t[i], but for a constant. */
-static void count_by_reading(const struct tsp_query *q, const struct ctf_source *source, struct bounds b, uint64_t *counts)
+static void count_by_reading(
+    const struct tsp_query *q, const struct ctf_source *source, struct bounds b, uint64_t *counts)
 {
     struct ctf_merge *merge;
     struct ctf_event batch[BATCH];
@@ -218,8 +221,8 @@ static void count_by_reading(const struct tsp_query *q, const struct ctf_source 
     ctf_merge_free(merge);
 }
 
-static void count_events(const struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, const struct unit *u,
-    struct bounds b, uint64_t *counts)
+static void count_events(const struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h,
+    const struct unit *u, struct bounds b, uint64_t *counts)
 {
     if (!u->states) {
         for (size_t i = 0; i < b.n; i++)
@@ -252,8 +255,8 @@ static void count_losses(const struct unit *u, struct bounds b, uint64_t *counts
     }
 }
 
-static void write_series(struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, size_t group, bool lost,
-    struct bounds b, struct json *j)
+static void write_series(struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, size_t group,
+    bool lost, struct bounds b, struct json *j)
 {
     const struct unit *u = unit_of(h, group);
     uint64_t *counts = arena_new(q->http->arena, uint64_t, b.n);

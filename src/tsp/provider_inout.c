@@ -1,4 +1,5 @@
-/* In-and-out: a mould that makes analyses of a user's own from expressions over events; a flame chart and a table of what each found. */
+/* In-and-out: a mould that makes analyses of a user's own from expressions over events; a flame chart and a table of
+ * what each found. */
 #include "tsp/inout.h"
 #include "tsp/provider_states_common.h"
 #include "tsp/providers.h"
@@ -33,7 +34,7 @@ static void derived_gone(struct tsp_experiment *x, json_t *parameters)
     inout_forget(kept_of(x), parameters);
 }
 
-/* ---- what the views share ------------------------------------------------------------------------------------------------------------ */
+/* ---- what the views share ---- */
 
 int64_t inout_host_id(const struct tsp_experiment *x, size_t host)
 {
@@ -50,7 +51,8 @@ int64_t inout_name_id(const struct tsp_experiment *x, size_t name)
     return x->last_thread + 1 + (int64_t)(x->n_hosts + name);
 }
 
-struct tsp_result inout_answer_with(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, inout_write *write)
+struct tsp_result inout_answer_with(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, inout_write *write)
 {
     struct inout_kept *kept = kept_of(x);
     struct inout_answer a = inout_get(kept, q->configuration, q->http);
@@ -60,7 +62,7 @@ struct tsp_result inout_answer_with(struct tsp_experiment *x, const struct tsp_q
     return (struct tsp_result){a.status, a.message};
 }
 
-/* ---- flame chart: tree ----------------------------------------------------------------------------------------------------------------- */
+/* ---- flame chart: tree ---- */
 
 static void write_host(struct tsp_experiment *x, size_t host, struct json *j)
 {
@@ -77,7 +79,8 @@ static void write_host(struct tsp_experiment *x, size_t host, struct json *j)
 }
 
 /* The lowest level stands for the group; those above lie below it in the tree. */
-static void write_row(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, size_t row, struct json *j)
+static void write_row(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, size_t row, struct json *j)
 {
     const struct inout_row *r = &p->rows[row];
     const char *labels[2] = {r->classifier, r->context};
@@ -120,7 +123,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return inout_answer_with(x, q, j, write_tree);
 }
 
-/* ---- flame chart: states --------------------------------------------------------------------------------------------------------------- */
+/* ---- flame chart: states ---- */
 
 struct rows_writer {
     struct tsp_experiment *x;
@@ -184,7 +187,8 @@ static size_t row_of(const struct tsp_experiment *x, const struct inout_pairs *p
     return entry >= first && (uint64_t)(entry - first) < p->n_rows ? (size_t)(entry - first) : SIZE_MAX;
 }
 
-static void write_states(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_states(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     struct rows_writer w = {x, q, p, NULL, j};
     size_t n = q->has_items ? q->n_items : p->n_rows;
@@ -204,9 +208,10 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return inout_answer_with(x, q, j, write_states);
 }
 
-/* ---- flame chart: tooltip and styles ----------------------------------------------------------------------------------------------------- */
+/* ---- flame chart: tooltip and styles ---- */
 
-static void write_tooltip(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_tooltip(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     int64_t entry, t;
     size_t row = tsp_tooltip_target(q, &entry, &t) ? row_of(x, p, entry) : SIZE_MAX;
@@ -245,7 +250,7 @@ static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query 
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- table --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- table ---- */
 
 enum { START, END, DURATION, NAME, HOST, CLASSIFIER, CONTEXT };
 static const struct tsp_column columns[] = {{START, "Start Time", "Time of the event that opened", "TIMESTAMP"},
@@ -287,10 +292,12 @@ static struct tsp_result table_columns(struct tsp_experiment *x, const struct ts
     return tsp_table_columns(columns, COLUMNS, j);
 }
 
-static void write_lines(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_lines(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
 {
     struct lines l = {x, p};
-    struct tsp_table t = {.columns = columns, .n_columns = COLUMNS, .rows = p->closed, .arg = &l, .cell = cell, .time = time_of};
+    struct tsp_table t = {
+        .columns = columns, .n_columns = COLUMNS, .rows = p->closed, .arg = &l, .cell = cell, .time = time_of};
     tsp_table_lines(&t, q, j);
 }
 
@@ -304,7 +311,7 @@ static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_
     return r;
 }
 
-/* ---- the outputs ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the outputs ---- */
 
 const struct tsp_provider tsp_inout_chart = {
     .id = "org.eclipse.tracecompass.analysis.profiling.core.flamechart",

@@ -14,12 +14,14 @@ static const struct io network = {{STATE_NET_SENT, STATE_NET_RECEIVED}, {"sent",
 static bool has_counters(const struct tsp_experiment *x, const struct io *io)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
-        if (x->hosts[i].states && (state_counters(x->hosts[i].states, io->kinds[0]) || state_counters(x->hosts[i].states, io->kinds[1])))
+        if (x->hosts[i].states &&
+            (state_counters(x->hosts[i].states, io->kinds[0]) || state_counters(x->hosts[i].states, io->kinds[1])))
             return true;
     return false;
 }
 
-/* Entries in a fixed order: per host its root, then per device the device and its two directions. Calls f for each with its id. */
+/* Entries in a fixed order: per host its root, then per device the device and its two directions. Calls f for each with
+ * its id. */
 struct place {
     const struct tsp_host *host;
     int64_t id, parent;
@@ -27,7 +29,8 @@ struct place {
     struct state_counter counter;
 };
 
-static void each_entry(const struct tsp_experiment *x, const struct io *io, void (*f)(void *arg, const struct place *), void *arg)
+static void each_entry(
+    const struct tsp_experiment *x, const struct io *io, void (*f)(void *arg, const struct place *), void *arg)
 {
     int64_t id = x->last_thread + 1;
     for (size_t i = 0; i < x->n_hosts; i++) {
@@ -41,7 +44,8 @@ static void each_entry(const struct tsp_experiment *x, const struct io *io, void
             int64_t device = p.id;
             f(arg, &p);
             for (int d = 0; d < 2; d++) {
-                p = (struct place){.host = h, .id = id++, .parent = device, .level = 2, .direction = d, .counter = p.counter};
+                p = (struct place){
+                    .host = h, .id = id++, .parent = device, .level = 2, .direction = d, .counter = p.counter};
                 f(arg, &p);
             }
         }
@@ -57,7 +61,9 @@ struct writing {
 static void write_entry(void *arg, const struct place *p)
 {
     const struct writing *w = arg;
-    const char *label = p->level == 0 ? p->host->index->name : p->level == 1 ? p->counter.name : w->io->labels[p->direction];
+    const char *label = p->level == 0 ? p->host->index->name
+        : p->level == 1               ? p->counter.name
+                                      : w->io->labels[p->direction];
     tsp_write_entry(w->j,
         &(struct tsp_entry){.id = p->id,
             .parent = p->parent,
@@ -90,7 +96,8 @@ static void write_series(void *arg, const struct place *p)
             .y_type = "BINARY_NUMBER"});
 }
 
-static struct tsp_result write_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct io *io)
+static struct tsp_result write_tree(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct io *io)
 {
     static const struct tsp_header headers[] = {{"Name", "Device and direction", "STRING"}};
     struct writing w = {io, q, j};
@@ -100,7 +107,8 @@ static struct tsp_result write_tree(struct tsp_experiment *x, const struct tsp_q
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-static struct tsp_result write_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct io *io)
+static struct tsp_result write_xy(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct io *io)
 {
     struct writing w = {io, q, j};
     tsp_begin_xy(j, io->title);

@@ -23,7 +23,7 @@ static int64_t after(int64_t t)
     return t < INT64_MAX ? t + 1 : t;
 }
 
-/* ---- latency over time ----------------------------------------------------------------------------------------------------------- */
+/* ---- latency over time ---- */
 
 static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
@@ -33,7 +33,12 @@ static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp
     for (size_t i = 0, n = 0; i < x->n_hosts; i++) {
         const char *label = x->hosts[i].index->name;
         tsp_write_entry(j,
-            &(struct tsp_entry){.id = host_id(x, i), .parent = -1, .labels = &label, .n_labels = 1, .xy = true, .host_id = x->hosts[i].id});
+            &(struct tsp_entry){.id = host_id(x, i),
+                .parent = -1,
+                .labels = &label,
+                .n_labels = 1,
+                .xy = true,
+                .host_id = x->hosts[i].id});
         for (; n < l->first_name[i + 1]; n++)
             tsp_write_entry(j,
                 &(struct tsp_entry){.id = name_id(x, n),
@@ -50,7 +55,8 @@ static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp
 }
 
 /* `of`: by the host's names. */
-static void host_points(const struct tsp_experiment *x, const struct tsp_query *q, size_t host, struct figures_points *of)
+static void host_points(
+    const struct tsp_experiment *x, const struct tsp_query *q, size_t host, struct figures_points *of)
 {
     const struct tsp_host *h = &x->hosts[host];
     int kind = latency_kind(q);
@@ -59,7 +65,8 @@ static void host_points(const struct tsp_experiment *x, const struct tsp_query *
     size_t at = latency_find(x, host, kind, q->n_times > 1 ? q->times[0] : q->begin);
     for (size_t i = 0; i < samples; i++) {
         bool last = i + 1 == samples;
-        size_t to = latency_find(x, host, kind, last ? after(q->n_times > 1 ? q->times[samples] : q->end) : q->times[i + 1]);
+        size_t to = latency_find(
+            x, host, kind, last ? after(q->n_times > 1 ? q->times[samples] : q->end) : q->times[i + 1]);
         if (i % 1024 == 0 && http_gone(q->http))
             return;
         if (to == at)
@@ -84,8 +91,8 @@ static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_q
             host_points(x, q, h, of + l->first_name[h]);
         for (size_t n = l->first_name[h]; n < l->first_name[h + 1]; n++) {
             if (q->has_items && tsp_wants(q, name_id(x, n)))
-                figures_write_points(
-                    j, name_id(x, n), arena_printf(q->http->arena, "%s/%s", x->hosts[h].index->name, l->names[n].name), &of[n]);
+                figures_write_points(j, name_id(x, n),
+                    arena_printf(q->http->arena, "%s/%s", x->hosts[h].index->name, l->names[n].name), &of[n]);
             figures_free_points(&of[n]);
         }
     }
@@ -94,15 +101,17 @@ static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_q
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 /* Of the latencies that begin within [begin, end]: by the host's names, with begins on the reference clock. */
-static void host_figures(const struct tsp_experiment *x, size_t host, int kind, int64_t begin, int64_t end, struct state_figures *out)
+static void host_figures(
+    const struct tsp_experiment *x, size_t host, int kind, int64_t begin, int64_t end, struct state_figures *out)
 {
     const struct tsp_host *h = &x->hosts[host];
     if (!h->states)
         return;
-    state_latency_figures(h->states, kind, latency_find(x, host, kind, begin), latency_find(x, host, kind, after(end)), out);
+    state_latency_figures(
+        h->states, kind, latency_find(x, host, kind, begin), latency_find(x, host, kind, after(end)), out);
     for (size_t n = 0; n < state_latency_names(h->states, kind); n++) {
         out[n].least_begin = tsp_to_reference(h, out[n].least_begin);
         out[n].most_begin = tsp_to_reference(h, out[n].most_begin);
@@ -126,7 +135,8 @@ static struct tsp_result write_statistics(struct tsp_experiment *x, const struct
         figures_write(j, a, root, -1, pass ? "Selection" : "Total", &all, NULL, 0);
         for (size_t n = 0; n < l->n_names; n++)
             figures_write(j, a, root + 1 + (int64_t)n, root,
-                x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[l->names[n].host].index->name, l->names[n].name) : l->names[n].name,
+                x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[l->names[n].host].index->name, l->names[n].name)
+                               : l->names[n].name,
                 &by_name[n], NULL, 0);
     }
     tsp_end_tree(j);
@@ -136,7 +146,8 @@ static struct tsp_result write_statistics(struct tsp_experiment *x, const struct
 /* Those of disks have statistics by names of their own, below. */
 static size_t statistics_members(struct tsp_experiment *x)
 {
-    return latency_members(x) - latency_present(x, STATE_LATENCY_DISK_WAIT) - latency_present(x, STATE_LATENCY_DISK_DRIVER);
+    return latency_members(x) - latency_present(x, STATE_LATENCY_DISK_WAIT) -
+        latency_present(x, STATE_LATENCY_DISK_DRIVER);
 }
 
 static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
@@ -160,7 +171,7 @@ static bool has_exec_queue(struct tsp_experiment *x)
     return latency_present(x, STATE_LATENCY_DISK_DRIVER);
 }
 
-/* ---- how many of which length ------------------------------------------------------------------------------------------------------ */
+/* ---- how many of which length ---- */
 
 static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
@@ -186,8 +197,8 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
     int64_t width = density_width(longest(x, q, latencies_of(x, kind)), BUCKETS);
     for (size_t h = 0; h < x->n_hosts; h++)
         if (x->hosts[h].states)
-            state_latency_histogram(x->hosts[h].states, kind, latency_find(x, h, kind, q->begin), latency_find(x, h, kind, after(q->end)),
-                width, BUCKETS, counts);
+            state_latency_histogram(x->hosts[h].states, kind, latency_find(x, h, kind, q->begin),
+                latency_find(x, h, kind, after(q->end)), width, BUCKETS, counts);
     density_write(x, q, j, width, counts, BUCKETS);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
@@ -216,7 +227,8 @@ const struct tsp_provider tsp_latency_statistics = {
 const struct tsp_provider tsp_wait_queue = {
     .id = "org.eclipse.tracecompass.kernel.core.inputoutput.waitqueuestatistics",
     .name = "Wait Queue Statistics",
-    .description = "How long requests of disks waited before they were issued: least, most, mean and spread, by disk and type",
+    .description =
+        "How long requests of disks waited before they were issued: least, most, mean and spread, by disk and type",
     .type = "DATA_TREE",
     .has_data = has_wait_queue,
     .tree = wait_queue_tree,

@@ -1,4 +1,5 @@
-/* Machines: one row per host, how busy its CPUs were. A state stands for the time between samples: what share of its CPU time was used. */
+/* Machines: one row per host, how busy its CPUs were. A state stands for the time between samples: what share of its
+ * CPU time was used. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static int level_of(double share)
     return i;
 }
 
-/* ---- how busy --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- how busy ---- */
 
 /* Sum over the host's CPUs of the ns they were busy up to each time (host's clock). */
 static void busy_until(const struct tsp_host *h, const int64_t *times, size_t n, int64_t *sums, struct arena *a)
@@ -102,7 +103,7 @@ static uint64_t lost_within(const struct tsp_host *h, int64_t begin, int64_t end
     return sum;
 }
 
-/* ---- tree ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static const char *clock_error(const struct tsp_host *h, int64_t begin, int64_t end, struct arena *a)
 {
@@ -119,9 +120,10 @@ static const char *clock_error(const struct tsp_host *h, int64_t begin, int64_t 
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Machine", "Name of the host", "STRING"}, {"CPUs", "Number of CPUs seen", "NUMBER"},
-        {"Busy", "Share of all CPU time that was used within the range", "STRING"}, {"Events", "Events recorded", "NUMBER"},
-        {"Lost", "Events lost within the range", "NUMBER"},
+    static const struct tsp_header headers[] = {{"Machine", "Name of the host", "STRING"},
+        {"CPUs", "Number of CPUs seen", "NUMBER"},
+        {"Busy", "Share of all CPU time that was used within the range", "STRING"},
+        {"Events", "Events recorded", "NUMBER"}, {"Lost", "Events lost within the range", "NUMBER"},
         {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"}};
     struct arena *a = q->http->arena;
     tsp_begin_tree(j, headers, 6, -1);
@@ -135,7 +137,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
         end = end > last ? last : end;
         bool some = begin < end;
         const char *labels[6] = {h->index->name, arena_printf(a, "%zu", state_rows(h->states, STATE_CPU)),
-            some ? percent(a, share_within(h, begin, end, a)) : "", arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
+            some ? percent(a, share_within(h, begin, end, a)) : "",
+            arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
             arena_printf(a, "%llu", some ? (unsigned long long)lost_within(h, begin, end) : 0ULL),
             some ? clock_error(h, begin, end, a) : ""};
         tsp_write_entry(j,
@@ -153,7 +156,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- states ---- */
 
 /* Sample times cut to what the host's trace covers, on both clocks; strictly ascending on both. */
 struct grid {
@@ -188,8 +191,8 @@ static struct grid grid_of(const struct tsp_query *q, const struct tsp_host *h)
     return g;
 }
 
-static void write_level(
-    const struct tsp_query *q, const struct tsp_host *h, const struct grid *g, const int64_t *sums, size_t from, size_t to, struct json *j)
+static void write_level(const struct tsp_query *q, const struct tsp_host *h, const struct grid *g, const int64_t *sums,
+    size_t from, size_t to, struct json *j)
 {
     struct arena *a = q->http->arena;
     double share = share_of(h, sums[to] - sums[from], g->host[to] - g->host[from]);
@@ -239,7 +242,7 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tooltip ---- */
 
 struct busy {
     int32_t row;
@@ -247,7 +250,8 @@ struct busy {
 };
 
 /* The threads that used most CPU time within [begin, end] of the host's clock, most first. */
-static size_t find_busiest(const struct tsp_query *q, const struct tsp_host *h, int64_t begin, int64_t end, struct busy top[BUSIEST])
+static size_t find_busiest(
+    const struct tsp_query *q, const struct tsp_host *h, int64_t begin, int64_t end, struct busy top[BUSIEST])
 {
     size_t n = 0;
     for (int32_t row = 0; row < h->threads && !http_gone(q->http); row++) {
@@ -266,7 +270,8 @@ static size_t find_busiest(const struct tsp_query *q, const struct tsp_host *h, 
     return n;
 }
 
-static void write_busiest(struct json *j, const struct tsp_query *q, const struct tsp_host *h, int64_t begin, int64_t end)
+static void write_busiest(
+    struct json *j, const struct tsp_query *q, const struct tsp_host *h, int64_t begin, int64_t end)
 {
     static const char *const keys[BUSIEST] = {"Busiest", "Second", "Third"};
     struct busy top[BUSIEST];
@@ -276,7 +281,8 @@ static void write_busiest(struct json *j, const struct tsp_query *q, const struc
         graph_row(h->index->graph, top[i].row, &r);
         if (r.idle_cpu < 0)
             json_kv_string(j, keys[i],
-                arena_printf(q->http->arena, "%s (%d), %.1f %% of a CPU", r.name, r.tid, 100 * (double)top[i].ns / (double)(end - begin)));
+                arena_printf(q->http->arena, "%s (%d), %.1f %% of a CPU", r.name, r.tid,
+                    100 * (double)top[i].ns / (double)(end - begin)));
     }
 }
 
@@ -286,7 +292,8 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
     const struct tsp_host *h = tsp_tooltip_target(q, &entry, &t) ? host_of(x, entry) : NULL;
     json_begin_object(j);
     if (h) {
-        int64_t length = q->element_duration > 0 ? q->element_duration : 1000000, from = q->element_duration > 0 ? q->element_time : t;
+        int64_t length = q->element_duration > 0 ? q->element_duration : 1000000,
+                from = q->element_duration > 0 ? q->element_time : t;
         int64_t until, first, last;
         if (__builtin_add_overflow(from, length, &until))
             until = INT64_MAX;
@@ -311,7 +318,7 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- styles, annotations ---------------------------------------------------------------------------------------------------------------- */
+/* ---- styles, annotations ---- */
 
 static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {

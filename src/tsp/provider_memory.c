@@ -1,4 +1,5 @@
-/* Memory Usage: pages that the kernel's page allocator gave out, per host in total and per thread that got or returned some. */
+/* Memory Usage: pages that the kernel's page allocator gave out, per host in total and per thread that got or returned
+ * some. */
 #include "tsp/provider_states_common.h"
 
 extern const struct tsp_provider tsp_memory_usage;
@@ -34,14 +35,16 @@ static bool changes(const struct tsp_host *h, size_t counter, const struct tsp_q
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}};
+    static const struct tsp_header headers[] = {
+        {"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}};
     bool active_only = json_is_true(json_object_get(q->parameters, "isFiltered"));
     tsp_begin_tree(j, headers, 2, 1);
     for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
         const struct tsp_host *h = &x->hosts[i];
         for (size_t k = 0; has_memory(h) && k < state_counters(h->states, STATE_MEMORY) && !http_gone(q->http); k++) {
             struct state_counter c;
-            struct tsp_entry e = {.id = total_id(x, i), .parent = -1, .n_labels = 2, .xy = true, .has_data = true, .host_id = h->id};
+            struct tsp_entry e = {
+                .id = total_id(x, i), .parent = -1, .n_labels = 2, .xy = true, .has_data = true, .host_id = h->id};
             const char *labels[2] = {h->index->name, "Total"};
             state_counter(h->states, STATE_MEMORY, k, &c);
             if (c.number != TOTAL) {
@@ -65,14 +68,15 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 }
 
 /* What is freed has been held before: the line is lifted so far that its least value is 0, for every question alike. */
-static void write_series(
-    const struct tsp_host *h, const struct tsp_query *q, const int64_t *times, int32_t number, int64_t id, struct json *j)
+static void write_series(const struct tsp_host *h, const struct tsp_query *q, const int64_t *times, int32_t number,
+    int64_t id, struct json *j)
 {
     struct arena *a = q->http->arena;
     int64_t counter = state_find_counter(h->states, STATE_MEMORY, number);
     if (counter < 0)
         return;
-    int64_t *pages = arena_new(a, int64_t, q->n_times), least = state_counter_least(h->states, STATE_MEMORY, (size_t)counter);
+    int64_t *pages = arena_new(a, int64_t, q->n_times),
+            least = state_counter_least(h->states, STATE_MEMORY, (size_t)counter);
     double *y = arena_new(a, double, q->n_times);
     struct graph_row t;
     state_counter_values(h->states, STATE_MEMORY, (size_t)counter, times, q->n_times, pages);
@@ -82,7 +86,8 @@ static void write_series(
         graph_row(h->index->graph, number, &t);
     tsp_write_series(j,
         &(struct tsp_series){.id = id,
-            .name = number == TOTAL ? arena_printf(a, "%s:total", h->index->name) : arena_printf(a, "%s:%d", h->index->name, t.tid),
+            .name = number == TOTAL ? arena_printf(a, "%s:total", h->index->name)
+                                    : arena_printf(a, "%s:%d", h->index->name, t.tid),
             .type = "line",
             .x = q->times,
             .y = y,

@@ -35,8 +35,11 @@ static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_
 {
     const struct index_note *notes;
     size_t n = experiment_notes(x->x, &notes);
-    struct tsp_table t = {
-        .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = n, .arg = (void *)(uintptr_t)notes, .cell = cell};
+    struct tsp_table t = {.columns = columns,
+        .n_columns = sizeof columns / sizeof *columns,
+        .rows = n,
+        .arg = (void *)(uintptr_t)notes,
+        .cell = cell};
     return tsp_table_lines(&t, q, j);
 }
 

@@ -1,4 +1,5 @@
-/* Priority statistics: how long woken threads wait for a CPU, by the priority that they then have, and by priority and name. */
+/* Priority statistics: how long woken threads wait for a CPU, by the priority that they then have, and by priority and
+ * name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static void member(struct tsp_experiment *x, size_t i, const char **suffix, cons
     latency_analysis(STATE_LATENCY_SCHED, suffix, name);
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- groups ---- */
 
 struct group {
     size_t host;
@@ -51,10 +52,13 @@ struct groups {
     VEC(struct group) v;
     struct map places; /* key -> place in v + 1 */
     struct strings names;
-    VEC(uint32_t) thread_names; /* of all threads in the order of their entry ids: number of the name; empty when only priorities count */
+    VEC(uint32_t)
+    thread_names; /* of all threads in the order of their entry ids: number of the name; empty when only priorities
+                     count */
 };
 
-static struct group group_of(const struct groups *g, const struct tsp_experiment *x, size_t host, const struct state_latency *v)
+static struct group group_of(
+    const struct groups *g, const struct tsp_experiment *x, size_t host, const struct state_latency *v)
 {
     const struct tsp_host *h = &x->hosts[host];
     bool named = g->thread_names.n && v->thread >= 0 && v->thread < h->threads;
@@ -77,8 +81,8 @@ static void name_threads(struct groups *g, const struct tsp_experiment *x)
 
 /* Calls f for the latencies first … end - 1 of a host that have a priority. */
 typedef void on_latency(void *arg, const struct group *, const struct state_figures *one);
-static void each_latency(
-    const struct groups *g, const struct tsp_experiment *x, size_t host, size_t first, size_t end, on_latency *f, void *arg)
+static void each_latency(const struct groups *g, const struct tsp_experiment *x, size_t host, size_t first, size_t end,
+    on_latency *f, void *arg)
 {
     const struct tsp_host *h = &x->hosts[host];
     for (size_t i = first; i < end; i++) {
@@ -88,7 +92,9 @@ static void each_latency(
             continue;
         struct group of = group_of(g, x, host, &v);
         int64_t ns = v.end - v.begin, begin = tsp_to_reference(h, v.begin);
-        f(arg, &of, &(struct state_figures){.n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
+        f(arg, &of,
+            &(struct state_figures){
+                .n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
     }
 }
 
@@ -147,26 +153,29 @@ static void close_groups(struct tsp_experiment *x, void *cache)
     free(g);
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- figures ---- */
 
 static const char *label(const struct tsp_experiment *x, const struct group *g, bool by_name, struct arena *a)
 {
-    const char *of = by_name ? arena_printf(a, "Priority %d/%s", g->priority, g->name) : arena_printf(a, "Priority %d", g->priority);
+    const char *of = by_name ? arena_printf(a, "Priority %d/%s", g->priority, g->name)
+                             : arena_printf(a, "Priority %d", g->priority);
     return x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[g->host].index->name, of) : of;
 }
 
-static void write_groups(struct json *j, const struct tsp_experiment *x, const struct groups *g, struct arena *a, int64_t root,
-    const char *name, const struct state_figures *of)
+static void write_groups(struct json *j, const struct tsp_experiment *x, const struct groups *g, struct arena *a,
+    int64_t root, const char *name, const struct state_figures *of)
 {
     struct state_figures all = {0};
     for (size_t i = 0; i < g->v.n; i++)
         state_figures_join(&all, &of[i]);
     figures_write(j, a, root, -1, name, &all, NULL, 0);
     for (size_t i = 0; i < g->v.n && !tsp_full(j); i++)
-        figures_write(j, a, root + 1 + (int64_t)i, root, label(x, &g->v.v[i], g->thread_names.n > 0, a), &of[i], NULL, 0);
+        figures_write(
+            j, a, root + 1 + (int64_t)i, root, label(x, &g->v.v[i], g->thread_names.n > 0, a), &of[i], NULL, 0);
 }
 
-/* What is cached is shared and does not change any more: the names of a selection's threads are known from the whole. */
+/* What is cached is shared and does not change any more: the names of a selection's threads are known from the whole.
+ */
 struct selection {
     const struct groups *groups;
     struct state_figures *figures;
@@ -180,7 +189,8 @@ static void add_to_selection(void *arg, const struct group *of, const struct sta
         state_figures_join(&s->figures[*place - 1], one);
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct groups *g)
+static struct tsp_result tree(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct groups *g)
 {
     struct arena *a = q->http->arena;
     int64_t total = x->last_thread + 1;
@@ -195,7 +205,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
         for (size_t i = 0; i < x->n_hosts; i++)
             if (x->hosts[i].states)
                 each_latency(g, x, i, latency_find(x, i, STATE_LATENCY_SCHED, q->begin),
-                    latency_find(x, i, STATE_LATENCY_SCHED, q->end < INT64_MAX ? q->end + 1 : q->end), add_to_selection, &s);
+                    latency_find(x, i, STATE_LATENCY_SCHED, q->end < INT64_MAX ? q->end + 1 : q->end), add_to_selection,
+                    &s);
         write_groups(j, x, g, a, total + 1 + (int64_t)g->v.n, "Selection", figures);
     }
     tsp_end_tree(j);
@@ -223,7 +234,8 @@ const struct tsp_provider tsp_priority_statistics = {
     .close = close_groups,
 };
 const struct tsp_provider tsp_priority_name_statistics = {
-    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityThreadNameStatisticsDataProvider",
+    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore."
+          "PriorityThreadNameStatisticsDataProvider",
     .name = "Priority/Thread name Statistics Table",
     .description = "Least, most, mean and spread of the waits for a CPU, by priority and name of the thread",
     .type = "DATA_TREE",

@@ -108,7 +108,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 enum { SECTOR_BYTES = 512 };
 static const char *const colors[STATE_REQUESTS] = {[STATE_REQUEST_READ] = LOOK_SYSCALL,
@@ -119,7 +119,8 @@ static const char *const colors[STATE_REQUESTS] = {[STATE_REQUEST_READ] = LOOK_S
 /* NULL: there is none. */
 static const char *key_of(const struct state_interval *iv)
 {
-    return iv->value == STATE_NONE ? NULL : state_request_name((unsigned)iv->amount & ((1 << STATE_REQUEST_TYPE_BITS) - 1));
+    return iv->value == STATE_NONE ? NULL
+                                   : state_request_name((unsigned)iv->amount & ((1 << STATE_REQUEST_TYPE_BITS) - 1));
 }
 
 static int64_t sector_of(const struct state_interval *iv)
@@ -132,8 +133,8 @@ static int64_t bytes_of(const struct state_interval *iv)
     return (iv->amount >> STATE_REQUEST_TYPE_BITS & STATE_REQUEST_MOST_SECTORS) * SECTOR_BYTES;
 }
 
-static void show(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     const char *key = key_of(iv);
     if (!key)
@@ -159,7 +160,8 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     for (size_t i = 0; i < n; i++) {
         int64_t id = q->has_items ? q->items[i] : first_id(x) + (int64_t)i;
         const struct entry *e = entry_of(x, id);
-        if (e && e->row >= 0 && !tsp_sample_row(&s, &(struct tsp_state_row){id, e->number, STATE_REQUEST_ROWS, (size_t)e->row, 0}))
+        if (e && e->row >= 0 &&
+            !tsp_sample_row(&s, &(struct tsp_state_row){id, e->number, STATE_REQUEST_ROWS, (size_t)e->row, 0}))
             break;
     }
     tsp_end_sampling(&s);
@@ -172,7 +174,8 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
     const struct entry *e = tsp_tooltip_target(q, &id, &t) ? entry_of(x, id) : NULL;
     struct state_interval iv;
     json_begin_object(j);
-    if (e && e->row >= 0 && state_at(e->host->states, STATE_REQUEST_ROWS, (size_t)e->row, tsp_sample_time(e->host, t), &iv) &&
+    if (e && e->row >= 0 &&
+        state_at(e->host->states, STATE_REQUEST_ROWS, (size_t)e->row, tsp_sample_time(e->host, t), &iv) &&
         key_of(&iv)) {
         struct state_row r;
         state_row(e->host->states, STATE_REQUEST_ROWS, (size_t)e->row, &r);
@@ -192,7 +195,8 @@ static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query 
     tsp_begin_styles(j);
     for (unsigned i = STATE_REQUEST_READ; i < STATE_REQUESTS; i++) {
         const char *key = state_request_name(i);
-        tsp_write_style(j, key, NULL, colors[i], i == STATE_REQUEST_FLUSH || i == STATE_REQUEST_OTHER ? 0.6 : 1, -1, key);
+        tsp_write_style(
+            j, key, NULL, colors[i], i == STATE_REQUEST_FLUSH || i == STATE_REQUEST_OTHER ? 0.6 : 1, -1, key);
     }
     tsp_end_styles(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};

@@ -1,5 +1,5 @@
-/* Resources Status: what the CPUs and the interrupts of every host did over time. Rows: hosts; their CPUs, each with the thread that has it, its
- * frequency where that is told, and its interrupts; interrupts over all CPUs. */
+/* Resources Status: what the CPUs and the interrupts of every host did over time. Rows: hosts; their CPUs, each with
+ * the thread that has it, its frequency where that is told, and its interrupts; interrupts over all CPUs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,15 @@
 
 extern const struct tsp_provider tsp_provider_resources;
 
-enum { NO_STATES = STATE_KINDS, FREQUENCY = STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY, LEVELS = 10, FREQUENCY_TEXT = 32, ROOT = -1 };
+enum {
+    NO_STATES = STATE_KINDS,
+    FREQUENCY = STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY,
+    LEVELS = 10,
+    FREQUENCY_TEXT = 32,
+    ROOT = -1
+};
 
-/* ---- entries ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- entries ---- */
 
 /* kind NO_STATES: a host or a group. parent: index of the entry. */
 struct row {
@@ -68,7 +74,8 @@ static void add_irqs(struct rows *t, size_t host, const struct state_store *s, i
 }
 
 /* Heights tell how the frequency compares with the highest that a CPU of the host had. */
-static void add_frequency(struct rows *t, size_t host, const struct state_store *s, size_t row, int32_t cpu, int64_t parent)
+static void add_frequency(
+    struct rows *t, size_t host, const struct state_store *s, size_t row, int32_t cpu, int64_t parent)
 {
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
@@ -86,11 +93,13 @@ static void add_cpus(struct rows *t, size_t host, const struct state_store *s, i
     for (size_t i = 0; i < state_rows(s, STATE_CPU); i++) {
         struct state_row r;
         state_row(s, STATE_CPU, i, &r);
-        int64_t cpu = add(t, (struct row){root, host, STATE_CPU, i, r.number, arena_printf(&t->labels, "CPU %d States", r.number)});
+        int64_t cpu = add(
+            t, (struct row){root, host, STATE_CPU, i, r.number, arena_printf(&t->labels, "CPU %d States", r.number)});
         int64_t threads = state_find_row(s, STATE_CPU_THREAD, r.number);
         if (threads >= 0)
             add(t,
-                (struct row){cpu, host, STATE_CPU_THREAD, (size_t)threads, r.number, arena_printf(&t->labels, "CPU %d Threads", r.number)});
+                (struct row){cpu, host, STATE_CPU_THREAD, (size_t)threads, r.number,
+                    arena_printf(&t->labels, "CPU %d Threads", r.number)});
         int64_t frequency = state_find_row(s, FREQUENCY, r.number);
         if (frequency >= 0)
             add_frequency(t, host, s, (size_t)frequency, r.number, cpu);
@@ -156,7 +165,7 @@ static int32_t cpu_of(const struct row *r, const struct state_interval *iv, cons
     return (int32_t)((uint32_t)of.number >> 16);
 }
 
-/* ---- tree ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static void write_row(const struct tsp_experiment *x, const struct rows *t, size_t i, struct json *j)
 {
@@ -194,15 +203,15 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 /* Threads are told apart by colour; one has the same colour on all CPUs. */
-static const char *const thread_keys[TSP_PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4", "Thread 5", "Thread 6",
-    "Thread 7", "Thread 8", "Thread 9", "Thread 10", "Thread 11"};
+static const char *const thread_keys[TSP_PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4",
+    "Thread 5", "Thread 6", "Thread 7", "Thread 8", "Thread 9", "Thread 10", "Thread 11"};
 
 /* By share of the highest: "Frequency 1" up to a tenth of it, … "Frequency 10". */
-static const char *const frequency_keys[LEVELS] = {"Frequency 1", "Frequency 2", "Frequency 3", "Frequency 4", "Frequency 5", "Frequency 6",
-    "Frequency 7", "Frequency 8", "Frequency 9", "Frequency 10"};
+static const char *const frequency_keys[LEVELS] = {"Frequency 1", "Frequency 2", "Frequency 3", "Frequency 4",
+    "Frequency 5", "Frequency 6", "Frequency 7", "Frequency 8", "Frequency 9", "Frequency 10"};
 
 static const char *frequency_style(int64_t khz, int64_t most)
 {
@@ -217,12 +226,14 @@ static const char *frequency_text(int64_t khz, char out[FREQUENCY_TEXT])
     return out;
 }
 
-static const char *style_of(const struct tsp_host *h, int kind, const struct state_interval *iv, struct graph_row *thread)
+static const char *style_of(
+    const struct tsp_host *h, int kind, const struct state_interval *iv, struct graph_row *thread)
 {
     switch (kind) {
     case STATE_CPU_THREAD:
-        return thread ? thread->idle_cpu >= 0 ? tsp_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % TSP_PALETTE]
-                      : tsp_state_key(iv->value);
+        return thread
+            ? thread->idle_cpu >= 0 ? tsp_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % TSP_PALETTE]
+            : tsp_state_key(iv->value);
     case STATE_CPU_SOFTIRQ:
     case STATE_SOFTIRQ_VECTOR: return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_SOFTIRQ : iv->value);
     case STATE_CPU_IRQ:
@@ -239,8 +250,8 @@ static bool find_thread(const struct tsp_host *h, const struct state_interval *i
     return true;
 }
 
-static void show_frequency(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show_frequency(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     const struct rows *t = rows_of(x);
     if (iv->value == STATE_NONE)
@@ -255,8 +266,8 @@ static void show_frequency(
     tsp_add_number(out, "kHz", iv->amount);
 }
 
-static void show(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
     struct graph_row thread;
@@ -301,10 +312,10 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltip ---- */
 
-static void write_frequency(
-    struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r, const struct state_interval *iv)
+static void write_frequency(struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r,
+    const struct state_interval *iv)
 {
     char text[FREQUENCY_TEXT];
     if (iv->value == STATE_NONE)
@@ -314,7 +325,8 @@ static void write_frequency(
     tsp_write_span(j, tsp_to_reference(h, iv->begin), tsp_to_reference(h, iv->end));
 }
 
-static void write_tooltip(struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r, int64_t t)
+static void write_tooltip(
+    struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r, int64_t t)
 {
     struct state_interval iv;
     struct graph_row thread;
@@ -359,14 +371,14 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- styles, annotations ------------------------------------------------------------------------------------------------------------------ */
+/* ---- styles, annotations ---- */
 
 static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_styles(j);
     tsp_write_state_styles(j,
-        TSP_STATE(IDLE) | TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(IRQ) | TSP_STATE(SOFTIRQ) | TSP_STATE(SOFTIRQ_RAISED) |
-            TSP_STATE(UNKNOWN));
+        TSP_STATE(IDLE) | TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(IRQ) | TSP_STATE(SOFTIRQ) |
+            TSP_STATE(SOFTIRQ_RAISED) | TSP_STATE(UNKNOWN));
     for (int i = 0; i < TSP_PALETTE; i++)
         tsp_write_style(j, thread_keys[i], NULL, tsp_palette[i], 0.75, -1, thread_keys[i]);
     for (int i = 0; i < LEVELS; i++)
@@ -393,7 +405,8 @@ static struct tsp_result annotation_categories(struct tsp_experiment *x, const s
 }
 
 /* Losses of the CPU whose row this is, or of all CPUs. */
-static void write_losses(const struct tsp_experiment *x, const struct tsp_query *q, const struct row *r, int64_t id, struct json *j)
+static void write_losses(
+    const struct tsp_experiment *x, const struct tsp_query *q, const struct row *r, int64_t id, struct json *j)
 {
     const struct tsp_host *h = &x->hosts[r->host];
     for (size_t i = 0; i < state_losses(h->states) && !tsp_full(j) && !http_gone(q->http); i++) {
@@ -403,8 +416,8 @@ static void write_losses(const struct tsp_experiment *x, const struct tsp_query 
         if (begin > q->end)
             break;
         if (end >= q->begin && (l.cpu < 0 || l.cpu == r->number))
-            tsp_write_annotation(
-                j, begin, end - begin, id, arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
+            tsp_write_annotation(j, begin, end - begin, id,
+                arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Scenarios: calls of futex that wait or wake, and interrupt handlers, in lanes: as many are taken as go on at once. Rows: hosts, what goes on, lanes. */
+/* Scenarios: calls of futex that wait or wake, and interrupt handlers, in lanes: as many are taken as go on at once.
+ * Rows: hosts, what goes on, lanes. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -9,7 +10,7 @@ extern const struct tsp_provider tsp_futex_scenarios, tsp_irq_scenarios;
 enum { NONE = -1, NO_LANES = STATE_KINDS };
 static const char handler_cut[] = "IRQ without an end";
 
-/* ---- entries -------------------------------------------------------------------------------------------------------------------- */
+/* ---- entries ---- */
 
 /* kind NO_LANES: a host; lane NONE: a group. parent: index of the entry, NONE. */
 struct row {
@@ -23,11 +24,14 @@ struct rows {
     int64_t first;
 };
 
-static const int futex_kinds[] = {STATE_FUTEX_WAITS, STATE_FUTEX_WAKES, NO_LANES}, irq_kinds[] = {STATE_IRQ_HANDLERS, NO_LANES};
+static const int futex_kinds[] = {STATE_FUTEX_WAITS, STATE_FUTEX_WAKES, NO_LANES},
+                 irq_kinds[] = {STATE_IRQ_HANDLERS, NO_LANES};
 
 static const char *group_name(int kind)
 {
-    return kind == STATE_FUTEX_WAITS ? "Futex wait/lock" : kind == STATE_FUTEX_WAKES ? "Futex wake/unlock" : "IRQ handlers";
+    return kind == STATE_FUTEX_WAITS ? "Futex wait/lock"
+        : kind == STATE_FUTEX_WAKES  ? "Futex wake/unlock"
+                                     : "IRQ handlers";
 }
 
 static size_t lanes_of(const struct tsp_host *h, int kind)
@@ -96,7 +100,7 @@ static const struct row *row_of(const struct rows *t, int64_t id)
     return id >= t->first && id - t->first < (int64_t)t->v.n ? &t->v.v[id - t->first] : NULL;
 }
 
-/* ---- tree ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static void write_row(const struct tsp_experiment *x, const struct rows *t, size_t i, struct arena *a, struct json *j)
 {
@@ -121,7 +125,8 @@ static void write_row(const struct tsp_experiment *x, const struct rows *t, size
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *t)
 {
-    static const struct tsp_header headers[] = {{"Scenario", "What goes on at once, each in the first free lane", "STRING"}};
+    static const struct tsp_header headers[] = {
+        {"Scenario", "What goes on at once, each in the first free lane", "STRING"}};
     tsp_begin_tree(j, headers, 1, -1);
     for (size_t i = 0; i < t->v.n && !tsp_full(j); i++)
         write_row(x, t, i, q->http->arena, j);
@@ -129,9 +134,10 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
-static void show_irq(const struct tsp_host *h, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show_irq(
+    const struct tsp_host *h, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
 {
     out->style_key = iv->value == STATE_IRQ && iv->cut ? handler_cut : tsp_state_key(iv->value);
     out->label = iv->name;
@@ -145,7 +151,8 @@ static void show_irq(const struct tsp_host *h, const struct state_interval *iv, 
 }
 
 /* Looks of the call, named by its futex. */
-static void show_futex(const struct tsp_host *h, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show_futex(
+    const struct tsp_host *h, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
 {
     struct state_interval call;
     if (iv->value != STATE_FUTEX_WAIT && iv->value != STATE_FUTEX_WAKE) {
@@ -158,13 +165,14 @@ static void show_futex(const struct tsp_host *h, const struct state_interval *iv
     out->label = iv->name;
 }
 
-static void show(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     (row->kind == STATE_IRQ_HANDLERS ? show_irq : show_futex)(&x->hosts[row->host], iv, with_properties, out);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *t)
+static struct tsp_result states(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *t)
 {
     struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
     size_t n = q->has_items ? q->n_items : t->v.n;
@@ -178,9 +186,10 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip, style ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltip, style ---- */
 
-static void write_irq(struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct state_interval *iv)
+static void write_irq(
+    struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct state_interval *iv)
 {
     json_kv_string(j, "State", iv->cut ? handler_cut : tsp_state_key(STATE_IRQ));
     if (iv->name)
@@ -190,7 +199,8 @@ static void write_irq(struct json *j, const struct tsp_query *q, const struct ts
     tsp_write_span(j, tsp_to_reference(h, iv->begin), tsp_to_reference(h, iv->end));
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *rows)
+static struct tsp_result tooltip(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *rows)
 {
     int64_t entry, t;
     struct state_interval iv;
@@ -227,12 +237,12 @@ static struct tsp_result irq_style(struct tsp_experiment *x, const struct tsp_qu
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- the two ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the two ---- */
 
-#define OPERATION(what, operation, provider, find)                                                                   \
+#define OPERATION(what, operation, provider, find) \
     static struct tsp_result what##_##operation(struct tsp_experiment *x, const struct tsp_query *q, struct json *j) \
-    {                                                                                                                \
-        return operation(x, q, j, tsp_cache(x, &provider, find));                                                    \
+    { \
+        return operation(x, q, j, tsp_cache(x, &provider, find)); \
     }
 OPERATION(futex, tree, tsp_futex_scenarios, find_futexes)
 OPERATION(futex, states, tsp_futex_scenarios, find_futexes)

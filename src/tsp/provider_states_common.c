@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 
-/* ---- looks ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- looks ---- */
 
 /* Keys are the names that Trace Compass uses for the same states; heights are its heights. */
 static const struct look {
@@ -29,8 +29,8 @@ static const struct look {
     [STATE_FUTEX_WAKE] = {"Futex wake", LOOK_RUNNING, 0.75, -1},
 };
 
-const char *const tsp_palette[TSP_PALETTE] = {
-    "#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0", "#8f9a4c", "#b56f5b", "#6d8f4f", "#8a6f9e", "#5f8fae", "#a08458"};
+const char *const tsp_palette[TSP_PALETTE] = {"#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0",
+    "#8f9a4c", "#b56f5b", "#6d8f4f", "#8a6f9e", "#5f8fae", "#a08458"};
 
 const char *tsp_state_key(int value)
 {
@@ -41,10 +41,11 @@ void tsp_write_state_styles(struct json *styles, unsigned states)
 {
     for (int i = 0; i < STATE_VALUES; i++)
         if (looks[i].key && states >> i & 1)
-            tsp_write_style(styles, looks[i].key, NULL, looks[i].color, looks[i].height, looks[i].opacity, looks[i].key);
+            tsp_write_style(
+                styles, looks[i].key, NULL, looks[i].color, looks[i].height, looks[i].opacity, looks[i].key);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 enum { NEAR = 16 };
 
@@ -75,7 +76,8 @@ void tsp_add_number(struct tsp_shown *s, const char *key, int64_t value)
     tsp_add_property(s, key, s->numbers[s->n]);
 }
 
-struct tsp_sampler tsp_begin_sampling(struct tsp_experiment *x, const struct tsp_query *q, struct json *model, tsp_show_state *show)
+struct tsp_sampler tsp_begin_sampling(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *model, tsp_show_state *show)
 {
     struct tsp_sampler s = {.x = x, .q = q, .model = model, .show = show};
     s.times = arena_new(q->http->arena, int64_t *, x->n_hosts + 1);
@@ -118,7 +120,8 @@ static bool is_match(int tags)
 }
 
 /* Writes the interval unless `only_matches` and the filter is against it. */
-static bool write_interval(const struct tsp_sampler *s, const struct tsp_state_row *row, const struct state_interval *iv, bool only_matches)
+static bool write_interval(
+    const struct tsp_sampler *s, const struct tsp_state_row *row, const struct state_interval *iv, bool only_matches)
 {
     const struct tsp_host *h = &s->x->hosts[row->host];
     int64_t begin = tsp_to_reference(h, iv->begin), end = tsp_to_reference(h, iv->end);
@@ -186,12 +189,12 @@ bool tsp_wants_category(const struct tsp_query *q, const char *category)
     size_t i;
     if (!q->marker_categories)
         return true;
-    json_array_foreach(
-        q->marker_categories, i, wanted) if (json_is_string(wanted) && !strcmp(json_string_value(wanted), category)) return true;
+    json_array_foreach(q->marker_categories, i,
+        wanted) if (json_is_string(wanted) && !strcmp(json_string_value(wanted), category)) return true;
     return false;
 }
 
-/* ---- rows of intervals that are at hand -------------------------------------------------------------------------------------------- */
+/* ---- rows of intervals that are at hand ---- */
 
 static int64_t begin_of(const struct tsp_spans *s, size_t i)
 {
@@ -234,7 +237,8 @@ static size_t time_from(const struct tsp_query *q, size_t i, int64_t t)
     return lo;
 }
 
-void tsp_write_spans(const struct tsp_spans *s, const struct tsp_experiment *x, const struct tsp_query *q, int64_t entry, struct json *j)
+void tsp_write_spans(
+    const struct tsp_spans *s, const struct tsp_experiment *x, const struct tsp_query *q, int64_t entry, struct json *j)
 {
     size_t next = SIZE_MAX; /* intervals before it are written or passed by; the first sample has nothing before it */
     tsp_begin_row(j, entry);
@@ -243,7 +247,8 @@ void tsp_write_spans(const struct tsp_spans *s, const struct tsp_experiment *x, 
         size_t at = tsp_find_span(s, t), after = at == SIZE_MAX ? 0 : at + 1;
         bool inside = at != SIZE_MAX && t < end_of(s, at);
         bool found = false;
-        for (size_t k = next; q->deep && q->filter && k < (inside ? at : after) && !found && (k % 65536 || !http_gone(q->http)); k++)
+        for (size_t k = next;
+             q->deep && q->filter && k < (inside ? at : after) && !found && (k % 65536 || !http_gone(q->http)); k++)
             found = s->write(s->arg, k, true);
         next = after;
         if (inside) {
@@ -260,7 +265,7 @@ void tsp_write_spans(const struct tsp_spans *s, const struct tsp_experiment *x, 
     tsp_end_row(j);
 }
 
-/* ---- tooltips ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tooltips ---- */
 
 bool tsp_tooltip_target(const struct tsp_query *q, int64_t *entry, int64_t *time)
 {

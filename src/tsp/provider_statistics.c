@@ -28,7 +28,7 @@ struct statistics {
     size_t n;
 };
 
-/* ---- what is kept -------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is kept ---- */
 
 static int most_first(const void *a, const void *b)
 {
@@ -106,10 +106,11 @@ static bool has_data(struct tsp_experiment *x)
     return false;
 }
 
-/* ---- the tree ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the tree ---- */
 
 /* Events within the range by type; those of the whole trace when the range holds all of it. */
-static uint64_t count_range(const struct tsp_experiment *x, const struct tsp_query *q, const struct unit *u, uint64_t *events)
+static uint64_t count_range(
+    const struct tsp_experiment *x, const struct tsp_query *q, const struct unit *u, uint64_t *events)
 {
     size_t classes = index_types(u->counts);
     uint64_t *counts = arena_new(q->http->arena, uint64_t, classes + 1), sum = 0;
@@ -143,8 +144,13 @@ static void write_row(struct json *j, struct arena *a, const struct row *r)
 {
     const char *labels[] = {r->name, arena_printf(a, "%llu", (unsigned long long)r->events), share(a, r->events, r->of),
         arena_printf(a, "%llu", (unsigned long long)r->within), share(a, r->within, r->of_within)};
-    tsp_write_entry(
-        j, &(struct tsp_entry){.id = r->id, .parent = r->parent, .labels = labels, .n_labels = 5, .has_data = true, .host_id = r->host_id});
+    tsp_write_entry(j,
+        &(struct tsp_entry){.id = r->id,
+            .parent = r->parent,
+            .labels = labels,
+            .n_labels = 5,
+            .has_data = true,
+            .host_id = r->host_id});
 }
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
@@ -163,8 +169,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
         write_row(j, a, &(struct row){u->id, -1, name, u->host->id, u->events, u->events, within, within});
         for (size_t k = 0; k < u->n_types; k++)
             write_row(j, a,
-                &(struct row){
-                    u->id + 1 + (int64_t)k, u->id, u->types[k].name, u->host->id, u->types[k].events, u->events, events[k], within});
+                &(struct row){u->id + 1 + (int64_t)k, u->id, u->types[k].name, u->host->id, u->types[k].events,
+                    u->events, events[k], within});
     }
     tsp_end_tree(j);
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};

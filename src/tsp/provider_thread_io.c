@@ -1,5 +1,5 @@
-/* What threads do, counted: bytes that their system calls read and wrote, exits of those that are virtual CPUs. Per host the threads that did so within
- * the range, over time as a rate. */
+/* What threads do, counted: bytes that their system calls read and wrote, exits of those that are virtual CPUs. Per
+ * host the threads that did so within the range, over time as a rate. */
 #include "tsp/counters.h"
 
 extern const struct tsp_provider tsp_io_per_process, tsp_kvm_exits;
@@ -13,13 +13,15 @@ struct counted {
     const struct tsp_header *headers; /* name, TID, and one per counter */
 };
 
-static const struct tsp_header io_headers[] = {{"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
-    {"Read", "Bytes read within the range", "BINARY_NUMBER"}, {"Written", "Bytes written within the range", "BINARY_NUMBER"}};
-static const struct counted io = {
-    "IO per process", "Throughput", "B/s", "BINARY_NUMBER", 2, {STATE_IO_READ, STATE_IO_WRITTEN}, {"Read", "Write"}, io_headers};
-static const struct tsp_header exit_headers[] = {{"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
-    {"Exits", "How often it left its guest within the range", "NUMBER"}};
-static const struct counted exits = {"KVM Exit Rate", "KVM exits", "exits/s", NULL, 1, {STATE_KVM_EXITS}, {"Exits"}, exit_headers};
+static const struct tsp_header io_headers[] = {{"Process", "Name of the thread", "STRING"},
+    {"TID", "Number of the thread", "STRING"}, {"Read", "Bytes read within the range", "BINARY_NUMBER"},
+    {"Written", "Bytes written within the range", "BINARY_NUMBER"}};
+static const struct counted io = {"IO per process", "Throughput", "B/s", "BINARY_NUMBER", 2,
+    {STATE_IO_READ, STATE_IO_WRITTEN}, {"Read", "Write"}, io_headers};
+static const struct tsp_header exit_headers[] = {{"Process", "Name of the thread", "STRING"},
+    {"TID", "Number of the thread", "STRING"}, {"Exits", "How often it left its guest within the range", "NUMBER"}};
+static const struct counted exits = {
+    "KVM Exit Rate", "KVM exits", "exits/s", NULL, 1, {STATE_KVM_EXITS}, {"Exits"}, exit_headers};
 
 static bool has_counters(const struct tsp_experiment *x, const struct counted *c)
 {
@@ -30,7 +32,7 @@ static bool has_counters(const struct tsp_experiment *x, const struct counted *c
     return false;
 }
 
-/* ---- entries: those of threads are the same everywhere; then one per host, then one per thread and counter ------------------------ */
+/* ---- entries: those of threads are the same everywhere; then one per host, then one per thread and counter ---- */
 
 static int64_t host_id(const struct tsp_experiment *x, size_t host)
 {
@@ -43,7 +45,8 @@ static int64_t counter_id(const struct tsp_experiment *x, const struct counted *
 }
 
 /* Thread and counter of an entry; false when it has none. */
-static bool counter_of(const struct tsp_experiment *x, const struct counted *c, int64_t id, size_t *host, int32_t *row, size_t *k)
+static bool counter_of(
+    const struct tsp_experiment *x, const struct counted *c, int64_t id, size_t *host, int32_t *row, size_t *k)
 {
     int64_t place = id - host_id(x, x->n_hosts), n = (int64_t)c->n;
     *k = 0;
@@ -53,8 +56,8 @@ static bool counter_of(const struct tsp_experiment *x, const struct counted *c, 
     return place >= 0 && tsp_thread_of(x, place / n + 1, host, row);
 }
 
-static void write_entry(struct json *j, const struct tsp_query *q, struct tsp_entry e, const char *name, const char *tid,
-    const struct counted *c, const int64_t *grown)
+static void write_entry(struct json *j, const struct tsp_query *q, struct tsp_entry e, const char *name,
+    const char *tid, const struct counted *c, const int64_t *grown)
 {
     const char *labels[2 + MOST_COUNTED] = {name, tid};
     for (size_t k = 0; k < c->n; k++)
@@ -65,14 +68,18 @@ static void write_entry(struct json *j, const struct tsp_query *q, struct tsp_en
     tsp_write_entry(j, &e);
 }
 
-static void write_thread(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct counted *c, size_t host,
-    int32_t row, const int64_t *grown)
+static void write_thread(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q,
+    const struct counted *c, size_t host, int32_t row, const int64_t *grown)
 {
     const struct tsp_host *h = &x->hosts[host];
     struct graph_row t;
     graph_row(h->index->graph, row, &t);
-    struct tsp_entry e = {
-        .id = h->first_thread + row, .parent = host_id(x, host), .has_data = c->n == 1, .host_id = h->id, .has_tid = true, .tid = t.tid};
+    struct tsp_entry e = {.id = h->first_thread + row,
+        .parent = host_id(x, host),
+        .has_data = c->n == 1,
+        .host_id = h->id,
+        .has_tid = true,
+        .tid = t.tid};
     write_entry(j, q, e, t.name, arena_printf(q->http->arena, "%d", t.tid), c, grown);
     e.parent = e.id;
     e.has_data = true;
@@ -84,7 +91,8 @@ static void write_thread(struct json *j, const struct tsp_experiment *x, const s
     }
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct counted *c)
+static struct tsp_result tree(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct counted *c)
 {
     tsp_begin_tree(j, c->headers, 2 + c->n, c->n > 1 ? 2 : 1);
     for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
@@ -100,10 +108,12 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
                 state_counter(h->states, c->kinds[k], n, &thread);
                 if (thread.number >= h->threads)
                     continue;
-                grown[thread.number][k] = tsp_growth(h, c->kinds[k], (int64_t)n, q->begin - (q->begin > INT64_MIN), q->end);
+                grown[thread.number][k] = tsp_growth(
+                    h, c->kinds[k], (int64_t)n, q->begin - (q->begin > INT64_MIN), q->end);
                 all[k] += grown[thread.number][k];
             }
-        write_entry(j, q, (struct tsp_entry){.id = host_id(x, i), .parent = -1, .host_id = h->id}, h->index->name, "", c, all);
+        write_entry(
+            j, q, (struct tsp_entry){.id = host_id(x, i), .parent = -1, .host_id = h->id}, h->index->name, "", c, all);
         for (int32_t row = 0; row < h->threads && !tsp_full(j) && !http_gone(q->http); row++)
             if (grown[row][0] || grown[row][1])
                 write_thread(j, x, q, c, i, row, grown[row]);
@@ -112,9 +122,10 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }
 
-/* ---- over time ------------------------------------------------------------------------------------------------------------------- */
+/* ---- over time ---- */
 
-static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct counted *c)
+static struct tsp_result xy(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct counted *c)
 {
     struct arena *a = q->http->arena;
     tsp_begin_xy(j, c->title);

@@ -1,4 +1,5 @@
-/* Thread Status: what every thread of every host did over time. Rows: hosts, below them processes and their threads as parents and children. */
+/* Thread Status: what every thread of every host did over time. Rows: hosts, below them processes and their threads as
+ * parents and children. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +7,10 @@
 
 extern const struct tsp_provider tsp_provider_thread_status;
 
-/* ---- who is whose child ---------------------------------------------------------------------------------------------------------- */
+/* ---- who is whose child ---- */
 
-/* Of one host, by row: the row of the parent entry, or -1 (the host); all rows by tid and begin; and in the order in which they are seen when all
- * are unfolded, so that a client can show the first ones while the others arrive. */
+/* Of one host, by row: the row of the parent entry, or -1 (the host); all rows by tid and begin; and in the order in
+ * which they are seen when all are unfolded, so that a client can show the first ones while the others arrive. */
 struct family {
     int32_t *parents, *order, *seen;
     struct graph_row *rows;
@@ -98,7 +99,8 @@ static void break_circles(struct family *f)
 /* Every parent before its children, brothers by tid and begin. */
 static void find_order_seen(struct family *f)
 {
-    int32_t *first = mem_zalloc(((size_t)f->n + 1) * sizeof *first), *next = mem_zalloc(((size_t)f->n + 1) * sizeof *next);
+    int32_t *first = mem_zalloc(((size_t)f->n + 1) * sizeof *first),
+            *next = mem_zalloc(((size_t)f->n + 1) * sizeof *next);
     for (int32_t i = 0; i <= f->n; i++)
         first[i] = -1;
     for (int32_t i = f->n; i-- > 0;) { /* first[n]: of the host itself */
@@ -159,7 +161,7 @@ static void close_families(struct tsp_experiment *x, void *cache)
     free(families);
 }
 
-/* ---- only those that did something ------------------------------------------------------------------------------------------------ */
+/* ---- only those that did something ---- */
 
 /* Parameter active_thread_filter or isFiltered: true, or a list of CPUs. */
 static json_t *active_filter(const struct tsp_query *q)
@@ -173,7 +175,8 @@ static json_t *active_filter(const struct tsp_query *q)
 
 static bool is_active(const struct state_interval *iv)
 {
-    return iv->value == STATE_USERMODE || iv->value == STATE_SYSCALL || iv->value == STATE_INTERRUPTED || iv->value == STATE_WAIT_FOR_CPU;
+    return iv->value == STATE_USERMODE || iv->value == STATE_SYSCALL || iv->value == STATE_INTERRUPTED ||
+        iv->value == STATE_WAIT_FOR_CPU;
 }
 
 /* Did the thread run or want to within [begin, end] of its host's clock? Such states are never far apart. */
@@ -193,7 +196,8 @@ static bool was_active(const struct state_store *s, size_t row, int64_t begin, i
 }
 
 /* Marks the threads that had one of the CPUs within [begin, end]. */
-static void mark_on_cpus(const struct tsp_query *q, const struct tsp_host *h, json_t *cpus, int64_t begin, int64_t end, bool *keep)
+static void mark_on_cpus(
+    const struct tsp_query *q, const struct tsp_host *h, json_t *cpus, int64_t begin, int64_t end, bool *keep)
 {
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
@@ -202,7 +206,8 @@ static void mark_on_cpus(const struct tsp_query *q, const struct tsp_host *h, js
     json_array_foreach(cpus, k, cpu)
     {
         json_int_t number = json_is_integer(cpu) ? json_integer_value(cpu) : -1;
-        int64_t row = number >= 0 && number < INT32_MAX ? state_find_row(h->states, STATE_CPU_THREAD, (int32_t)number) : -1;
+        int64_t row = number >= 0 && number < INT32_MAX ? state_find_row(h->states, STATE_CPU_THREAD, (int32_t)number)
+                                                        : -1;
         size_t n = BATCH;
         for (int64_t t = begin; row >= 0 && n == BATCH && !http_gone(q->http); t = batch[n - 1].end) {
             n = state_range(h->states, STATE_CPU_THREAD, (size_t)row, t, end, batch, BATCH);
@@ -233,15 +238,15 @@ static bool *choose_rows(const struct tsp_query *q, const struct tsp_host *h, co
     return keep;
 }
 
-/* ---- tree ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tree ---- */
 
 static int64_t root_id(const struct tsp_experiment *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-static void write_thread(
-    const struct tsp_experiment *x, const struct tsp_query *q, size_t host, const struct family *f, int32_t row, struct json *j)
+static void write_thread(const struct tsp_experiment *x, const struct tsp_query *q, size_t host, const struct family *f,
+    int32_t row, struct json *j)
 {
     const struct tsp_host *h = &x->hosts[host];
     const struct graph_row *r = &f->rows[row];
@@ -250,7 +255,8 @@ static void write_thread(
     struct tsp_meta meta[3] = {{"execName", r->name, 0}};
     struct state_row life = {.begin = r->begin, .end = r->end};
     size_t n = 1;
-    if ((size_t)row < state_rows(h->states, STATE_THREAD)) /* from the trace's begin on, when it was not seen to be born */
+    if ((size_t)row <
+        state_rows(h->states, STATE_THREAD)) /* from the trace's begin on, when it was not seen to be born */
         state_row(h->states, STATE_THREAD, (size_t)row, &life);
     if (r->tgid >= 0)
         meta[n++] = (struct tsp_meta){"PID", NULL, r->tgid};
@@ -276,8 +282,8 @@ static void write_thread(
 
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "NUMBER"},
-        {"PID", "Number of its process", "NUMBER"},
+    static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"},
+        {"TID", "Number of the thread", "NUMBER"}, {"PID", "Number of its process", "NUMBER"},
         {"PTID", "Number of the thread above it: its process, or the process that made it", "NUMBER"}};
     const struct family *families = tsp_cache(x, &tsp_provider_thread_status, find_families);
     tsp_begin_tree(j, headers, 4, -1);
@@ -305,7 +311,7 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- states ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 /* An idle thread that does not run waits for nothing: its row is blank there. */
 static const char *style_of(const struct tsp_host *h, size_t row, int value)
@@ -316,8 +322,8 @@ static const char *style_of(const struct tsp_host *h, size_t row, int value)
     return tsp_state_key(value);
 }
 
-static void show(
-    struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct tsp_shown *out)
 {
     const struct tsp_host *h = &x->hosts[row->host];
     out->style_key = style_of(h, row->row, iv->value);
@@ -341,7 +347,8 @@ static void show(
 
 static bool sample_thread(struct tsp_sampler *s, size_t host, int32_t row)
 {
-    return tsp_sample_row(s, &(struct tsp_state_row){s->x->hosts[host].first_thread + row, host, STATE_THREAD, (size_t)row});
+    return tsp_sample_row(
+        s, &(struct tsp_state_row){s->x->hosts[host].first_thread + row, host, STATE_THREAD, (size_t)row});
 }
 
 static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
@@ -359,9 +366,12 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- arrows: who ran next on a CPU --------------------------------------------------------------------------------------------------- */
+/* ---- arrows: who ran next on a CPU ---- */
 
-enum { MAX_INTERVALS = 20000 /* of a host's CPUs, all looked at; beyond that arrows are sampled */, LEAST_SAMPLES = 2000 };
+enum {
+    MAX_INTERVALS = 20000 /* of a host's CPUs, all looked at; beyond that arrows are sampled */,
+    LEAST_SAMPLES = 2000
+};
 
 static bool is_thread(const struct state_interval *iv)
 {
@@ -384,7 +394,8 @@ static void succeed(struct succession *s, const struct state_interval *iv)
     if (s->known && is_thread(iv) && s->last.thread != iv->thread) {
         int64_t begin = tsp_to_reference(s->h, s->last.end), end = tsp_to_reference(s->h, iv->begin);
         if (begin <= s->q->end && end >= s->q->begin)
-            tsp_write_arrow(s->j, begin, end, s->h->first_thread + s->last.thread, s->h->first_thread + iv->thread, "CPU transition");
+            tsp_write_arrow(s->j, begin, end, s->h->first_thread + s->last.thread, s->h->first_thread + iv->thread,
+                "CPU transition");
     }
     if (is_thread(iv)) {
         s->last = *iv;
@@ -421,7 +432,8 @@ static void write_all_arrows(struct succession *s, size_t row, int64_t begin, in
 }
 
 /* The arrow that leaves each state in force at a sample. */
-static void write_sampled_arrows(struct succession *s, size_t row, const int64_t *times, size_t n, struct state_interval *room)
+static void write_sampled_arrows(
+    struct succession *s, size_t row, const int64_t *times, size_t n, struct state_interval *room)
 {
     n = state_sample(s->h->states, STATE_CPU_THREAD, row, times, n, room);
     for (size_t i = 0; i < n; i++) {
@@ -485,7 +497,7 @@ static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- tooltip ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tooltip ---- */
 
 /* What the thread waited for and who ended it, as the graph knows it. t: host's clock. */
 static void write_cause(struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, int64_t t)
@@ -501,8 +513,9 @@ static void write_cause(struct json *j, const struct tsp_query *q, const struct 
     graph_interval(g, row, i, &iv);
     if (iv.state == GRAPH_RUNNING || iv.state == GRAPH_UNKNOWN)
         return;
-    json_kv_string(
-        j, "Cause", iv.detail ? arena_printf(q->http->arena, "%s: %s", graph_state_name(iv.state), iv.detail) : graph_state_name(iv.state));
+    json_kv_string(j, "Cause",
+        iv.detail ? arena_printf(q->http->arena, "%s: %s", graph_state_name(iv.state), iv.detail)
+                  : graph_state_name(iv.state));
     if (iv.state != GRAPH_BLOCKED && iv.state != GRAPH_NETWORK)
         return;
     graph_interval_cause(g, row, i, &c);
@@ -516,7 +529,8 @@ static void write_cause(struct json *j, const struct tsp_query *q, const struct 
     }
 }
 
-static void write_state_tooltip(struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, int64_t t)
+static void write_state_tooltip(
+    struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, int64_t t)
 {
     struct state_interval iv;
     int64_t at = tsp_sample_time(h, t);
@@ -569,8 +583,8 @@ static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query 
 {
     tsp_begin_styles(j);
     tsp_write_state_styles(j,
-        TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(INTERRUPTED) | TSP_STATE(WAIT_FOR_CPU) | TSP_STATE(WAIT_BLOCKED) |
-            TSP_STATE(WAIT_UNKNOWN) | TSP_STATE(IDLE) | TSP_STATE(UNKNOWN));
+        TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(INTERRUPTED) | TSP_STATE(WAIT_FOR_CPU) |
+            TSP_STATE(WAIT_BLOCKED) | TSP_STATE(WAIT_UNKNOWN) | TSP_STATE(IDLE) | TSP_STATE(UNKNOWN));
     tsp_write_style(j, "CPU transition", NULL, "#7d8288", 0.1, -1, "CPU transition");
     tsp_end_styles(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};

@@ -1,4 +1,5 @@
-/* Memory Usage of user space: what threads allocated by malloc and its kin and did not free, by thread, process and host. */
+/* Memory Usage of user space: what threads allocated by malloc and its kin and did not free, by thread, process and
+ * host. */
 #include "tsp/providers.h"
 #include "tsp/provider_states_common.h"
 #include "tsp/stacks.h"
@@ -6,7 +7,8 @@
 static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     tsp_begin_tree(j, stacks_headers, 3, 2);
-    stacks_write_tree(&(struct stacks_tree){.x = x, .q = q, .j = j, .shown = stacks_memory_shown, .xy = true, .have_data = true});
+    stacks_write_tree(
+        &(struct stacks_tree){.x = x, .q = q, .j = j, .shown = stacks_memory_shown, .xy = true, .have_data = true});
     tsp_end_tree(j);
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
@@ -14,7 +16,8 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 enum { ALL = -1 };
 
 /* Adds what the threads of a process (or of all) held at the host's times. */
-static void add_threads(const struct stack_place *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
+static void add_threads(
+    const struct stack_place *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
 {
     for (size_t i = 0; i < stack_threads(p->s); i++) {
         struct stack_thread t;
@@ -71,7 +74,8 @@ static void write_host(struct lines *l, size_t host)
         any = true;
     }
     if (any)
-        write_line(l, stacks_root(l->x, host), arena_printf(l->q->http->arena, "%s:total", l->x->hosts[host].index->name), y);
+        write_line(
+            l, stacks_root(l->x, host), arena_printf(l->q->http->arena, "%s:total", l->x->hosts[host].index->name), y);
 }
 
 static void write_thread(struct lines *l, const struct stack_place *p, size_t thread, int64_t id)
@@ -86,7 +90,9 @@ static void write_thread(struct lines *l, const struct stack_place *p, size_t th
     stack_memory(p->s, thread, times_of(l, p->host), l->q->n_times, l->bytes);
     for (size_t k = 0; k < l->q->n_times; k++)
         y[k] = (double)l->bytes[k];
-    write_line(l, id, t.tid >= 0 ? arena_printf(a, "%s:%d", host, t.tid) : arena_printf(a, "%s:%s", host, stacks_thread_label(a, &t)), y);
+    write_line(l, id,
+        t.tid >= 0 ? arena_printf(a, "%s:%d", host, t.tid) : arena_printf(a, "%s:%s", host, stacks_thread_label(a, &t)),
+        y);
 }
 
 static void write_process(struct lines *l, const struct stack_place *p, size_t process, int64_t id)
@@ -94,14 +100,16 @@ static void write_process(struct lines *l, const struct stack_place *p, size_t p
     struct arena *a = l->q->http->arena;
     double *y = arena_new(a, double, l->q->n_times);
     add_threads(p, (int64_t)process, times_of(l, p->host), l->q->n_times, l->bytes, y);
-    write_line(l, id, arena_printf(a, "%s:%s", l->x->hosts[p->host].index->name, stacks_process_label(a, p, process)), y);
+    write_line(
+        l, id, arena_printf(a, "%s:%s", l->x->hosts[p->host].index->name, stacks_process_label(a, p, process)), y);
 }
 
 /* The hosts' totals are always there. */
 static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
     const struct stack_places *all = stacks_of(x);
-    struct lines l = {x, q, j, arena_new(q->http->arena, int64_t *, x->n_hosts + 1), arena_new(q->http->arena, int64_t, q->n_times)};
+    struct lines l = {
+        x, q, j, arena_new(q->http->arena, int64_t *, x->n_hosts + 1), arena_new(q->http->arena, int64_t, q->n_times)};
     tsp_begin_xy(j, "Memory Usage");
     for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++)
         write_host(&l, i);

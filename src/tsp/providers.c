@@ -7,7 +7,8 @@
 const struct tsp_provider *const tsp_providers[] = {TSP_PROVIDERS(PROVIDER_ADDRESS) NULL};
 #undef PROVIDER_ADDRESS
 
-_Static_assert(sizeof tsp_providers / sizeof *tsp_providers <= TSP_MAX_PROVIDERS + 1, "more providers than an experiment has caches for");
+_Static_assert(sizeof tsp_providers / sizeof *tsp_providers <= TSP_MAX_PROVIDERS + 1,
+    "more providers than an experiment has caches for");
 
 size_t tsp_provider_number(const struct tsp_provider *p)
 {

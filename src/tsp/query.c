@@ -80,8 +80,9 @@ static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
         json_t *count = json_object_get(range, "nbTimes");
         if (generic && !count)
             count = json_object_get(range, "nbSamples");
-        if (!call_integer(json_object_get(range, "start"), &q->begin) || !call_integer(json_object_get(range, "end"), &q->end) ||
-            q->begin > q->end || (count && !call_integer(count, &samples)) || (generic && !count))
+        if (!call_integer(json_object_get(range, "start"), &q->begin) ||
+            !call_integer(json_object_get(range, "end"), &q->end) || q->begin > q->end ||
+            (count && !call_integer(count, &samples)) || (generic && !count))
             return INVALID("requested_timerange");
         q->has_range = true;
         expand(q, samples);
@@ -153,7 +154,8 @@ static const char *parse_element(struct tsp_query *q)
 
 static const char *parse_lines(struct tsp_query *q)
 {
-    json_t *index = get(q, "requested_table_index"), *times = get(q, "requested_times"), *count = get(q, "requested_table_count");
+    json_t *index = get(q, "requested_table_index"), *times = get(q, "requested_times"),
+           *count = get(q, "requested_table_count");
     json_t *columns = get(q, "requested_table_column_ids"), *direction = get(q, "table_search_direction");
     size_t n = 0;
     if (!index && !times)
@@ -173,7 +175,8 @@ static const char *parse_lines(struct tsp_query *q)
         q->table_time = v[0];
         q->by_time = true;
     }
-    if (columns && (!(q->columns = integers(q->http->arena, columns, false, &q->n_columns)) || q->n_columns > MAX_COLUMNS))
+    if (columns &&
+        (!(q->columns = integers(q->http->arena, columns, false, &q->n_columns)) || q->n_columns > MAX_COLUMNS))
         return INVALID("requested_table_column_ids");
     q->has_columns = columns && q->n_columns;
     q->search = get(q, "table_search_expressions");

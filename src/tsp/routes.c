@@ -60,7 +60,7 @@ static const struct route {
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 /* Changes hold although they could not be written; whoever makes one is told (RFC 7234, 5.5: 199). */
 static void warn_unsaved(struct call *c)
@@ -118,7 +118,7 @@ void call_errorf(struct call *c, int status, const char *fmt, ...)
     call_error(c, status, title, NULL);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- bodies ---- */
 
 const char *call_string(json_t *object, const char *key)
 {
@@ -144,7 +144,7 @@ bool call_body(struct call *c)
     return true;
 }
 
-/* ---- dispatch ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- dispatch ---- */
 
 static size_t split(struct arena *a, const char *path, const char *parts[MAX_PARTS])
 {

@@ -14,7 +14,7 @@
 
 enum { STOP_SECONDS = 5 };
 
-/* ---- about the server ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- about the server ---- */
 
 static int64_t memory_bytes(void)
 {
@@ -59,7 +59,7 @@ void server_tell(struct call *c, const char *what)
     call_json(c, 200, &t);
 }
 
-/* ---- start --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static int take_state(struct tsp_server *s, struct err *e)
 {
@@ -113,7 +113,8 @@ static int add_given(struct tsp_server *s, struct arena *a, const char *arg, cha
     if (access(path, F_OK))
         return err_sys(e, "%s", path);
     char *absolute = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    struct tsp_trace_result r = trace_open(s, a, absolute ? arena_printf(a, "%s/%s", absolute, path) : path, host, "", true);
+    struct tsp_trace_result r = trace_open(
+        s, a, absolute ? arena_printf(a, "%s/%s", absolute, path) : path, host, "", true);
     free(absolute);
     if (r.status != 200)
         return r.detail ? err_set(e, ERR_NOTFOUND, "%s", r.detail)
@@ -129,7 +130,8 @@ static int add_given(struct tsp_server *s, struct arena *a, const char *arg, cha
 /* The experiment of the TRACEs given; another one of that name gets out of the way by a number. */
 static void add_first_experiment(struct tsp_server *s, struct arena *a, const char *const *uuids, size_t n)
 {
-    const char *path = s->given.v[0], *wanted = s->o.experiment_name ? s->o.experiment_name : strrchr(path, '/') + 1, *name = wanted;
+    const char *path = s->given.v[0], *wanted = s->o.experiment_name ? s->o.experiment_name : strrchr(path, '/') + 1,
+               *name = wanted;
     char uuid[UUID_TEXT];
     for (int i = 1;; i++) {
         uuid_of_name(name, uuid);

@@ -9,7 +9,7 @@
 #include "tsp/tsp.h"
 #include "tsp/uuid.h"
 
-/* ---- model --------------------------------------------------------------------------------------------------------------------- */
+/* ---- model ---- */
 
 struct tsp_trace { char uuid[UUID_TEXT]; char *name, *path, *type, *host; /* host: NAME of NAME=PATH, or NULL */ };
 struct tsp_bookmark { char uuid[UUID_TEXT]; char *name; int64_t start, end; };
@@ -25,10 +25,11 @@ struct tsp_growing { _Atomic uint64_t events; _Atomic int64_t begin, end; };
 struct tsp_output { const struct tsp_provider *provider; const char *id, *name, *member; };
 
 enum tsp_stage { STAGE_OPENING, STAGE_OPEN, STAGE_FAILED };
-/* Entry ids of one opening. The next one has the same if its traces are as they were then, by the fingerprint of all, else others behind them: who still asks
- * with ids of before must not be answered with rows of others. */
+/* Entry ids of one opening. The next one has the same if its traces are as they were then, by the fingerprint of all,
+ * else others behind them: who still asks with ids of before must not be answered with rows of others. */
 struct tsp_ids { uint64_t fingerprint; int64_t first, last; /* last: that a client has been told */ };
-/* An experiment's traces, opened. `stage` changes once, under the server's lock; all else is written before it becomes STAGE_OPEN. */
+/* An experiment's traces, opened. `stage` changes once, under the server's lock; all else is written before it becomes
+ * STAGE_OPEN. */
 struct tsp_open {
     struct tsp_experiment pub;
     unsigned refs;                   /* under the server's lock: the model's, the opener's, those of requests */
@@ -40,7 +41,8 @@ struct tsp_open {
     struct tsp_figures *figures;     /* by argument */
     struct tsp_growing *growing;     /* likewise */
     struct tsp_output *outputs; size_t n_outputs;
-    struct tsp_ids ids;              /* until the traces are known: those of the opening before. `last` is under the server's lock */
+    struct tsp_ids ids;              /* until the traces are known: those of the opening before. `last` is under the
+                                      * server's lock */
 };
 
 struct tsp_model_experiment {
@@ -75,7 +77,8 @@ struct tsp_trace *model_trace(struct tsp_server *, const char *uuid);
 struct tsp_model_experiment *model_experiment(struct tsp_server *, const char *uuid);
 /* New ones; strings are copied. */
 struct tsp_trace *model_add_trace(struct tsp_server *, const char *name, const char *path, const char *type);
-struct tsp_model_experiment *model_add_experiment(struct tsp_server *, const char *name, const char *const *traces, size_t n);
+struct tsp_model_experiment *model_add_experiment(struct tsp_server *, const char *name, const char *const *traces,
+    size_t n);
 void model_remove_trace(struct tsp_server *, struct tsp_trace *);
 void model_remove_experiment(struct tsp_server *, struct tsp_model_experiment *);
 void model_free(struct tsp_server *);
@@ -83,19 +86,20 @@ void tsp_config_fini(struct tsp_config *);
 void tsp_bookmark_fini(struct tsp_bookmark *);
 void tsp_derived_fini(struct tsp_derived *);
 /* The model as text of the protocol. */
-void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_figures *, const char *state); /* figures NULL: closed */
+/* figures NULL: closed */
+void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_figures *, const char *state);
 void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_model_experiment *);
 void model_write_config(struct json *, const struct tsp_config *);
 
-/* open.c. With the lock held (which may be let go for a moment): finds the experiment, and opens it in the background unless it is open or being
- * opened (or failed a moment ago). NULL when there is none. */
+/* open.c. With the lock held (which may be let go for a moment): finds the experiment, and opens it in the background
+ * unless it is open or being opened (or failed a moment ago). NULL when there is none. */
 struct tsp_model_experiment *open_wanted(struct tsp_server *, const char *uuid);
 /* A reference for a request, or NULL; with the lock held. */
 struct tsp_open *open_ref(struct tsp_model_experiment *);
 void open_unref(struct tsp_server *, struct tsp_open *); /* without the lock */
 void open_unref_locked(struct tsp_server *, struct tsp_open *); /* may let the lock go for a moment */
-/* ERR_LOST when files of the open experiment were cut off: what was computed from it must not be sent. The model lets it go then, so that it is opened anew,
- * from what is left, when it is wanted next. Without the lock. */
+/* ERR_LOST when files of the open experiment were cut off: what was computed from it must not be sent. The model lets
+ * it go then, so that it is opened anew, from what is left, when it is wanted next. Without the lock. */
 int open_intact(struct tsp_server *, struct tsp_open *, struct err *);
 /* An answer with ids up to this one is about to be sent. Without the lock. */
 void open_told(struct tsp_server *, struct tsp_open *, int64_t last_id);
@@ -103,20 +107,24 @@ void figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those 
 const struct tsp_output *open_output(const struct tsp_open *, const char *id);
 /* outputs.c: which outputs the experiment has; called once, when it is opened. */
 void outputs_find(struct tsp_open *);
-/* The derived output with that id, or that it is shown by; NULL: none. *answers: the provider for operations on it. With the lock held. */
-struct tsp_derived *derived_find(const struct tsp_model_experiment *, const char *id, const struct tsp_provider **answers);
+/* The derived output with that id, or that it is shown by; NULL: none. *answers: the provider for operations on it.
+ * With the lock held. */
+struct tsp_derived *derived_find(const struct tsp_model_experiment *, const char *id,
+    const struct tsp_provider **answers);
 
-/* persist.c. With the lock held. What cannot be written is told in s->unsaved, and written with the next change or at the end. */
+/* persist.c. With the lock held. What cannot be written is told in s->unsaved, and written with the next change or at
+ * the end. */
 void persist_save(struct tsp_server *);
 int persist_load(struct tsp_server *, struct err *);
 
-/* traces.c: the trace at `uri`, opened as a client would. status: HTTP's; title, detail: what went wrong; uuid: of the trace, or of the one in
- * conflict (409). trusted: given by who started the server. Takes the lock. */
+/* traces.c: the trace at `uri`, opened as a client would. status: HTTP's; title, detail: what went wrong; uuid: of the
+ * trace, or of the one in conflict (409). trusted: given by who started the server. Takes the lock. */
 struct tsp_trace_result { int status; const char *title, *detail; char uuid[UUID_TEXT]; };
-struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const char *uri, const char *name, const char *type, bool trusted);
+struct tsp_trace_result trace_open(struct tsp_server *, struct arena *, const char *uri, const char *name,
+    const char *type, bool trusted);
 void uploads_remove_unfinished(struct tsp_server *);
 
-/* ---- the request at hand --------------------------------------------------------------------------------------------------------- */
+/* ---- the request at hand ---- */
 
 struct call {
     struct tsp_server *s;
@@ -140,10 +148,14 @@ bool call_integer(const json_t *, int64_t *out);
 bool call_body(struct call *);
 
 typedef void call_handler(struct call *);
-call_handler traces_list, traces_post, traces_get, traces_delete, experiments_list, experiments_post, experiments_get, experiments_delete, bookmarks_list,
-    bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete, config_types, config_type, configs_list, configs_post, configs_get, configs_put,
-    configs_delete, outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete, marker_sets, upload_post, analysis_run;
-/* Server-wide configurations of markers (configurations.c): the annotations that a marker set stands for, by category. */
+call_handler traces_list, traces_post, traces_get, traces_delete, experiments_list, experiments_post, experiments_get,
+    experiments_delete, bookmarks_list,
+    bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete, config_types, config_type, configs_list,
+        configs_post, configs_get, configs_put,
+    configs_delete, outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete,
+        marker_sets, upload_post, analysis_run;
+/* Server-wide configurations of markers (configurations.c): the annotations that a marker set stands for, by
+ * category. */
 void markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct json *open_object);
 bool markers_write_category(struct tsp_server *, const char *set, struct json *open_array);
 /* Answers requests outside /tsp. */
@@ -153,7 +165,8 @@ void server_tell(struct call *, const char *what);
 void routes_handle(void *server, struct http_request *);
 
 /* query.c: what the operation needs, from the body. NULL, or the title of a 400. */
-enum { OP_TREE, OP_STATES, OP_ARROWS, OP_TOOLTIP, OP_XY, OP_COLUMNS, OP_LINES, OP_STYLE, OP_ANNOTATION_CATEGORIES, OP_ANNOTATIONS,
+enum { OP_TREE, OP_STATES, OP_ARROWS, OP_TOOLTIP, OP_XY, OP_COLUMNS, OP_LINES, OP_STYLE, OP_ANNOTATION_CATEGORIES,
+    OP_ANNOTATIONS,
        OP_KIND = 0xf, /* operations proper; the rest tells by which path it was asked */
        OP_GENERIC = 0x10, OP_TABLE = 0x20 };
 const char *query_parse(struct call *, struct tsp_query *);

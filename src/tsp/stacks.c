@@ -7,7 +7,7 @@
 #include "tsp/provider_states_common.h"
 #include "tsp/providers.h"
 
-/* ---- places --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- places ---- */
 
 int64_t stacks_root(const struct tsp_experiment *x, size_t host)
 {
@@ -53,7 +53,8 @@ static bool never(struct tsp_experiment *x)
 {
     return false;
 }
-const struct tsp_provider tsp_stack_places = {.id = "weft.stacks", .name = "", .type = "NONE", .has_data = never, .close = close_places};
+const struct tsp_provider tsp_stack_places = {
+    .id = "weft.stacks", .name = "", .type = "NONE", .has_data = never, .close = close_places};
 
 const struct stack_places *stacks_of(struct tsp_experiment *x)
 {
@@ -116,14 +117,15 @@ size_t stacks_begun(const struct tsp_experiment *x, const struct stack_place *p,
     return i;
 }
 
-struct stacks_range stacks_range(const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
+struct stacks_range stacks_range(
+    const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
 {
     size_t first = stacks_begun(x, p, row, 0, begin),
            last = end == INT64_MAX ? stack_calls(p->s, row) : stacks_begun(x, p, row, 0, end + 1);
     return (struct stacks_range){first, last > first ? last : first};
 }
 
-/* ---- what there is ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- what there is ---- */
 
 bool stacks_calls_shown(const struct stack_thread *t)
 {
@@ -163,10 +165,10 @@ bool stacks_have_memory(struct tsp_experiment *x)
     return any(x, stacks_memory_shown);
 }
 
-/* ---- trees ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- trees ---- */
 
-const struct tsp_header stacks_headers[3] = {
-    {"Name", "Process, thread, depth", "STRING"}, {"PID", "Number of the process", "NUMBER"}, {"TID", "Number of the thread", "NUMBER"}};
+const struct tsp_header stacks_headers[3] = {{"Name", "Process, thread, depth", "STRING"},
+    {"PID", "Number of the process", "NUMBER"}, {"TID", "Number of the thread", "NUMBER"}};
 
 static const char *number(struct arena *a, int32_t n)
 {
@@ -201,7 +203,8 @@ static void write_process(const struct stacks_tree *w, const struct stack_place 
     struct stack_process d;
     stack_process(p->s, process, &d);
     struct tsp_meta pid = {"PID", NULL, d.pid};
-    const char *labels[3] = {*d.name ? d.name : stacks_process_label(w->q->http->arena, p, process), number(w->q->http->arena, d.pid), ""};
+    const char *labels[3] = {
+        *d.name ? d.name : stacks_process_label(w->q->http->arena, p, process), number(w->q->http->arena, d.pid), ""};
     tsp_write_entry(w->j,
         &(struct tsp_entry){.id = p->first_process + (int64_t)process,
             .parent = stacks_root(w->x, p->host),
@@ -290,15 +293,16 @@ void stacks_write_tree(const struct stacks_tree *w)
     }
 }
 
-/* ---- looks ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- looks ---- */
 
 /* Warm to cool by name; text on them stays legible. */
-static const char *const colors[STACKS_COLORS] = {"#e07a5f", "#e8a15a", "#d9b44a", "#b5b85b", "#8fb56b", "#6fb08a", "#5aa9a3", "#5a9fbf",
-    "#6f93cf", "#8a88d1", "#a882c9", "#c17fb5", "#d07f98", "#d98c84", "#cf9f7a", "#bfae82", "#a3ad86", "#88b09c", "#7faab0", "#8aa5c2",
-    "#a09ec6", "#b69abc", "#c69aa8", "#c9a798"};
-static const char *const keys[STACKS_COLORS] = {"Function 1", "Function 2", "Function 3", "Function 4", "Function 5", "Function 6",
-    "Function 7", "Function 8", "Function 9", "Function 10", "Function 11", "Function 12", "Function 13", "Function 14", "Function 15",
-    "Function 16", "Function 17", "Function 18", "Function 19", "Function 20", "Function 21", "Function 22", "Function 23", "Function 24"};
+static const char *const colors[STACKS_COLORS] = {"#e07a5f", "#e8a15a", "#d9b44a", "#b5b85b", "#8fb56b", "#6fb08a",
+    "#5aa9a3", "#5a9fbf", "#6f93cf", "#8a88d1", "#a882c9", "#c17fb5", "#d07f98", "#d98c84", "#cf9f7a", "#bfae82",
+    "#a3ad86", "#88b09c", "#7faab0", "#8aa5c2", "#a09ec6", "#b69abc", "#c69aa8", "#c9a798"};
+static const char *const keys[STACKS_COLORS] = {"Function 1", "Function 2", "Function 3", "Function 4", "Function 5",
+    "Function 6", "Function 7", "Function 8", "Function 9", "Function 10", "Function 11", "Function 12", "Function 13",
+    "Function 14", "Function 15", "Function 16", "Function 17", "Function 18", "Function 19", "Function 20",
+    "Function 21", "Function 22", "Function 23", "Function 24"};
 
 const char *stacks_style(const char *function)
 {

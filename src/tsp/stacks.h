@@ -1,4 +1,5 @@
-/* Private to tsp: the call stacks of an experiment, over all its user-space traces; what the views of functions and of their memory share. */
+/* Private to tsp: the call stacks of an experiment, over all its user-space traces; what the views of functions and of
+ * their memory share. */
 #ifndef WEFT_TSP_STACKS_H
 #define WEFT_TSP_STACKS_H
 
@@ -22,8 +23,9 @@ typedef bool stacks_shown(const struct stack_thread *);
 stacks_shown stacks_calls_shown, stacks_memory_shown;
 bool stacks_place_shown(const struct stack_place *, stacks_shown *);
 
-/* Writes hosts, processes and threads that are shown, with three labels (name, PID, TID) and what `finish` makes of each entry; after each thread
- * `below` (or NULL) writes what is below it. The tree is begun and ended by the caller. */
+/* Writes hosts, processes and threads that are shown, with three labels (name, PID, TID) and what `finish` makes of
+ * each entry; after each thread `below` (or NULL) writes what is below it. The tree is begun and ended by the
+ * caller. */
 struct stacks_tree {
     struct tsp_experiment *x; const struct tsp_query *q; struct json *j;
     stacks_shown *shown;
@@ -48,7 +50,8 @@ const struct stack_place *stacks_process(const struct stack_places *, int64_t id
 size_t stacks_begun(const struct tsp_experiment *, const struct stack_place *, size_t row, size_t from, int64_t t);
 /* The row's calls that begin within [begin, end]. */
 struct stacks_range { size_t first, end; };
-struct stacks_range stacks_range(const struct tsp_experiment *, const struct stack_place *, size_t row, int64_t begin, int64_t end);
+struct stacks_range stacks_range(const struct tsp_experiment *, const struct stack_place *, size_t row, int64_t begin,
+    int64_t end);
 
 /* Style of a function: one of STACKS_COLORS keys, the same for the same name wherever it is shown. */
 enum { STACKS_COLORS = 24 };

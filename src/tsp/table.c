@@ -18,7 +18,7 @@ struct tsp_result tsp_table_columns(const struct tsp_column *columns, size_t n, 
     return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-/* ---- search ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- search ---- */
 
 /* A pattern that cannot be compiled is looked for as it stands; so is one that means nothing else, which is faster. */
 static void add_term(struct search *s, size_t column, const char *pattern)
@@ -64,7 +64,8 @@ bool search_term_fits(const struct search_term *t, const char *text)
     return t->plain ? strstr(text, t->plain) != NULL : regex_finds(t->regex, text, strlen(text)) == 1;
 }
 
-bool search_fits(struct search *s, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row)
+bool search_fits(
+    struct search *s, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct search_term *t = &s->terms[i];
@@ -76,7 +77,7 @@ bool search_fits(struct search *s, void (*cell)(void *arg, size_t row, size_t co
     return s->n && !s->impossible;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 size_t search_columns(const struct tsp_query *q, const struct tsp_column *columns, size_t n, const size_t **out)
 {
@@ -91,7 +92,8 @@ size_t search_columns(const struct tsp_query *q, const struct tsp_column *column
     return kept;
 }
 
-void search_begin_lines(struct json *j, uint64_t low, uint64_t size, const struct tsp_column *columns, const size_t *places, size_t n)
+void search_begin_lines(
+    struct json *j, uint64_t low, uint64_t size, const struct tsp_column *columns, const size_t *places, size_t n)
 {
     json_begin_object(j);
     json_kv_u64(j, "lowIndex", low);
@@ -105,8 +107,9 @@ void search_begin_lines(struct json *j, uint64_t low, uint64_t size, const struc
     json_begin_array(j);
 }
 
-void search_write_line(struct json *j, uint64_t index, int tags, void (*cell)(void *arg, size_t row, size_t column, struct text *out),
-    void *arg, size_t row, const size_t *places, size_t n)
+void search_write_line(struct json *j, uint64_t index, int tags,
+    void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row, const size_t *places,
+    size_t n)
 {
     struct text *t = j->out;
     if (tsp_full(j))
@@ -178,15 +181,20 @@ static struct tsp_result write_lines(const struct tsp_table *t, const struct tsp
     if (q->search && q->search_find)
         row = find(t, q, &s, row);
     size_t end = t->rows - row < (uint64_t)q->count ? t->rows : row + (size_t)q->count;
-    search_begin_lines(j, row < t->rows || q->by_time ? row : q->search_find ? 0 : (uint64_t)q->index, t->rows, t->columns, places, n);
+    search_begin_lines(j,
+        row < t->rows || q->by_time ? row
+            : q->search_find        ? 0
+                                    : (uint64_t)q->index,
+        t->rows, t->columns, places, n);
     for (; row < end; row++)
-        search_write_line(j, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
+        search_write_line(
+            j, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
     search_end_lines(j);
     search_fini(&s);
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }
 
-/* ---- filtered -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- filtered ---- */
 
 struct chosen {
     const struct tsp_table *of;

@@ -7,7 +7,7 @@
 
 #include "ctf/ctf.h"
 
-/* ---- paths ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 static bool is_below(const char *path, const char *top)
 {
@@ -63,7 +63,7 @@ static int look_at(const char *real, const char **detail, struct arena *a)
     return 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static size_t parent_length(const char *path)
 {
@@ -102,7 +102,8 @@ static struct tsp_trace_result failed(int status, const char *title, const char 
     return (struct tsp_trace_result){.status = status, .title = title, .detail = detail};
 }
 
-struct tsp_trace_result trace_open(struct tsp_server *s, struct arena *a, const char *uri, const char *name, const char *type, bool trusted)
+struct tsp_trace_result trace_open(
+    struct tsp_server *s, struct arena *a, const char *uri, const char *name, const char *type, bool trusted)
 {
     const char *path = path_of_uri(s, a, uri), *detail = NULL;
     char *found = realpath(path, NULL);
@@ -113,9 +114,11 @@ struct tsp_trace_result trace_open(struct tsp_server *s, struct arena *a, const 
     if (!real || (!trusted && !is_allowed(s, real)))
         return failed(unreadable && trusted ? 406 : 404, arena_printf(a, "No trace at %s", uri),
             s->root ? arena_printf(a, "traces are opened below %s and where the server was told to", s->root)
-                    : "only the traces that the server was started with can be opened; start it with --trace-root DIR to open others");
+                    : "only the traces that the server was started with can be opened; start it with --trace-root DIR "
+                      "to open others");
     if (!type_known(type))
-        return failed(501, arena_printf(a, "Trace type not supported: %s", type), "leave typeID out; CTF traces are recognised");
+        return failed(
+            501, arena_printf(a, "Trace type not supported: %s", type), "leave typeID out; CTF traces are recognised");
     int status = look_at(real, &detail, a);
     if (status)
         return failed(status,
@@ -131,7 +134,7 @@ struct tsp_trace_result trace_open(struct tsp_server *s, struct arena *a, const 
     return r;
 }
 
-/* ---- operations ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- operations ---- */
 
 void traces_list(struct call *c)
 {
@@ -177,8 +180,9 @@ void traces_post(struct call *c)
     for (int i = 0; i < 3; i++) {
         const json_t *v = json_object_get(c->parameters, keys[i]);
         if (i == 0 ? !uri || !*uri : v && !json_is_null(v) && !json_is_string(v)) {
-            call_error(
-                c, 400, arena_printf(c->q->arena, v ? "Invalid query parameters: %s" : "Missing query parameters: %s", keys[i]), NULL);
+            call_error(c, 400,
+                arena_printf(c->q->arena, v ? "Invalid query parameters: %s" : "Missing query parameters: %s", keys[i]),
+                NULL);
             return;
         }
     }

@@ -1,4 +1,5 @@
-/* Trace server: the Trace Server Protocol over one or more experiments, and the viewer's files. The protocol's facts: docs/tsp.md. */
+/* Trace server: the Trace Server Protocol over one or more experiments, and the viewer's files. The protocol's facts:
+ * docs/tsp.md. */
 #ifndef WEFT_TSP_TSP_H
 #define WEFT_TSP_TSP_H
 
@@ -11,7 +12,8 @@
 struct tsp_options {
     struct http_options http;
     const char *trace_root;          /* traces may be opened below this directory only; NULL: only those given */
-    const char *state_dir;           /* kept over restarts: traces, experiments, bookmarks, configurations, uploads; NULL: nothing is kept */
+    const char *state_dir;           /* kept over restarts: traces, experiments, bookmarks, configurations, uploads;
+                                      * NULL: nothing is kept */
     const char *store;               /* index stores, as --store */
     const char *const *traces;       /* TRACE arguments, opened as one experiment at start; NULL at the end */
     const char *experiment_name;     /* of those; NULL: the name of the first trace's directory */
@@ -22,8 +24,8 @@ struct tsp_options {
 struct tsp_server;
 int tsp_server_start(const struct tsp_options *, struct tsp_server **out, struct err *e);
 const char *tsp_server_address(const struct tsp_server *);
-/* Ends running requests and frees all. False: traces are still being opened after a few seconds; then nothing is freed and the process should end
- * (_exit: what is written is written in one step). */
+/* Ends running requests and frees all. False: traces are still being opened after a few seconds; then nothing is freed
+ * and the process should end (_exit: what is written is written in one step). */
 bool tsp_server_stop(struct tsp_server *);
 
 #endif

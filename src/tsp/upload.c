@@ -13,7 +13,7 @@
 
 enum { MAX_FILES = 100000, MAX_GROWTH = 32, BLOCK_BYTES = 1 << 16, MAX_NAME = 100, MAX_TRIES = 1000 };
 
-/* ---- names ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- names ---- */
 
 /* What a directory may be called: letters, digits, dot, dash, underscore; not hidden. */
 static const char *clean_name(struct arena *a, const char *asked)
@@ -21,7 +21,8 @@ static const char *clean_name(struct arena *a, const char *asked)
     const char *slash = asked ? strrchr(asked, '/') : NULL;
     char *name = arena_strndup(a, slash ? slash + 1 : asked ? asked : "", MAX_NAME);
     for (char *p = name; *p; p++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p) || (p == name && *p == '.'))
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p) ||
+            (p == name && *p == '.'))
             *p = '_';
     return *name ? name : "trace";
 }
@@ -58,7 +59,8 @@ static bool is_known(const struct tsp_server *s, const char *path)
     return false;
 }
 
-/* A server that was killed leaves archives on their way, and directories that have their names but no trace yet: beside those lies a mark. */
+/* A server that was killed leaves archives on their way, and directories that have their names but no trace yet: beside
+ * those lies a mark. */
 #define MARK ".settling-"
 
 void uploads_remove_unfinished(struct tsp_server *s)
@@ -67,7 +69,8 @@ void uploads_remove_unfinished(struct tsp_server *s)
     struct arena a = {0};
     for (struct dirent *e; d && (e = readdir(d));) {
         bool marked = !strncmp(e->d_name, MARK, sizeof MARK - 1);
-        const char *name = e->d_name + (marked ? sizeof MARK - 1 : 0), *settled = arena_printf(&a, "%s/%s", s->upload_dir, name);
+        const char *name = e->d_name + (marked ? sizeof MARK - 1 : 0),
+                   *settled = arena_printf(&a, "%s/%s", s->upload_dir, name);
         if (marked && *name && *name != '.' && !is_known(s, settled)) /* clean_name makes no others */
             remove_tree(settled);
         if (marked || !strncmp(e->d_name, ".incoming-", 10) || !strncmp(e->d_name, "upload-", 7))
@@ -78,7 +81,7 @@ void uploads_remove_unfinished(struct tsp_server *s)
     arena_fini(&a);
 }
 
-/* ---- unpacking -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- unpacking ---- */
 
 struct unpacking {
     struct call *c;
@@ -142,7 +145,8 @@ static bool copy_data(struct unpacking *u, int fd)
     return true;
 }
 
-/* The directory is ours and holds only what was made here: directories and regular files, so no path can lead out of it. */
+/* The directory is ours and holds only what was made here: directories and regular files, so no path can lead out of
+ * it. */
 static bool unpack_entry(struct unpacking *u, struct archive_entry *entry)
 {
     const char *name = archive_entry_pathname(entry);
@@ -196,12 +200,14 @@ static void unpack(struct unpacking *u, const char *file)
     archive_read_free(u->archive);
 }
 
-/* Gives the directory its name, or the name with a number when that is taken. *mark: a file to be removed when the trace is known. */
+/* Gives the directory its name, or the name with a number when that is taken. *mark: a file to be removed when the
+ * trace is known. */
 static const char *settle(struct call *c, const char *dir, const char *name, const char **mark)
 {
     struct arena *a = c->q->arena;
     for (int i = 0; i < MAX_TRIES; i++) {
-        const char *numbered = i ? arena_printf(a, "%s-%d", name, i) : name, *path = arena_printf(a, "%s/%s", c->s->upload_dir, numbered);
+        const char *numbered = i ? arena_printf(a, "%s-%d", name, i) : name,
+                   *path = arena_printf(a, "%s/%s", c->s->upload_dir, numbered);
         *mark = arena_printf(a, "%s/" MARK "%s", c->s->upload_dir, numbered);
         int fd = open(*mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno == EEXIST)

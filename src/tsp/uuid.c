@@ -13,8 +13,8 @@ static void write_uuid(uint8_t b[16], int version, char out[UUID_TEXT])
 {
     b[6] = (uint8_t)((b[6] & 0x0f) | version << 4);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(out, UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
-        b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    snprintf(out, UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+        b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 void uuid_of_name(const char *name, char out[UUID_TEXT])

@@ -34,7 +34,7 @@ static void write_style_key(struct json *j, const char *key)
     json_end_object(j);
 }
 
-/* ---- trees ------------------------------------------------------------------------------------------------------------------- */
+/* ---- trees ---- */
 
 void tsp_begin_tree(struct json *j, const struct tsp_header *headers, size_t n, int auto_expand)
 {
@@ -112,7 +112,7 @@ void tsp_write_entry(struct json *j, const struct tsp_entry *e)
     json_end_object(j);
 }
 
-/* ---- time graphs ------------------------------------------------------------------------------------------------------------- */
+/* ---- time graphs ---- */
 
 void tsp_begin_rows(struct json *j)
 {
@@ -214,7 +214,7 @@ void tsp_write_annotation(
     json_end_object(j);
 }
 
-/* ---- XY ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- XY ---- */
 
 void tsp_begin_xy(struct json *j, const char *title)
 {
@@ -297,7 +297,7 @@ void tsp_write_series(struct json *j, const struct tsp_series *s)
     json_end_object(j);
 }
 
-/* ---- styles -------------------------------------------------------------------------------------------------------------------- */
+/* ---- styles ---- */
 
 void tsp_begin_styles(struct json *j)
 {
@@ -306,8 +306,8 @@ void tsp_begin_styles(struct json *j)
     json_begin_object(j);
 }
 
-void tsp_write_style(
-    struct json *j, const char *key, const char *parent, const char *color, double height, double opacity, const char *name)
+void tsp_write_style(struct json *j, const char *key, const char *parent, const char *color, double height,
+    double opacity, const char *name)
 {
     json_key(j, key);
     json_begin_object(j);

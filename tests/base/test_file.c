@@ -38,7 +38,8 @@ static void every_size_has_zeros_behind(void **state)
     long page = sysconf(_SC_PAGESIZE);
     char *data = malloc((size_t)page * 3);
     memset(data, 0x5a, (size_t)page * 3);
-    const long sizes[] = {0, 1, 63, 64, 65, page - 65, page - 64, page - 63, page - 1, page, page + 1, 2 * page, 2 * page + 1, 3 * page};
+    const long sizes[] = {
+        0, 1, 63, 64, 65, page - 65, page - 64, page - 63, page - 1, page, page + 1, 2 * page, 2 * page + 1, 3 * page};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t n = (size_t)sizes[i];
         test_write_file(p->path, data, n);
@@ -130,7 +131,8 @@ static void what_is_no_file(void **state)
     assert_int_equal(file_read(p->path, 100, &data, &n, &e), ERR_IO);
 }
 
-/* cmocka catches SIGBUS itself, so what concerns that signal runs in processes of its own, started before the first test. */
+/* cmocka catches SIGBUS itself, so what concerns that signal runs in processes of its own, started before the first
+ * test. */
 static int in_a_child(int (*f)(void))
 {
     pid_t child = fork();
@@ -158,7 +160,8 @@ static bool make_sevens(struct shrinking *s, size_t short_of)
     s->page = (size_t)sysconf(_SC_PAGESIZE);
     s->n = PAGES * s->page - short_of;
     memset(data, 7, s->n);
-    return write(s->fd, data, s->n) == (ssize_t)s->n && file_map_open(s->path, &s->m, NULL) == ERR_OK && !file_map_intact(&s->m, NULL);
+    return write(s->fd, data, s->n) == (ssize_t)s->n && file_map_open(s->path, &s->m, NULL) == ERR_OK &&
+        !file_map_intact(&s->m, NULL);
 }
 
 static bool cut(struct shrinking *s, size_t to)
@@ -169,7 +172,8 @@ static bool cut(struct shrinking *s, size_t to)
 static bool says(const struct shrinking *s, const char *what)
 {
     struct err e = {0};
-    return file_map_intact(&s->m, &e) == ERR_LOST && e.code == ERR_LOST && strstr(e.text, s->path) && strstr(e.text, what);
+    return file_map_intact(&s->m, &e) == ERR_LOST && e.code == ERR_LOST && strstr(e.text, s->path) &&
+        strstr(e.text, what);
 }
 
 static int done(struct shrinking *s, bool good)
@@ -229,7 +233,8 @@ static int last_page_stays(void)
 static int why(void)
 {
     struct shrinking s;
-    bool good = make_sevens(&s, 0) && cut(&s, 0) && says(&s, " 0 of 32768 bytes") && cut(&s, s.n) && says(&s, "written anew");
+    bool good = make_sevens(&s, 0) && cut(&s, 0) && says(&s, " 0 of 32768 bytes") && cut(&s, s.n) &&
+        says(&s, "written anew");
     unlink(s.path);
     return done(&s, good && says(&s, "removed"));
 }

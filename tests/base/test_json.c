@@ -124,7 +124,8 @@ static void every_valid_character(void **state)
     }
 }
 
-/* Strings are looked at eight bytes at a time: a byte that must not be copied as it is, at every place of strings of every length. */
+/* Strings are looked at eight bytes at a time: a byte that must not be copied as it is, at every place of strings of
+ * every length. */
 static void odd_bytes_at_every_place(void **state)
 {
     static const char odd[] = {'"', '\\', 0x1f, 0, '\n', 0x7f, ' ', '!', '#', '[', ']', '}'};
@@ -209,8 +210,8 @@ static void check_double(double v)
 
 static void doubles_read_back(void **state)
 {
-    static const double values[] = {0, -0.0, 1, -1, 0.1, 1.0 / 3, 1e22, 1e23, 123456789012345678.0, DBL_MAX, DBL_MIN, DBL_TRUE_MIN,
-        -DBL_MAX, 5e-324, 0.30000000000000004};
+    static const double values[] = {0, -0.0, 1, -1, 0.1, 1.0 / 3, 1e22, 1e23, 123456789012345678.0, DBL_MAX, DBL_MIN,
+        DBL_TRUE_MIN, -DBL_MAX, 5e-324, 0.30000000000000004};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         check_double(values[i]);
     uint64_t x = 88172645463325252u;

@@ -72,7 +72,8 @@ static void empty_and_extreme_keys(void **state)
 
 static void mixing(void **state)
 {
-    /* First outputs of splitmix64 with seed 0 (Vigna's reference implementation): the finaliser of k · 0x9e3779b97f4a7c15. */
+    /* First outputs of splitmix64 with seed 0 (Vigna's reference implementation): the finaliser of k ·
+     * 0x9e3779b97f4a7c15. */
     assert_int_equal(map_mix(0x9e3779b97f4a7c15u), 0xe220a8397b1dcdafu);
     assert_int_equal(map_mix(2 * 0x9e3779b97f4a7c15u), 0x6e789e6aa1b965f4u);
     assert_int_equal(map_mix(3 * 0x9e3779b97f4a7c15u), 0x06c45d188009454fu);

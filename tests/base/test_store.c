@@ -195,8 +195,10 @@ static void layout_as_documented(void **state)
     assert_int_equal(m.size, 256 + 64 + 64 + 64);
     assert_memory_equal(m.data, "\x9dWEFT\r\n\x1a\x01\0\0\0\x03\0\0\0graph\0\0\0\x88\x77\x66\x55\x44\x33\x22\x11", 32);
     assert_memory_equal(m.data + 32, "\xc0\x01\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
-    assert_memory_equal(m.data + 64, "times\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0", 40);
-    assert_memory_equal(m.data + 112, "pairs\0\0\0\0\0\0\0\0\0\0\0\x40\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0", 40);
+    assert_memory_equal(
+        m.data + 64, "times\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0", 40);
+    assert_memory_equal(
+        m.data + 112, "pairs\0\0\0\0\0\0\0\0\0\0\0\x40\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0", 40);
     assert_memory_equal(m.data + 256, times, sizeof times);
     assert_memory_equal(m.data + 320, pairs, sizeof pairs);
     assert_memory_equal(m.data + 384, names, sizeof names);

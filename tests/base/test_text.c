@@ -44,7 +44,8 @@ static void check_number(struct text *t, uint64_t v)
 /* What one number leaves behind must not show in the next, whatever that is. */
 static void near_numbers(void **state)
 {
-    static const int64_t steps[] = {0, 1, -1, 99999999, 100000000, -100000000, 1000000000000, INT64_C(-1700000000000000000)};
+    static const int64_t steps[] = {
+        0, 1, -1, 99999999, 100000000, -100000000, 1000000000000, INT64_C(-1700000000000000000)};
     static const int64_t begins[] = {
         0, 1, 99999999, 100000000, 1000000007, INT64_C(1700000000123456789), INT64_MAX, INT64_MIN, -5, -100000001};
     struct text t = {0};

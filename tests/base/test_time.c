@@ -175,8 +175,8 @@ static void every_day_as_the_c_library(void **state)
         assert_int_equal(parse(t.v), ns);
 
         n = strftime(clock, sizeof clock, "%H:%M:%S", &tm);
-        snprintf(clock + n, sizeof clock - n, ".%03lld %03lld %03lld", (long long)frac / 1000000, (long long)frac / 1000 % 1000,
-            (long long)frac % 1000);
+        snprintf(clock + n, sizeof clock - n, ".%03lld %03lld %03lld", (long long)frac / 1000000,
+            (long long)frac / 1000 % 1000, (long long)frac % 1000);
         t.n = 0;
         time_write_utc(&t, ns, false);
         assert_string_equal(text_cstr(&t), clock);

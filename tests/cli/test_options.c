@@ -15,7 +15,8 @@ static int no_run(int argc, char **argv)
 {
     return 0;
 }
-static const struct cli_verb verb = {"events", "TRACE…", "merged events in time order", "weft events --cpu 2 traces/three-tier", no_run};
+static const struct cli_verb verb = {
+    "events", "TRACE…", "merged events in time order", "weft events --cpu 2 traces/three-tier", no_run};
 
 static struct {
     bool all, loud;
@@ -155,7 +156,8 @@ static void wrong_use(void **state)
 static void help_is_aligned_and_narrow(void **state)
 {
     assert_int_equal(parse("a|--help|b"), CLI_OK);
-    assert_memory_equal(stdout_text, "Usage: weft events [options] TRACE…\n", strlen("Usage: weft events [options] TRACE…\n"));
+    assert_memory_equal(
+        stdout_text, "Usage: weft events [options] TRACE…\n", strlen("Usage: weft events [options] TRACE…\n"));
     assert_non_null(strstr(stdout_text, "\n  -b, --begin TIME  events from here on"));
     assert_non_null(strstr(stdout_text, "\n      --names NAME  events of this name"));
     assert_non_null(strstr(stdout_text, "\n  -a, --all         everything\n"));

@@ -7,13 +7,14 @@
 
 #include "cli/cli.h"
 
-static const struct cli_column columns[] = {{"host", false, false}, {"tid", true, true}, {"comm", false, false}, {"running", true, true}};
+static const struct cli_column columns[] = {
+    {"host", false, false}, {"tid", true, true}, {"comm", false, false}, {"running", true, true}};
 
 static struct cli_table *sample(void)
 {
     struct cli_table *t = cli_table_new(columns, 4);
-    static const char *const cells[] = {
-        "web", "196", "tier", "1.5", "client-µ", "", "a \"quoted\", cell", "-", "db", "7", "esc\033[31m\nnew\xc2\x9b", "20"};
+    static const char *const cells[] = {"web", "196", "tier", "1.5", "client-µ", "", "a \"quoted\", cell", "-", "db",
+        "7", "esc\033[31m\nnew\xc2\x9b", "20"};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         cli_table_cell(t, "%s", cells[i]);
     return t;

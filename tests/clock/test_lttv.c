@@ -1,4 +1,5 @@
-/* The twelve point sets of LTTV's own tests with the results that LTTV prints for them, and the sequences of Trace Compass' unit test. */
+/* The twelve point sets of LTTV's own tests with the results that LTTV prints for them, and the sequences of Trace
+ * Compass' unit test. */
 #include "world.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
 
 static const double NONE = 1e300;
 
-/* Slopes and offsets (s) of t1 = a1 t0 + a0: flattest and steepest line; then what trace 1 gets with trace 0 as the reference. */
+/* Slopes and offsets (s) of t1 = a1 t0 + a0: flattest and steepest line; then what trace 1 gets with trace 0 as the
+ * reference. */
 static const struct expected {
     int sent, received, hull_sent, hull_received, category;
     double min, max, a0_max, a0_min, error, drift, offset;
@@ -43,7 +45,8 @@ static int64_t parse_seconds(const char *s)
 static struct clock_net *read_points(int number, const struct clock_options *o)
 {
     char path[512], line[256], sent[64], received[64];
-    snprintf(path, sizeof path, "%s/lttv-sync-points/test%d.txt", getenv("WEFT_DATA") ? getenv("WEFT_DATA") : DATA, number);
+    snprintf(
+        path, sizeof path, "%s/lttv-sync-points/test%d.txt", getenv("WEFT_DATA") ? getenv("WEFT_DATA") : DATA, number);
     FILE *f = fopen(path, "r");
     if (!f)
         return NULL;
@@ -107,14 +110,15 @@ static void test_point_sets(void **state)
         assert_int_equal(clock_net_pairs(net, &p), 1);
         check_pair(i, p);
         const struct clock_map *m = clock_net_map(net, 1);
-        bool holds = expected[i].drift > 0.36 && expected[i].drift < 2.8; /* maps hold no clock that runs backwards or six times too fast */
+        bool holds = expected[i].drift > 0.36 &&
+            expected[i].drift < 2.8; /* maps hold no clock that runs backwards or six times too fast */
         assert_int_equal(m->n > 0, holds);
         assert_int_equal(m->island, holds ? 0 : 1);
         if (holds) { /* the map is that line */
             assert_int_equal(m->category, expected[i].category);
             for (double t = 0; t < 100; t += 7)
-                close_to("map", i + 1, (double)clock_to_reference(m, (int64_t)(t * 1e9)) / 1e9, expected[i].drift * t + expected[i].offset,
-                    1.5e-3);
+                close_to("map", i + 1, (double)clock_to_reference(m, (int64_t)(t * 1e9)) / 1e9,
+                    expected[i].drift * t + expected[i].offset, 1.5e-3);
         }
         clock_net_free(net);
     }
@@ -147,13 +151,15 @@ static void test_stats_layout(void **state)
     assert_int_equal(clock_net_solve(net, NULL), 0);
     struct text t = {.fd = -1};
     clock_net_write_stats(net, &t);
-    const char *const lines[] = {"TCP matching stats:\n", "\ttotal input and output events matched together to form a packet: 4\n",
-        "\tMessage traffic:\n", "\t\t  0 - 1  : sent 2          received 2         \n", "Convex hull analysis stats:\n",
+    const char *const lines[] = {"TCP matching stats:\n",
+        "\ttotal input and output events matched together to form a packet: 4\n", "\tMessage traffic:\n",
+        "\t\t  0 - 1  : sent 2          received 2         \n", "Convex hull analysis stats:\n",
         "\tout of order packets dropped from analysis: 0\n", "\tNumber of points in convex hulls:\n",
         "\t\t  0 - 1  : lower half-hull 2     upper half-hull 2    \n", "\tIndividual synchronization factors:\n",
-        "\t\t  0 - 1  : Accurate\n", "a0: -1598741800.8", "a1: 1 -0.149425287", "Accuracy-based factor reduction stats:\n",
-        "\ttrace 0 is a reference\n", "\ttrace 1: reference 0, predecessor 0\n", "Resulting synchronization factors:\n",
-        "\ttrace 1 drift= 1.0238", " start time= "};
+        "\t\t  0 - 1  : Accurate\n", "a0: -1598741800.8", "a1: 1 -0.149425287",
+        "Accuracy-based factor reduction stats:\n", "\ttrace 0 is a reference\n",
+        "\ttrace 1: reference 0, predecessor 0\n", "Resulting synchronization factors:\n", "\ttrace 1 drift= 1.0238",
+        " start time= "};
     const char *at = text_cstr(&t);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *next = strstr(at, lines[i]);
@@ -180,7 +186,8 @@ static void test_sequence(void **state)
         {2, 4, 5, CLOCK_ACCURATE, 1.125, 0.875},
         {2, 4, 6, CLOCK_ACCURATE, 1.125, 0.875},
         {1, 6, 7, CLOCK_ACCURATE, 0.725, 1.275},
-        /* Trace Compass' incremental hulls notice one message later that no line fits: 4 -> 5 lies above the line from 1 -> 3 to 7 -> 4. */
+        /* Trace Compass' incremental hulls notice one message later that no line fits: 4 -> 5 lies above the line from
+           1 -> 3 to 7 -> 4. */
         {1, 7, 4, CLOCK_APPROXIMATE, NONE, NONE},
         {2, 7, 3, CLOCK_APPROXIMATE, NONE, NONE},
     };

@@ -68,7 +68,8 @@ static void test_through_a_third(void **state)
     assert_int_equal(clock_net_map(w.net, 0)->category, CLOCK_REFERENCE);
     assert_int_equal(clock_net_map(w.net, 2)->predecessor, 1);
     int64_t middle = world_read(&w, 2, w.span / 2), middle_web = world_read(&w, 1, w.span / 2);
-    int64_t sum = clock_error_at(clock_net_map(w.net, 2), middle), own = clock_error_at(clock_net_map(w.net, 1), middle_web);
+    int64_t sum = clock_error_at(clock_net_map(w.net, 2), middle),
+            own = clock_error_at(clock_net_map(w.net, 1), middle_web);
     assert_in_range(sum, own + 290000, own + 450000); /* half the sum of two delays of 300 us and more */
     world_fini(&w);
 }
@@ -135,7 +136,8 @@ static void test_category_of_the_way(void **state)
     world_fini(&w);
 }
 
-/* Thousands of messages all bind the corridor (their delays form a bowl): it is kept with fewer points, but over its whole length. Two equal clocks. */
+/* Thousands of messages all bind the corridor (their delays form a bowl): it is kept with fewer points, but over its
+ * whole length. Two equal clocks. */
 static void test_long_bowl(void **state)
 {
     enum { HALF = 2000, STEP = 10000000, LEAST = 1000000 };
@@ -154,7 +156,8 @@ static void test_long_bowl(void **state)
         fail_msg("%s", e.text);
     const struct clock_map *map = clock_net_map(net, clock_net_map(net, a)->predecessor < 0 ? b : a);
     for (int64_t i = -1300; i <= 1300; i += 100) {
-        int64_t t = middle + i * STEP, least = LEAST + i * i / 2; /* at slope 0: no corridor is narrower than the delays */
+        int64_t t = middle + i * STEP,
+                least = LEAST + i * i / 2; /* at slope 0: no corridor is narrower than the delays */
         int64_t off = clock_to_reference(map, t) - t, error = clock_error_at(map, t);
         assert_true(llabs(off) <= error + 2);
         assert_true(error + llabs(off) >= LEAST - 2 && error <= least + least / 20);
@@ -186,7 +189,8 @@ static void test_islands(void **state)
         struct text t = {.fd = -1};
         clock_net_write_table(w.net, &t, false);
         assert_non_null(strstr(text_cstr(&t),
-            named ? "h1 and 2 more are an island without a path to h4" : "h3 and 1 more are an island without a path to h1"));
+            named ? "h1 and 2 more are an island without a path to h4"
+                  : "h3 and 1 more are an island without a path to h1"));
         assert_non_null(strstr(text_cstr(&t), "No path from h5 to"));
         text_fini(&t);
         json_t *root = as_json(w.net);
@@ -275,11 +279,13 @@ static void check_decimals(const struct clock_map *m, json_t *pieces)
     assert_int_equal(json_array_size(pieces), m->n);
     for (size_t i = 0; i < m->n; i++) {
         json_t *p = json_array_get(pieces, i);
-        const char *drift = json_string_value(json_object_get(p, "drift")), *offset = json_string_value(json_object_get(p, "offset_ns"));
+        const char *drift = json_string_value(json_object_get(p, "drift")),
+                   *offset = json_string_value(json_object_get(p, "offset_ns"));
         assert_int_equal(json_integer_value(json_object_get(p, "begin")), m->pieces[i].begin);
         assert_int_equal(json_integer_value(json_object_get(p, "error_ns_end")), m->pieces[i].error_end);
         assert_true(!strncmp(drift, "1", 1) || !strncmp(drift, "0.", 2));
-        /* t * drift with 24 decimals in parts: t * (drift - 1) in long double is good to 0.1 ns for ppm, so only the distance from 1 is taken */
+        /* t * drift with 24 decimals in parts: t * (drift - 1) in long double is good to 0.1 ns for ppm, so only the
+         * distance from 1 is taken */
         char digits[32] = "0";
         const char *point = strchr(drift, '.');
         long double gain = 0;
@@ -288,7 +294,8 @@ static void check_decimals(const struct clock_map *m, json_t *pieces)
             gain = drift[0] == '1' ? strtold(digits, NULL) : strtold(digits, NULL) - 1;
         }
         int64_t t = m->pieces[i].end;
-        long double by_text = gain * (long double)t + strtold(offset, NULL), by_map = (long double)(clock_to_reference(m, t) - t);
+        long double by_text = gain * (long double)t + strtold(offset, NULL),
+                    by_map = (long double)(clock_to_reference(m, t) - t);
         assert_true(fabsl(by_text - by_map) < 1.6L);
     }
 }
@@ -316,9 +323,10 @@ static void test_json(void **state)
     assert_string_equal(json_string_value(json_object_get(p, "b")), "h1");
     assert_int_equal(json_integer_value(json_array_get(messages, 0)), 60);
     assert_int_equal(json_integer_value(json_array_get(messages, 1)), 60);
-    double true_drift = (1 + (double)w.clock[1].stretch[0].drift_ppm * 1e-6) / (1 + (double)w.clock[0].stretch[0].drift_ppm * 1e-6);
-    assert_true(
-        json_real_value(json_object_get(p, "drift_min")) <= true_drift && true_drift <= json_real_value(json_object_get(p, "drift_max")));
+    double true_drift = (1 + (double)w.clock[1].stretch[0].drift_ppm * 1e-6) /
+        (1 + (double)w.clock[0].stretch[0].drift_ppm * 1e-6);
+    assert_true(json_real_value(json_object_get(p, "drift_min")) <= true_drift &&
+        true_drift <= json_real_value(json_object_get(p, "drift_max")));
     json_decref(root);
     world_fini(&w);
 }
@@ -359,7 +367,8 @@ static void test_keep(void **state)
     for (int64_t t = -w.span; t < 2 * w.span; t += w.span / 13)
         for (size_t h = 0; h < 6; h++) {
             int64_t at = world_read(&w, (int)h, t);
-            assert_int_equal(clock_to_reference(clock_net_map(w.net, h), at), clock_to_reference(clock_net_map(again, h), at));
+            assert_int_equal(
+                clock_to_reference(clock_net_map(w.net, h), at), clock_to_reference(clock_net_map(again, h), at));
             assert_int_equal(clock_error_at(clock_net_map(w.net, h), at), clock_error_at(clock_net_map(again, h), at));
         }
     text_fini(&before);
@@ -370,11 +379,12 @@ static void test_keep(void **state)
     world_fini(&w);
 }
 
-/* Times at the ends of what 64 bits hold: no overflow (run with the undefined behaviour sanitizer), nothing lost that was good. */
+/* Times at the ends of what 64 bits hold: no overflow (run with the undefined behaviour sanitizer), nothing lost that
+ * was good. */
 static void test_extreme_times(void **state)
 {
-    static const int64_t odd[] = {
-        INT64_MIN, INT64_MIN + 1, -((int64_t)1 << 62), -1, 0, 1, (int64_t)1 << 58, (int64_t)1 << 62, INT64_MAX - 1, INT64_MAX};
+    static const int64_t odd[] = {INT64_MIN, INT64_MIN + 1, -((int64_t)1 << 62), -1, 0, 1, (int64_t)1 << 58,
+        (int64_t)1 << 62, INT64_MAX - 1, INT64_MAX};
     enum { N = sizeof odd / sizeof *odd };
     struct clock_options any = {.drift_prior_ppm = -1};
     for (int mode = 0; mode < 3; mode++) {
@@ -416,10 +426,11 @@ static void test_garbage(void **state)
         size_t n = 2 + world_random(&dice) % 4;
         int bits = 4 + (int)(world_random(&dice) % 60);
         for (size_t h = 0; h < n; h++)
-            clock_net_host(net, "h", (int64_t)(world_random(&dice) >> (64 - bits)), (int64_t)(world_random(&dice) >> (64 - bits)));
+            clock_net_host(
+                net, "h", (int64_t)(world_random(&dice) >> (64 - bits)), (int64_t)(world_random(&dice) >> (64 - bits)));
         for (uint64_t i = world_random(&dice) % 400; i; i--)
-            clock_net_message(net, world_random(&dice) % n, world_random(&dice) % n, (int64_t)(world_random(&dice) >> (64 - bits)),
-                (int64_t)(world_random(&dice) >> (64 - bits)));
+            clock_net_message(net, world_random(&dice) % n, world_random(&dice) % n,
+                (int64_t)(world_random(&dice) >> (64 - bits)), (int64_t)(world_random(&dice) >> (64 - bits)));
         assert_int_equal(clock_net_solve(net, NULL), 0);
         for (size_t h = 0; h < n; h++) {
             const struct clock_map *m = clock_net_map(net, h);

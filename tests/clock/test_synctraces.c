@@ -12,7 +12,8 @@ static struct clock_net *read_matches(const struct clock_options *o)
 {
     char path[512], line[256], from[16], to[16];
     long long sent, received;
-    snprintf(path, sizeof path, "%s/traces-public/synctraces/derived-matches.csv", getenv("WEFT_DATA") ? getenv("WEFT_DATA") : DATA);
+    snprintf(path, sizeof path, "%s/traces-public/synctraces/derived-matches.csv",
+        getenv("WEFT_DATA") ? getenv("WEFT_DATA") : DATA);
     FILE *f = fopen(path, "r");
     if (!f)
         return NULL;
@@ -38,7 +39,8 @@ static const struct clock_pair *solved(struct clock_net *net)
 }
 
 /* Trace Compass takes the mean of the extreme lines from VM3 to VM1; for VM1 it is then
- * 0.9999413783703139011056845831168394 t + 79796507913179.33347660124688298171. The bisector, LTTV's middle line, has slope 1.00005501. */
+ * 0.9999413783703139011056845831168394 t + 79796507913179.33347660124688298171. The bisector, LTTV's middle line, has
+ * slope 1.00005501. */
 static void test_extreme_lines(void **state)
 {
     struct clock_options o = {.drift_prior_ppm = -1};
@@ -53,7 +55,8 @@ static void test_extreme_lines(void **state)
     clock_net_free(net);
 }
 
-/* In mid-traffic VM1 - VM3 is between 80 420 657 and 80 706 290 ns: the tightest packets in each direction. A prior cannot move that. */
+/* In mid-traffic VM1 - VM3 is between 80 420 657 and 80 706 290 ns: the tightest packets in each direction. A prior
+ * cannot move that. */
 static void test_mid_traffic(void **state)
 {
     static const double priors[] = {-1, 100, 200, 500};
@@ -77,8 +80,8 @@ static void test_mid_traffic(void **state)
     }
 }
 
-/* 17 s after the start of VM3's trace, 3 s after the traffic, the corridor is 16.8 ms wide; with a prior of 100 ppm 0.89 ms, of 500 ppm 3.3 ms.
- * The stated error is half of that, the map being in the middle. */
+/* 17 s after the start of VM3's trace, 3 s after the traffic, the corridor is 16.8 ms wide; with a prior of 100 ppm
+ * 0.89 ms, of 500 ppm 3.3 ms. The stated error is half of that, the map being in the middle. */
 static void test_prior(void **state)
 {
     static const int64_t at = 1361214078963711320 + 17000000000;
@@ -93,7 +96,8 @@ static void test_prior(void **state)
         const struct clock_pair *p = solved(net);
         double width = 2e-6 * (double)clock_error_at(clock_net_map(net, 0), at);
         if (cases[i].prior < 0) /* the bisector of lines this steep is not in the middle: the lines themselves */
-            width = (double)((long double)p->offset_at_max_ns - p->offset_at_min_ns + ((long double)p->drift_max - p->drift_min) * at) /
+            width = (double)((long double)p->offset_at_max_ns - p->offset_at_min_ns +
+                        ((long double)p->drift_max - p->drift_min) * at) /
                 1e6;
         if (fabs(width - cases[i].width_ms) > cases[i].rounding)
             fail_msg("prior %g: width %g ms, expected %g", cases[i].prior, width, cases[i].width_ms);

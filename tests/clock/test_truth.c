@@ -26,7 +26,8 @@ static void random_net(uint64_t seed, const struct clock_options *o, long double
         world_talk(&w, to, i, messages, from, until, (int64_t)world_uniform(&w, 1000, 300000), least);
     }
     for (int i = 0; i < n; i++) /* and some more pairs */
-        world_talk(&w, (int)world_uniform(&w, 0, n), (int)world_uniform(&w, 0, n), (int)world_uniform(&w, 0, 30), 0, span, 50000, 200000);
+        world_talk(&w, (int)world_uniform(&w, 0, n), (int)world_uniform(&w, 0, n), (int)world_uniform(&w, 0, 30), 0,
+            span, 50000, 200000);
     solve(&w);
     int mapped = world_check(&w);
     if (o->drift_prior_ppm >= 0)
@@ -149,7 +150,8 @@ static void test_outliers(void **state)
         world_talk(&w, 1, 0, 200, 0, span, 100000, 200000);
         int wrong = 1 + (int)(seed % 3);
         for (int i = 0; i < wrong; i++) { /* received before they were sent */
-            int64_t sent = (int64_t)world_uniform(&w, 0, (long double)span), early = sent - (int64_t)world_uniform(&w, 5e6L, 5e9L);
+            int64_t sent = (int64_t)world_uniform(&w, 0, (long double)span),
+                    early = sent - (int64_t)world_uniform(&w, 5e6L, 5e9L);
             int a = (int)(world_random(&w) % 2);
             clock_net_message(w.net, (size_t)a, (size_t)(1 - a), world_read(&w, a, sent), world_read(&w, 1 - a, early));
         }

@@ -18,7 +18,8 @@ long double world_uniform(struct world *w, long double low, long double high)
     return low + (high - low) * (long double)(world_random(w) >> 11) / 9007199254740992.0L;
 }
 
-void world_init(struct world *w, uint64_t seed, int n, int64_t span, long double drift_ppm, const struct clock_options *o)
+void world_init(
+    struct world *w, uint64_t seed, int n, int64_t span, long double drift_ppm, const struct clock_options *o)
 {
     *w = (struct world){.seed = seed, .n = n, .span = span, .net = clock_net_new(o)};
     for (int i = 0; i < n; i++) {
@@ -108,8 +109,8 @@ static void check_time(const struct world *w, const struct clock_map *m, int64_t
     long double truth = (long double)(there - r->offset) - (when + gain(r, when));
     int64_t error = clock_error_at(m, t);
     if (fabsl(truth) > error + 3)
-        fail_msg("seed %llu: host %zu to %zu at true %.0Lf ns of %lld: off by %.0Lf ns, stated %lld", (unsigned long long)w->seed, m->host,
-            m->reference, when, (long long)w->span, truth, (long long)error);
+        fail_msg("seed %llu: host %zu to %zu at true %.0Lf ns of %lld: off by %.0Lf ns, stated %lld",
+            (unsigned long long)w->seed, m->host, m->reference, when, (long long)w->span, truth, (long long)error);
 }
 
 int world_check(const struct world *w)

@@ -17,7 +17,8 @@ enum { WORLD_HOSTS = 64, WORLD_BENDS = 16 };
 struct world_clock {
     int64_t offset;          /* clock at true time 0 */
     int n;                   /* stretches */
-    struct { int64_t from; long double drift_ppm; int64_t step; } stretch[WORLD_BENDS]; /* from true time `from`: this drift, after a step */
+    /* from true time `from`: this drift, after a step */
+    struct { int64_t from; long double drift_ppm; int64_t step; } stretch[WORLD_BENDS];
 };
 
 struct world {
@@ -32,19 +33,23 @@ uint64_t world_random(struct world *);
 /* in [low, high) */
 long double world_uniform(struct world *, long double low, long double high);
 
-/* n hosts with offsets of seconds around an epoch of today, drifts within +-drift_ppm; all traces span [0, span] of true time. */
-void world_init(struct world *, uint64_t seed, int n, int64_t span, long double drift_ppm, const struct clock_options *);
+/* n hosts with offsets of seconds around an epoch of today, drifts within +-drift_ppm; all traces span [0, span] of
+ * true time. */
+void world_init(struct world *, uint64_t seed, int n, int64_t span, long double drift_ppm,
+    const struct clock_options *);
 void world_fini(struct world *);
 /* Adds the hosts to the net: after clocks were changed, before messages. */
 void world_begin(struct world *);
 int64_t world_read(const struct world *, int host, int64_t true_time);
 /* The true time at which the host's clock showed t (clocks without steps backwards). */
 long double world_when(const struct world *, int host, int64_t t);
-/* `count` messages from a to b at random times of [from, to], delays of `least` ns and an exponential tail of mean `tail`. */
+/* `count` messages from a to b at random times of [from, to], delays of `least` ns and an exponential tail of mean
+ * `tail`. */
 void world_talk(struct world *, int a, int b, int count, int64_t from, int64_t to, int64_t least, int64_t tail);
 
-/* Every host with a map: pieces contiguous, continuous, monotone and invertible; and at many times the truth within the stated error (+ 2 ns of
- * rounding), unless true time is within [not_from, not_to]. Returns how many hosts had pieces. */
+/* Every host with a map: pieces contiguous, continuous, monotone and invertible; and at many times the truth within
+ * the stated error (+ 2 ns of rounding), unless true time is within [not_from, not_to]. Returns how many hosts had
+ * pieces. */
 int world_check(const struct world *);
 
 #endif

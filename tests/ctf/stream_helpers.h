@@ -99,7 +99,8 @@ static inline struct totals totals_of(const event_vec *all)
         if (ev->cls->item == CTF_EVENT)
             t.events++;
         else
-            *(ev->cls->item == CTF_LOST_EVENTS ? &t.lost_events : &t.lost_packets) += ((const struct ctf_loss *)ev->data)->count;
+            *(ev->cls->item == CTF_LOST_EVENTS ? &t.lost_events : &t.lost_packets) +=
+                ((const struct ctf_loss *)ev->data)->count;
     }
     return t;
 }
@@ -115,7 +116,7 @@ static inline struct totals totals_below(const char *path)
     return t;
 }
 
-/* ---- traces built by hand -------------------------------------------------------------------------------------------------- */
+/* ---- traces built by hand ---- */
 
 static char scratch[512];
 
@@ -147,7 +148,8 @@ static inline const char *write_file(const char *dir, const char *name, const vo
     return path;
 }
 
-static inline const char *write_text(const char *dir, const char *name, const char *text) { return write_file(dir, name, text, strlen(text)); }
+static inline const char *write_text(const char *dir, const char *name,
+    const char *text) { return write_file(dir, name, text, strlen(text)); }
 
 /* Bytes put together; numbers in the order asked for. */
 struct bytes { uint8_t v[1 << 17]; size_t n; bool big; };

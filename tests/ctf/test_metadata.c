@@ -1,4 +1,5 @@
-/* The metadata of a trace as a whole: packets, cut tails, clocks, environment, warnings, schemas that traces share, recordings, damage. */
+/* The metadata of a trace as a whole: packets, cut tails, clocks, environment, warnings, schemas that traces share,
+ * recordings, damage. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,11 +16,14 @@
 #include "base/text.h"
 #include "ctf/metadata.h"
 
-#define TYPES "/* CTF 1.8 */\ntypealias integer { size = 8; } := u8;\ntypealias integer { size = 64; map = clock.c.value; } := time_t;\n"
+#define TYPES \
+    "/* CTF 1.8 */\ntypealias integer { size = 8; } := u8;\ntypealias integer { size = 64; map = clock.c.value; } " \
+    ":= time_t;\n"
 #define TRACE "trace { major = 1; minor = 8; byte_order = le; uuid = \"00010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n"
 #define CLOCK "clock { name = c; freq = 1000; };\n"
 #define EVENTS \
-    "stream { event.header := struct { u8 id; time_t timestamp; }; };\nevent { name = first; id = 0; fields := struct { u8 a; }; };\n"
+    "stream { event.header := struct { u8 id; time_t timestamp; }; };\n" \
+    "event { name = first; id = 0; fields := struct { u8 a; }; };\n"
 #define WHOLE TYPES TRACE CLOCK EVENTS
 
 static int parse_n(const void *data, size_t n, struct ctf_schemas *s, struct ctf_metadata *m, struct err *e)
@@ -45,7 +49,7 @@ static bool has_warning(const struct ctf_metadata *m, const char *part)
     return false;
 }
 
-/* ---- packets --------------------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 static void put32(struct text *t, uint32_t v, bool big)
 {
@@ -177,13 +181,15 @@ static void test_cut(void **state)
     }
 }
 
-/* ---- what is a trace's own ------------------------------------------------------------------------------------------------- */
+/* ---- what is a trace's own ---- */
 
 static void test_clocks_and_env(void **state)
 {
     struct ctf_metadata m = parse(TYPES TRACE
-        "env { hostname = \"a \\\"b\\\"\\n\\x41\"; tracer_major = 2; low = -9223372036854775808; hex = 0x10; word = text; };\n"
-        "clock { name = \"c\"; uuid = \"1d1ac986-0\"; freq = 10; offset_s = 5; offset = 123; precision = 7; description = \"d e\"; absolute = TRUE; };\n"
+        "env { hostname = \"a \\\"b\\\"\\n\\x41\"; tracer_major = 2; low = -9223372036854775808; hex = 0x10; word = "
+        "text; };\n"
+        "clock { name = \"c\"; uuid = \"1d1ac986-0\"; freq = 10; offset_s = 5; offset = 123; precision = 7; "
+        "description = \"d e\"; absolute = TRUE; };\n"
         "clock { name = other; uuid = \"1d1ac986-0d72-4423-9b18-714aac1f64af\"; offset = 1795225053184022483; };\n"
         "clock { name = past; freq = 1000; offset = -1; absolute = 0; };\n"
         "env { more = 1; };\n" EVENTS,
@@ -210,12 +216,14 @@ static void test_clocks_and_env(void **state)
     ctf_metadata_fini(&m, NULL);
 }
 
-/* Times without a clock are the only clock's; without any they are nanoseconds since the epoch, as babeltrace2 takes them. */
+/* Times without a clock are the only clock's; without any they are nanoseconds since the epoch, as babeltrace2 takes
+ * them. */
 static void test_unmapped_times(void **state)
 {
-#define BARE    \
+#define BARE \
     TYPES TRACE \
-        "stream { packet.context := struct { u8 timestamp_end; }; event.header := struct { u8 id; struct { u8 timestamp; } v; }; };\nevent { name = e; };\n"
+        "stream { packet.context := struct { u8 timestamp_end; }; event.header := struct { u8 id; struct { u8 " \
+        "timestamp; } v; }; };\nevent { name = e; };\n"
     struct ctf_metadata m = parse(BARE, NULL);
     assert_int_equal(m.n_clocks, 1);
     assert_string_equal(m.clocks[0].name, "default");
@@ -240,7 +248,8 @@ static void test_warnings(void **state)
 {
     struct ctf_schemas *s = ctf_schemas_new();
     static const char *const clock[] = {CLOCK, "/**/" CLOCK, "env { a = 1; };\n\n\n" CLOCK, "env {\n\n\n\n\n}; " CLOCK};
-    static const char *const line[] = {"line 9: unknown attribute 'zzz'", "line 9: unknown", "line 12: unknown", "line 14: unknown"};
+    static const char *const line[] = {
+        "line 9: unknown attribute 'zzz'", "line 9: unknown", "line 12: unknown", "line 14: unknown"};
     struct ctf_metadata m[4];
     for (int i = 0; i < 4; i++) {
         struct text t = {0};
@@ -255,17 +264,22 @@ static void test_warnings(void **state)
     ctf_schemas_free(s);
 }
 
-/* ---- sharing --------------------------------------------------------------------------------------------------------------- */
+/* ---- sharing ---- */
 
 static void test_sharing(void **state)
 {
     struct ctf_schemas *s = ctf_schemas_new();
     struct ctf_metadata a = parse(WHOLE, s),
-                        b = parse(TYPES "env { host = \"other\"; };\n" TRACE "clock { name = c; freq = 7; };\n" EVENTS, s);
-    struct ctf_metadata c = parse(
-        TYPES "trace { major = 1; minor = 8; byte_order = be; uuid = \"00010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" CLOCK EVENTS, s);
-    struct ctf_metadata d = parse(
-        TYPES "trace { major = 1; minor = 8; byte_order = le; uuid = \"ff010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" EVENTS CLOCK, s);
+                        b = parse(
+                            TYPES "env { host = \"other\"; };\n" TRACE "clock { name = c; freq = 7; };\n" EVENTS, s);
+    struct ctf_metadata c = parse(TYPES
+        "trace { major = 1; minor = 8; byte_order = be; uuid = \"00010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" CLOCK
+            EVENTS,
+        s);
+    struct ctf_metadata d = parse(TYPES
+        "trace { major = 1; minor = 8; byte_order = le; uuid = \"ff010203-0405-0607-0809-0a0b0c0d0e0f\"; };\n" EVENTS
+            CLOCK,
+        s);
     assert_ptr_not_equal(a.schema, c.schema);
     assert_true(c.schema->big_endian && !a.schema->big_endian);
     assert_true(a.clocks[0].freq == 1000 && b.clocks[0].freq == 7);
@@ -328,7 +342,7 @@ static void test_threads(void **state)
     ctf_schemas_free(s);
 }
 
-/* ---- recordings ------------------------------------------------------------------------------------------------------------ */
+/* ---- recordings ---- */
 
 static bool map_recording(const char *trace, struct file_map *out)
 {
@@ -339,7 +353,8 @@ static bool map_recording(const char *trace, struct file_map *out)
     return file_map_open(path, out, &e) == 0;
 }
 
-/* babeltrace2's own tests of metadata: what must be read and what must be refused, with the line where it says it is. */
+/* babeltrace2's own tests of metadata: what must be read and what must be refused, with the line where it says it is.
+ */
 static void test_babeltrace2_cases(void **state)
 {
     static const struct {
@@ -411,7 +426,8 @@ static void test_babeltrace2_cases(void **state)
     }
 }
 
-static const char *const big_traces[] = {"traces/three-tier/web/kernel", "traces/three-tier/db/kernel", "traces/three-tier/client/kernel"};
+static const char *const big_traces[] = {
+    "traces/three-tier/web/kernel", "traces/three-tier/db/kernel", "traces/three-tier/client/kernel"};
 
 /* Traces of one tracer version on several machines: one schema, little memory each, and quick. */
 static void test_many_traces(void **state)
@@ -458,8 +474,8 @@ static uint64_t next_random(uint64_t *state)
 /* Flipped bits: any answer, but an answer. WEFT_FLIPS sets how many variants are tried. */
 static void test_flipped_bits(void **state)
 {
-    static const char *const traces[] = {
-        "traces-public/context-switches-ust", "traces/mpi/n1/kernel", "traces-public/babeltrace2-tests/succeed/sequence"};
+    static const char *const traces[] = {"traces-public/context-switches-ust", "traces/mpi/n1/kernel",
+        "traces-public/babeltrace2-tests/succeed/sequence"};
     int flips = getenv("WEFT_FLIPS") ? atoi(getenv("WEFT_FLIPS")) : 600;
     uint64_t seed = 88172645463325252;
     int good = 0, all = 0;

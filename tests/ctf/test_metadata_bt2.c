@@ -1,5 +1,5 @@
-/* Types as we read them against what babeltrace2 says of the same trace: its `sink.text.details` lists every event class with names, kinds, sizes,
- * bases, mappings, lengths and tags. Skipped without babeltrace2. */
+/* Types as we read them against what babeltrace2 says of the same trace: its `sink.text.details` lists every event
+ * class with names, kinds, sizes, bases, mappings, lengths and tags. Skipped without babeltrace2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "ctf/metadata.h"
 
-/* ---- our types in babeltrace2's words ------------------------------------------------------------------------------------- */
+/* ---- our types in babeltrace2's words ---- */
 
 struct words {
     struct text out;
@@ -40,11 +40,12 @@ static bool find_path(const struct ctf_type *t, const struct ctf_type *target, u
     return false;
 }
 
-/* "[Event payload: 4, 1]". Lengths and tags within lists of structs are not shown by their full path here: the samples have none. */
+/* "[Event payload: 4, 1]". Lengths and tags within lists of structs are not shown by their full path here: the samples
+ * have none. */
 static void show_path(struct words *w, const struct ctf_type *target)
 {
-    static const char *const scopes[CTF_SCOPES] = {
-        "Packet header", "Packet context", "Event header", "Event common context", "Event specific context", "Event payload"};
+    static const char *const scopes[CTF_SCOPES] = {"Packet header", "Packet context", "Event header",
+        "Event common context", "Event specific context", "Event payload"};
     for (int s = 0; s < CTF_SCOPES; s++) {
         uint32_t path[64], n = 0;
         if (!w->cls->scope[s] || !find_path(w->cls->scope[s], target, path, &n))
@@ -75,7 +76,9 @@ static void show_spans(struct words *w, struct span *v, size_t n, bool is_signed
     spans_signed = is_signed;
     qsort(v, n, sizeof *v, by_low);
     for (size_t i = 0; i < n; i++) {
-        const char *format = v[i].lo == v[i].hi ? is_signed ? " [%lld]" : " [%llu]" : is_signed ? " [%lld, %lld]" : " [%llu, %llu]";
+        const char *format = v[i].lo == v[i].hi ? is_signed ? " [%lld]" : " [%llu]"
+            : is_signed                         ? " [%lld, %lld]"
+                                                : " [%llu, %llu]";
         char s[64];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -101,8 +104,8 @@ static void show_enum(struct words *w, const struct ctf_type *t, int indent)
     for (uint32_t i = 0; i < t->n; i++)
         if (n == 0 || strcmp(labels[n - 1], labels[i]) != 0)
             labels[n++] = labels[i];
-    text_printf(&w->out, "%s enumeration (%d-bit, Base %u, %zu mapping%s):\n", t->is_signed ? "Signed" : "Unsigned", (int)t->size_bits,
-        t->base, n, n == 1 ? "" : "s");
+    text_printf(&w->out, "%s enumeration (%d-bit, Base %u, %zu mapping%s):\n", t->is_signed ? "Signed" : "Unsigned",
+        (int)t->size_bits, t->base, n, n == 1 ? "" : "s");
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
         for (uint32_t r = 0; r < t->n; r++)
@@ -142,7 +145,8 @@ static void show(struct words *w, const struct ctf_type *t, int indent)
     if (t->kind == CTF_STRING || (element && element->kind == CTF_INT && element->is_text)) {
         text_puts(out, "String\n");
     } else if (t->kind == CTF_INT) {
-        text_printf(out, "%s integer (%d-bit, Base %u)\n", t->is_signed ? "Signed" : "Unsigned", (int)t->size_bits, t->base);
+        text_printf(
+            out, "%s integer (%d-bit, Base %u)\n", t->is_signed ? "Signed" : "Unsigned", (int)t->size_bits, t->base);
     } else if (t->kind == CTF_FLOAT) {
         text_printf(out, "%s-precision real\n", t->size_bits == 32 ? "Single" : "Double");
     } else if (t->kind == CTF_ENUM) {
@@ -171,8 +175,9 @@ static void show(struct words *w, const struct ctf_type *t, int indent)
 
 static void show_class(struct words *w, const struct ctf_event_class *cls)
 {
-    static const char *const levels[] = {"Emergency", "Alert", "Critical", "Error", "Warning", "Notice", "Info", "Debug (system)",
-        "Debug (program)", "Debug (process)", "Debug (module)", "Debug (unit)", "Debug (function)", "Debug (line)", "Debug"};
+    static const char *const levels[] = {"Emergency", "Alert", "Critical", "Error", "Warning", "Notice", "Info",
+        "Debug (system)", "Debug (program)", "Debug (process)", "Debug (module)", "Debug (unit)", "Debug (function)",
+        "Debug (line)", "Debug"};
     bool level = cls->loglevel >= 0 && cls->loglevel < 15;
     w->cls = cls;
     text_printf(&w->out, "    Event class `%s` (ID %llu):\n", cls->name, (unsigned long long)cls->id);
@@ -205,7 +210,7 @@ static void show_schema(struct words *w, const struct ctf_schema *s)
     }
 }
 
-/* ---- babeltrace2 ----------------------------------------------------------------------------------------------------------- */
+/* ---- babeltrace2 ---- */
 
 static bool have_babeltrace2(void)
 {
@@ -258,8 +263,8 @@ static void assert_same_lines(const char *dir, const char *ours, const char *the
         }
     }
     if (ours[i] != theirs[i])
-        fail_msg("%s: line %zu differs:\nours:   %.*s\ntheirs: %.*s", dir, line, (int)strcspn(ours + begin, "\n"), ours + begin,
-            (int)strcspn(theirs + begin, "\n"), theirs + begin);
+        fail_msg("%s: line %zu differs:\nours:   %.*s\ntheirs: %.*s", dir, line, (int)strcspn(ours + begin, "\n"),
+            ours + begin, (int)strcspn(theirs + begin, "\n"), theirs + begin);
 }
 
 static void compare(const char *dir)
@@ -284,7 +289,7 @@ static void compare(const char *dir)
     file_map_close(&file);
 }
 
-/* ---- recordings ------------------------------------------------------------------------------------------------------------ */
+/* ---- recordings ---- */
 
 static void test_recordings(void **state)
 {
@@ -331,9 +336,9 @@ static void test_recordings(void **state)
     }
 }
 
-/* ---- samples --------------------------------------------------------------------------------------------------------------- */
+/* ---- samples ---- */
 
-#define HEAD                                                                                                         \
+#define HEAD \
     "/* CTF 1.8 */\ntypealias integer { size = 8; } := u8;\ntypealias integer { size = 8; signed = true; } := i8;\n" \
     "trace { major = 1; minor = 8; byte_order = le; };\n"
 #define STREAM "stream { event.header := struct { u8 id; }; };\nevent { name = nothing; id = 0; };\n"
@@ -343,41 +348,62 @@ static const char *const samples[] = {
     /* named types, scopes of names, words of types */
     HEAD
     "typealias integer { size = 64; signed = 1; base = x; } := unsigned long;\ntypedef u8 bytes_t[4], word_t[2][3];\n"
-    "struct point { u8 x; i8 y; } align(32);\nvariant choice { u8 a; struct point b; string c; };\nenum color : u8 { red, green = 5, blue };\n" STREAM
-    "event { name = \"named\"; id = 1; fields := struct { unsigned long _l; bytes_t b; word_t w; struct point p; enum color c; enum kind : u8 { a, b, c } k;"
+    "struct point { u8 x; i8 y; } align(32);\nvariant choice { u8 a; struct point b; string c; };\n"
+    "enum color : u8 { red, green = 5, blue };\n" STREAM
+    "event { name = \"named\"; id = 1; fields := struct { unsigned long _l; bytes_t b; word_t w; struct point p; "
+    "enum color c; enum kind : u8 { a, b, c } k;"
     " variant choice <k> v; struct inner { u8 q; } in; struct inner again; }; };\n"
-    "event { name = shadow; id = 2; typealias integer { size = 16; } := u8; fields := struct { u8 a; typealias integer { size = 24; } := u8; u8 b; }; };\n",
+    "event { name = shadow; id = 2; typealias integer { size = 16; } := u8; fields := struct { u8 a; typealias "
+    "integer { size = 24; } := u8; u8 b; }; };\n",
     /* integers and floats */
     HEAD STREAM
     "event { name = numbers; id = 1; loglevel = 6; model.emf.uri = \"http://example.com/a?b\"; fields := struct {\n"
-    "integer { size = 1; align = 1; } a; integer { size = 0x40; align = 010; signed = TRUE; base = hexadecimal; byte_order = network; } b;\n"
-    "integer { size = 7; base = octal; signed = 0; } c; integer { size = 64; base = b; signed = false; } d; integer { size = 12; base = 2; } e;\n"
-    "floating_point { exp_dig = 8; mant_dig = 24; align = 32; byte_order = be; } f; floating_point { mant_dig = 53; exp_dig = 11; } g;\n"
-    "string { encoding = ASCII; } h; string i; integer { size = 8; encoding = UTF8; } j[7]; integer { size = 8; encoding = ASCII; } k;\n"
-    "integer { size = 8; align = 16; encoding = UTF8; } l[2]; integer { size = 16; encoding = UTF8; } m[2]; integer { size = 8; encoding = none; } n[2]; }; };\n",
+    "integer { size = 1; align = 1; } a; integer { size = 0x40; align = 010; signed = TRUE; base = hexadecimal; "
+    "byte_order = network; } b;\n"
+    "integer { size = 7; base = octal; signed = 0; } c; integer { size = 64; base = b; signed = false; } d; integer "
+    "{ size = 12; base = 2; } e;\n"
+    "floating_point { exp_dig = 8; mant_dig = 24; align = 32; byte_order = be; } f; floating_point { mant_dig = 53; "
+    "exp_dig = 11; } g;\n"
+    "string { encoding = ASCII; } h; string i; integer { size = 8; encoding = UTF8; } j[7]; integer { size = 8; "
+    "encoding = ASCII; } k;\n"
+    "integer { size = 8; align = 16; encoding = UTF8; } l[2]; integer { size = 16; encoding = UTF8; } m[2]; integer "
+    "{ size = 8; encoding = none; } n[2]; }; };\n",
     /* enumerations */
     HEAD
-    "typealias integer { size = 32; signed = true; } := int;\n" STREAM "event { name = enums; id = 1; fields := struct {\n"
-    "enum { A, B, C = 10, D, E = -4 ... -2, F } a; enum : u8 { \"one two\" = 1, \"three \\\"q\\\"\" = 3 ... 0x7, same = 9, other = 10, same = 11 ... 013, last, } b;\n"
+    "typealias integer { size = 32; signed = true; } := int;\n" STREAM
+    "event { name = enums; id = 1; fields := struct {\n"
+    "enum { A, B, C = 10, D, E = -4 ... -2, F } a; enum : u8 { \"one two\" = 1, \"three \\\"q\\\"\" = 3 ... 0x7, "
+    "same = 9, other = 10, same = 11 ... 013, last, } b;\n"
     "enum : integer { size = 64; signed = true; } { low = -9223372036854775808, high = 9223372036854775807 } c;\n"
-    "enum : integer { size = 64; } { all = 0 ... 0x7fffffffffffffff } d; enum : i8 { minus = -1, zero, one } e; }; };\n",
+    "enum : integer { size = 64; } { all = 0 ... 0x7fffffffffffffff } d; enum : i8 { minus = -1, zero, one } e; }; "
+    "};\n",
     /* lists */
     HEAD STREAM
-    "event { name = lists; id = 1; fields := struct { u8 n; u8 m; u8 a[3]; u8 b[2][3]; u8 c[n]; u8 d[n][m]; u8 e[2][n]; string f[n];\n"
-    "struct { u8 x; string y; } g[2]; integer { size = 16; base = 16; } h[m], i, j[1]; integer { size = 8; encoding = UTF8; } text[n];\n"
-    "enum : u8 { p, q } k[2]; struct { u8 k; } l; u8 o[l.k]; u8 r[event.fields.l.k]; struct { u8 s[n]; u8 t; u8 u[t]; struct { u8 v[t]; } w; } z; }; };\n",
-    /* references; babeltrace2's grammar has no dots in tags, lengths from elsewhere than the same struct, or in a context, can stop it (test_metadata.c has those) */
+    "event { name = lists; id = 1; fields := struct { u8 n; u8 m; u8 a[3]; u8 b[2][3]; u8 c[n]; u8 d[n][m]; u8 "
+    "e[2][n]; string f[n];\n"
+    "struct { u8 x; string y; } g[2]; integer { size = 16; base = 16; } h[m], i, j[1]; integer { size = 8; encoding "
+    "= UTF8; } text[n];\n"
+    "enum : u8 { p, q } k[2]; struct { u8 k; } l; u8 o[l.k]; u8 r[event.fields.l.k]; struct { u8 s[n]; u8 t; u8 "
+    "u[t]; struct { u8 v[t]; } w; } z; }; };\n",
+    /* references; babeltrace2's grammar has no dots in tags, lengths from elsewhere than the same struct, or in a
+       context, can stop it (test_metadata.c has those) */
     HEAD
-    "stream { event.header := struct { u8 id; }; event.context := struct { enum : u8 { A, B } tag; u8 len; struct { u8 len; } s; }; };\n"
+    "stream { event.header := struct { u8 id; }; event.context := struct { enum : u8 { A, B } tag; u8 len; struct { "
+    "u8 len; } s; }; };\n"
     "event { name = nothing; id = 0; };\n"
     "event { name = far; id = 1; context := struct { u8 len; enum : u8 { A, B = 7, A = 9 } tag; };\n"
-    "fields := struct { u8 n; u8 x[event.fields.n]; struct { struct { u8 n; } b; u8 c[b.n]; u8 d[event.fields.a.b.n]; } a; u8 y[a.b.n];\n"
-    "struct { enum : u8 { A, B } tag; variant <tag> { struct { enum : u8 { A, B } tag; variant <tag> { u8 A; u8 B; } deep; u8 q; } A; u8 B; } near; } s;\n"
-    "enum : i8 { _A = -5 ... -1, _B = -7 ... -6, C = 0 } tag; struct { variant <tag> { u8 C; u8 _B; u8 _A; } aa; } ab; }; };\n",
+    "fields := struct { u8 n; u8 x[event.fields.n]; struct { struct { u8 n; } b; u8 c[b.n]; u8 "
+    "d[event.fields.a.b.n]; } a; u8 y[a.b.n];\n"
+    "struct { enum : u8 { A, B } tag; variant <tag> { struct { enum : u8 { A, B } tag; variant <tag> { u8 A; u8 B; "
+    "} deep; u8 q; } A; u8 B; } near; } s;\n"
+    "enum : i8 { _A = -5 ... -1, _B = -7 ... -6, C = 0 } tag; struct { variant <tag> { u8 C; u8 _B; u8 _A; } aa; } "
+    "ab; }; };\n",
     /* spelling */
     "/* CTF 1.8 */ // first\r\ntrace\r\n{\r\n\tmajor = 0x1; minor = +010; byte_order = be; /* { \" */ };\r\n// } \"\r\n"
-    "typealias integer { size = 8; } := u8;\r\ncallsite { name = \"nothing\"; func = \"f\"; file = \"a.c\"; line = 39; };\r\n"
-    "stream { event.header := struct { u8 id; }; };\r\nevent { id = 0; name = \"not\\x68ing\\041\\t\\\"\"; fields := struct { string _stream; string _event; u8 __; } align(8); };\r\n",
+    "typealias integer { size = 8; } := u8;\r\ncallsite { name = \"nothing\"; func = \"f\"; file = \"a.c\"; line = "
+    "39; };\r\n"
+    "stream { event.header := struct { u8 id; }; };\r\nevent { id = 0; name = \"not\\x68ing\\041\\t\\\"\"; fields "
+    ":= struct { string _stream; string _event; u8 __; } align(8); };\r\n",
 };
 
 static void test_samples(void **state)

@@ -1,4 +1,5 @@
-/* Event output. Text against babeltrace2 on a trace of all kinds of fields; JSON and CSV against values that were written. */
+/* Event output. Text against babeltrace2 on a trace of all kinds of fields; JSON and CSV against values that were
+ * written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,22 +18,31 @@ static const char declarations[] =
     "enum signed_one : int8_t { below = -128 ... -1, zero, \"a \\\"label\\\"\" = 1 ... 127 };\n"
     "event { name = \"numbers\"; id = 0; stream_id = 0; fields := struct {\n"
     "  uint8_t u8; int8_t i8; uint16_t u16; int16_t i16; uint32_t u32; int32_t i32; uint64_t u64; int64_t i64;\n"
-    "  integer { size = 8; align = 8; base = 2; } b8; integer { size = 16; align = 8; signed = true; base = binary; } b16;\n"
-    "  integer { size = 8; align = 8; base = 8; } o8; integer { size = 32; align = 8; signed = true; base = octal; } o32;\n"
+    "  integer { size = 8; align = 8; base = 2; } b8; integer { size = 16; align = 8; signed = true; base = binary; "
+    "} b16;\n"
+    "  integer { size = 8; align = 8; base = 8; } o8; integer { size = 32; align = 8; signed = true; base = octal; "
+    "} o32;\n"
     "  integer { size = 64; align = 8; signed = true; base = oct; } o64;\n"
-    "  integer { size = 8; align = 8; signed = true; base = hex; } x8; integer { size = 16; align = 8; base = 16; } x16;\n"
-    "  integer { size = 32; align = 8; signed = true; base = 16; } x32; integer { size = 64; align = 8; base = x; } x64;\n"
-    "  integer { size = 3; signed = true; } bits3; integer { size = 5; base = 16; } bits5; integer { size = 11; signed = true; base = 16; } bits11;\n"
-    "  integer { size = 21; base = 8; } bits21; integer { size = 40; signed = true; } bits40; integer { size = 64; } bits64;\n"
-    "  floating_point { exp_dig = 8; mant_dig = 24; align = 8; } f; floating_point { exp_dig = 11; mant_dig = 53; align = 8; } d;\n"
-    "  enum verdict v; enum signed_one s; integer { size = 32; align = 32; } aligned; integer { size = 16; align = 8; byte_order = be; } be;\n"
+    "  integer { size = 8; align = 8; signed = true; base = hex; } x8; integer { size = 16; align = 8; base = 16; } "
+    "x16;\n"
+    "  integer { size = 32; align = 8; signed = true; base = 16; } x32; integer { size = 64; align = 8; base = x; } "
+    "x64;\n"
+    "  integer { size = 3; signed = true; } bits3; integer { size = 5; base = 16; } bits5; integer { size = 11; "
+    "signed = true; base = 16; } bits11;\n"
+    "  integer { size = 21; base = 8; } bits21; integer { size = 40; signed = true; } bits40; integer { size = 64; "
+    "} bits64;\n"
+    "  floating_point { exp_dig = 8; mant_dig = 24; align = 8; } f; floating_point { exp_dig = 11; mant_dig = 53; "
+    "align = 8; } d;\n"
+    "  enum verdict v; enum signed_one s; integer { size = 32; align = 32; } aligned; integer { size = 16; align = "
+    "8; byte_order = be; } be;\n"
     "  integer { size = 16; align = 8; byte_order = le; } le;\n"
     "}; };\n"
     "event { name = \"things\"; id = 1; stream_id = 0; fields := struct {\n"
     "  uint8_t _n; uint16_t _list[_n]; string _s; integer { size = 8; align = 8; encoding = UTF8; } _text[6];\n"
     "  integer { size = 8; align = 8; encoding = ASCII; } _chars[_n]; uint8_t empty[0]; struct { } nothing;\n"
     "  struct { uint8_t a; struct { int8_t b; } deep; } pairs[2]; uint8_t grid[2][2];\n"
-    "  enum : uint8_t { one = 1, two, three } which; variant <which> { uint32_t one; string two; struct { uint8_t x; } three; } what;\n"
+    "  enum : uint8_t { one = 1, two, three } which; variant <which> { uint32_t one; string two; struct { uint8_t x;"
+    " } three; } what;\n"
     "  uint8_t end;\n"
     "}; };\n"
     "event { name = \"none\"; id = 2; stream_id = 0; fields := struct { }; };\n"
@@ -106,8 +116,8 @@ static void assert_same_lines(const char *got, const char *expected)
         if (got[i] == '\n')
             line = i + 1;
     if (got[i] != expected[i])
-        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line, (int)strcspn(expected + line, "\n"),
-            expected + line);
+        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line,
+            (int)strcspn(expected + line, "\n"), expected + line);
 }
 
 static uint64_t dice(uint64_t *state)
@@ -118,8 +128,8 @@ static uint64_t dice(uint64_t *state)
     return *state;
 }
 
-/* A payload of the class `things`; bytes at will, but lengths and tags that mean something. No string is empty: babeltrace2 2.0.4 shows the
- * string of an earlier event in place of an empty one. */
+/* A payload of the class `things`; bytes at will, but lengths and tags that mean something. No string is empty:
+ * babeltrace2 2.0.4 shows the string of an earlier event in place of an empty one. */
 static size_t things(uint8_t *p, uint64_t *state)
 {
     uint8_t *start = p;
@@ -145,7 +155,8 @@ static size_t things(uint8_t *p, uint64_t *state)
     return (size_t)(p - start);
 }
 
-/* A payload of the class `numbers`. One field is aligned to 32 bits, and so is the payload: it starts `place` bytes after the packet's start. */
+/* A payload of the class `numbers`. One field is aligned to 32 bits, and so is the payload: it starts `place` bytes
+ * after the packet's start. */
 static size_t numbers(uint8_t *p, uint64_t *state, size_t place)
 {
     size_t n = (4 - place % 4) % 4 + 104;
@@ -218,7 +229,8 @@ static void write_few(const char *dir)
 {
     static const char tsdl[] =
         "event { name = \"a,\\\"b\\\"\"; id = 0; stream_id = 0; fields := struct { uint64_t u; int64_t i; string s;"
-        " enum : uint8_t { A = 1, B = 1 ... 2, C = 3 } e[4]; floating_point { exp_dig = 8; mant_dig = 24; align = 8; } f; }; };\n";
+        " enum : uint8_t { A = 1, B = 1 ... 2, C = 3 } e[4]; floating_point { exp_dig = 8; mant_dig = 24; align = 8;"
+        " } f; }; };\n";
     struct err e = {0};
     struct ctf_writer *w;
     struct ctf_writer_options o = {.hostname = "h\"1", .tsdl = tsdl, .cpus = 3, .clock_offset_ns = 1795225053184022483};
@@ -257,8 +269,8 @@ static void test_json(void **state)
     json_int_t ts, cpu;
     json_t *fields, *context, *labels;
     double f;
-    assert_int_equal(json_unpack(line, "{s:I,s:s,s:I,s:s,s:o,s:o}", "ts", &ts, "host", &host, "cpu", &cpu, "name", &name, "fields", &fields,
-                         "context", &context),
+    assert_int_equal(json_unpack(line, "{s:I,s:s,s:I,s:s,s:o,s:o}", "ts", &ts, "host", &host, "cpu", &cpu, "name",
+                         &name, "fields", &fields, "context", &context),
         0);
     assert_int_equal(ts, 1795225053184022484);
     assert_string_equal(host, "h\"1");
@@ -286,7 +298,8 @@ static void test_json(void **state)
         line = json_loads(third, JSON_DISABLE_EOF_CHECK, NULL);
     }
     json_int_t lost, begin, end;
-    assert_int_equal(json_unpack(line, "{s:I,s:I,s:I,s:I}", "lost_events", &lost, "cpu", &cpu, "begin", &begin, "end", &end), 0);
+    assert_int_equal(
+        json_unpack(line, "{s:I,s:I,s:I,s:I}", "lost_events", &lost, "cpu", &cpu, "begin", &begin, "end", &end), 0);
     assert_int_equal(lost, 7);
     assert_int_equal(begin, 1795225053184022484);
     assert_int_equal(end, 1795225053184022499);
@@ -302,8 +315,10 @@ static void test_csv(void **state)
     char *got = print_trace(dir, CTF_PRINT_CSV);
     static const char start[] =
         "ts,host,cpu,name,fields\n"
-        "1795225053184022484,\"h\"\"1\",2,\"a,\"\"b\"\"\",\"{ u = 18446744073709551615, i = -9223372036854775808, s = \"\"\\\"\"\\\\\\n\xc3\xa9\xff\"\", "
-        "e = [ [0] = ( \"\"A\"\", \"\"B\"\" : container = 1 ), [1] = ( \"\"B\"\" : container = 2 ), [2] = ( \"\"C\"\" : container = 3 ), "
+        "1795225053184022484,\"h\"\"1\",2,\"a,\"\"b\"\"\",\"{ u = 18446744073709551615, i = -9223372036854775808, s "
+        "= \"\"\\\"\"\\\\\\n\xc3\xa9\xff\"\", "
+        "e = [ [0] = ( \"\"A\"\", \"\"B\"\" : container = 1 ), [1] = ( \"\"B\"\" : container = 2 ), [2] = ( "
+        "\"\"C\"\" : container = 3 ), "
         "[3] = ( <unknown> : container = 4 ) ], f = 0.1 }\"\n";
     got[sizeof start - 1] = '\0';
     assert_string_equal(got, start);

@@ -1,13 +1,16 @@
-/* Random access: events carry their own number, so the number asked for is what must be read, however the counts came about. */
+/* Random access: events carry their own number, so the number asked for is what must be read, however the counts came
+ * about. */
 #include "stream_helpers.h"
 
 enum { EVENTS = 150000, CPUS = 4 };
 
-static const char tsdl[] = "event { name = \"count\"; id = 0; stream_id = 0; fields := struct { uint32_t n; string word; }; };\n";
+static const char tsdl[] =
+    "event { name = \"count\"; id = 0; stream_id = 0; fields := struct { uint32_t n; string word; }; };\n";
 
 static int64_t times[EVENTS]; /* of the events written last */
 
-/* CPU 0 has most events, CPU 3 a burst now and then; several events of a CPU have one time; packets hold tens of thousands. */
+/* CPU 0 has most events, CPU 3 a burst now and then; several events of a CPU have one time; packets hold tens of
+ * thousands. */
 static const char *write_numbered(const char *name, uint32_t packet_bytes)
 {
     static char dir[600];
@@ -128,7 +131,8 @@ static void test_counted_both_ways(void **state)
     struct ctf_counts c = count_both_ways(write_numbered("large", 1 << 20));
     assert_true(c.n_marks > CPUS);
     free_counts(&c);
-    static const char *const recorded[] = {"traces/lost-events", "traces/snapshot", "traces/three-tier/db/kernel", "traces/rotated"};
+    static const char *const recorded[] = {
+        "traces/lost-events", "traces/snapshot", "traces/three-tier/db/kernel", "traces/rotated"};
     for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++) {
         if (access(data_path(recorded[i]), R_OK))
             continue;
@@ -141,7 +145,8 @@ static void test_counted_both_ways(void **state)
 static void test_given_back(void **state)
 {
     struct opened o;
-    struct ctf_counts c = count_both_ways(write_numbered("large", 1 << 20)), again, small = count_both_ways(write_numbered("small", 4096));
+    struct ctf_counts c = count_both_ways(write_numbered("large", 1 << 20)), again,
+                      small = count_both_ways(write_numbered("small", 4096));
     open_all(&o, write_numbered("large", 1 << 20));
     const struct ctf_trace *t = o.sources[0].trace;
     assert_false(ctf_trace_set_counts(t, &small));

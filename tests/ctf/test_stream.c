@@ -1,5 +1,5 @@
-/* Reading recorded traces: how many events of which name, in which order, how many were lost. Truth: verify.json beside the recordings (made by
- * babeltrace2), figures in the data's README, babeltrace2 itself where it is installed. */
+/* Reading recorded traces: how many events of which name, in which order, how many were lost. Truth: verify.json beside
+ * the recordings (made by babeltrace2), figures in the data's README, babeltrace2 itself where it is installed. */
 #include "stream_helpers.h"
 
 #include <dirent.h>
@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* ---- counts by name -------------------------------------------------------------------------------------------------------- */
+/* ---- counts by name ---- */
 
 static void check_names(const char *where, json_t *by_name, const event_vec *all)
 {
@@ -19,8 +19,9 @@ static void check_names(const char *where, json_t *by_name, const event_vec *all
     }
     const char *name;
     json_t *count;
-    json_object_foreach(by_name, name, count) if (json_integer_value(count) != json_integer_value(json_object_get(seen, name))) fail_msg(
-        "%s: %s: %lld events, expected %lld", where, name, json_integer_value(json_object_get(seen, name)), json_integer_value(count));
+    json_object_foreach(by_name, name, count) if (json_integer_value(count) !=
+        json_integer_value(json_object_get(seen, name))) fail_msg("%s: %s: %lld events, expected %lld", where, name,
+        json_integer_value(json_object_get(seen, name)), json_integer_value(count));
     json_decref(seen);
 }
 
@@ -69,7 +70,7 @@ static void test_counts_by_name(void **state)
     assert_true(checked >= 25);
 }
 
-/* ---- totals ---------------------------------------------------------------------------------------------------------------- */
+/* ---- totals ---- */
 
 struct expected {
     const char *path;
@@ -80,13 +81,15 @@ static void check_totals(const struct expected *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct totals t = totals_below(data_path(list[i].path));
-        if (t.events != list[i].events || t.lost_events != list[i].lost_events || t.lost_packets != list[i].lost_packets || t.backwards)
-            fail_msg("%s: %lu events, %lu + %lu lost, %lu steps back; expected %lu, %lu + %lu", list[i].path, t.events, t.lost_events,
-                t.lost_packets, t.backwards, list[i].events, list[i].lost_events, list[i].lost_packets);
+        if (t.events != list[i].events || t.lost_events != list[i].lost_events ||
+            t.lost_packets != list[i].lost_packets || t.backwards)
+            fail_msg("%s: %lu events, %lu + %lu lost, %lu steps back; expected %lu, %lu + %lu", list[i].path, t.events,
+                t.lost_events, t.lost_packets, t.backwards, list[i].events, list[i].lost_events, list[i].lost_packets);
     }
 }
 
-/* synctraces: times step back where packets overlap, babeltrace 1 reads all; hello-lost: as many as its generator made. */
+/* synctraces: times step back where packets overlap, babeltrace 1 reads all; hello-lost: as many as its generator made.
+ */
 static void test_public_traces(void **state)
 {
     static const struct expected list[] = {
@@ -160,7 +163,7 @@ static void test_rotations_and_snapshots(void **state)
     close_all(&o);
 }
 
-/* ---- order ----------------------------------------------------------------------------------------------------------------- */
+/* ---- order ---- */
 
 /* Time and name of a line of babeltrace2's text: "[S.NNNNNNNNN] HOST NAME: { …". */
 static bool parse_line(const char *line, int64_t *ts, const char **name, size_t *n)
@@ -234,7 +237,7 @@ static void test_order_of_babeltrace2(void **state)
         check_order(paths[i]);
 }
 
-/* ---- streams, windows, seeking --------------------------------------------------------------------------------------------- */
+/* ---- streams, windows, seeking ---- */
 
 static void test_streams_add_up(void **state)
 {
@@ -305,7 +308,8 @@ static void check_seek(const char *below)
         assert_int_equal(got, all.n - at < 20 ? all.n - at : 20);
         for (size_t k = 0; k < got; k++) {
             const struct ctf_event *x = &all.v[at + k];
-            if (x->ts != ev[k].ts || x->data != ev[k].data || x->payload_bits != ev[k].payload_bits || x->cls != ev[k].cls)
+            if (x->ts != ev[k].ts || x->data != ev[k].data || x->payload_bits != ev[k].payload_bits ||
+                x->cls != ev[k].cls)
                 fail_msg("%s: event %lu + %zu differs after seeking", below, at, k);
         }
     }
@@ -329,7 +333,7 @@ static void test_seeking(void **state)
     }
 }
 
-/* ---- clock maps ------------------------------------------------------------------------------------------------------------ */
+/* ---- clock maps ---- */
 
 static void slower(void *arg, int64_t *ts, size_t n)
 {

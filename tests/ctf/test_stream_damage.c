@@ -1,5 +1,5 @@
-/* Streams that were cut anywhere or had bits changed: what was good before the damage is read, nothing crashes (run this with sanitizers), and
- * nothing takes longer than its bytes allow. */
+/* Streams that were cut anywhere or had bits changed: what was good before the damage is read, nothing crashes (run
+ * this with sanitizers), and nothing takes longer than its bytes allow. */
 #include "stream_helpers.h"
 
 #include <dirent.h>
@@ -12,21 +12,27 @@ static char *dirs[1];
 static const char metadata[] =
     "/* CTF 1.8 */\n"
     "typealias integer { size = 8; align = 8; } := uint8_t; typealias integer { size = 16; align = 8; } := uint16_t;\n"
-    "typealias integer { size = 32; align = 8; } := uint32_t; typealias integer { size = 64; align = 8; } := uint64_t;\n"
+    "typealias integer { size = 32; align = 8; } := uint32_t; typealias integer { size = 64; align = 8; } := "
+    "uint64_t;\n"
     "typealias integer { size = 5; align = 1; } := uint5_t;\n"
     "trace { major = 1; minor = 8; byte_order = le; uuid = \"00000000-0000-0000-0000-000000000000\";\n"
-    " packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id; }; };\n"
+    " packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id; "
+    "}; };\n"
     "clock { name = c; freq = 1000000000; };\n"
     "typealias integer { size = 27; align = 1; map = clock.c.value; } := uint27_clock;\n"
     "typealias integer { size = 64; align = 8; map = clock.c.value; } := uint64_clock;\n"
     "stream { id = 0; event.header := struct { enum : uint5_t { compact = 0 ... 30, extended = 31 } id;\n"
-    "  variant <id> { struct { uint27_clock timestamp; } compact; struct { uint32_t id; uint64_clock timestamp; } extended; } v; } align(8);\n"
-    " packet.context := struct { uint64_clock timestamp_begin; uint64_clock timestamp_end; uint64_t content_size; uint64_t packet_size;\n"
+    "  variant <id> { struct { uint27_clock timestamp; } compact; struct { uint32_t id; uint64_clock timestamp; } "
+    "extended; } v; } align(8);\n"
+    " packet.context := struct { uint64_clock timestamp_begin; uint64_clock timestamp_end; uint64_t content_size; "
+    "uint64_t packet_size;\n"
     "  uint64_t packet_seq_num; uint32_t events_discarded; uint32_t cpu_id; }; };\n"
     "event { name = fixed; id = 1; stream_id = 0; fields := struct { uint32_t x; }; };\n"
     "event { name = text; id = 2; stream_id = 0; fields := struct { string s; uint8_t n; uint16_t list[n]; }; };\n"
-    "event { name = choice; id = 3; stream_id = 0; fields := struct { enum : uint8_t { a, b = 1 ... 9 } t; variant <t> { uint32_t a; string b; } v;\n"
-    "  uint64_t m; struct { uint8_t k; uint8_t l[k]; } deep[m]; integer { size = 3; } p; integer { size = 13; signed = true; } q; uint8_t end; }; };\n"
+    "event { name = choice; id = 3; stream_id = 0; fields := struct { enum : uint8_t { a, b = 1 ... 9 } t; variant "
+    "<t> { uint32_t a; string b; } v;\n"
+    "  uint64_t m; struct { uint8_t k; uint8_t l[k]; } deep[m]; integer { size = 3; } p; integer { size = 13; "
+    "signed = true; } q; uint8_t end; }; };\n"
     "event { name = far; id = 100000; stream_id = 0; fields := struct { uint8_t y; }; };\n";
 
 static void head(uint32_t id, uint32_t ts)
@@ -38,8 +44,8 @@ static void events(uint32_t ts)
 {
     head(1, ts), put(&b, ts, 4);
     head(2, ts + 1), put_string(&b, "some text"), put(&b, 2, 1), put(&b, 1, 2), put(&b, 2, 2);
-    head(3, ts + 2), put(&b, 0, 1), put(&b, 7, 4), put(&b, 2, 8), put(&b, 1, 1), put(&b, 9, 1), put(&b, 0, 1), put(&b, 0xabcd, 2),
-        put(&b, 1, 1);
+    head(3, ts + 2), put(&b, 0, 1), put(&b, 7, 4), put(&b, 2, 8), put(&b, 1, 1), put(&b, 9, 1), put(&b, 0, 1),
+        put(&b, 0xabcd, 2), put(&b, 1, 1);
     head(3, ts + 3), put(&b, 4, 1), put_string(&b, "b"), put(&b, 0, 8), put(&b, 0x1234, 2), put(&b, 2, 1);
     put(&b, 31, 1), put(&b, 100000, 4), put(&b, ts + 4, 8), put(&b, 3, 1);
 }
@@ -52,7 +58,8 @@ static void make_stream(void)
     for (uint64_t i = 0; i < PACKETS; i++) {
         size_t at = b.n;
         put(&b, 0xC1FC1FC1, 4), b.n += 16, put(&b, 0, 4), put(&b, 5, 8);
-        put(&b, 1000 * i, 8), put(&b, 1000 * i + 900, 8), put(&b, 0, 8), put(&b, 0, 8), put(&b, i, 8), put(&b, 3 * i, 4), put(&b, 1, 4);
+        put(&b, 1000 * i, 8), put(&b, 1000 * i + 900, 8), put(&b, 0, 8), put(&b, 0, 8), put(&b, i, 8),
+            put(&b, 3 * i, 4), put(&b, 1, 4);
         events((uint32_t)(1000 * i + 10));
         events((uint32_t)(1000 * i + 20));
         patch(&b, at + 48, (b.n - at) * 8, 8);
@@ -61,7 +68,7 @@ static void make_stream(void)
     }
 }
 
-/* ---- reading everything that can be read ----------------------------------------------------------------------------------- */
+/* ---- reading everything that can be read ---- */
 
 static uint64_t sink;
 static void leaf(void *arg, const struct ctf_value *v)
@@ -145,7 +152,7 @@ static int teardown(void **state)
     return remove_scratch(state);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 /* The events that end before byte n of the stream, packet by packet. */
 static void test_cut_at_every_byte(void **state)
@@ -223,8 +230,8 @@ static void test_bytes_replaced(void **state)
 static void damage_recorded(const char *below, const char *stream, int times)
 {
     char command[3000], path[1400];
-    snprintf(command, sizeof command, "rm -rf '%s/copy' && cp -rL '%s' '%s/copy' && chmod -R u+w '%s/copy'", scratch, data_or_skip(below),
-        scratch, scratch);
+    snprintf(command, sizeof command, "rm -rf '%s/copy' && cp -rL '%s' '%s/copy' && chmod -R u+w '%s/copy'", scratch,
+        data_or_skip(below), scratch, scratch);
     assert_int_equal(system(command), 0);
     snprintf(path, sizeof path, "%s/copy/%s", scratch, stream);
     FILE *f = fopen(path, "rb+");

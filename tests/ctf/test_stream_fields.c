@@ -1,7 +1,8 @@
-/* Fields of recorded events: read by name they are what the generic walk shows, and on both ends of a TCP connection they are the same. */
+/* Fields of recorded events: read by name they are what the generic walk shows, and on both ends of a TCP connection
+ * they are the same. */
 #include "stream_helpers.h"
 
-/* ---- by name against the walk ---------------------------------------------------------------------------------------------- */
+/* ---- by name against the walk ---- */
 
 enum { DEPTH_MAX = 16 };
 
@@ -101,7 +102,7 @@ static void test_fields_by_name(void **state)
     check_fields("traces-public/babeltrace2-tests/succeed/multi-domains", 1);
 }
 
-/* ---- two hosts, one packet ------------------------------------------------------------------------------------------------- */
+/* ---- two hosts, one packet ---- */
 
 struct key {
     int64_t seq, ack, flags;

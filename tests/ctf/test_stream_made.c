@@ -1,7 +1,7 @@
 /* Reading streams made by hand: event headers of all kinds, clocks that wrap, fields whose place depends on data. */
 #include "stream_made.h"
 
-/* ---- headers and clocks ---------------------------------------------------------------------------------------------------- */
+/* ---- headers and clocks ---- */
 
 static void compact_events(bool big)
 {
@@ -21,10 +21,10 @@ static void compact_events(bool big)
     compact(2, 0x20000002 & 0x7ffffff);
     end_packet(at, 100);
     read_bytes(big ? "compact-be" : "compact-le",
-        big ? TYPES TRACE("be") CLOCK(1000000000, 1000) CONTEXT COMPACT STREAM EVENT(1, "one", "uint32_t x;") EVENT(2, "two", "")
-                  EVENT(70000, "far", "uint8_t y;")
-            : TYPES TRACE("le") CLOCK(1000000000, 1000) CONTEXT COMPACT STREAM EVENT(1, "one", "uint32_t x;") EVENT(2, "two", "")
-                  EVENT(70000, "far", "uint8_t y;"));
+        big ? TYPES TRACE("be") CLOCK(1000000000, 1000) CONTEXT COMPACT STREAM EVENT(1, "one", "uint32_t x;")
+                  EVENT(2, "two", "") EVENT(70000, "far", "uint8_t y;")
+            : TYPES TRACE("le") CLOCK(1000000000, 1000) CONTEXT COMPACT STREAM EVENT(1, "one", "uint32_t x;")
+                  EVENT(2, "two", "") EVENT(70000, "far", "uint8_t y;"));
     static const int64_t times[] = {0x7fffff8, 0x8000005, 0x8000005, 0x10000004, 0x20000000, 0x20000001, 0x20000002};
     assert_int_equal(all.n, 7);
     for (size_t i = 0; i < 7; i++) {
@@ -59,8 +59,10 @@ static void large_events(bool big)
     extended(2, 0x200000000u, 2);
     end_packet(at, 0);
     read_bytes(big ? "large-be" : "large-le",
-        big ? TYPES TRACE("be") CLOCK(1000000000, 0) CONTEXT LARGE STREAM EVENT(1, "one", "int32_t _x;") EVENT(2, "two", "")
-            : TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT LARGE STREAM EVENT(1, "one", "int32_t _x;") EVENT(2, "two", ""));
+        big ? TYPES TRACE("be") CLOCK(1000000000, 0) CONTEXT LARGE STREAM EVENT(1, "one", "int32_t _x;")
+                  EVENT(2, "two", "")
+            : TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT LARGE STREAM EVENT(1, "one", "int32_t _x;")
+                  EVENT(2, "two", ""));
     assert_int_equal(all.n, 3);
     assert_true(all.v[0].ts == 0xfffffff1u && all.v[1].ts == 0x100000007 && all.v[2].ts == 0x200000000);
     assert_int_equal(field(0, "x"), 21);
@@ -87,10 +89,11 @@ static void test_natural_alignment(void **state)
         TYPES
         "typealias integer { size = 16; align = 16; } := u16; typealias integer { size = 32; align = 32; } := u32;\n"
         "typealias integer { size = 64; align = 64; } := u64;\n" TRACE("le") CLOCK(1000000000,
-            0) "typealias integer { size = 32; align = 32; map = clock.c.value; } := u32c; typealias integer { size = 64; align = 64; map = clock.c.value; } := u64c;\n" CONTEXT
+            0) "typealias integer { size = 32; align = 32; map = clock.c.value; } := u32c; typealias integer { size "
+               "= 64; align = 64; map = clock.c.value; } := u64c;\n" CONTEXT
                "struct header { enum : u16 { compact = 0 ... 65534, extended = 65535 } id;\n"
-               " variant <id> { struct { u32c timestamp; } compact; struct { u32 id; u64c timestamp; } extended; } v; } align(16);\n" STREAM
-                   EVENT(1, "small", "uint8_t x;") EVENT(2, "big", "u64 y;"));
+               " variant <id> { struct { u32c timestamp; } compact; struct { u32 id; u64c timestamp; } extended; } "
+               "v; } align(16);\n" STREAM EVENT(1, "small", "uint8_t x;") EVENT(2, "big", "u64 y;"));
     assert_int_equal(all.n, 3);
     assert_true(all.v[0].ts == 10 && all.v[1].ts == 20 && all.v[2].ts == 30);
     assert_int_equal(field(0, "x"), 7);
@@ -126,7 +129,8 @@ static void test_no_packet_head_at_all(void **state)
     read_bytes("bare",
         TYPES
         "trace { major = 1; minor = 8; byte_order = le; };\n stream { event.header := struct { uint8_t id; }; };\n"
-        "event { name = n; id = 0; fields := struct { uint16_t v; }; }; event { name = s; id = 1; fields := struct { string t; }; };\n");
+        "event { name = n; id = 0; fields := struct { uint16_t v; }; }; event { name = s; id = 1; fields := struct "
+        "{ string t; }; };\n");
     assert_int_equal(all.n, 3);
     check_string(0, "t", "first");
     assert_int_equal(field(1, "v"), 500);
@@ -147,7 +151,8 @@ static void test_bit_packed_events(void **state)
     memcpy(b.v, packed, 3);
     b.n = 3;
     read_bytes("bits",
-        TYPES "trace { major = 1; minor = 8; byte_order = le; };\n stream { };\n event { name = e; fields := struct { uint5_t v; }; };\n");
+        TYPES "trace { major = 1; minor = 8; byte_order = le; };\n stream { };\n"
+              " event { name = e; fields := struct { uint5_t v; }; };\n");
     uint32_t word = 0xd06cb1;
     assert_int_equal(all.n, 4);
     for (size_t i = 0; i < 4; i++)
@@ -156,7 +161,7 @@ static void test_bit_packed_events(void **state)
     done();
 }
 
-/* ---- fields ---------------------------------------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 static void test_fields_behind_data(void **state)
 {
@@ -205,11 +210,13 @@ static void test_contexts_and_lengths_elsewhere(void **state)
     start_bytes(false);
     put(&b, 3, 1); /* packet context: k */
     put(&b, 1, 1), put(&b, 77, 4), put(&b, 5, 1), put(&b, 1, 1), put(&b, 2, 1), put(&b, 3, 1), put(&b, 9, 1);
-    put(&b, 2, 1), put(&b, 78, 4), put(&b, 6, 1), put(&b, 4, 1), put(&b, 5, 1), put(&b, 6, 1), put(&b, 9, 1), put(&b, 8, 1);
+    put(&b, 2, 1), put(&b, 78, 4), put(&b, 6, 1), put(&b, 4, 1), put(&b, 5, 1), put(&b, 6, 1), put(&b, 9, 1),
+        put(&b, 8, 1);
     read_bytes("contexts",
         TYPES
         "trace { major = 1; minor = 8; byte_order = le; };\n"
-        "stream { packet.context := struct { uint8_t k; }; event.header := struct { uint8_t many; }; event.context := struct { int32_t _tid; }; };\n"
+        "stream { packet.context := struct { uint8_t k; }; event.header := struct { uint8_t many; }; event.context "
+        ":= struct { int32_t _tid; }; };\n"
         "event { name = e; context := struct { uint8_t c; }; fields := struct { uint8_t list[stream.packet.context.k];"
         " uint8_t more[stream.event.header.many]; }; };\n");
     struct ctf_access tid, c, list, more;
@@ -271,17 +278,18 @@ static void test_visiting(void **state)
     memcpy(b.v + b.n, &f, 4), b.n += 4;
     put(&b, 0x9d, 1); /* 5 bits: 29 = -3, 3 bits: 4 */
     read_bytes("visit",
-        TYPES
-        "trace { major = 1; minor = 8; byte_order = le; };\n"
-        "typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
-        "event { name = e; fields := struct { uint8_t n; uint8_t list[n]; string s; char text[5];"
-        " enum : uint8_t { one, two } t; variant <t> { uint32_t one; string two; } v; struct { floating_point { exp_dig = 8; mant_dig = 24; align = 8; } x; } q;"
-        " integer { size = 5; signed = true; } a; integer { size = 3; } b; uint8_t none[0]; }; };\n");
+        TYPES "trace { major = 1; minor = 8; byte_order = le; };\n"
+              "typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
+              "event { name = e; fields := struct { uint8_t n; uint8_t list[n]; string s; char text[5];"
+              " enum : uint8_t { one, two } t; variant <t> { uint32_t one; string two; } v; struct { floating_point { "
+              "exp_dig = 8; mant_dig = 24; align = 8; } x; } q;"
+              " integer { size = 5; signed = true; } a; integer { size = 3; } b; uint8_t none[0]; }; };\n");
     struct trail t = {""};
     struct ctf_visitor v = {trail_leaf, trail_begin, trail_end, &t};
     assert_int_equal(all.n, 1);
     ctf_visit(&all.v[0], CTF_PAYLOAD, &v);
-    assert_string_equal(t.text, "{0 n=2 list{2 =1 =2 } s='hi' text='abc' t=0 v{0 one=42 } q{0 x=1.5 } a=-3 b=4 none{0 } } ");
+    assert_string_equal(
+        t.text, "{0 n=2 list{2 =1 =2 } s='hi' text='abc' t=0 v{0 one=42 } q{0 x=1.5 } a=-3 b=4 none{0 } } ");
     done();
 }
 

@@ -1,7 +1,7 @@
 /* Packets that are odd or wrong: order, sizes, counters, damage, copies, strangers among the files. */
 #include "stream_made.h"
 
-/* ---- packets --------------------------------------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 static void test_packets_out_of_order_and_overlapping(void **state)
 {
@@ -50,7 +50,8 @@ static void test_discarded_counter_wraps(void **state)
     assert_true(t.lost_events == UINT64_C(0xfffffff0) + 20);
     assert_int_equal(all.v[2].cls->item, CTF_LOST_EVENTS); /* first loss, event, second loss */
     const struct ctf_loss *l = (const struct ctf_loss *)all.v[2].data;
-    assert_true(all.v[2].ts == 1100 && l->begin == 1100 && l->end == 2100 && l->count == 20 && l->begin_known && l->end_known);
+    assert_true(
+        all.v[2].ts == 1100 && l->begin == 1100 && l->end == 2100 && l->count == 20 && l->begin_known && l->end_known);
     l = (const struct ctf_loss *)all.v[0].data;
     assert_true(all.v[0].cls->item == CTF_LOST_EVENTS && !l->begin_known && l->end == 1100);
     done();
@@ -174,8 +175,10 @@ static void test_millions_of_tiny_packets(void **state)
     memset(b.v, 8, sizeof b.v);
     b.n = sizeof b.v;
     read_bytes("tiny",
-        TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { packet.context := struct { uint8_t packet_size; }; };\n"
-              "event { name = e; fields := struct { uint8_t x; }; };\n");
+        TYPES
+        "trace { major = 1; minor = 8; byte_order = le; }; stream { packet.context := struct { uint8_t packet_size; "
+        "}; };\n"
+        "event { name = e; fields := struct { uint8_t x; }; };\n");
     struct ctf_stream_info info;
     ctf_trace_stream(o.sources[0].trace, 0, &info);
     assert_int_equal(all.n, 0);
@@ -189,7 +192,9 @@ static void test_empty_events_end(void **state)
     start_bytes(false);
     put(&b, 0, 8);
     read_bytes("empty-events",
-        TYPES "trace { major = 1; minor = 8; byte_order = le; }; stream { }; event { name = nothing; fields := struct { }; };\n");
+        TYPES
+        "trace { major = 1; minor = 8; byte_order = le; }; stream { }; event { name = nothing; fields := struct { };"
+        " };\n");
     assert_int_equal(all.n, 0);
     assert_true(problem_says("without any bit"));
     done();
@@ -206,8 +211,9 @@ static void test_lengths_and_strings_that_do_not_fit(void **state)
         compact(1, 12), put(&b, lengths[i], 8), put(&b, 1, 8);
         end_packet(at, 0);
         snprintf(dir, sizeof dir, "lengths-%zu", i);
-        read_bytes(
-            dir, TYPES TRACE("le") CLOCK(1000000000, 0) CONTEXT COMPACT STREAM EVENT(1, "e", "uint64_t n; uint64_t list[n]; string s;"));
+        read_bytes(dir,
+            TYPES TRACE("le") CLOCK(1000000000, 0)
+                CONTEXT COMPACT STREAM EVENT(1, "e", "uint64_t n; uint64_t list[n]; string s;"));
         assert_int_equal(all.n, 1);
         assert_true(problem_says("does not fit"));
         done();
@@ -269,7 +275,7 @@ static void test_zero_length_files_and_strangers(void **state)
     done();
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---- */
 
 static void test_packets_recorded_twice_count_once(void **state)
 {
@@ -355,8 +361,10 @@ static void test_index_that_lies(void **state)
         put(index, 0xC1F1DCC1, 4), put(index, 1, 4), put(index, 0, 4), put(index, 56, 4);
         uint64_t sizes[2] = {64 + 3 * 8 + 40, 64 + 4 * 8 + 40};
         for (uint64_t i = 0; i < 2; i++) {
-            put(index, i ? sizes[0] : 0, 8), put(index, sizes[i] * 8, 8), put(index, (sizes[i] - 40) * 8 + (lie == 1 ? 64 : 0), 8);
-            put(index, 1000 + 1000 * i, 8), put(index, 1100 + 1000 * i + (lie == 2), 8), put(index, 0, 8), put(index, lie == 3 ? 5 : 0, 8);
+            put(index, i ? sizes[0] : 0, 8), put(index, sizes[i] * 8, 8),
+                put(index, (sizes[i] - 40) * 8 + (lie == 1 ? 64 : 0), 8);
+            put(index, 1000 + 1000 * i, 8), put(index, 1100 + 1000 * i + (lie == 2), 8), put(index, 0, 8),
+                put(index, lie == 3 ? 5 : 0, 8);
         }
         write_text("lie", "metadata", PLAIN);
         write_file("lie/index", "stream.idx", index->v, index->n);

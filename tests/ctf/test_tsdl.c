@@ -1,4 +1,5 @@
-/* Declarations: kinds of types, sizes and alignments, references, errors with their lines. Expected values follow from the CTF 1.8.3 specification. */
+/* Declarations: kinds of types, sizes and alignments, references, errors with their lines. Expected values follow from
+ * the CTF 1.8.3 specification. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 #include "base/text.h"
 #include "ctf/metadata.h"
 
-#define HEAD                                                                                                      \
+#define HEAD \
     "/* CTF 1.8 */ typealias integer { size = 8; } := u8; typealias integer { size = 8; signed = true; } := i8; " \
     "typealias integer { size = 32; align = 32; } := u32; trace { major = 1; minor = 8; byte_order = le; };\n"
 #define STREAM "stream { event.header := struct { u8 id; }; };\n"
@@ -46,9 +47,12 @@ static const struct ctf_type *payload(const struct ctf_metadata *m, size_t event
 static void test_integers(void **state)
 {
     struct ctf_metadata m = parse(FIELDS(
-        "integer { size = 12; } a; integer { size = 24; } b; integer { size = 64; align = 1; signed = yes; byte_order = be; base = o; } c;"
-        "integer { size = 8; byte_order = network; encoding = UTF8; signed = no; base = 16; } d; integer { size = 16; signed = 1; byte_order = native; } e;"
-        "integer { size = 1; align = 1; signed = 0; base = binary; } f; floating_point { exp_dig = 11; mant_dig = 53; align = 64; byte_order = be; } g;"
+        "integer { size = 12; } a; integer { size = 24; } b; integer { size = 64; align = 1; signed = yes; "
+        "byte_order = be; base = o; } c;"
+        "integer { size = 8; byte_order = network; encoding = UTF8; signed = no; base = 16; } d; integer { size = "
+        "16; signed = 1; byte_order = native; } e;"
+        "integer { size = 1; align = 1; signed = 0; base = binary; } f; floating_point { exp_dig = 11; mant_dig = "
+        "53; align = 64; byte_order = be; } g;"
         "string { encoding = UTF8; } h;"));
     const struct ctf_type *p = payload(&m, 0), *t = field(p, "a");
     assert_int_equal(t->kind, CTF_INT);
@@ -80,10 +84,12 @@ static void test_integers(void **state)
 
 static void test_sizes(void **state)
 {
-    struct ctf_metadata m = parse(
-        FIELDS("struct { u8 a; u32 b; u8 c; } s; struct { u8 a; u32 b; u8 c; } list[3]; struct { } empty; struct { u8 a; } align(64) wide;"
-               "struct { integer { size = 3; } x; integer { size = 7; } y; } bits; u32 none[0]; u8 grid[2][3]; u32 pair[2]; string s2[2];"
-               "struct { u8 n; u32 v[n]; } var; integer { size = 5; } five[3]; integer { size = 5; align = 8; } padded[3];"));
+    struct ctf_metadata m = parse(FIELDS(
+        "struct { u8 a; u32 b; u8 c; } s; struct { u8 a; u32 b; u8 c; } list[3]; struct { } empty; struct { u8 a; } "
+        "align(64) wide;"
+        "struct { integer { size = 3; } x; integer { size = 7; } y; } bits; u32 none[0]; u8 grid[2][3]; u32 pair[2];"
+        " string s2[2];"
+        "struct { u8 n; u32 v[n]; } var; integer { size = 5; } five[3]; integer { size = 5; align = 8; } padded[3];"));
     static const struct {
         const char *name;
         int64_t size;
@@ -116,10 +122,12 @@ static void test_sizes(void **state)
 
 static void test_enums(void **state)
 {
-    struct ctf_metadata m = parse(HEAD
-        "typealias integer { size = 64; signed = true; } := int;" STREAM
-        "event { name = e; id = 0; fields := struct { enum { A, \"b c\" = 0x10, C, D = -9223372036854775808, E = 010 ... 9223372036854775807 } i;"
-        " enum : integer { size = 64; base = 16; } { A = 18446744073709551615, B = 0 ... 0xfffffffffffffffe, } u; enum tri : i8 { N = -1, Z, P } t; enum tri again[2]; }; };");
+    struct ctf_metadata m = parse(
+        HEAD "typealias integer { size = 64; signed = true; } := int;" STREAM
+             "event { name = e; id = 0; fields := struct { enum { A, \"b c\" = 0x10, C, D = -9223372036854775808, E = "
+             "010 ... 9223372036854775807 } i;"
+             " enum : integer { size = 64; base = 16; } { A = 18446744073709551615, B = 0 ... 0xfffffffffffffffe, } u; "
+             "enum tri : i8 { N = -1, Z, P } t; enum tri again[2]; }; };");
     const struct ctf_type *t = field(payload(&m, 0), "i");
     const struct {
         const char *label;
@@ -137,7 +145,8 @@ static void test_enums(void **state)
     assert_false(t->is_signed);
     assert_int_equal(t->base, 16);
     assert_int_equal(t->size_bits, 64);
-    assert_true((uint64_t)t->u.enumeration.ranges[0].lo == UINT64_MAX && (uint64_t)t->u.enumeration.ranges[1].hi == UINT64_MAX - 1);
+    assert_true((uint64_t)t->u.enumeration.ranges[0].lo == UINT64_MAX &&
+        (uint64_t)t->u.enumeration.ranges[1].hi == UINT64_MAX - 1);
     t = field(payload(&m, 0), "t");
     assert_int_equal(t->u.enumeration.container->kind, CTF_INT);
     assert_int_equal(t->u.enumeration.ranges[0].lo, -1);
@@ -148,7 +157,8 @@ static void test_enums(void **state)
 
 static void test_names(void **state)
 {
-    struct ctf_metadata m = parse(FIELDS("string event; u8 _event; u8 __x; u8 align; struct { u8 enum; } string; u8 _;"));
+    struct ctf_metadata m = parse(
+        FIELDS("string event; u8 _event; u8 __x; u8 align; struct { u8 enum; } string; u8 _;"));
     const struct ctf_type *p = payload(&m, 0);
     static const char *const shown[] = {"event", "event", "_x", "align", "string", ""};
     assert_int_equal(p->n, 6);
@@ -157,21 +167,28 @@ static void test_names(void **state)
     ctf_metadata_fini(&m, NULL);
 }
 
-/* Every scope can refer to the ones before it; slots of the packet scopes are the same for all events of a stream, and no two fields share one. */
+/* Every scope can refer to the ones before it; slots of the packet scopes are the same for all events of a stream, and
+ * no two fields share one. */
 static void test_references(void **state)
 {
     struct ctf_metadata m = parse(
         "typealias integer { size = 8; } := u8; trace { major = 1; minor = 8; byte_order = be;"
         " packet.header := struct { u8 n; struct { u8 stream_id; } in; }; };\n"
-        "stream { packet.context := struct { u8 n; u8 a[trace.packet.header.n]; enum : u8 { A, B } tag; }; event.header := struct { u8 id; u8 len; };\n"
-        " event.context := struct { u8 v[stream.packet.context.n]; u8 w[stream.event.header.len]; enum : u8 { _A = 1 ... 3, _B = 7, _A = 9 } t; }; };\n"
-        "event { name = one; id = 0; context := struct { u8 c; variant <stream.packet.context.tag> { u8 B; u8 A; } v; };\n"
-        " fields := struct { u8 a[event.context.c]; u8 b[c]; u8 d[in.stream_id]; variant <stream.event.context.t> { string _B; u8 _A; } v; u8 x; u8 y[x]; }; };\n"
-        "event { name = two; id = 1; fields := struct { u8 x; u8 y[event.fields.x]; struct { u8 x; u8 z[x]; struct { u8 q[x]; } in; } s; u8 r[s.x]; u8 o[len]; }; };");
+        "stream { packet.context := struct { u8 n; u8 a[trace.packet.header.n]; enum : u8 { A, B } tag; }; "
+        "event.header := struct { u8 id; u8 len; };\n"
+        " event.context := struct { u8 v[stream.packet.context.n]; u8 w[stream.event.header.len]; enum : u8 { _A = "
+        "1 ... 3, _B = 7, _A = 9 } t; }; };\n"
+        "event { name = one; id = 0; context := struct { u8 c; variant <stream.packet.context.tag> { u8 B; u8 A; } "
+        "v; };\n"
+        " fields := struct { u8 a[event.context.c]; u8 b[c]; u8 d[in.stream_id]; variant <stream.event.context.t> { "
+        "string _B; u8 _A; } v; u8 x; u8 y[x]; }; };\n"
+        "event { name = two; id = 1; fields := struct { u8 x; u8 y[event.fields.x]; struct { u8 x; u8 z[x]; struct "
+        "{ u8 q[x]; } in; } s; u8 r[s.x]; u8 o[len]; }; };");
     const struct ctf_schema *s = m.schema;
-    const struct ctf_type *header = s->packet_header, *context = s->streams[0].packet_context, *ev = s->streams[0].event_context,
-                          *one = payload(&m, 0);
-    const struct ctf_type *own = s->classes[2]->scope[CTF_EVENT_CONTEXT], *two = payload(&m, 1), *in_two = field(two, "s");
+    const struct ctf_type *header = s->packet_header, *context = s->streams[0].packet_context,
+                          *ev = s->streams[0].event_context, *one = payload(&m, 0);
+    const struct ctf_type *own = s->classes[2]->scope[CTF_EVENT_CONTEXT], *two = payload(&m, 1),
+                          *in_two = field(two, "s");
     const struct {
         const struct ctf_type *list, *target;
     } lengths[] = {
@@ -203,7 +220,8 @@ static void test_references(void **state)
     assert_int_equal(field(own, "v")->tag->choices[0].option, 1);
 
     const struct ctf_type *of_one[] = {field(header, "n"), field(field(header, "in"), "stream_id"), field(context, "n"),
-        field(context, "tag"), field(ev, "t"), field(s->streams[0].event_header, "len"), field(own, "c"), field(one, "x")};
+        field(context, "tag"), field(ev, "t"), field(s->streams[0].event_header, "len"), field(own, "c"),
+        field(one, "x")};
     uint64_t seen = 0;
     for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++) {
         assert_false(seen >> of_one[i]->slot & 1);
@@ -219,7 +237,8 @@ static void test_named_types(void **state)
 {
     struct ctf_metadata m = parse(HEAD
         "struct list { u8 n; u8 v[n]; }; variant any { u8 A; string B; }; typedef struct list two_lists[2];\n" STREAM
-        "event { name = e; id = 0; fields := struct { struct list a, b; two_lists c; enum : u8 { A, B } t1; enum : u8 { B, A } t2; variant any <t1> v1; variant any <t2> v2; }; };\n"
+        "event { name = e; id = 0; fields := struct { struct list a, b; two_lists c; enum : u8 { A, B } t1; enum : "
+        "u8 { B, A } t2; variant any <t1> v1; variant any <t2> v2; }; };\n"
         "event { name = f; id = 1; struct list { string s; }; fields := struct { struct list a; }; };\n"
         "event { name = g; id = 2; fields := struct list; };");
     const struct ctf_type *p = payload(&m, 0), *a = field(p, "a"), *b = field(p, "b");
@@ -235,8 +254,8 @@ static void test_named_types(void **state)
     ctf_metadata_fini(&m, NULL);
 }
 
-/* The field declarations of babeltrace2's own tests of single fields: the part of each .mp file between the first two lines "---". '@' stands
- * for the field's name, at the end when there is none. */
+/* The field declarations of babeltrace2's own tests of single fields: the part of each .mp file between the first two
+ * lines "---". '@' stands for the field's name, at the end when there is none. */
 static void test_babeltrace2_fields(void **state)
 {
     static const struct {
@@ -262,11 +281,14 @@ static void test_babeltrace2_fields(void **state)
         if (file_read(path, 1 << 20, &file, &n, &e) != 0)
             continue;
         seen++;
-        char *begin = strstr(file, "---\n") + 4, *end = strstr(begin, "---\n"), *at = memchr(begin, '@', (size_t)(end - begin));
+        char *begin = strstr(file, "---\n") + 4, *end = strstr(begin, "---\n"),
+             *at = memchr(begin, '@', (size_t)(end - begin));
         text_puts(&t,
             HEAD
-            "typealias integer { size = 16; signed = true; } := i16; typealias integer { size = 16; } := u16; typealias string := nt_str;"
-            "typealias integer { size = 32; byte_order = be; } := u32be; typealias integer { size = 32; byte_order = le; } := u32le;"
+            "typealias integer { size = 16; signed = true; } := i16; typealias integer { size = 16; } := u16; "
+            "typealias string := nt_str;"
+            "typealias integer { size = 32; byte_order = be; } := u32be; typealias integer { size = 32; byte_order "
+            "= le; } := u32le;"
             "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := flt32;\n" STREAM
             "event { name = e; id = 0; fields := struct { ");
         text_put(&t, begin, (size_t)((at ? at : end) - begin));
@@ -290,10 +312,11 @@ static void test_babeltrace2_fields(void **state)
 
 static void test_classes(void **state)
 {
-    struct ctf_metadata m = parse(HEAD
-        "stream { id = 7; event.header := struct { u8 id; }; };\nstream { id = 2; };\n"
-        "event { name = \"b:x\"; id = 4000000000; stream_id = 7; loglevel = -2; model.emf.uri = \"u\"; };\nevent { name = a; stream_id = 2; };\n"
-        "event { name = c.d; id = 3; stream_id = 7; fields := struct { }; };");
+    struct ctf_metadata m = parse(
+        HEAD "stream { id = 7; event.header := struct { u8 id; }; };\nstream { id = 2; };\n"
+             "event { name = \"b:x\"; id = 4000000000; stream_id = 7; loglevel = -2; model.emf.uri = \"u\"; };\n"
+             "event { name = a; stream_id = 2; };\n"
+             "event { name = c.d; id = 3; stream_id = 7; fields := struct { }; };");
     const struct ctf_schema *s = m.schema;
     assert_int_equal(s->n_classes, 5);
     assert_int_equal(s->classes[0]->item, CTF_LOST_EVENTS);
@@ -315,7 +338,7 @@ static void test_classes(void **state)
     ctf_metadata_fini(&m, NULL);
 }
 
-/* ---- errors ---------------------------------------------------------------------------------------------------------------- */
+/* ---- errors ---- */
 
 static void test_errors(void **state)
 {
@@ -325,7 +348,8 @@ static void test_errors(void **state)
         {"", "empty"},
         {"event { name = x; };", "no trace block"},
         {"trace { major = 1; minor = 8; };", "line 1: the trace block has no byte_order"},
-        {"trace { major = 1; minor = 8; byte_order = middle; };", "line 1: the trace's byte_order must be le or be, not 'middle'"},
+        {"trace { major = 1; minor = 8; byte_order = middle; };",
+            "line 1: the trace's byte_order must be le or be, not 'middle'"},
         {"trace { major = 1;\n minor = 9; byte_order = le; };", "line 2: trace minor is 9"},
         {"trace { byte_order = le; };", "line 1: the trace block does not say major = 1"},
         {HEAD "trace { major = 1; minor = 8; byte_order = le; };", "line 2: a second trace block"},
@@ -339,7 +363,8 @@ static void test_errors(void **state)
         {HEAD "stream { id = 1; };\nstream { id = 2; };\nevent { name = x; };",
             "line 4: event 'x' does not say to which stream it belongs"},
         {HEAD "stream { id = 1; };\nstream { id = 1; };\n", "line 3: a second stream with the id 1"},
-        {HEAD STREAM "event { name = x; id = 3; };\nevent { name = y; id = 3; };", "line 4: event 'y' has the id 3 as 'x' has"},
+        {HEAD STREAM "event { name = x; id = 3; };\nevent { name = y; id = 3; };",
+            "line 4: event 'y' has the id 3 as 'x' has"},
         {HEAD "event { name = x;\n fields := struct { u8 a; u8 b; u8 a; }; };", "line 3: a second field 'a'"},
         {HEAD "event { name = x;\n fields := u8; };", "line 3: 'fields' must be a struct"},
         {HEAD "event { name = x;\n fields := struct { u9 a; }; };", "line 3: no type 'u9' was declared before"},

@@ -12,8 +12,9 @@
 #include "base/text.h"
 #include "ctf/ctf.h"
 
-static const char tsdl[] = "event { name = \"count\"; id = 0; stream_id = 0; fields := struct { uint32_t n; string word; }; };\n"
-                           "event { name = \"big\"; id = 70000; stream_id = 0; fields := struct { int64_t v; uint16_t list[2]; }; };\n";
+static const char tsdl[] =
+    "event { name = \"count\"; id = 0; stream_id = 0; fields := struct { uint32_t n; string word; }; };\n"
+    "event { name = \"big\"; id = 70000; stream_id = 0; fields := struct { int64_t v; uint16_t list[2]; }; };\n";
 static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
 static bool have_babeltrace2(void)
@@ -71,8 +72,8 @@ static void assert_same_lines(const char *got, const char *expected)
         if (got[i] == '\n')
             line = i + 1;
     if (got[i] != expected[i])
-        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line, (int)strcspn(expected + line, "\n"),
-            expected + line);
+        fail_msg("got:      %.*s\nexpected: %.*s", (int)strcspn(got + line, "\n"), got + line,
+            (int)strcspn(expected + line, "\n"), expected + line);
 }
 
 /* 3000 events on 2 CPUs, times far apart now and then (long header), ids beyond the short form, many packets. */
@@ -109,8 +110,8 @@ static void write_and_compare(struct ctf_writer_options o, int64_t jump_ns)
         }
         if (ctf_writer_event(w, i % 2, big ? 70000 : 0, ts, payload, n, &e) != ERR_OK)
             fail_msg("%s", e.text);
-        text_printf(&expected, "[%lld.%09lld] wr\"iter %s: { cpu_id = %u }, ", (long long)(ts / 1000000000), (long long)(ts % 1000000000),
-            big ? "big" : "count", i % 2);
+        text_printf(&expected, "[%lld.%09lld] wr\"iter %s: { cpu_id = %u }, ", (long long)(ts / 1000000000),
+            (long long)(ts % 1000000000), big ? "big" : "count", i % 2);
         if (big)
             text_printf(&expected, "{ v = %lld, list = [ [0] = %u, [1] = 65535 ] }\n", -(long long)i, i);
         else
@@ -127,25 +128,30 @@ static void write_and_compare(struct ctf_writer_options o, int64_t jump_ns)
 
 static void test_little_endian(void **state)
 {
-    write_and_compare((struct ctf_writer_options){.freq = 1000000000, .clock_offset_ns = 1500000000123456789}, 5000000000);
+    write_and_compare(
+        (struct ctf_writer_options){.freq = 1000000000, .clock_offset_ns = 1500000000123456789}, 5000000000);
 }
 
 static void test_big_endian_with_index(void **state)
 {
-    write_and_compare((struct ctf_writer_options){.freq = 1000000000, .big_endian = true, .index_files = true}, 5000000000);
+    write_and_compare(
+        (struct ctf_writer_options){.freq = 1000000000, .big_endian = true, .index_files = true}, 5000000000);
 }
 
 static void test_large_header(void **state)
 {
-    write_and_compare((struct ctf_writer_options){.freq = 1000000000, .large_header = true, .index_files = true}, 5000000000);
+    write_and_compare(
+        (struct ctf_writer_options){.freq = 1000000000, .large_header = true, .index_files = true}, 5000000000);
 }
 
 static void test_large_header_big_endian(void **state)
 {
-    write_and_compare((struct ctf_writer_options){.freq = 1000000000, .large_header = true, .big_endian = true}, 5000000000);
+    write_and_compare(
+        (struct ctf_writer_options){.freq = 1000000000, .large_header = true, .big_endian = true}, 5000000000);
 }
 
-/* 125 MHz: a cycle is 8 ns, and all times written are multiples of it. The trace is short because babeltrace2 counts in doubles. */
+/* 125 MHz: a cycle is 8 ns, and all times written are multiples of it. The trace is short because babeltrace2 counts in
+ * doubles. */
 static void test_slow_clock(void **state)
 {
     write_and_compare((struct ctf_writer_options){.freq = 125000000, .clock_offset_ns = 1500000000000000000}, 1000000);
@@ -160,7 +166,8 @@ static void test_env_and_context(void **state)
     struct err e = {0};
     struct ctf_writer *w = NULL;
     static const char *const env[] = {"domain=ust", "procname=a tool", "vpid=77", NULL};
-    struct ctf_writer_options o = {.hostname = "h", .tsdl = tsdl, .env = env, .cpus = 1, .event_context = "int32_t _vtid;"};
+    struct ctf_writer_options o = {
+        .hostname = "h", .tsdl = tsdl, .env = env, .cpus = 1, .event_context = "int32_t _vtid;"};
     assert_int_equal(ctf_writer_open(dir, &o, &w, &e), ERR_OK);
     uint8_t payload[32];
     put(payload, 42, 4, false);
@@ -168,7 +175,8 @@ static void test_env_and_context(void **state)
     assert_int_equal(ctf_writer_event(w, 0, 0, 5, payload, n, &e), ERR_OK);
     assert_int_equal(ctf_writer_close(w, &e), ERR_OK);
     char *got = babeltrace2(dir);
-    assert_string_equal(got, "[0.000000005] h:a tool:(77) count: { cpu_id = 0 }, { vtid = 42 }, { n = 1, word = \"x\" }\n");
+    assert_string_equal(
+        got, "[0.000000005] h:a tool:(77) count: { cpu_id = 0 }, { vtid = 42 }, { n = 1, word = \"x\" }\n");
     free(got);
     remove_scratch(dir);
 }

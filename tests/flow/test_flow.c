@@ -1,4 +1,5 @@
-/* Packets of two invented hosts, record by record: what the recordings lack. Expected answers follow from how the packets were made. */
+/* Packets of two invented hosts, record by record: what the recordings lack. Expected answers follow from how the
+ * packets were made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@
 
 enum { ACK = 16, PSH = 8, SYN = 2, THREADS = 12 };
 
-/* Stands for the tracker: flow asks it only for threads. Row r has tid 100 + r; rows 4 and 5 are one process, row 9 is a kernel thread, row 7 is a child of 6. */
+/* Stands for the tracker: flow asks it only for threads. Row r has tid 100 + r; rows 4 and 5 are one process, row 9 is
+ * a kernel thread, row 7 is a child of 6. */
 struct kernel_tracker {
     struct kernel_thread threads[THREADS];
 };
@@ -37,8 +39,11 @@ static void host_begin(struct host *h)
 {
     memset(h, 0, sizeof *h);
     for (int i = 0; i < THREADS; i++)
-        h->tracker.threads[i] = (struct kernel_thread){
-            .tid = 100 + i, .tgid = i == 5 ? 104 : 100 + i, .ppid = i == 9 ? 2 : 1, .parent_row = i == 7 ? 6 : -1, .idle_cpu = -1};
+        h->tracker.threads[i] = (struct kernel_thread){.tid = 100 + i,
+            .tgid = i == 5 ? 104 : 100 + i,
+            .ppid = i == 9 ? 2 : 1,
+            .parent_row = i == 7 ? 6 : -1,
+            .idle_cpu = -1};
     h->builder = flow_builder_new(&h->tracker);
 }
 
@@ -109,7 +114,8 @@ static uint32_t wake(struct host *h, int64_t ts, int32_t by, int32_t row, uint8_
 
 #define SEND(h, ...) packet(h, KERNEL_PACKET_SEND, (struct shape){__VA_ARGS__})
 #define RECEIVE(h, ...) \
-    packet(h, KERNEL_PACKET_RECEIVE, (struct shape){.ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, __VA_ARGS__})
+    packet(h, KERNEL_PACKET_RECEIVE, \
+        (struct shape){.ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, __VA_ARGS__})
 
 static struct flow_packet get(struct host *h, uint32_t number)
 {
@@ -139,8 +145,10 @@ static void merged_receive(void **state)
     host_begin(&a), host_begin(&b);
     SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 1);
     SEND(&a, .ts = 11, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
-    uint32_t third = SEND(&a, .ts = 12, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1200, .bytes = 50, .id = 3);
-    uint32_t r = RECEIVE(&b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 250, .id = 1, .frame = 1);
+    uint32_t third = SEND(
+        &a, .ts = 12, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1200, .bytes = 50, .id = 3);
+    uint32_t r = RECEIVE(
+        &b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 250, .id = 1, .frame = 1);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), third);
     close_both(&a, &b);
@@ -151,13 +159,16 @@ static void segmented_send(void **state)
 {
     struct host a, b;
     host_begin(&a), host_begin(&b);
-    uint32_t s = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 5000, .bytes = 60000, .id = 1);
-    uint32_t next = SEND(&a, .ts = 15, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 65000, .bytes = 10, .id = 9);
+    uint32_t s = SEND(
+        &a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 5000, .bytes = 60000, .id = 1);
+    uint32_t next = SEND(
+        &a, .ts = 15, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 65000, .bytes = 10, .id = 9);
     uint32_t r[4];
     for (uint32_t i = 0; i < 4; i++)
-        r[i] = RECEIVE(&b, .ts = 20 + i, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 5000 + 15000 * i, .bytes = 15000,
-            .id = (uint16_t)(1 + i), .frame = i);
-    uint32_t last = RECEIVE(&b, .ts = 30, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 65000, .bytes = 10, .id = 9, .frame = 9);
+        r[i] = RECEIVE(&b, .ts = 20 + i, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 5000 + 15000 * i,
+            .bytes = 15000, .id = (uint16_t)(1 + i), .frame = i);
+    uint32_t last = RECEIVE(
+        &b, .ts = 30, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 65000, .bytes = 10, .id = 9, .frame = 9);
     host_end(&a), host_end(&b);
     for (int i = 0; i < 4; i++)
         assert_int_equal(explain(&b, r[i], &a), s);
@@ -177,10 +188,12 @@ static void retransmission(void **state)
 {
     struct host a, b;
     host_begin(&a), host_begin(&b);
-    uint32_t first = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7);
-    uint32_t again = SEND(&a, .ts = 210, .row = 0, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER, .frame = 4, .from = 1,
-        .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 8);
-    uint32_t r = RECEIVE(&b, .ts = 220, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 8, .frame = 1);
+    uint32_t first = SEND(
+        &a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7);
+    uint32_t again = SEND(&a, .ts = 210, .row = 0, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER,
+        .frame = 4, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 8);
+    uint32_t r = RECEIVE(
+        &b, .ts = 220, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 8, .frame = 1);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), first);
     assert_true(get(&a, again).retransmission);
@@ -202,11 +215,11 @@ static void wrapped_numbers(void **state)
     host_begin(&a), host_begin(&b);
     uint32_t sends[6], receives[6], seq = 0xe0000000u;
     for (int i = 0; i < 6; i++, seq += 0x40000000u) {
-        sends[i] = SEND(&a, .ts = 1000 * i, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq, .bytes = 0x40000000u,
-            .id = (uint16_t)i);
+        sends[i] = SEND(&a, .ts = 1000 * i, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq,
+            .bytes = 0x40000000u, .id = (uint16_t)i);
         if (i >= 2)
-            receives[i] = RECEIVE(&b, .ts = 1000 * i + 10, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq, .bytes = 0x40000000u,
-                .id = (uint16_t)i, .frame = (uint32_t)i);
+            receives[i] = RECEIVE(&b, .ts = 1000 * i + 10, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = seq,
+                .bytes = 0x40000000u, .id = (uint16_t)i, .frame = (uint32_t)i);
     }
     host_end(&a), host_end(&b);
     for (int i = 2; i < 6; i++)
@@ -214,15 +227,20 @@ static void wrapped_numbers(void **state)
     close_both(&a, &b);
 }
 
-/* What carried the number over the turn of 2^32 was not recorded: what comes next is new, no repetition of what was sent 4 GiB ago. */
+/* What carried the number over the turn of 2^32 was not recorded: what comes next is new, no repetition of what was
+ * sent 4 GiB ago. */
 static void hole_at_the_turn(void **state)
 {
     struct host a, b;
     host_begin(&a), host_begin(&b);
-    SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0xfffff000u, .bytes = 100, .id = 1);
-    uint32_t s = SEND(&a, .ts = 20, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0x400, .bytes = 100, .id = 2);
-    uint32_t late = SEND(&a, .ts = 30, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0xfffff000u, .bytes = 100, .id = 3);
-    uint32_t r = RECEIVE(&b, .ts = 40, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0x400, .bytes = 100, .id = 2, .frame = 1);
+    SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0xfffff000u, .bytes = 100,
+        .id = 1);
+    uint32_t s = SEND(
+        &a, .ts = 20, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0x400, .bytes = 100, .id = 2);
+    uint32_t late = SEND(&a, .ts = 30, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0xfffff000u,
+        .bytes = 100, .id = 3);
+    uint32_t r = RECEIVE(
+        &b, .ts = 40, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 0x400, .bytes = 100, .id = 2, .frame = 1);
     host_end(&a), host_end(&b);
     assert_true(get(&a, s).seq_end == (UINT64_C(2) << 32) + 0x464);
     assert_false(get(&a, s).retransmission);
@@ -239,11 +257,14 @@ static void repeated_acks(void **state)
     host_begin(&a), host_begin(&b);
     uint32_t s[3];
     for (int i = 0; i < 3; i++)
-        s[i] = SEND(
-            &a, .ts = 10 + i, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = (uint16_t)(40 + i));
-    uint32_t first = RECEIVE(&b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = 40, .frame = 1);
-    uint32_t third = RECEIVE(&b, .ts = 22, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = 42, .frame = 2);
-    uint32_t other = RECEIVE(&b, .ts = 23, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 901, .id = 43, .frame = 3);
+        s[i] = SEND(&a, .ts = 10 + i, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900,
+            .id = (uint16_t)(40 + i));
+    uint32_t first = RECEIVE(
+        &b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = 40, .frame = 1);
+    uint32_t third = RECEIVE(
+        &b, .ts = 22, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 900, .id = 42, .frame = 2);
+    uint32_t other = RECEIVE(
+        &b, .ts = 23, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 500, .ack = 901, .id = 43, .frame = 3);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, first, &a), s[0]);
     assert_int_equal(explain(&b, third, &a), s[2]);
@@ -256,12 +277,14 @@ static void translated(void **state)
 {
     struct host a, b;
     host_begin(&a), host_begin(&b);
-    SEND(&a, .ts = 5, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 1);
-    uint32_t s = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .ack = 77, .bytes = 100, .id = 2);
-    uint32_t r = RECEIVE(
-        &b, .ts = 20, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1000, .ack = 77, .bytes = 100, .id = 2, .frame = 1);
-    uint32_t other = RECEIVE(
-        &b, .ts = 21, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1100, .ack = 77, .bytes = 33, .id = 3, .frame = 1);
+    SEND(&a, .ts = 5, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100,
+        .id = 1);
+    uint32_t s = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .ack = 77,
+        .bytes = 100, .id = 2);
+    uint32_t r = RECEIVE(&b, .ts = 20, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1000, .ack = 77,
+        .bytes = 100, .id = 2, .frame = 1);
+    uint32_t other = RECEIVE(&b, .ts = 21, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 1100, .ack = 77,
+        .bytes = 33, .id = 3, .frame = 1);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), s);
     assert_int_equal(explain(&b, other, &a), -1);
@@ -269,9 +292,12 @@ static void translated(void **state)
 
     /* Sent twice: the byte's origin is the first. */
     host_begin(&a), host_begin(&b);
-    s = SEND(&a, .ts = 5, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 1);
-    SEND(&a, .ts = 9, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 2);
-    r = RECEIVE(&b, .ts = 20, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 900, .ack = 77, .bytes = 100, .id = 2, .frame = 1);
+    s = SEND(&a, .ts = 5, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100,
+        .id = 1);
+    SEND(&a, .ts = 9, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 900, .ack = 77, .bytes = 100,
+        .id = 2);
+    r = RECEIVE(&b, .ts = 20, .from = 9, .to = 2, .sport = 4000, .dport = 90, .seq = 900, .ack = 77, .bytes = 100,
+        .id = 2, .frame = 1);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), s);
     close_both(&a, &b);
@@ -287,8 +313,8 @@ static void datagrams(void **state)
         s[i] = SEND(&a, .ts = 10 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = i == 3 ? 20 : 40,
             .id = (uint16_t)(100 + i), .protocol = 17);
         if (i != 1)
-            r[i] = RECEIVE(&b, .ts = 10 * i + 5, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = i == 3 ? 20 : 40,
-                .id = (uint16_t)(100 + i), .protocol = 17, .frame = (uint32_t)i);
+            r[i] = RECEIVE(&b, .ts = 10 * i + 5, .from = 1, .to = 2, .sport = 53, .dport = 99,
+                .bytes = i == 3 ? 20 : 40, .id = (uint16_t)(100 + i), .protocol = 17, .frame = (uint32_t)i);
     }
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r[0], &a), s[0]);
@@ -307,10 +333,11 @@ static void datagrams_without_ids(void **state)
     host_begin(&a), host_begin(&b);
     uint32_t s[3], r[4];
     for (int i = 0; i < 3; i++)
-        s[i] = SEND(&a, .ts = 10 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .protocol = 17);
+        s[i] = SEND(
+            &a, .ts = 10 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .protocol = 17);
     for (int i = 0; i < 4; i++)
-        r[i] = RECEIVE(
-            &b, .ts = 10 * i + 5, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .protocol = 17, .frame = (uint32_t)i);
+        r[i] = RECEIVE(&b, .ts = 10 * i + 5, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .protocol = 17,
+            .frame = (uint32_t)i);
     host_end(&a), host_end(&b);
     for (int i = 0; i < 3; i++)
         assert_int_equal(explain(&b, r[i], &a), s[i]);
@@ -328,11 +355,15 @@ static void pairs_of_copies(void **state)
     host_begin(&a), host_begin(&b);
     SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7);
     RECEIVE(&b, .ts = 20, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7, .frame = 1);
-    RECEIVE(&b, .ts = 21, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7, .frame = 1); /* by a bridge */
+    RECEIVE(&b, .ts = 21, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 7,
+        .frame = 1); /* by a bridge */
     for (int i = 0; i < 2; i++)
-        SEND(&a, .ts = 30 + 100 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9, .protocol = 17);
-    RECEIVE(&b, .ts = 140, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9, .protocol = 17, .frame = 2); /* which? */
-    SEND(&a, .ts = 150, .row = 1, .from = 1, .to = 2, .sport = 54, .dport = 99, .bytes = 40, .protocol = 17); /* without an id */
+        SEND(&a, .ts = 30 + 100 * i, .row = 1, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9,
+            .protocol = 17);
+    RECEIVE(&b, .ts = 140, .from = 1, .to = 2, .sport = 53, .dport = 99, .bytes = 40, .id = 9, .protocol = 17,
+        .frame = 2); /* which? */
+    SEND(&a, .ts = 150, .row = 1, .from = 1, .to = 2, .sport = 54, .dport = 99, .bytes = 40,
+        .protocol = 17); /* without an id */
     RECEIVE(&b, .ts = 160, .from = 1, .to = 2, .sport = 54, .dport = 99, .bytes = 40, .protocol = 17, .frame = 3);
     host_end(&a), host_end(&b);
     int64_t pairs[21] = {0};
@@ -348,9 +379,10 @@ static void anonymous_addresses(void **state)
 {
     struct host a, b;
     host_begin(&a), host_begin(&b);
-    SEND(&a, .ts = 10, .row = 1, .net = 127, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1);
-    uint32_t r = RECEIVE(
-        &b, .ts = 20, .net = 127, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1, .frame = 1);
+    SEND(&a, .ts = 10, .row = 1, .net = 127, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10,
+        .id = 1);
+    uint32_t r = RECEIVE(&b, .ts = 20, .net = 127, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000,
+        .bytes = 10, .id = 1, .frame = 1);
     host_end(&a), host_end(&b);
     assert_int_equal(explain(&b, r, &a), -1);
     close_both(&a, &b);
@@ -362,7 +394,8 @@ static void addresses(void **state)
     struct host a;
     host_begin(&a);
     for (uint8_t i = 0; i < 6; i++)
-        SEND(&a, .ts = i, .row = 1, .v6 = i >= 2, .from = (uint8_t)(1 + i % 2), .to = 9, .sport = 80, .dport = 90, .seq = 1, .bytes = 1);
+        SEND(&a, .ts = i, .row = 1, .v6 = i >= 2, .from = (uint8_t)(1 + i % 2), .to = 9, .sport = 80, .dport = 90,
+            .seq = 1, .bytes = 1);
     host_end(&a);
     const struct flow_address *found;
     assert_int_equal(flow_addresses(a.store, &found), 4);
@@ -374,9 +407,12 @@ static void loopback(void **state)
 {
     struct host a;
     host_begin(&a);
-    uint32_t s = SEND(&a, .ts = 10, .row = 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1);
-    uint32_t r = RECEIVE(&a, .ts = 12, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1, .frame = 1);
-    uint32_t early = RECEIVE(&a, .ts = 15, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1010, .bytes = 10, .id = 2, .frame = 1);
+    uint32_t s = SEND(
+        &a, .ts = 10, .row = 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1);
+    uint32_t r = RECEIVE(
+        &a, .ts = 12, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1000, .bytes = 10, .id = 1, .frame = 1);
+    uint32_t early = RECEIVE(
+        &a, .ts = 15, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1010, .bytes = 10, .id = 2, .frame = 1);
     SEND(&a, .ts = 20, .row = 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1010, .bytes = 10, .id = 2);
     host_end(&a);
     assert_int_equal(explain(&a, r, &a), s);
@@ -392,20 +428,24 @@ static uint32_t woken_by(struct host *h, uint32_t packet_wake)
     return w.receive;
 }
 
-/* One NAPI poll logs three receives, then wakes three threads in another order: each by its own connection, although two send only later. */
+/* One NAPI poll logs three receives, then wakes three threads in another order: each by its own connection, although
+ * two send only later. */
 static void poll_with_many(void **state)
 {
     struct host b;
     host_begin(&b);
-    uint32_t r1 = RECEIVE(&b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
-    uint32_t r2 = RECEIVE(&b, .ts = 11, .from = 1, .to = 2, .sport = 82, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
-    uint32_t r3 = RECEIVE(&b, .ts = 12, .from = 1, .to = 2, .sport = 83, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
+    uint32_t r1 = RECEIVE(
+        &b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
+    uint32_t r2 = RECEIVE(
+        &b, .ts = 11, .from = 1, .to = 2, .sport = 82, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
+    uint32_t r3 = RECEIVE(
+        &b, .ts = 12, .from = 1, .to = 2, .sport = 83, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
     uint32_t w3 = wake(&b, 13, 0, 3, KERNEL_CTX_SOFTIRQ, 7), w1 = wake(&b, 14, 0, 1, KERNEL_CTX_SOFTIRQ, 7),
              w2 = wake(&b, 15, 0, 2, KERNEL_CTX_SOFTIRQ, 7);
     uint32_t kthread = wake(&b, 16, 0, 9, KERNEL_CTX_SOFTIRQ, 7);
     for (int i = 1; i <= 3; i++)
-        SEND(&b, .ts = 20 + i, .row = i, .from = 2, .to = 1, .sport = 90, .dport = (uint16_t)(80 + i), .seq = 1, .ack = 11, .bytes = 5,
-            .id = (uint16_t)i);
+        SEND(&b, .ts = 20 + i, .row = i, .from = 2, .to = 1, .sport = 90, .dport = (uint16_t)(80 + i), .seq = 1,
+            .ack = 11, .bytes = 5, .id = (uint16_t)i);
     host_end(&b);
     assert_int_equal(woken_by(&b, w1), r1);
     assert_int_equal(woken_by(&b, w2), r2);
@@ -414,15 +454,18 @@ static void poll_with_many(void **state)
     close_both(&b, &b);
 }
 
-/* Two threads of a process are woken by two messages of one connection: each by its own, in order, and none by the bare acknowledgement before. */
+/* Two threads of a process are woken by two messages of one connection: each by its own, in order, and none by the bare
+ * acknowledgement before. */
 static void one_connection_many_readers(void **state)
 {
     struct host b;
     host_begin(&b);
     SEND(&b, .ts = 1, .row = 4, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .bytes = 5, .id = 1);
     RECEIVE(&b, .ts = 9, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .ack = 6, .id = 1, .frame = 7);
-    uint32_t r1 = RECEIVE(&b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 2, .frame = 7);
-    uint32_t r2 = RECEIVE(&b, .ts = 11, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 11, .bytes = 10, .id = 3, .frame = 7);
+    uint32_t r1 = RECEIVE(
+        &b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 2, .frame = 7);
+    uint32_t r2 = RECEIVE(
+        &b, .ts = 11, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 11, .bytes = 10, .id = 3, .frame = 7);
     uint32_t w1 = wake(&b, 13, 0, 5, KERNEL_CTX_SOFTIRQ, 7), w2 = wake(&b, 14, 0, 5, KERNEL_CTX_SOFTIRQ, 7);
     host_end(&b);
     assert_int_equal(woken_by(&b, w1), r1);
@@ -445,8 +488,8 @@ static void messages_of_threads(void **state)
             if (data)
                 made[row][n[row]++] = sent;
         } else {
-            uint32_t got = RECEIVE(&a, .ts = 10 + i / 2, .from = 2, .to = 1, .sport = (uint16_t)(90 + i % 2), .dport = (uint16_t)port,
-                .seq = 50 + 10 * i, .bytes = data ? 10 : 0, .id = (uint16_t)i, .frame = i);
+            uint32_t got = RECEIVE(&a, .ts = 10 + i / 2, .from = 2, .to = 1, .sport = (uint16_t)(90 + i % 2),
+                .dport = (uint16_t)port, .seq = 50 + 10 * i, .bytes = data ? 10 : 0, .id = (uint16_t)i, .frame = i);
             if (data)
                 made[row][n[row]++] = got;
             came[row] += data;
@@ -470,7 +513,8 @@ static void messages_of_threads(void **state)
     close_both(&a, &a);
 }
 
-/* Softirq work answers on two connections at one time: by the receive that was answered. Of a connection each direction knows the lesser number. */
+/* Softirq work answers on two connections at one time: by the receive that was answered. Of a connection each direction
+ * knows the lesser number. */
 static void replies_of_one_time(void **state)
 {
     struct host a;
@@ -478,13 +522,15 @@ static void replies_of_one_time(void **state)
     uint32_t ack[2], sent[2];
     host_begin(&a);
     for (uint16_t i = 0; i < 2; i++)
-        SEND(&a, .ts = 5, .row = 3, .from = 1, .to = 2, .sport = 80 + i, .dport = 90, .seq = 1000, .bytes = 100, .id = 1);
+        SEND(&a, .ts = 5, .row = 3, .from = 1, .to = 2, .sport = 80 + i, .dport = 90, .seq = 1000, .bytes = 100,
+            .id = 1);
     RECEIVE(&a, .ts = 6, .from = 2, .to = 1, .sport = 70, .dport = 60, .seq = 1000, .bytes = 100, .id = 1, .frame = 2);
     for (uint16_t i = 0; i < 2; i++)
-        ack[i] = RECEIVE(&a, .ts = 10 + i, .from = 2, .to = 1, .sport = 90, .dport = 80 + i, .seq = 50, .ack = 1100, .id = 1, .frame = 3);
+        ack[i] = RECEIVE(&a, .ts = 10 + i, .from = 2, .to = 1, .sport = 90, .dport = 80 + i, .seq = 50, .ack = 1100,
+            .id = 1, .frame = 3);
     for (uint16_t i = 2; i-- > 0;)
-        sent[i] = SEND(&a, .ts = 12, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 3, .from = 1, .to = 2,
-            .sport = 80 + i, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
+        sent[i] = SEND(&a, .ts = 12, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 3, .from = 1,
+            .to = 2, .sport = 80 + i, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
     host_end(&a);
     assert_int_equal(flow_replies(a.store), 2);
     for (size_t i = 0; i < 2; i++) {
@@ -498,24 +544,26 @@ static void replies_of_one_time(void **state)
     close_both(&a, &a);
 }
 
-/* Loopback in one direction: 1, then 3, send; 2, later 8, read without ever sending. What arrives is for who reads, not for who sends. */
+/* Loopback in one direction: 1, then 3, send; 2, later 8, read without ever sending. What arrives is for who reads, not
+ * for who sends. */
 static void silent_readers(void **state)
 {
     struct host a;
     uint32_t r[4];
     host_begin(&a);
     for (uint32_t i = 0; i < 4; i++) {
-        SEND(&a, .ts = 10 * i, .row = i < 2 ? 1 : 3, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1 + 10 * i, .bytes = 10,
-            .id = (uint16_t)i);
-        r[i] = RECEIVE(&a, .ts = 10 * i + 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1 + 10 * i, .bytes = 10,
-            .id = (uint16_t)i, .frame = 1 + i);
+        SEND(&a, .ts = 10 * i, .row = i < 2 ? 1 : 3, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1 + 10 * i,
+            .bytes = 10, .id = (uint16_t)i);
+        r[i] = RECEIVE(&a, .ts = 10 * i + 1, .from = 1, .to = 1, .sport = 80, .dport = 90, .seq = 1 + 10 * i,
+            .bytes = 10, .id = (uint16_t)i, .frame = 1 + i);
         if (i == 1 || i == 3)
             wake(&a, 10 * i + 2, 0, i == 1 ? 2 : 8, KERNEL_CTX_SOFTIRQ, 1 + i);
     }
-    uint32_t unread = RECEIVE(&a, .ts = 35, .from = 2, .to = 1, .sport = 81, .dport = 91, .seq = 1, .bytes = 10, .id = 1, .frame = 8);
+    uint32_t unread = RECEIVE(
+        &a, .ts = 35, .from = 2, .to = 1, .sport = 81, .dport = 91, .seq = 1, .bytes = 10, .id = 1, .frame = 8);
     wake(&a, 36, 0, 9, KERNEL_CTX_SOFTIRQ, 8); /* ksoftirqd reads no sockets */
-    uint32_t ack = SEND(&a, .ts = 40, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER, .frame = 9, .from = 1, .to = 1,
-        .sport = 90, .dport = 80, .seq = 1, .ack = 41, .id = 9); /* a delayed acknowledgement */
+    uint32_t ack = SEND(&a, .ts = 40, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TIMER, .frame = 9, .from = 1,
+        .to = 1, .sport = 90, .dport = 80, .seq = 1, .ack = 41, .id = 9); /* a delayed acknowledgement */
     host_end(&a);
     assert_int_equal(get(&a, r[0]).row, 2); /* before anybody was woken: who came first */
     assert_int_equal(get(&a, r[1]).row, 2);
@@ -527,39 +575,48 @@ static void silent_readers(void **state)
     close_both(&a, &a);
 }
 
-/* A connection used by one thread of a process wakes another thread of it; a listener is woken for what its child will use. */
+/* A connection used by one thread of a process wakes another thread of it; a listener is woken for what its child will
+ * use. */
 static void related_threads(void **state)
 {
     struct host b;
     host_begin(&b);
-    uint32_t r1 = RECEIVE(&b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
-    uint32_t r2 = RECEIVE(&b, .ts = 11, .from = 1, .to = 2, .sport = 82, .dport = 91, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
+    uint32_t r1 = RECEIVE(
+        &b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
+    uint32_t r2 = RECEIVE(
+        &b, .ts = 11, .from = 1, .to = 2, .sport = 82, .dport = 91, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
     uint32_t w5 = wake(&b, 13, 0, 5, KERNEL_CTX_SOFTIRQ, 7), w6 = wake(&b, 14, 0, 6, KERNEL_CTX_SOFTIRQ, 7);
-    SEND(&b, .ts = 20, .row = 4, .from = 2, .to = 1, .sport = 91, .dport = 82, .seq = 1, .ack = 11, .bytes = 5, .id = 1);
-    SEND(&b, .ts = 21, .row = 7, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .ack = 11, .bytes = 5, .id = 2);
+    SEND(
+        &b, .ts = 20, .row = 4, .from = 2, .to = 1, .sport = 91, .dport = 82, .seq = 1, .ack = 11, .bytes = 5, .id = 1);
+    SEND(
+        &b, .ts = 21, .row = 7, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .ack = 11, .bytes = 5, .id = 2);
     host_end(&b);
     assert_int_equal(woken_by(&b, w5), r2);
     assert_int_equal(woken_by(&b, w6), r1);
     close_both(&b, &b);
 }
 
-/* Data sent by the softirq that an acknowledgement started follow that acknowledgement; from the tasklet of small queues they belong to the owner. */
+/* Data sent by the softirq that an acknowledgement started follow that acknowledgement; from the tasklet of small
+ * queues they belong to the owner. */
 static void clocked_sends(void **state)
 {
     struct host a;
     host_begin(&a);
     SEND(&a, .ts = 5, .row = 3, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1000, .bytes = 100, .id = 1);
-    uint32_t ack = RECEIVE(&a, .ts = 10, .from = 2, .to = 1, .sport = 90, .dport = 80, .seq = 50, .ack = 1100, .id = 1, .frame = 3);
-    uint32_t clocked = SEND(&a, .ts = 11, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 3, .from = 1, .to = 2,
-        .sport = 80, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
-    uint32_t queued = SEND(&a, .ts = 15, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TASKLET, .frame = 4, .from = 1, .to = 2,
-        .sport = 80, .dport = 90, .seq = 1200, .bytes = 100, .id = 3);
+    uint32_t ack = RECEIVE(
+        &a, .ts = 10, .from = 2, .to = 1, .sport = 90, .dport = 80, .seq = 50, .ack = 1100, .id = 1, .frame = 3);
+    uint32_t clocked = SEND(&a, .ts = 11, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 3,
+        .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1100, .bytes = 100, .id = 2);
+    uint32_t queued = SEND(&a, .ts = 15, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_TASKLET, .frame = 4,
+        .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1200, .bytes = 100, .id = 3);
     RECEIVE(&a, .ts = 20, .from = 2, .to = 1, .sport = 90, .dport = 80, .seq = 50, .ack = 1300, .id = 2, .frame = 5);
     RECEIVE(&a, .ts = 21, .from = 2, .to = 1, .sport = 91, .dport = 81, .seq = 50, .ack = 1300, .id = 2, .frame = 5);
-    uint32_t beside = SEND(&a, .ts = 22, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 5, .from = 1, .to = 2,
-        .sport = 80, .dport = 90, .seq = 1300, .bytes = 100, .id = 4); /* the last receive is of another connection */
-    uint32_t alone = SEND(&a, .ts = 25, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 6, .from = 1, .to = 2,
-        .sport = 80, .dport = 90, .seq = 1400, .bytes = 100, .id = 5); /* the last receive is of another run */
+    uint32_t beside = SEND(&a, .ts = 22, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 5,
+        .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1300, .bytes = 100,
+        .id = 4); /* the last receive is of another connection */
+    uint32_t alone = SEND(&a, .ts = 25, .ctx = KERNEL_CTX_SOFTIRQ, .vector = KERNEL_SOFTIRQ_NET_RX, .frame = 6,
+        .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = 1400, .bytes = 100,
+        .id = 5); /* the last receive is of another run */
     host_end(&a);
     assert_int_equal(get(&a, clocked).origin, FLOW_BY_RECEIVE);
     assert_int_equal(get(&a, clocked).receive, ack);
@@ -572,14 +629,16 @@ static void clocked_sends(void **state)
     close_both(&a, &a);
 }
 
-/* Data arrive while thread 4 holds the socket; when it lets go it wakes thread 5 that waits for them: the cause is the packet, not thread 4. */
+/* Data arrive while thread 4 holds the socket; when it lets go it wakes thread 5 that waits for them: the cause is the
+ * packet, not thread 4. */
 static void socket_backlog(void **state)
 {
     struct host b;
     host_begin(&b);
     SEND(&b, .ts = 1, .row = 5, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .bytes = 5, .id = 1);
     SEND(&b, .ts = 8, .row = 4, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 6, .bytes = 5, .id = 2);
-    uint32_t r = RECEIVE(&b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
+    uint32_t r = RECEIVE(
+        &b, .ts = 10, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1, .frame = 7);
     uint32_t w = wake(&b, 13, 4, 5, KERNEL_CTX_THREAD, 0), again = wake(&b, 14, 4, 5, KERNEL_CTX_THREAD, 0),
              foreign = wake(&b, 15, 4, 8, KERNEL_CTX_THREAD, 0);
     host_end(&b);
@@ -589,15 +648,16 @@ static void socket_backlog(void **state)
     close_both(&b, &b);
 }
 
-/* A threaded handler gets a packet and wakes; so does the thread that has the CPU after it: only the first wake is the packet's. A thread of the kernel
- * that runs the softirqs is woken by no packet of a connection that others use. */
+/* A threaded handler gets a packet and wakes; so does the thread that has the CPU after it: only the first wake is the
+ * packet's. A thread of the kernel that runs the softirqs is woken by no packet of a connection that others use. */
 static void whose_wake(void **state)
 {
     struct host b;
     host_begin(&b);
     SEND(&b, .ts = 1, .row = 3, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = 1, .bytes = 5, .id = 1);
     uint32_t r = packet(&b, KERNEL_PACKET_RECEIVE,
-        (struct shape){.ts = 10, .row = 8, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1});
+        (struct shape){
+            .ts = 10, .row = 8, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = 1, .bytes = 10, .id = 1});
     uint32_t handed = wake(&b, 11, 8, 3, KERNEL_CTX_THREAD, 0);
     struct kernel_record change = {.ts = 12, .kind = KERNEL_SWITCH};
     flow_builder_add(b.builder, &change);
@@ -611,7 +671,8 @@ static void whose_wake(void **state)
     close_both(&b, &b);
 }
 
-/* Random streams cut and merged at random, with loss and repetition: the send that first carried the last byte, by brute force. */
+/* Random streams cut and merged at random, with loss and repetition: the send that first carried the last byte, by
+ * brute force. */
 static void random_streams(void **state)
 {
     for (unsigned seed = 1; seed <= 50; seed++) {
@@ -627,9 +688,10 @@ static void random_streams(void **state)
         for (int64_t t = 0; n < 400; t += 10) {
             bool repeat = n > 10 && rand() % 5 == 0;
             int k = repeat ? rand() % n : n;
-            uint64_t begin = repeat ? sends[k].begin : pos, end = repeat ? sends[k].end : pos + 1 + (uint64_t)rand() % 3000;
-            uint32_t s = SEND(&a, .ts = t, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = (uint32_t)begin,
-                .bytes = (uint32_t)(end - begin), .id = (uint16_t)t);
+            uint64_t begin = repeat ? sends[k].begin : pos,
+                     end = repeat ? sends[k].end : pos + 1 + (uint64_t)rand() % 3000;
+            uint32_t s = SEND(&a, .ts = t, .row = 1, .from = 1, .to = 2, .sport = 80, .dport = 90,
+                .seq = (uint32_t)begin, .bytes = (uint32_t)(end - begin), .id = (uint16_t)t);
             if (!repeat) {
                 sends[n].number = s, sends[n].begin = begin, sends[n].end = end;
                 n++;
@@ -641,8 +703,8 @@ static void random_streams(void **state)
         for (int i = 0; i < 300; i++) {
             uint64_t begin = base + (uint64_t)rand() % (pos - base - 1), end = begin + 1 + (uint64_t)rand() % 5000;
             ends[i] = end > pos ? pos : end;
-            receives[i] = RECEIVE(&b, .ts = 10000 + i, .from = 1, .to = 2, .sport = 80, .dport = 90, .seq = (uint32_t)begin,
-                .bytes = (uint32_t)(ends[i] - begin), .id = (uint16_t)i, .frame = (uint32_t)i);
+            receives[i] = RECEIVE(&b, .ts = 10000 + i, .from = 1, .to = 2, .sport = 80, .dport = 90,
+                .seq = (uint32_t)begin, .bytes = (uint32_t)(ends[i] - begin), .id = (uint16_t)i, .frame = (uint32_t)i);
         }
         host_end(&a), host_end(&b);
         for (int i = 0; i < 300; i++) {

@@ -11,7 +11,8 @@ struct graph *made_graph(const struct maker *, size_t skip, bool lose_skipped, m
 struct graph *made_graph_of(const struct ctf_trace *, made_hook *, void *arg);
 /* Row of the tid's life number n (0 first), or -1. tid 0: the idle row of CPU n. */
 int32_t made_row(const struct graph *, int tid, int life);
-/* "10 running 20 blocked(futex)<7@35 35 …": begins, states, details, causes (<TID@TS wakeup, <fork TID, <packet N, <terminal, <lost), end. */
+/* "10 running 20 blocked(futex)<7@35 35 …": begins, states, details, causes (<TID@TS wakeup, <fork TID, <packet N,
+ * <terminal, <lost), end. */
 const char *made_text(const struct graph *, int32_t row, char *buf, size_t n);
 /* Every row is covered from its begin to its end; finding, totals and occupants agree with the intervals. */
 void made_check(const struct graph *);

@@ -1,6 +1,7 @@
-/* The event-level cases of ../shared/data/critical-path-cases/event_cases.json: the events are made into traces, the graph must have every edge listed.
- * weft keeps no cut points where a thread sends or wakes: neighbouring edges of the same kind are one interval, so each listed edge must lie in an
- * interval of its kind. It keeps no rows for work in interrupts (k0, k1). Packets are matched by their message number, for flow stands in here. */
+/* The event-level cases of ../shared/data/critical-path-cases/event_cases.json: the events are made into traces, the
+ * graph must have every edge listed. weft keeps no cut points where a thread sends or wakes: neighbouring edges of the
+ * same kind are one interval, so each listed edge must lie in an interval of its kind. It keeps no rows for work in
+ * interrupts (k0, k1). Packets are matched by their message number, for flow stands in here. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -15,7 +16,8 @@
 
 static json_t *cases;
 
-/* Packets of one host: time of the send or receive of each message; and the receive that is waiting for its wake on each CPU. */
+/* Packets of one host: time of the send or receive of each message; and the receive that is waiting for its wake on
+ * each CPU. */
 struct host {
     const char *name;
     struct graph *graph;
@@ -116,7 +118,8 @@ static void check_edge(struct host *hosts, size_t n_hosts, const char *edge)
         for (char *p = kind; *p; p++)
             *p = (char)(*p == '_' ? '-' : *p | 0x20);
         if (strcmp(graph_state_name(iv.state), kind) || iv.begin > from || iv.end < to)
-            fail_msg("%s: is %s [%lld, %lld]", edge, graph_state_name(iv.state), (long long)iv.begin, (long long)iv.end);
+            fail_msg(
+                "%s: is %s [%lld, %lld]", edge, graph_state_name(iv.state), (long long)iv.begin, (long long)iv.end);
         if (detail[0])
             assert_string_equal(iv.detail ? iv.detail : "", detail);
         return;
@@ -134,8 +137,8 @@ static void check_edge(struct host *hosts, size_t n_hosts, const char *edge)
     for (size_t p = 0; p < a->n; p++)
         if (a->packets[p].send && a->packets[p].id == (int)c.wake) {
             assert_int_equal(a->packets[p].ts, from);
-            assert_int_equal(
-                graph_cpu_occupant(a->graph, a == b ? 0 : (uint32_t)(a->name[0] == 's'), from), made_row(a->graph, from_tid, 0));
+            assert_int_equal(graph_cpu_occupant(a->graph, a == b ? 0 : (uint32_t)(a->name[0] == 's'), from),
+                made_row(a->graph, from_tid, 0));
             return;
         }
     fail_msg("%s: nobody sent message %u", edge, c.wake);
@@ -144,7 +147,8 @@ static void check_edge(struct host *hosts, size_t n_hosts, const char *edge)
 static void event_case(void **state)
 {
     size_t at = (size_t)(uintptr_t)*state;
-    const json_t *one = json_array_get(cases, at), *traces = json_object_get(one, "traces"), *edges = json_object_get(one, "graph");
+    const json_t *one = json_array_get(cases, at), *traces = json_object_get(one, "traces"),
+                 *edges = json_object_get(one, "graph");
     struct host hosts[4] = {{0}};
     size_t n = json_array_size(traces), i;
     const json_t *value;
@@ -167,7 +171,8 @@ int main(void)
 {
     const char *data = getenv("WEFT_DATA");
     char path[4096];
-    snprintf(path, sizeof path, "%s/critical-path-cases/event_cases.json", data ? data : WEFT_SOURCE_ROOT "/../shared/data");
+    snprintf(
+        path, sizeof path, "%s/critical-path-cases/event_cases.json", data ? data : WEFT_SOURCE_ROOT "/../shared/data");
     json_error_t e;
     cases = json_load_file(path, 0, &e);
     if (!cases) {

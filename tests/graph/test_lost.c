@@ -1,5 +1,5 @@
-/* Any event may be missing, told as lost or not. Dropped silently: never a crash, always covered. Told as lost: what the graph then says must agree with
- * the graph of the whole trace, or say that it does not know. */
+/* Any event may be missing, told as lost or not. Dropped silently: never a crash, always covered. Told as lost: what
+ * the graph then says must agree with the graph of the whole trace, or say that it does not know. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -10,7 +10,8 @@
 
 #include "made.h"
 
-/* Two CPUs, every kind of event, threads that are born, wait for every cause, move, and die. Each CPU's events come often, so that gaps are short. */
+/* Two CPUs, every kind of event, threads that are born, wait for every cause, move, and die. Each CPU's events come
+ * often, so that gaps are short. */
 static struct maker *story(void)
 {
     struct maker *m = maker_new(2, 0);
@@ -112,7 +113,8 @@ static bool is_wait(int s)
     return s != GRAPH_UNKNOWN && s != GRAPH_RUNNING && s != GRAPH_PREEMPTED;
 }
 
-/* ts: [ts - 1, ts) is compared. Which wait it was, and how long it was runnable afterwards, may be unknown; then the wait must say that events are lost. */
+/* ts: [ts - 1, ts) is compared. Which wait it was, and how long it was runnable afterwards, may be unknown; then the
+ * wait must say that events are lost. */
 static bool agrees(int told, int truth, const struct graph_cause *c)
 {
     if (told == truth || told == GRAPH_UNKNOWN || told < 0)
@@ -142,8 +144,8 @@ static void told_as_lost(void **state)
                 struct graph_cause c, d;
                 int truth = state_at(whole, tids[t], ts, &d), told = state_at(g, tids[t], ts, &c);
                 if (!agrees(told, truth, &c))
-                    fail_msg("without event %zu (kind %d, CPU %u, %lld): thread %d at %lld is %s, not %s", k, kind, cpu, (long long)at,
-                        tids[t], (long long)ts, graph_state_name(told), graph_state_name(truth));
+                    fail_msg("without event %zu (kind %d, CPU %u, %lld): thread %d at %lld is %s, not %s", k, kind, cpu,
+                        (long long)at, tids[t], (long long)ts, graph_state_name(told), graph_state_name(truth));
                 unknown += told == GRAPH_UNKNOWN && truth != GRAPH_UNKNOWN;
                 compared++;
             }
@@ -160,7 +162,10 @@ static void nonsense(void **state)
 {
     uint64_t x = 2463534242;
     for (int round = 0; round < 300; round++) {
-        struct maker *m = maker_new(3, round % 3 == 0 ? UINT64_C(1) << M_WAKING : round % 7 == 0 ? UINT64_C(1) << M_WAKEUP : 0);
+        struct maker *m = maker_new(3,
+            round % 3 == 0       ? UINT64_C(1) << M_WAKING
+                : round % 7 == 0 ? UINT64_C(1) << M_WAKEUP
+                                 : 0);
         int64_t ts[3] = {1000, 1000, 1000};
         for (int i = 0; i < 200; i++) {
             x ^= x << 13;
@@ -209,7 +214,8 @@ static void expect(const struct graph *g, int tid, const char *want)
         fail_msg("thread %d\n is: %s\nnot: %s", tid, got, want);
 }
 
-/* A long gap of one CPU, told only at its end, and a short one of another within it: what was asleep in any part of the long one is unknown to its end. */
+/* A long gap of one CPU, told only at its end, and a short one of another within it: what was asleep in any part of the
+ * long one is unknown to its end. */
 static void gaps_within_gaps(void **state)
 {
     struct maker *m = maker_new(3, 0);
@@ -241,7 +247,7 @@ static void gaps_within_gaps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dropped_silently), cmocka_unit_test(told_as_lost), cmocka_unit_test(gaps_within_gaps), cmocka_unit_test(nonsense)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dropped_silently), cmocka_unit_test(told_as_lost),
+        cmocka_unit_test(gaps_within_gaps), cmocka_unit_test(nonsense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,16 @@
 
 #include "made.h"
 
-enum { READY = 0, SLEEP = 1, DISK = 2, STOPPED = 4, ZOMBIE = 0x20, IDLE = 0x402, PREEMPTED = 0x100, OLD_PREEMPTED = 0x800 };
+enum {
+    READY = 0,
+    SLEEP = 1,
+    DISK = 2,
+    STOPPED = 4,
+    ZOMBIE = 0x20,
+    IDLE = 0x402,
+    PREEMPTED = 0x100,
+    OLD_PREEMPTED = 0x800
+};
 
 static struct graph *build(struct maker *m)
 {
@@ -167,7 +176,8 @@ static void wake_before_switch_out(void **state)
     graph_close(g);
 }
 
-/* Woken in the ns of its switch-out, before the other CPU can see it off: it is on a run queue when sched_wakeup says so. */
+/* Woken in the ns of its switch-out, before the other CPU can see it off: it is on a run queue when sched_wakeup says
+ * so. */
 static void wake_at_switch_out(void **state)
 {
     struct maker *m = maker_new(2, 0);
@@ -307,7 +317,8 @@ static void old_leave_states(void **state)
     }
 }
 
-/* Runnable while its CPU goes idle: the quota of its group is used up. Runnable while the idle CPU only takes time to answer: nothing to tell. */
+/* Runnable while its CPU goes idle: the quota of its group is used up. Runnable while the idle CPU only takes time to
+ * answer: nothing to tell. */
 static void throttled(void **state)
 {
     struct maker *m = maker_new(1, 0);
@@ -321,7 +332,8 @@ static void throttled(void **state)
     maker_switch(m, 0, 1000, 0, READY, 1);
     maker_plain(m, 0, 1010, M_OTHER);
     struct graph *g = build(m);
-    expect(g, 1, 0, "100 running 200 preempted(throttled) 900 running 950 timer<terminal 961 preempted 1000 running 1010");
+    expect(
+        g, 1, 0, "100 running 200 preempted(throttled) 900 running 950 timer<terminal 961 preempted 1000 running 1010");
     graph_close(g);
 }
 
@@ -483,8 +495,9 @@ static void woken_again_after_a_loss(void **state)
     maker_plain(m, 0, 300, M_OTHER);
     maker_plain(m, 1, 300, M_OTHER);
     struct graph *g = build(m);
-    expect(
-        g, 1, 0, "100 running 110 blocked<2@120 120 preempted 200 unknown<lost 205 blocked<2@250 250 preempted(by 4 t4) 280 running 300");
+    expect(g, 1, 0,
+        "100 running 110 blocked<2@120 120 preempted 200 unknown<lost 205 blocked<2@250 250 preempted(by 4 t4) 280 "
+        "running 300");
     graph_close(g);
 }
 
@@ -505,7 +518,8 @@ static void wakeup_after_a_loss(void **state)
     maker_switch(m, 0, 260, 3, SLEEP, 1);
     maker_plain(m, 0, 300, M_OTHER);
     struct graph *g = build(m);
-    expect(g, 1, 0, "100 running 110 blocked<lost 200 unknown<lost 205 blocked<lost 250 preempted(by 3 t3) 260 running 300");
+    expect(g, 1, 0,
+        "100 running 110 blocked<lost 200 unknown<lost 205 blocked<lost 250 preempted(by 3 t3) 260 running 300");
     graph_close(g);
 }
 
@@ -547,7 +561,8 @@ static void died_in_its_sleep(void **state)
     graph_close(g);
 }
 
-/* While a packet is handed up the stack the network is the cause, known packet or not; a threaded handler names its device. */
+/* While a packet is handed up the stack the network is the cause, known packet or not; a threaded handler names its
+ * device. */
 static void packet_reception(void **state)
 {
     struct maker *m = maker_new(1, 0);

@@ -1,5 +1,5 @@
-/* The store as a hostile file: its sections are changed at random and given a valid checksum again; opening must refuse, or reading must stay inside. What
- * the check lets through is a graph in every respect. */
+/* The store as a hostile file: its sections are changed at random and given a valid checksum again; opening must
+ * refuse, or reading must stay inside. What the check lets through is a graph in every respect. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -17,11 +17,11 @@
 #include "graph/layout.h"
 #include "made.h"
 
-static const char *const names[] = {"head", "rows", "blocks", "begins", "kinds", "wakers16", "packets", "details", "where8", "cpu-blocks",
-    "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses", "string-at", "text"};
-static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row), sizeof(struct graph_disk_block), 4, 1, 2, 4,
-    2, 1, sizeof(struct graph_disk_block), 4, 2, 4, sizeof(struct graph_disk_late), sizeof(struct graph_disk_cpu),
-    sizeof(struct graph_loss), 4, 1};
+static const char *const names[] = {"head", "rows", "blocks", "begins", "kinds", "wakers16", "packets", "details",
+    "where8", "cpu-blocks", "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses", "string-at", "text"};
+static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row),
+    sizeof(struct graph_disk_block), 4, 1, 2, 4, 2, 1, sizeof(struct graph_disk_block), 4, 2, 4,
+    sizeof(struct graph_disk_late), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss), 4, 1};
 enum { SECTIONS = sizeof names / sizeof *names };
 
 static struct maker *story(void)
@@ -109,8 +109,8 @@ static uint64_t next_random(void)
 
 static void damage(uint8_t *p, size_t n, size_t item)
 {
-    static const uint64_t values[] = {
-        0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, ~UINT64_C(0)};
+    static const uint64_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
+        0x7fffffffffffffff, 0x8000000000000000, ~UINT64_C(0)};
     size_t width = item >= 8 && next_random() % 2 ? 8 : item >= 4 ? 4 : item, at = next_random() % (n / width) * width;
     uint64_t v;
     memcpy(&v, p + at, width);
@@ -227,6 +227,7 @@ static void readers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(damaged), cmocka_unit_test(truncated), cmocka_unit_test(readers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damaged), cmocka_unit_test(truncated), cmocka_unit_test(readers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Recorded traces: the time each thread ran against what babeltrace2's text of the same trace says, computed here from its sched_switch lines alone. */
+/* Recorded traces: the time each thread ran against what babeltrace2's text of the same trace says, computed here from
+ * its sched_switch lines alone. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -37,7 +38,8 @@ static bool open_trace(const char *name, struct ctf_schemas **schemas, struct ct
     return true;
 }
 
-/* Running time by tid; idle threads are left out. A CPU's first thread ran since the CPU's first event, its last one until the end. */
+/* Running time by tid; idle threads are left out. A CPU's first thread ran since the CPU's first event, its last one
+ * until the end. */
 static bool oracle(const char *name, int64_t running[TIDS])
 {
     char command[4200], *line = NULL;
@@ -130,8 +132,8 @@ static void covers(void **state)
     ctf_schemas_free(schemas);
 }
 
-/* The row behind the known path of many-threads (reference/critical-path.md 5.7): the path's window is 406.492 ms from the first switch-in to the end.
- * The fork, 16.587 us earlier, is the row's begin here. */
+/* The row behind the known path of many-threads (reference/critical-path.md 5.7): the path's window is 406.492 ms from
+ * the first switch-in to the end. The fork, 16.587 us earlier, is the row's begin here. */
 static void many_threads(void **state)
 {
     struct ctf_schemas *schemas;
@@ -153,7 +155,8 @@ static void many_threads(void **state)
     ctf_schemas_free(schemas);
 }
 
-/* three-tier-disk: the database thread writes synchronously to a disk of 40 operations a second; its waits are for that disk. */
+/* three-tier-disk: the database thread writes synchronously to a disk of 40 operations a second; its waits are for that
+ * disk. */
 static void disk_waits(void **state)
 {
     struct ctf_schemas *schemas;
@@ -185,11 +188,13 @@ static void disk_waits(void **state)
 
 int main(void)
 {
-    static char *whole[] = {"traces/three-tier/client/kernel", "traces/three-tier/web/kernel", "traces/three-tier/db/kernel",
-        "traces/bsp/n3/kernel", "traces/mpi/n1/kernel", "traces/scp-net/n1/kernel", "traces/vm/vmhost/kernel",
-        "traces-public/single-host/many-threads", "traces-public/single-host/flipping-endianness", "traces-public/single-host/bug446190"};
-    static char *other[] = {"traces/lost-events", "traces/perf-ctf", "traces/snapshot", "traces/rotated", "traces/live-relayd",
-        "traces-public/single-host/perf-taskset2", "traces-public/synctraces/scp_src", "traces-public/synctraces/scp_dest"};
+    static char *whole[] = {"traces/three-tier/client/kernel", "traces/three-tier/web/kernel",
+        "traces/three-tier/db/kernel", "traces/bsp/n3/kernel", "traces/mpi/n1/kernel", "traces/scp-net/n1/kernel",
+        "traces/vm/vmhost/kernel", "traces-public/single-host/many-threads",
+        "traces-public/single-host/flipping-endianness", "traces-public/single-host/bug446190"};
+    static char *other[] = {"traces/lost-events", "traces/perf-ctf", "traces/snapshot", "traces/rotated",
+        "traces/live-relayd", "traces-public/single-host/perf-taskset2", "traces-public/synctraces/scp_src",
+        "traces-public/synctraces/scp_dest"};
     enum { WHOLE = sizeof whole / sizeof *whole, OTHER = sizeof other / sizeof *other };
     struct CMUnitTest tests[WHOLE + OTHER + 2];
     size_t n = 0;

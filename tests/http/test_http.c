@@ -41,7 +41,8 @@ static void handle(void *arg, struct http_request *q)
         http_reply_static(q, "text/plain", "constant", 8, false, "\"tag\"");
         return;
     } else {
-        text_printf(&t, "%s %s %s %zu %s", q->method, q->path, name ? name : "-", q->body_bytes, q->body_file ? "file" : q->body);
+        text_printf(&t, "%s %s %s %zu %s", q->method, q->path, name ? name : "-", q->body_bytes,
+            q->body_file ? "file" : q->body);
     }
     http_header(q, "X-Test", "yes");
     http_reply(q, 200, "text/plain", &t);
@@ -79,14 +80,14 @@ static char *ask(const struct http_server *s, const char *request)
     return t.v;
 }
 
-#define assert_answer(s, request, ...)                                 \
-    do {                                                               \
-        const char *parts_[] = {__VA_ARGS__};                          \
-        char *answer_ = ask(s, request);                               \
+#define assert_answer(s, request, ...) \
+    do { \
+        const char *parts_[] = {__VA_ARGS__}; \
+        char *answer_ = ask(s, request); \
         for (size_t i_ = 0; i_ < sizeof parts_ / sizeof *parts_; i_++) \
-            if (!strstr(answer_, parts_[i_]))                          \
-                fail_msg("no \"%s\" in:\n%s", parts_[i_], answer_);    \
-        free(answer_);                                                 \
+            if (!strstr(answer_, parts_[i_])) \
+                fail_msg("no \"%s\" in:\n%s", parts_[i_], answer_); \
+        free(answer_); \
     } while (0)
 
 #define END "Host: localhost\r\nConnection: close\r\n\r\n"
@@ -94,11 +95,12 @@ static char *ask(const struct http_server *s, const char *request)
 static void test_requests(void **state)
 {
     struct http_server *s = start((struct http_options){0});
-    assert_answer(
-        s, "GET /a%20b?name=x%2By HTTP/1.1\r\n" END, "HTTP/1.1 200", "X-Test: yes", "Content-Type: text/plain\r\n", "GET /a b x+y 0 ");
+    assert_answer(s, "GET /a%20b?name=x%2By HTTP/1.1\r\n" END, "HTTP/1.1 200", "X-Test: yes",
+        "Content-Type: text/plain\r\n", "GET /a b x+y 0 ");
     assert_answer(s, "GET /a%00b?name=x%00y HTTP/1.1\r\n" END, "GET /a\1b x\1y 0 ");
     assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 5\r\n" END "hello", "POST /p - 5 hello");
-    assert_answer(s, "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n", "POST /p - 6 hello!");
+    assert_answer(s, "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
+        "POST /p - 6 hello!");
     assert_answer(s, "GET /silent HTTP/1.1\r\n" END, "HTTP/1.1 500");
     assert_answer(s, "GET /static HTTP/1.1\r\n" END, "HTTP/1.1 200", "ETag: \"tag\"", "constant");
     assert_answer(s, "GET /static HTTP/1.1\r\nIf-None-Match: \"tag\"\r\n" END, "HTTP/1.1 304");
@@ -113,7 +115,8 @@ static void test_limits(void **state)
     assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 11\r\n" END "hello world", "HTTP/1.1 413");
     assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 99999999999999\r\n" END, "HTTP/1.1 413");
     assert_answer(s, "POST /p HTTP/1.1\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n" END, "HTTP/1.1 413");
-    assert_answer(s, "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "b\r\nhello world\r\n0\r\n\r\n", "HTTP/1.1 413");
+    assert_answer(
+        s, "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "b\r\nhello world\r\n0\r\n\r\n", "HTTP/1.1 413");
     http_server_stop(s);
 }
 
@@ -126,8 +129,8 @@ static void test_strangers(void **state)
     assert_answer(s, "GET / HTTP/1.1\r\nHost: 127.0.0.1.evil.example:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 421");
     assert_answer(s, "GET / HTTP/1.1\r\nHost: 127.0.0.1:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 200");
     assert_answer(s, "GET / HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n", "HTTP/1.1 200");
-    assert_answer(s, "GET / HTTP/1.1\r\nOrigin: https://good.example\r\n" END, "Access-Control-Allow-Origin: https://good.example\r\n",
-        "Vary: Origin");
+    assert_answer(s, "GET / HTTP/1.1\r\nOrigin: https://good.example\r\n" END,
+        "Access-Control-Allow-Origin: https://good.example\r\n", "Vary: Origin");
     char *other = ask(s, "GET / HTTP/1.1\r\nOrigin: https://evil.example\r\n" END);
     assert_null(strstr(other, "Access-Control"));
     free(other);
@@ -136,7 +139,8 @@ static void test_strangers(void **state)
 
 static void test_token(void **state)
 {
-    struct http_server *s = start((struct http_options){.token = "secret", .token_prefix = "/api", .public_path = "/api/health"});
+    struct http_server *s = start(
+        (struct http_options){.token = "secret", .token_prefix = "/api", .public_path = "/api/health"});
     assert_answer(s, "GET /api/x HTTP/1.1\r\n" END, "HTTP/1.1 401", "WWW-Authenticate: Bearer");
     assert_answer(s, "GET /api/x HTTP/1.1\r\nAuthorization: Bearer secre\r\n" END, "HTTP/1.1 401");
     assert_answer(s, "GET /%61pi/x HTTP/1.1\r\n" END, "HTTP/1.1 401");
@@ -148,8 +152,8 @@ static void test_token(void **state)
 
 static void test_uploads(void **state)
 {
-    struct http_server *s = start(
-        (struct http_options){.max_body_bytes = 4, .upload_path = "/up", .upload_dir = "/tmp", .max_upload_bytes = 100});
+    struct http_server *s = start((struct http_options){
+        .max_body_bytes = 4, .upload_path = "/up", .upload_dir = "/tmp", .max_upload_bytes = 100});
     assert_answer(s, "POST /up HTTP/1.1\r\nContent-Length: 11\r\n" END "hello world", "POST /up - 0 file");
     assert_answer(s, "POST /up HTTP/1.1\r\nContent-Length: 101\r\nExpect: 100-continue\r\n" END, "HTTP/1.1 413");
     http_server_stop(s);
@@ -170,7 +174,8 @@ static void test_waiting_answers(void **state)
     struct http_server *s = start((struct http_options){.max_waiting_bytes = 40 << 20});
     int held[PATIENCE], n, i;
     const char *large = "GET /large/20000000 HTTP/1.1\r\n" END;
-    for (n = 0; n < PATIENCE && !is_answered(s, large, "HTTP/1.1 503"); n++) { /* two wait by then, whenever they were made */
+    for (n = 0; n < PATIENCE && !is_answered(s, large, "HTTP/1.1 503");
+         n++) { /* two wait by then, whenever they were made */
         held[n] = dial(s);
         send(held[n], large, strlen(large), MSG_NOSIGNAL);
         usleep(100000);
@@ -179,14 +184,16 @@ static void test_waiting_answers(void **state)
     assert_answer(s, "GET /small HTTP/1.1\r\n" END, "HTTP/1.1 200");
     for (i = 0; i < n; i++)
         close(held[i]);
-    for (i = 0; i < PATIENCE && !is_answered(s, large, "HTTP/1.1 200"); i++) /* what waited for clients that left is freed */
+    for (i = 0; i < PATIENCE && !is_answered(s, large, "HTTP/1.1 200");
+         i++) /* what waited for clients that left is freed */
         usleep(100000);
     assert_true(i < PATIENCE);
     http_server_stop(s);
 }
 
 static char trickled[1 << 16];
-/* Seconds until the server ends the connection of a client that sends `text` byte by byte, over and over, or reads little by little. */
+/* Seconds until the server ends the connection of a client that sends `text` byte by byte, over and over, or reads
+ * little by little. */
 static double trickle(const struct http_server *s, const char *head, const char *text, size_t read_bytes)
 {
     int fd = dial(s);
@@ -197,8 +204,9 @@ static double trickle(const struct http_server *s, const char *head, const char 
     for (size_t i = 0;; i++) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         seconds = (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9;
-        bool ended = text ? send(fd, &text[i % strlen(text)], 1, MSG_NOSIGNAL) != 1 || recv(fd, trickled, 1, MSG_DONTWAIT) == 0
-                          : recv(fd, trickled, read_bytes, 0) <= 0;
+        bool ended = text
+            ? send(fd, &text[i % strlen(text)], 1, MSG_NOSIGNAL) != 1 || recv(fd, trickled, 1, MSG_DONTWAIT) == 0
+            : recv(fd, trickled, read_bytes, 0) <= 0;
         if (ended || seconds > 30)
             break;
         usleep(50000);
@@ -211,11 +219,15 @@ static double trickle(const struct http_server *s, const char *head, const char 
 static void test_tricklers(void **state)
 {
     struct http_server *s = start((struct http_options){.timeout_s = 2, .slowest_bytes_per_s = 10000000});
-    assert_in_range((uint64_t)(trickle(s, "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-Slow: 1\r\n", 0) * 1000), 1900, 10000);
     assert_in_range(
-        (uint64_t)(trickle(s, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", "body", 0) * 1000), 1900, 10000);
+        (uint64_t)(trickle(s, "GET / HTTP/1.1\r\nHost: localhost\r\n", "X-Slow: 1\r\n", 0) * 1000), 1900, 10000);
     assert_in_range(
-        (uint64_t)(trickle(s, "GET /large/50000000 HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, sizeof trickled) * 1000), 6000, 25000);
+        (uint64_t)(trickle(s, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", "body", 0) *
+            1000),
+        1900, 10000);
+    assert_in_range(
+        (uint64_t)(trickle(s, "GET /large/50000000 HTTP/1.1\r\nHost: localhost\r\n\r\n", NULL, sizeof trickled) * 1000),
+        6000, 25000);
     /* A handler may take longer than the patience with clients, and so may one that works in good time. */
     int fd = dial(s), before = atomic_load(&in_handler);
     const char *request = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -269,8 +281,8 @@ static void test_handler_time(void **state)
 
 static void test_wrong_addresses(void **state)
 {
-    static const char *const wrong[] = {
-        "", "nonsense", "127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:http", "127.0.0.1:99999", "no.such.host.invalid:0"};
+    static const char *const wrong[] = {"", "nonsense", "127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:http",
+        "127.0.0.1:99999", "no.such.host.invalid:0"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct http_server *s;
         struct err e = {0};
@@ -279,8 +291,9 @@ static void test_wrong_addresses(void **state)
     }
     struct http_server *s = start((struct http_options){0}), *second;
     struct err e = {0};
-    assert_int_equal(
-        http_server_start(&(struct http_options){.listen = http_server_address(s) + strlen("http://")}, handle, NULL, &second, &e), ERR_IO);
+    assert_int_equal(http_server_start(&(struct http_options){.listen = http_server_address(s) + strlen("http://")},
+                         handle, NULL, &second, &e),
+        ERR_IO);
     http_server_stop(s);
 }
 

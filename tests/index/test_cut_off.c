@@ -1,5 +1,6 @@
-/* Files that are cut off while they are in use: whatever is asked comes to its end inside the file, experiment_intact tells, and the next opening builds
- * again what was cut. The recorded cluster is copied; each store and a stream are cut at many places, and all that can be asked is asked. */
+/* Files that are cut off while they are in use: whatever is asked comes to its end inside the file, experiment_intact
+ * tells, and the next opening builds again what was cut. The recorded cluster is copied; each store and a stream are
+ * cut at many places, and all that can be asked is asked. */
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -85,7 +86,7 @@ static struct opened open_all(void)
     return o;
 }
 
-/* ---- all that can be asked ------------------------------------------------------------------------------------------------------- */
+/* ---- all that can be asked ---- */
 
 static volatile uint64_t sink;
 
@@ -104,7 +105,8 @@ static void ask_graph(const struct graph *g)
             graph_interval(g, (int32_t)r, i, &iv);
             graph_interval_cause(g, (int32_t)r, i, &c);
             sink += (iv.detail ? strlen(iv.detail) : 0) + graph_find(g, (int32_t)r, iv.end);
-            assert_true(iv.begin <= iv.end && iv.state < GRAPH_STATE_COUNT && c.row >= -1 && c.row < (int64_t)graph_rows(g));
+            assert_true(
+                iv.begin <= iv.end && iv.state < GRAPH_STATE_COUNT && c.row >= -1 && c.row < (int64_t)graph_rows(g));
         }
     }
 }
@@ -147,7 +149,8 @@ static void ask_paths(const struct opened *o)
 {
     struct path_local_host *parts = mem_zalloc(o->n * sizeof *parts);
     for (size_t i = 0; i < o->n; i++)
-        parts[i] = (struct path_local_host){o->hosts[i].name, o->hosts[i].graph, o->hosts[i].flows, clock_net_map(o->net, i)};
+        parts[i] = (struct path_local_host){
+            o->hosts[i].name, o->hosts[i].graph, o->hosts[i].flows, clock_net_map(o->net, i)};
     struct path_local *l = path_local_new(parts, o->n);
     for (size_t h = 0; h < o->n; h++)
         for (size_t r = 0; r < graph_rows(o->hosts[h].graph); r += 3) {
@@ -194,7 +197,7 @@ static void ask_all(const struct opened *o)
     read_events(o, SIZE_MAX, &times);
 }
 
-/* ---- cuts ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- cuts ---- */
 
 /* cmocka catches SIGBUS itself, so whoever opens anything is a process of its own; one that does not end is ended. */
 static void in_a_child(bool (*task)(const char *file, off_t to), const char *file, off_t to)
@@ -238,8 +241,8 @@ static bool cut_and_ask(const char *file, off_t to)
     if (!cut.after_us)
         usleep(2000);
     ask_all(&o);
-    good = good && !pthread_join(cutter, &done) && done && experiment_intact(o.x, &e) == ERR_LOST && strstr(e.text, file) &&
-        strstr(e.text, "shorter");
+    good = good && !pthread_join(cutter, &done) && done && experiment_intact(o.x, &e) == ERR_LOST &&
+        strstr(e.text, file) && strstr(e.text, "shorter");
     experiment_close(o.x);
     return good;
 }

@@ -1,5 +1,6 @@
-/* The recorded clusters: wakes by packets of traced peers find the send that explains them, and no arrow of a connection is wrong by more than the
- * clocks' error. Truth: every host of a scenario is traced, so a packet that came from a traced address was sent there. */
+/* The recorded clusters: wakes by packets of traced peers find the send that explains them, and no arrow of a
+ * connection is wrong by more than the clocks' error. Truth: every host of a scenario is traced, so a packet that came
+ * from a traced address was sent there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -44,7 +45,8 @@ struct tally {
     size_t wakes, found, backwards;
 };
 
-static void count_wakes(const struct index_host *hosts, size_t n, size_t h, const struct clock_net *net, struct tally *t)
+static void count_wakes(
+    const struct index_host *hosts, size_t n, size_t h, const struct clock_net *net, struct tally *t)
 {
     for (size_t w = 0; w < flow_wakes(hosts[h].flows); w++) {
         struct flow_wake wake;

@@ -1,4 +1,5 @@
-/* Counts of events by class, in all and within ranges, against counting one by one: on a made trace that is longer than what lies between two counts. */
+/* Counts of events by class, in all and within ranges, against counting one by one: on a made trace that is longer than
+ * what lies between two counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@
 enum { EVENTS = 300000, CPUS = 3, NAMES = 5, RANGES = 100 };
 
 #define EVENT(name, id) \
-    "event { name = \"" name "\"; id = " id "; stream_id = 0; fields := struct { integer { size = 8; align = 8; } _x; }; };\n"
+    "event { name = \"" name "\"; id = " id \
+    "; stream_id = 0; fields := struct { integer { size = 8; align = 8; } _x; }; };\n"
 static const char declarations[] = EVENT("a", "0") EVENT("b", "1") EVENT("never", "2") EVENT("a", "3") EVENT("c", "4");
 
 static struct {
@@ -48,7 +50,8 @@ static void write_trace(const char *dir, bool lossy)
 {
     struct err e = {0};
     struct ctf_writer *w;
-    struct ctf_writer_options o = {.hostname = "made", .tsdl = declarations, .freq = 1000000000, .packet_bytes = 1 << 16, .cpus = CPUS};
+    struct ctf_writer_options o = {
+        .hostname = "made", .tsdl = declarations, .freq = 1000000000, .packet_bytes = 1 << 16, .cpus = CPUS};
     make_events();
     assert_int_equal(ctf_writer_open(dir, &o, &w, &e), 0);
     for (int i = 0; i < EVENTS; i++) {

@@ -18,38 +18,41 @@
 #define U8 "integer { size = 8; align = 8; signed = 0; } "
 #define B(n) "integer { size = " #n "; align = 8; signed = 0; byte_order = be; } "
 #define COMM(name) "integer { size = 8; align = 8; signed = 1; encoding = UTF8; } " name "[16]; "
-#define TRANSPORT                                                                                                                           \
-    "enum : " U8                                                                                                                            \
-    "{ \"_unknown\" = 0, \"_tcp\" = 1, \"_udp\" = 2, \"_icmp\" = 3 } _transport_header_type; variant <_transport_header_type> { "           \
-    "struct { } _unknown; struct { " B(16) "_source_port; " B(16) "_dest_port; " B(32) "_seq; " B(                                          \
-        32) "_ack_seq; "                                                                                                                    \
-            "integer { size = 4; align = 4; byte_order = be; } _data_offset; integer { size = 3; align = 1; byte_order = be; } _reserved; " \
-            "integer { size = 9; align = 1; byte_order = be; } _flags; " B(16) "_window_size; " B(16) "_checksum; " B(                      \
-                16) "_urg_ptr; } _tcp; "                                                                                                    \
-                    "struct { " B(16) "_source_port; " B(16) "_dest_port; " B(16) "_len; " B(                                               \
-                        16) "_check; } _udp; "                                                                                              \
-                            "struct { " B(8) "_type; " B(8) "_code; " B(16) "_checksum; " B(32) "_gateway; } _icmp; } _transport_header; "
-#define PACKET                                                                                                                                                                                                                \
-    U64 "_skbaddr; " U32 "_len; string _name; enum : " U8 "{ \"_unknown\" = 0, \"_ipv4\" = 1, \"_ipv6\" = 2 } _network_header_type; "                                                                                         \
-        "variant <_network_header_type> { struct { } _unknown; struct { "                                                                                                                                                     \
-        "integer { size = 4; align = 4; byte_order = be; } _version; integer { size = 4; align = 4; byte_order = be; } _ihl; " B(8) "_tos; " B(16) "_tot_len; " B(16) "_id; " B(16) "_frag_off; " B(                          \
-            8) "_ttl; " B(8) "_protocol; " B(16) "_checksum; " B(8) "_saddr[4]; " B(8) "_daddr[4]; " TRANSPORT "} _ipv4; struct { "                                                                                           \
-                                                                                       "integer { size = 4; align = 4; byte_order = be; } _version; integer { size = 4; align = 4; byte_order = be; } _prio; " B(             \
-                                                                                           8) "_flow_lbl[3]; " B(16) "_payload_len; " B(8) "_nexthdr; " B(8) "_hop_limit; " B(16) "_saddr[8]; " B(16) "_daddr[8]; " TRANSPORT \
-                                                                                                                                                                                                      "} _ipv6; } _network_header; "
+/* clang-format off */
+#define BITS(size, align) "integer { size = " #size "; align = " #align "; byte_order = be; } "
+#define TRANSPORT \
+    "enum : " U8 "{ \"_unknown\" = 0, \"_tcp\" = 1, \"_udp\" = 2, \"_icmp\" = 3 } _transport_header_type; " \
+    "variant <_transport_header_type> { struct { } _unknown; " \
+    "struct { " B(16) "_source_port; " B(16) "_dest_port; " B(32) "_seq; " B(32) "_ack_seq; " \
+    BITS(4, 4) "_data_offset; " BITS(3, 1) "_reserved; " BITS(9, 1) "_flags; " \
+    B(16) "_window_size; " B(16) "_checksum; " B(16) "_urg_ptr; } _tcp; " \
+    "struct { " B(16) "_source_port; " B(16) "_dest_port; " B(16) "_len; " B(16) "_check; } _udp; " \
+    "struct { " B(8) "_type; " B(8) "_code; " B(16) "_checksum; " B(32) "_gateway; } _icmp; } _transport_header; "
+#define PACKET \
+    U64 "_skbaddr; " U32 "_len; string _name; " \
+    "enum : " U8 "{ \"_unknown\" = 0, \"_ipv4\" = 1, \"_ipv6\" = 2 } _network_header_type; " \
+    "variant <_network_header_type> { struct { } _unknown; " \
+    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_ihl; " B(8) "_tos; " B(16) "_tot_len; " B(16) "_id; " \
+    B(16) "_frag_off; " B(8) "_ttl; " B(8) "_protocol; " B(16) "_checksum; " B(8) "_saddr[4]; " B(8) "_daddr[4]; " \
+    TRANSPORT "} _ipv4; " \
+    "struct { " BITS(4, 4) "_version; " BITS(4, 4) "_prio; " B(8) "_flow_lbl[3]; " B(16) "_payload_len; " \
+    B(8) "_nexthdr; " B(8) "_hop_limit; " B(16) "_saddr[8]; " B(16) "_daddr[8]; " TRANSPORT "} _ipv6; } " \
+    "_network_header; "
+/* clang-format on */
 
 static const struct {
     const char *name, *fields;
 } classes[M_EVENTS] = {
     [M_SWITCH] = {"sched_switch",
-        COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32 "_next_tid; " I32
-                                                                                                           "_next_prio; "},
+        COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32
+        "_next_tid; " I32 "_next_prio; "},
     [M_WAKING] = {"sched_waking", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "},
     [M_WAKEUP] = {"sched_wakeup", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "},
     [M_WAKEUP_NEW] = {"sched_wakeup_new", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; "},
     [M_FORK] = {"sched_process_fork",
         COMM("_parent_comm") I32 "_parent_tid; " I32 "_parent_pid; " U32 "_parent_ns_inum; " COMM("_child_comm") I32
-        "_child_tid; " U8 "__vtids_length; " I32 "_vtids[ __vtids_length ]; " I32 "_child_pid; " U32 "_child_ns_inum; "},
+        "_child_tid; " U8 "__vtids_length; " I32 "_vtids[ __vtids_length ]; " I32 "_child_pid; " U32
+        "_child_ns_inum; "},
     [M_EXEC] = {"sched_process_exec", "string _filename; " I32 "_tid; " I32 "_old_tid; "},
     [M_EXIT] = {"sched_process_exit", COMM("_comm") I32 "_tid; " I32 "_prio; "},
     [M_FREE] = {"sched_process_free", COMM("_comm") I32 "_tid; " I32 "_prio; "},
@@ -63,12 +66,14 @@ static const struct {
     [M_RESCHEDULE_EXIT] = {"x86_irq_vectors_reschedule_exit", I32 "_vector; "},
     [M_LOCAL_TIMER_ENTRY] = {"x86_irq_vectors_local_timer_entry", I32 "_vector; "},
     [M_LOCAL_TIMER_EXIT] = {"x86_irq_vectors_local_timer_exit", I32 "_vector; "},
-    [M_BLOCK_COMPLETE] = {"block_rq_complete", U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " I32 "_error; " U32 "_rwbs; "},
+    [M_BLOCK_COMPLETE] = {"block_rq_complete",
+        U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " I32 "_error; " U32 "_rwbs; "},
     [M_FUTEX_ENTRY] = {"syscall_entry_futex", U64 "_uaddr; "},
     [M_FUTEX_EXIT] = {"syscall_exit_futex", I64 "_ret; "},
     [M_UNKNOWN_ENTRY] = {"syscall_entry_unknown", I32 "_id; "},
     [M_UNKNOWN_EXIT] = {"syscall_exit_unknown", I32 "_id; " I64 "_ret; "},
-    [M_DUMP_THREAD] = {"lttng_statedump_process_state", I32 "_tid; " I32 "_pid; " I32 "_ppid; " COMM("_name") I32 "_status; "},
+    [M_DUMP_THREAD] = {"lttng_statedump_process_state",
+        I32 "_tid; " I32 "_pid; " I32 "_ppid; " COMM("_name") I32 "_status; "},
     [M_DUMP_NS] = {"lttng_statedump_process_pid_ns", I32 "_tid; " I32 "_vtid; " I32 "_ns_level; " U32 "_ns_inum; "},
     [M_DUMP_DISK] = {"lttng_statedump_block_device", U32 "_dev; string _diskname; "},
     [M_SEND] = {"net_dev_queue", PACKET},
@@ -272,7 +277,8 @@ void maker_block_complete(struct maker *m, uint32_t cpu, int64_t ts, uint32_t de
     i32(i, 1);
 }
 
-void maker_dump_thread(struct maker *m, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status, const char *name)
+void maker_dump_thread(
+    struct maker *m, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status, const char *name)
 {
     struct item *i = add(m, M_DUMP_THREAD, cpu, ts);
     i32(i, tid);
@@ -347,7 +353,8 @@ static void join_packets(const char *dir, uint32_t cpu, size_t packet_bytes)
     if (!f)
         return;
     uint64_t begin;
-    for (long at = (long)packet_bytes; !fseek(f, at + 32, SEEK_SET) && fread(&begin, 8, 1, f) == 1; at += (long)packet_bytes) {
+    for (long at = (long)packet_bytes; !fseek(f, at + 32, SEEK_SET) && fread(&begin, 8, 1, f) == 1;
+         at += (long)packet_bytes) {
         assert_int_equal(fseek(f, at - (long)packet_bytes + 40, SEEK_SET), 0);
         assert_int_equal(fwrite(&begin, 8, 1, f), 1);
     }
@@ -360,8 +367,8 @@ void maker_open(const struct maker *m, size_t skip, bool lose_skipped, struct ma
     struct text tsdl = {.fd = -1};
     for (int i = 0; i < M_EVENTS; i++)
         if (!(m->without >> i & 1))
-            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n", classes[i].name, i,
-                classes[i].fields);
+            text_printf(&tsdl, "event { name = \"%s\"; id = %d; stream_id = 0; fields := struct { %s}; };\n",
+                classes[i].name, i, classes[i].fields);
     static const char *const env[] = {"kernel_release=6.1.0", "tracer_name=lttng-modules", NULL},
                              *const old_env[] = {"kernel_release=3.16.0", "tracer_name=lttng-modules", NULL};
     struct ctf_writer_options o = {.hostname = "made",
@@ -403,8 +410,8 @@ void maker_close(struct maker_trace *t)
 
 /* ---- running ---- */
 
-struct kernel_tracker *maker_run_with(
-    const struct ctf_trace *trace, maker_start *start, kernel_sink *sink, void *arg, struct kernel_binding **binding, int64_t *end)
+struct kernel_tracker *maker_run_with(const struct ctf_trace *trace, maker_start *start, kernel_sink *sink, void *arg,
+    struct kernel_binding **binding, int64_t *end)
 {
     struct err e = {0};
     if (kernel_bind(trace, binding, &e))
@@ -427,7 +434,8 @@ struct kernel_tracker *maker_run_with(
     return t;
 }
 
-struct kernel_tracker *maker_run(const struct ctf_trace *trace, kernel_sink *sink, void *arg, struct kernel_binding **binding, int64_t *end)
+struct kernel_tracker *maker_run(
+    const struct ctf_trace *trace, kernel_sink *sink, void *arg, struct kernel_binding **binding, int64_t *end)
 {
     return maker_run_with(trace, NULL, sink, arg, binding, end);
 }

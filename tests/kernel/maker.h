@@ -1,4 +1,5 @@
-/* Makes small kernel traces for tests: a list of events, written with ctf_writer as LTTng would have written it, and run through the tracker. */
+/* Makes small kernel traces for tests: a list of events, written with ctf_writer as LTTng would have written it, and
+ * run through the tracker. */
 #ifndef WEFT_TESTS_KERNEL_MAKER_H
 #define WEFT_TESTS_KERNEL_MAKER_H
 
@@ -64,7 +65,8 @@ void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event,
     int64_t number); /* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN */
 void maker_plain(struct maker *, uint32_t cpu, int64_t ts, enum maker_event); /* without fields */
 void maker_block_complete(struct maker *, uint32_t cpu, int64_t ts, uint32_t dev);
-void maker_dump_thread(struct maker *, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status, const char *name);
+void maker_dump_thread(struct maker *, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status,
+    const char *name);
 void maker_dump_ns(struct maker *, uint32_t cpu, int64_t ts, int tid, int vtid, int level, uint32_t inum);
 void maker_dump_disk(struct maker *, uint32_t cpu, int64_t ts, uint32_t dev, const char *name);
 /* header: bytes after the interface's name (tag of the network header and what follows). */
@@ -72,8 +74,8 @@ void maker_packet(struct maker *, uint32_t cpu, int64_t ts, bool send, uint32_t 
 void maker_lose(struct maker *, uint32_t cpu, int64_t ts);
 void maker_cut(struct maker *, uint32_t cpu, int64_t ts);
 
-/* Writes the trace into a fresh directory and opens it. `skip`: item left out (SIZE_MAX none); `lose_skipped`: and told as lost.
- * Packets end where the next one of their CPU begins, as LTTng's do. */
+/* Writes the trace into a fresh directory and opens it. `skip`: item left out (SIZE_MAX none); `lose_skipped`: and told
+ * as lost. Packets end where the next one of their CPU begins, as LTTng's do. */
 struct maker_trace {
     char dir[64];
     struct ctf_schemas *schemas;
@@ -82,7 +84,8 @@ struct maker_trace {
 void maker_open(const struct maker *, size_t skip, bool lose_skipped, struct maker_trace *out);
 void maker_close(struct maker_trace *);
 /* Feeds the whole trace; returns the tracker, finished. The binding is the caller's to free after the tracker. */
-struct kernel_tracker *maker_run(const struct ctf_trace *, kernel_sink *, void *arg, struct kernel_binding **binding, int64_t *end);
+struct kernel_tracker *maker_run(const struct ctf_trace *, kernel_sink *, void *arg, struct kernel_binding **binding,
+    int64_t *end);
 /* The same with a sink that needs the tracker when it is made. */
 typedef void maker_start(void *arg, struct kernel_tracker *);
 struct kernel_tracker *maker_run_with(

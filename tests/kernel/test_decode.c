@@ -1,4 +1,5 @@
-/* Fields of recorded events against babeltrace2's text of the same events, name by name: LTTng of several ages and perf. */
+/* Fields of recorded events against babeltrace2's text of the same events, name by name: LTTng of several ages and
+ * perf. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -52,7 +53,8 @@ struct oracle {
     bool perf;
 };
 
-static bool open_trace(const char *name, struct ctf_schemas **schemas, struct ctf_trace **trace, struct oracle *o, const char *program)
+static bool open_trace(
+    const char *name, struct ctf_schemas **schemas, struct ctf_trace **trace, struct oracle *o, const char *program)
 {
     const char *data = getenv("WEFT_DATA");
     char path[4096], command[4300];
@@ -146,7 +148,8 @@ static void decode(void **state)
             for (int f = 0; f < 6 && fields[kind][f]; f++)
                 if (!(o.perf && kind == KERNEL_FORK && f == 2) && told(line, fields[kind][f], &want)) {
                     if (v[f] != want)
-                        fail_msg("%s: %s is %lld, not %lld: %s", event, fields[kind][f], (long long)v[f], (long long)want, line);
+                        fail_msg("%s: %s is %lld, not %lld: %s", event, fields[kind][f], (long long)v[f],
+                            (long long)want, line);
                     compared++;
                 }
         }
@@ -181,7 +184,8 @@ static int64_t must(const char *line, const char *name)
 static void check_address(const char *line, const char *name, const uint8_t *bytes)
 {
     char want[64];
-    snprintf(want, sizeof want, " %s = [ [0] = %u, [1] = %u, [2] = %u, [3] = %u ]", name, bytes[0], bytes[1], bytes[2], bytes[3]);
+    snprintf(want, sizeof want, " %s = [ [0] = %u, [1] = %u, [2] = %u, [3] = %u ]", name, bytes[0], bytes[1], bytes[2],
+        bytes[3]);
     if (!strstr(line, want))
         fail_msg("no \"%s\" in %s", want, line);
 }
@@ -198,7 +202,8 @@ static void on_packet(void *arg, struct kernel_record *r)
         line = next_line(&p->oracle, event);
         if (!line)
             return;
-    } while (strcmp(event, "net_dev_queue") && strcmp(event, "net_if_receive_skb") && strncmp(event, "inet_sock_local_", 16));
+    } while (strcmp(event, "net_dev_queue") && strcmp(event, "net_if_receive_skb") &&
+        strncmp(event, "inet_sock_local_", 16));
     if (!strncmp(event, "inet", 4)) {
         assert_int_equal(r->kind, strstr(event, "out") ? KERNEL_PACKET_SEND : KERNEL_PACKET_RECEIVE);
         assert_int_equal(k->seq, must(line, "seq"));
@@ -226,7 +231,8 @@ static void on_packet(void *arg, struct kernel_record *r)
             assert_int_equal(k->ack, must(header, "ack_seq"));
             assert_int_equal(k->flags, must(header, "flags"));
             assert_true(k->has_length);
-            assert_int_equal(k->payload_bytes, must(line, "tot_len") - 4 * must(line, "ihl") - 4 * must(header, "data_offset"));
+            assert_int_equal(
+                k->payload_bytes, must(line, "tot_len") - 4 * must(line, "ihl") - 4 * must(header, "data_offset"));
             p->tcp++;
         }
     }
@@ -261,7 +267,8 @@ static bool check_packets(const char *name, const char *program)
 static void packets(void **state)
 {
     bool old = strstr(*state, "scp_") != NULL;
-    if (!check_packets(*state, old ? "babeltrace --clock-seconds --no-delta" : "babeltrace2 --clock-seconds --no-delta"))
+    if (!check_packets(
+            *state, old ? "babeltrace --clock-seconds --no-delta" : "babeltrace2 --clock-seconds --no-delta"))
         skip();
 }
 
@@ -304,10 +311,11 @@ static void refused(void **state)
 
 int main(void)
 {
-    static char *traces[] = {"traces/three-tier/db/kernel", "traces/mpi/n1/kernel", "traces/vm/vmhost/kernel", "traces/perf-ctf/trace",
-        "traces-public/single-host/many-threads", "traces-public/single-host/bug446190", "traces-public/single-host/perf-taskset2"};
-    static char *networks[] = {
-        "traces/three-tier/web/kernel", "traces/scp-net/n1/kernel", "traces/mpi/n1/kernel", "traces-public/synctraces/scp_dest"};
+    static char *traces[] = {"traces/three-tier/db/kernel", "traces/mpi/n1/kernel", "traces/vm/vmhost/kernel",
+        "traces/perf-ctf/trace", "traces-public/single-host/many-threads", "traces-public/single-host/bug446190",
+        "traces-public/single-host/perf-taskset2"};
+    static char *networks[] = {"traces/three-tier/web/kernel", "traces/scp-net/n1/kernel", "traces/mpi/n1/kernel",
+        "traces-public/synctraces/scp_dest"};
     enum { TRACES = sizeof traces / sizeof *traces, NETWORKS = sizeof networks / sizeof *networks };
     struct CMUnitTest tests[TRACES + NETWORKS + 2];
     size_t n = 0;
@@ -315,7 +323,8 @@ int main(void)
         tests[n++] = (struct CMUnitTest){.name = traces[i], .test_func = decode, .initial_state = traces[i]};
     for (size_t i = 0; i < NETWORKS; i++)
         tests[n++] = (struct CMUnitTest){.name = networks[i], .test_func = packets, .initial_state = networks[i]};
-    tests[n++] = (struct CMUnitTest){.name = "packets written anew", .test_func = rewritten_packets, .initial_state = networks[0]};
+    tests[n++] = (struct CMUnitTest){
+        .name = "packets written anew", .test_func = rewritten_packets, .initial_state = networks[0]};
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(refused);
     return _cmocka_run_group_tests("decode", tests, n, NULL, NULL);
 }

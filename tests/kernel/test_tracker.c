@@ -221,7 +221,8 @@ static void packets(void **state)
 static void lives(void **state)
 {
     struct maker *m = maker_new(2, 0);
-    struct kept k = {.kinds = UINT64_C(1) << KERNEL_SYSCALL_ENTRY | UINT64_C(1) << KERNEL_SYSCALL_EXIT | UINT64_C(1) << KERNEL_EXEC};
+    struct kept k = {
+        .kinds = UINT64_C(1) << KERNEL_SYSCALL_ENTRY | UINT64_C(1) << KERNEL_SYSCALL_EXIT | UINT64_C(1) << KERNEL_EXEC};
     maker_dump_thread(m, 0, 5, 100, 100, 1, KERNEL_DUMPED_WAITING, "leader");
     maker_switch(m, 0, 10, 0, 0, 100);
     maker_fork(m, 0, 20, 100, 101, 100, 101);
@@ -251,7 +252,8 @@ static void lives(void **state)
     for (size_t i = 0; i < r.n_threads; i++) {
         hundreds += r.threads[i].tid == 100;
         far += r.threads[i].tid == 5000000;
-        leaders += r.threads[i].tid == 100 && r.threads[i].died && !strcmp(r.strings[r.threads[i].first_name], "leader");
+        leaders += r.threads[i].tid == 100 && r.threads[i].died &&
+            !strcmp(r.strings[r.threads[i].first_name], "leader");
     }
     assert_int_equal(hundreds, 2);
     assert_int_equal(far, 1);
@@ -329,7 +331,8 @@ static void losses(void **state)
     done(&r);
 }
 
-/* An exit closes its own handler and those above it whose exits are missing; one that was never entered closes nothing. */
+/* An exit closes its own handler and those above it whose exits are missing; one that was never entered closes nothing.
+ */
 static void unmatched_exits(void **state)
 {
     struct maker *m = maker_new(1, 0);
@@ -349,7 +352,8 @@ static void unmatched_exits(void **state)
     done(&r);
 }
 
-/* The handler that ran when events began to be lost may be over: what follows in the same packet is in no known context, and of no known thread. */
+/* The handler that ran when events began to be lost may be over: what follows in the same packet is in no known
+ * context, and of no known thread. */
 static void loss_in_a_handler(void **state)
 {
     struct maker *m = maker_new(2, 0);
@@ -391,7 +395,7 @@ static void loss_in_a_handler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(contexts), cmocka_unit_test(packets), cmocka_unit_test(lives),
-        cmocka_unit_test(unseen_forks), cmocka_unit_test(wake_events), cmocka_unit_test(losses), cmocka_unit_test(unmatched_exits),
-        cmocka_unit_test(loss_in_a_handler)};
+        cmocka_unit_test(unseen_forks), cmocka_unit_test(wake_events), cmocka_unit_test(losses),
+        cmocka_unit_test(unmatched_exits), cmocka_unit_test(loss_in_a_handler)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

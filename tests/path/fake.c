@@ -48,8 +48,13 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
     if (lo == r->intervals.n || r->intervals.v[lo].begin >= ts)
         return false;
     const struct fake_interval *iv = &r->intervals.v[lo];
-    *out = (struct path_interval){
-        .begin = iv->begin, .end = iv->end, .state = iv->state, .cpu = iv->cpu, .detail = iv->detail, .id = lo, .polling = iv->polling};
+    *out = (struct path_interval){.begin = iv->begin,
+        .end = iv->end,
+        .state = iv->state,
+        .cpu = iv->cpu,
+        .detail = iv->detail,
+        .id = lo,
+        .polling = iv->polling};
     return true;
 }
 
@@ -80,7 +85,8 @@ static void row_name(void *arg, struct path_row row, int32_t *tid, const char **
 
 struct path_source fake_source(struct fake *f)
 {
-    return (struct path_source){.arg = f, .life = life, .interval = interval, .cause = cause, .host_name = host_name, .row_name = row_name};
+    return (struct path_source){
+        .arg = f, .life = life, .interval = interval, .cause = cause, .host_name = host_name, .row_name = row_name};
 }
 
 int32_t fake_add_row(struct fake *f, int32_t host, int32_t tid, const char *comm)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- stand-ins ------------------------------------------------------------------------------------------------------------- */
+/* ---- stand-ins ---- */
 
 size_t graph_rows(const struct graph *g)
 {
@@ -108,7 +108,8 @@ bool flow_by_number(const struct flow_store *s, uint32_t number, struct flow_pac
 }
 uint32_t flow_connection(const struct flow_store *s, size_t flow)
 {
-    struct flow_key k = s->flows.v[flow].key, back = {.family = k.family, .protocol = k.protocol, .sport = k.dport, .dport = k.sport};
+    struct flow_key k = s->flows.v[flow].key,
+                    back = {.family = k.family, .protocol = k.protocol, .sport = k.dport, .dport = k.sport};
     memcpy(back.saddr, k.daddr, sizeof back.saddr);
     memcpy(back.daddr, k.saddr, sizeof back.daddr);
     int64_t other = flow_lookup(s, &back);
@@ -134,7 +135,8 @@ size_t flow_messages(const struct flow_store *s, int32_t row, size_t *receives)
 static bool is_reply(const struct flow_store *s, const struct flow_packet *p, bool send)
 {
     struct flow_packet received;
-    return send && p->origin == FLOW_BY_RECEIVE && flow_by_number(s, p->receive, &received, NULL) && received.ts <= p->ts;
+    return send && p->origin == FLOW_BY_RECEIVE && flow_by_number(s, p->receive, &received, NULL) &&
+        received.ts <= p->ts;
 }
 /* How many of the row's messages, or of all replies (row < 0), come before p? */
 static size_t place_of(const struct flow_store *s, int32_t row, const struct flow_packet *p)
@@ -188,8 +190,8 @@ size_t flow_addresses(const struct flow_store *s, const struct flow_address **ou
 }
 size_t explained;
 
-bool flow_explain(
-    const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender, struct flow_packet *send)
+bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender,
+    struct flow_packet *send)
 {
     int64_t f = flow_lookup(sender, &receiver->flows.v[receive->flow].key);
     explained++;
@@ -236,26 +238,29 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
     return lo + (t % 2 ? 1 : -1);
 }
 
-/* ---- making hosts ---------------------------------------------------------------------------------------------------------- */
+/* ---- making hosts ---- */
 
 int32_t make_row(struct graph *g, int32_t tid, const char *name, int64_t begin)
 {
-    vec_push(
-        &g->rows, ((struct made_row){.row = {.tid = tid, .idle_cpu = -1, .name = name, .first_name = name, .begin = begin, .end = begin}}));
+    vec_push(&g->rows,
+        ((struct made_row){
+            .row = {.tid = tid, .idle_cpu = -1, .name = name, .first_name = name, .begin = begin, .end = begin}}));
     return (int32_t)g->rows.n - 1;
 }
 
 struct made_interval *make(struct graph *g, int32_t row, int64_t end, uint8_t state)
 {
     struct made_row *r = &g->rows.v[row];
-    vec_push(&r->intervals, ((struct made_interval){.iv = {.begin = r->row.end, .end = end, .state = state, .cpu = 0}}));
+    vec_push(
+        &r->intervals, ((struct made_interval){.iv = {.begin = r->row.end, .end = end, .state = state, .cpu = 0}}));
     r->row.end = end;
     return &r->intervals.v[r->intervals.n - 1];
 }
 
 uint32_t make_flow(struct flow_store *s, uint8_t from, uint16_t sport, uint8_t to, uint16_t dport)
 {
-    struct made_flow f = {.key = {.family = 4, .protocol = 6, .sport = sport, .dport = dport, .saddr = {from}, .daddr = {to}}};
+    struct made_flow f = {
+        .key = {.family = 4, .protocol = 6, .sport = sport, .dport = dport, .saddr = {from}, .daddr = {to}}};
     int64_t at = flow_lookup(s, &f.key);
     if (at >= 0)
         return (uint32_t)at;
@@ -265,15 +270,21 @@ uint32_t make_flow(struct flow_store *s, uint8_t from, uint16_t sport, uint8_t t
 
 uint32_t make_send(struct flow_store *s, uint32_t flow, int64_t ts, uint64_t seq_end, int32_t row)
 {
-    struct flow_packet p = {
-        .ts = ts, .seq_end = seq_end, .bytes = 10, .number = s->numbers++, .row = row, .origin = FLOW_BY_THREAD, .flow = flow};
+    struct flow_packet p = {.ts = ts,
+        .seq_end = seq_end,
+        .bytes = 10,
+        .number = s->numbers++,
+        .row = row,
+        .origin = FLOW_BY_THREAD,
+        .flow = flow};
     vec_push(&s->flows.v[flow].sends, p);
     return p.number;
 }
 
 uint32_t make_receive(struct flow_store *s, uint32_t flow, int64_t ts, uint64_t seq_end, int32_t row)
 {
-    struct flow_packet p = {.ts = ts, .seq_end = seq_end, .bytes = 10, .number = s->numbers++, .row = row, .flow = flow};
+    struct flow_packet p = {
+        .ts = ts, .seq_end = seq_end, .bytes = 10, .number = s->numbers++, .row = row, .flow = flow};
     vec_push(&s->flows.v[flow].receives, p);
     return p.number;
 }

@@ -1,4 +1,5 @@
-/* Stores and clock maps made up in memory, in place of the rooms below path: what they would answer is stated, so that only the join is tested. */
+/* Stores and clock maps made up in memory, in place of the rooms below path: what they would answer is stated, so that
+ * only the join is tested. */
 #ifndef WEFT_TESTS_PATH_MADE_STORES_H
 #define WEFT_TESTS_PATH_MADE_STORES_H
 

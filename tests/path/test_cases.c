@@ -1,4 +1,5 @@
-/* The algorithm cases of critical-path-cases/graph_cases.json: what Trace Compass' bounded path gives, as facts; and where weft differs on purpose. */
+/* The algorithm cases of critical-path-cases/graph_cases.json: what Trace Compass' bounded path gives, as facts; and
+ * where weft differs on purpose. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,8 +44,8 @@ static int32_t row_by_name(const struct fake *f, const char *name)
     return -1;
 }
 
-/* rows: {"A": [[0, null, null], [2, "RUNNING", null], …]}: vertices, each with the kind of the edge that ends there. A row of a single vertex has no
- * interval; its arrows are known by their time alone. */
+/* rows: {"A": [[0, null, null], [2, "RUNNING", null], …]}: vertices, each with the kind of the edge that ends there. A
+ * row of a single vertex has no interval; its arrows are known by their time alone. */
 static void load_graph(struct fake *f, json_t *graph)
 {
     const char *name;
@@ -58,7 +59,8 @@ static void load_graph(struct fake *f, json_t *graph)
             const char *kind = json_string_value(json_array_get(v, 1));
             if (!kind)
                 continue;
-            struct fake_interval *iv = fake_add(f, row, json_integer_value(json_array_get(json_array_get(vertices, i - 1), 0)),
+            struct fake_interval *iv = fake_add(f, row,
+                json_integer_value(json_array_get(json_array_get(vertices, i - 1), 0)),
                 json_integer_value(json_array_get(v, 0)), state_of(kind));
             iv->detail = json_string_value(json_array_get(v, 2));
         }
@@ -68,7 +70,8 @@ static void load_graph(struct fake *f, json_t *graph)
         int32_t from = row_by_name(f, json_string_value(json_array_get(arrow, 0))),
                 to = row_by_name(f, json_string_value(json_array_get(arrow, 2)));
         int64_t ts = json_integer_value(json_array_get(arrow, 1)), at = json_integer_value(json_array_get(arrow, 3));
-        uint8_t kind = !strcmp(json_string_value(json_array_get(arrow, 4)), "NETWORK") ? PATH_CAUSE_NETWORK : PATH_CAUSE_WAKEUP;
+        uint8_t kind = !strcmp(json_string_value(json_array_get(arrow, 4)), "NETWORK") ? PATH_CAUSE_NETWORK
+                                                                                       : PATH_CAUSE_WAKEUP;
         struct fake_row *r = &f->rows.v[to];
         for (size_t k = 0; k < r->intervals.n; k++)
             if (r->intervals.v[k].end == at)
@@ -85,16 +88,17 @@ static void describe(const struct path *p, const struct fake *f, char *out, size
     out[0] = 0;
     for (size_t i = 0; i < p->n_segments && at < n; i++) {
         const struct path_segment *s = &p->segments[i];
-        at += (size_t)snprintf(out + at, n - at, "%s%s %d-%d %s", i ? "; " : "", f->rows.v[s->row.row].comm, (int)s->begin, (int)s->end,
-            graph_state_name(s->state));
+        at += (size_t)snprintf(out + at, n - at, "%s%s %d-%d %s", i ? "; " : "", f->rows.v[s->row.row].comm,
+            (int)s->begin, (int)s->end, graph_state_name(s->state));
         if (s->detail)
             at += (size_t)snprintf(out + at, n - at, "[%s]", s->detail);
     }
 }
 
-/* What the walk must give. `compat`: without early return, for comparison with the other tool's rules; NULL where a rule of those was changed on
- * purpose and `ours` holds for both. The compat strings are the expected graphs of the cases in the form of segments: an arrow that takes time is a
- * network segment of its receiver when it is a message, and else leaves the receiver's own wait in place. */
+/* What the walk must give. `compat`: without early return, for comparison with the other tool's rules; NULL where a
+ * rule of those was changed on purpose and `ours` holds for both. The compat strings are the expected graphs of the
+ * cases in the form of segments: an arrow that takes time is a network segment of its receiver when it is a message,
+ * and else leaves the receiver's own wait in place. */
 static const struct expectation {
     const char *name, *compat, *ours;
 } expectations[] = {
@@ -109,27 +113,37 @@ static const struct expectation {
     {"opened", "A 0-3 running; X 3-6 running; A 6-9 running", NULL},
     /* Early return: A asked X at 2 and slept at 3. */
     {"mutual", "A 0-3 running; X 3-4 running; A 4-5 running", "A 0-2 running; X 2-4 running; A 4-5 running"},
-    /* Early return at both waits: A asked Y at 2 and X at 4. The second wait starts where the first ends: nothing ran between them. */
+    /* Early return at both waits: A asked Y at 2 and X at 4. The second wait starts where the first ends: nothing ran
+       between them. */
     {"embedded", "A 0-6 running; X 6-8 running; Y 8-10 running; A 10-12 running",
         "A 0-4 running; X 4-8 running; Y 8-10 running; A 10-12 running"},
     {"interleave", "A 0-6 running; X 6-8 running; Y 8-10 running; A 10-12 running",
         "A 0-2 running; X 2-8 running; Y 8-10 running; A 10-12 running"},
-    {"nested", "A 0-1 running; X 1-2 running; Y 2-3 running; Z 3-4 running; Y 4-5 running; X 5-6 running; A 6-7 running", NULL},
-    {"net1", "A 0-1 running; X 1-3 unknown; X 3-4 running; Y 4-7 network; Y 7-8 running; Z 8-10 network; Z 10-11 running; A 11-12 running",
+    {"nested",
+        "A 0-1 running; X 1-2 running; Y 2-3 running; Z 3-4 running; Y 4-5 running; X 5-6 running; A 6-7 running",
+        NULL},
+    {"net1",
+        "A 0-1 running; X 1-3 unknown; X 3-4 running; Y 4-7 network; Y 7-8 running; Z 8-10 network; Z 10-11 running;"
+        " A 11-12 running",
         NULL},
     /* Changed on purpose (reference 2.4): an old message to a thread that was running does not hide its work. */
     {"x_running_waker_old_message", NULL, "A 0-10 running; X 10-20 running; A 20-25 running"},
-    {"x_deadend_two_vertices", "A 0-1 running; X 1-3 unknown; X 3-4 running; Z 4-10 network; Z 10-11 running; A 11-12 running", NULL},
+    {"x_deadend_two_vertices",
+        "A 0-1 running; X 1-3 unknown; X 3-4 running; Z 4-10 network; Z 10-11 running; A 11-12 running", NULL},
     {"x_deadend_after_nested",
-        "A 0-4 running; Q 4-5 unknown; Q 5-9 running; X 9-10 running; W 10-12 running; X 12-20 running; A 20-21 running", NULL},
+        "A 0-4 running; Q 4-5 unknown; Q 5-9 running; X 9-10 running; W 10-12 running; X 12-20 running; A 20-21 "
+        "running",
+        NULL},
     /* Changed on purpose (reference 2.4): an unexplained nested wait keeps its edge instead of a hop without a name. */
-    {"x_nested_unresolved_blocked", NULL, "A 0-2 running; X 2-5 running; X 5-15 blocked; X 15-20 running; A 20-21 running"},
-    {"x_nested_unresolved_network", "A 0-2 running; X 2-5 running; X 5-15 network; X 15-20 running; A 20-21 running", NULL},
+    {"x_nested_unresolved_blocked", NULL,
+        "A 0-2 running; X 2-5 running; X 5-15 blocked; X 15-20 running; A 20-21 running"},
+    {"x_nested_unresolved_network", "A 0-2 running; X 2-5 running; X 5-15 network; X 15-20 running; A 20-21 running",
+        NULL},
     {"x_arrow_equal_bound", "A 0-5 running; A 5-10 network; A 10-11 running", NULL},
 };
 
-static void check(
-    const struct fake *f, const struct path_source *source, const char *name, const char *start, bool no_early_return, const char *expected)
+static void check(const struct fake *f, const struct path_source *source, const char *name, const char *start,
+    bool no_early_return, const char *expected)
 {
     char got[1024];
     struct path *p;
@@ -140,7 +154,8 @@ static void check(
         fail_msg("%s: %s", name, e.text);
     describe(p, f, got, sizeof got);
     if (strcmp(got, expected))
-        fail_msg("%s%s\n  expected %s\n  got      %s", name, no_early_return ? " (no early return)" : "", expected, got);
+        fail_msg(
+            "%s%s\n  expected %s\n  got      %s", name, no_early_return ? " (no early return)" : "", expected, got);
     path_free(p);
 }
 
@@ -149,7 +164,8 @@ static void graph_cases(void **state)
     (void)state;
     char file[4096];
     const char *data = getenv("WEFT_DATA");
-    snprintf(file, sizeof file, "%s/critical-path-cases/graph_cases.json", data ? data : WEFT_SOURCE_ROOT "/../shared/data");
+    snprintf(
+        file, sizeof file, "%s/critical-path-cases/graph_cases.json", data ? data : WEFT_SOURCE_ROOT "/../shared/data");
     json_error_t error;
     json_t *cases = json_load_file(file, 0, &error), *item;
     if (!cases) {
@@ -194,16 +210,18 @@ static void wakeup_self(void **state)
     fake_fini(&f);
 }
 
-/* ---- early return (reference 8.1, docs/decisions.md) ----------------------------------------------------------------------- */
+/* ---- early return (reference 8.1, docs/decisions.md) ---- */
 
-static struct fake_interval *sleep_until(struct fake *f, int32_t row, int64_t end, uint8_t cause, int32_t from, int64_t ts)
+static struct fake_interval *sleep_until(
+    struct fake *f, int32_t row, int64_t end, uint8_t cause, int32_t from, int64_t ts)
 {
     struct fake_interval *iv = fake_add(f, row, -1, end, cause == PATH_CAUSE_NETWORK ? GRAPH_NETWORK : GRAPH_BLOCKED);
     fake_cause(f, iv, cause, from, ts);
     return iv;
 }
 
-/* A makes X at 4 and works on until 6. X first waits for something old, then wakes A: what X did since 4 counts, and A's running since then does not. */
+/* A makes X at 4 and works on until 6. X first waits for something old, then wakes A: what X did since 4 counts, and
+ * A's running since then does not. */
 static void home_after_an_inner_wait(void **state)
 {
     (void)state;
@@ -216,12 +234,15 @@ static void home_after_an_inner_wait(void **state)
     fake_cause(&f, fake_add(&f, x, 4, 8, GRAPH_NETWORK), PATH_CAUSE_NETWORK, a, -1);
     fake_add(&f, x, -1, 12, GRAPH_RUNNING);
     struct path_source source = fake_source(&f);
-    check(&f, &source, "home after an inner wait", "A", false, "A 0-4 running; X 4-8 network; X 8-10 running; A 10-12 running");
-    check(&f, &source, "home after an inner wait", "A", true, "A 0-6 running; X 6-8 network; X 8-10 running; A 10-12 running");
+    check(&f, &source, "home after an inner wait", "A", false,
+        "A 0-4 running; X 4-8 network; X 8-10 running; A 10-12 running");
+    check(&f, &source, "home after an inner wait", "A", true,
+        "A 0-6 running; X 6-8 network; X 8-10 running; A 10-12 running");
     fake_fini(&f);
 }
 
-/* A slept twice in a row: nothing ran into the second wait, so nothing can have been asked there, and the bounded walk goes on on Y's own row. */
+/* A slept twice in a row: nothing ran into the second wait, so nothing can have been asked there, and the bounded walk
+ * goes on on Y's own row. */
 static void no_home_without_running(void **state)
 {
     (void)state;
@@ -239,12 +260,13 @@ static void no_home_without_running(void **state)
     fake_add(&f, y, -1, 22, GRAPH_RUNNING);
     struct path_source source = fake_source(&f);
     check(&f, &source, "no home without running", "A", false,
-        "A 0-2 running; X 2-4 running; X 4-8 blocked; Y 8-12 running; Y 12-16 network; Y 16-18 running; X 18-20 running; A 20-22 running");
+        "A 0-2 running; X 2-4 running; X 4-8 blocked; Y 8-12 running; Y 12-16 network; Y 16-18 running; X 18-20 "
+        "running; A 20-22 running");
     fake_fini(&f);
 }
 
-/* X asks Y at 5, is held up until 9 and sleeps; A sleeps since 7. The question is older than A's wait and still it is what Y waited for: it was on its
- * way all the time, and what Y waited for earlier does not matter. */
+/* X asks Y at 5, is held up until 9 and sleeps; A sleeps since 7. The question is older than A's wait and still it is
+ * what Y waited for: it was on its way all the time, and what Y waited for earlier does not matter. */
 static void home_beyond_the_outer_bound(void **state)
 {
     (void)state;
@@ -264,12 +286,13 @@ static void home_beyond_the_outer_bound(void **state)
         "A 0-7 running; Y 7-14 network; Y 14-16 running; X 16-18 network; X 18-20 running; A 20-22 running");
     /* What X waits for is explained down to where X slept, and X was running before. */
     check(&f, &source, "home beyond the outer bound", "A", true,
-        "A 0-7 running; X 7-9 running; Y 9-11 running; Y 11-14 network; Y 14-16 running; X 16-18 network; X 18-20 running; A 20-22 running");
+        "A 0-7 running; X 7-9 running; Y 9-11 running; Y 11-14 network; Y 14-16 running; X 16-18 network; X 18-20 "
+        "running; A 20-22 running");
     fake_fini(&f);
 }
 
-/* A asks X at 2; X answers at 5, when A has not yet gone to sleep; A is switched out at 6 all the same, for the moment until the wake takes effect. What
- * A did until 6 held it up, not what X did. */
+/* A asks X at 2; X answers at 5, when A has not yet gone to sleep; A is switched out at 6 all the same, for the moment
+ * until the wake takes effect. What A did until 6 held it up, not what X did. */
 static void woken_before_it_slept(void **state)
 {
     (void)state;
@@ -283,7 +306,8 @@ static void woken_before_it_slept(void **state)
     sleep_until(&f, x, 3, PATH_CAUSE_WAKEUP, a, 3);
     fake_add(&f, x, -1, 9, GRAPH_RUNNING);
     struct path_source source = fake_source(&f);
-    check(&f, &source, "woken before it slept", "A", false, "A 0-6 running; A 6-7 blocked[woken before it slept]; A 7-9 running");
+    check(&f, &source, "woken before it slept", "A", false,
+        "A 0-6 running; A 6-7 blocked[woken before it slept]; A 7-9 running");
     struct path *p;
     struct err e = {0};
     struct path_options options = {.begin = 0, .end = 9};
@@ -293,11 +317,12 @@ static void woken_before_it_slept(void **state)
     assert_true(p->links[0].from.row == x && p->links[0].from_ts == 5 && p->links[0].to_ts == 7);
     path_free(p);
     f.rows.v[a].intervals.v[nth].cause.ts = 6; /* in that very moment */
-    check(&f, &source, "woken as it slept", "A", false, "A 0-6 running; A 6-7 blocked[woken before it slept]; A 7-9 running");
+    check(&f, &source, "woken as it slept", "A", false,
+        "A 0-6 running; A 6-7 blocked[woken before it slept]; A 7-9 running");
     fake_fini(&f);
 }
 
-/* ---- what belongs to the answer --------------------------------------------------------------------------------------------- */
+/* ---- what belongs to the answer ---- */
 
 static struct path *walk_to(const struct path_source *source, int64_t end)
 {
@@ -309,7 +334,8 @@ static struct path *walk_to(const struct path_source *source, int64_t end)
     return p;
 }
 
-/* The end of the question lies in a wait: what ended it later explains it, but a signal from behind the end is no part of the answer. */
+/* The end of the question lies in a wait: what ended it later explains it, but a signal from behind the end is no part
+ * of the answer. */
 static void end_within_a_wait(void **state)
 {
     (void)state;
@@ -360,7 +386,8 @@ static void told_with_the_answer(void **state)
     struct fake f = {0};
     int32_t a = fake_add_row(&f, 0, 1, "A"), x = fake_add_row(&f, 1, 2, "X");
     fake_add(&f, a, 0, 2, GRAPH_UNKNOWN)->cause = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
-    fake_add(&f, a, -1, 4, GRAPH_UNKNOWN)->cause = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_LOST_EVENTS};
+    fake_add(&f, a, -1, 4, GRAPH_UNKNOWN)->cause = (struct path_cause){
+        .kind = PATH_CAUSE_NONE, .reason = PATH_LOST_EVENTS};
     fake_add(&f, a, -1, 6, GRAPH_RUNNING);
     fake_add(&f, a, -1, 7, GRAPH_BLOCKED);
     fake_add(&f, a, -1, 8, GRAPH_NETWORK);
@@ -369,7 +396,8 @@ static void told_with_the_answer(void **state)
     struct path *p = walk_to(&source, 8);
     assert_int_equal(p->n_gaps, 2);
     assert_true(p->gaps[0].begin == 2 && p->gaps[0].end == 4 && p->gaps[0].reason == PATH_LOST_EVENTS);
-    assert_true(p->gaps[1].begin == 6 && p->gaps[1].end == 8 && p->gaps[1].reason == PATH_NO_WAKER); /* two waits, one gap */
+    assert_true(
+        p->gaps[1].begin == 6 && p->gaps[1].end == 8 && p->gaps[1].reason == PATH_NO_WAKER); /* two waits, one gap */
     assert_false(p->clamped);
     path_free(p);
     f.rows.v[a].intervals.v[4].cause.kind = PATH_CAUSE_PENDING; /* the message's: asked for, not answered yet */
@@ -413,7 +441,8 @@ static void hole_beyond_the_wait(void **state)
     sleep_until(&f, a, 20, PATH_CAUSE_WAKEUP, x, 20);
     fake_add(&f, x, 0, 5, GRAPH_RUNNING);
     for (int64_t t = 10; t <= 20; t += 10)
-        fake_add(&f, x, -1, t, GRAPH_UNKNOWN)->cause = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_LOST_EVENTS};
+        fake_add(&f, x, -1, t, GRAPH_UNKNOWN)->cause = (struct path_cause){
+            .kind = PATH_CAUSE_NONE, .reason = PATH_LOST_EVENTS};
     struct path_source source = fake_source(&f);
     struct path *p = walk_to(&source, 20);
     assert_int_equal(p->n_segments, 2);
@@ -442,7 +471,7 @@ static void reached_too_late(void **state)
     fake_fini(&f);
 }
 
-/* ---- causes that lead nowhere ----------------------------------------------------------------------------------------------- */
+/* ---- causes that lead nowhere ---- */
 
 static void check_counts(const struct path_source *source, const char *name, size_t links, size_t gaps)
 {
@@ -455,7 +484,8 @@ static void check_counts(const struct path_source *source, const char *name, siz
     path_free(p);
 }
 
-/* Woken in its own name (a handler that ran in its time): nobody else to follow, nothing missing. A message to itself was under way. */
+/* Woken in its own name (a handler that ran in its time): nobody else to follow, nothing missing. A message to itself
+ * was under way. */
 static void own_signals(void **state)
 {
     (void)state;
@@ -469,8 +499,10 @@ static void own_signals(void **state)
     check_counts(&source, "own wakeup", 0, 0);
     sleep_until(&f, a, 12, PATH_CAUSE_NETWORK, a, 7);
     fake_add(&f, a, -1, 13, GRAPH_RUNNING);
-    check(&f, &source, "own message", "A", false, "A 0-2 running; A 2-4 blocked; A 4-7 running; A 7-12 network; A 12-13 running");
-    check(&f, &source, "own message", "A", true, "A 0-2 running; A 2-4 blocked; A 4-9 running; A 9-12 network; A 12-13 running");
+    check(&f, &source, "own message", "A", false,
+        "A 0-2 running; A 2-4 blocked; A 4-7 running; A 7-12 network; A 12-13 running");
+    check(&f, &source, "own message", "A", true,
+        "A 0-2 running; A 2-4 blocked; A 4-9 running; A 9-12 network; A 12-13 running");
     check_counts(&source, "own message", 1, 0);
     fake_fini(&f);
 }
@@ -576,9 +608,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(graph_cases), cmocka_unit_test(wakeup_self),
         cmocka_unit_test(home_after_an_inner_wait), cmocka_unit_test(no_home_without_running),
-        cmocka_unit_test(home_beyond_the_outer_bound), cmocka_unit_test(woken_before_it_slept), cmocka_unit_test(own_signals),
-        cmocka_unit_test(end_within_a_wait), cmocka_unit_test(end_within_a_poll), cmocka_unit_test(told_with_the_answer),
-        cmocka_unit_test(cpus), cmocka_unit_test(hole_beyond_the_wait), cmocka_unit_test(reached_too_late), cmocka_unit_test(own_maker),
-        cmocka_unit_test(circle_of_makers), cmocka_unit_test(circle_of_waits), cmocka_unit_test(long_chain_at_one_time)};
+        cmocka_unit_test(home_beyond_the_outer_bound), cmocka_unit_test(woken_before_it_slept),
+        cmocka_unit_test(own_signals), cmocka_unit_test(end_within_a_wait), cmocka_unit_test(end_within_a_poll),
+        cmocka_unit_test(told_with_the_answer), cmocka_unit_test(cpus), cmocka_unit_test(hole_beyond_the_wait),
+        cmocka_unit_test(reached_too_late), cmocka_unit_test(own_maker), cmocka_unit_test(circle_of_makers),
+        cmocka_unit_test(circle_of_waits), cmocka_unit_test(long_chain_at_one_time)};
     return cmocka_run_group_tests_name("path: cases", tests, NULL, NULL);
 }

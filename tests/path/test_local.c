@@ -1,4 +1,5 @@
-/* The join of several hosts' stores, with stores and clock maps made up here. Links local.c and traffic.c against made_stores.c. */
+/* The join of several hosts' stores, with stores and clock maps made up here. Links local.c and traffic.c against
+ * made_stores.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +12,11 @@
 #include "path/path.h"
 
 /* b's clock: 1 s ahead of the reference and 100 ppm too fast, at time 0. */
-static const struct clock_piece ahead = {
-    .begin = 0, .end = INT64_MAX / 2, .t0 = 1000000000, .shift = -1000000000, .slope_q62 = -((INT64_C(1) << 62) / 10001)};
+static const struct clock_piece ahead = {.begin = 0,
+    .end = INT64_MAX / 2,
+    .t0 = 1000000000,
+    .shift = -1000000000,
+    .slope_q62 = -((INT64_C(1) << 62) / 10001)};
 static const struct clock_map map_b = {.host = 1, .pieces = &ahead, .n = 1};
 static const struct clock_piece same = {.begin = 0, .end = INT64_MAX / 2};
 static const struct clock_map map_a = {.host = 0, .pieces = &same, .n = 1};
@@ -63,11 +67,11 @@ static void expect(const struct path *p, size_t i, int32_t host, int64_t begin, 
     assert_true(i < p->n_segments);
     const struct path_segment *s = &p->segments[i];
     if (s->row.host != host || llabs(s->begin - begin) > 2 || llabs(s->end - end) > 2 || s->state != state)
-        fail_msg(
-            "segment %d is host %d %lld-%lld %s", (int)i, s->row.host, (long long)s->begin, (long long)s->end, graph_state_name(s->state));
+        fail_msg("segment %d is host %d %lld-%lld %s", (int)i, s->row.host, (long long)s->begin, (long long)s->end,
+            graph_state_name(s->state));
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 /* A client asks at 1 ms, sleeps at 2 ms; the server works from 3 to 40 ms; the answer wakes the client at 42 ms. */
 static void make_call(struct world *w)
@@ -147,7 +151,8 @@ static void call(void **state)
     leave(&w);
 }
 
-/* A machine on the way (here the client's own bridge) saw the answer go out, too: it comes from the owner of the address all the same. */
+/* A machine on the way (here the client's own bridge) saw the answer go out, too: it comes from the owner of the
+ * address all the same. */
 static void seen_on_the_way(void **state)
 {
     (void)state;
@@ -198,7 +203,8 @@ static void nobody_sent_it(void **state)
     /* A wait that nobody was seen to end, while this host lost events. */
     make(&w.a, w.client, 76000000, GRAPH_BLOCKED);
     make(&w.a, w.client, 77000000, GRAPH_RUNNING);
-    vec_push(&w.a.losses, ((struct graph_loss){.begin = 74500000, .end = 75100000, .count = 1})); /* from before it slept */
+    vec_push(
+        &w.a.losses, ((struct graph_loss){.begin = 74500000, .end = 75100000, .count = 1})); /* from before it slept */
     join(&w);
     struct path *p = walk(&w, 0, w.client, 50000000, 77000000);
     assert_int_equal(p->n_gaps, 5);
@@ -234,7 +240,8 @@ static void nobody_sent_it(void **state)
     other_island.island = 1;
     w.hosts[1].map = &other_island;
     w.local = path_local_new(w.hosts, 2);
-    for (int recorded = 1; recorded >= 0; recorded--) { /* and so nobody can tell whether its send is among what was lost */
+    for (int recorded = 1; recorded >= 0;
+         recorded--) { /* and so nobody can tell whether its send is among what was lost */
         for (size_t i = 0; !recorded && i < w.fb.flows.n; i++)
             w.fb.flows.v[i].sends.n = 0;
         p = walk(&w, 0, w.client, 0, 50000000);
@@ -245,8 +252,8 @@ static void nobody_sent_it(void **state)
     leave(&w);
 }
 
-/* The client sees the server behind a translator, under an address that no host has. Some messages were not recorded: the others are found all the same,
- * and then the host is known. */
+/* The client sees the server behind a translator, under an address that no host has. Some messages were not recorded:
+ * the others are found all the same, and then the host is known. */
 static void translated(void **state)
 {
     (void)state;
@@ -261,7 +268,8 @@ static void translated(void **state)
         make(&w.a, w.client, (10 * i + 2) * 1000000, GRAPH_RUNNING);
         struct made_interval *wait = make(&w.a, w.client, (10 * i + 5) * 1000000, GRAPH_NETWORK);
         make_wake(&w.fa, wait, w.client,
-            make_receive(&w.fa, in, (10 * i + 4) * 1000000, (uint64_t)(i < 7 ? TRANSLATED + i : TRANSLATED + 99), w.client));
+            make_receive(
+                &w.fa, in, (10 * i + 4) * 1000000, (uint64_t)(i < 7 ? TRANSLATED + i : TRANSLATED + 99), w.client));
     }
     make(&w.a, w.client, 80000000, GRAPH_RUNNING);
     join(&w);
@@ -271,7 +279,8 @@ static void translated(void **state)
     assert_string_equal(p->gaps[1].peer, "host9:4000");
     size_t found = 0;
     for (size_t i = 0; i < p->n_segments; i++)
-        found += p->segments[i].state == GRAPH_NETWORK && p->segments[i].sender.host == 1 && p->segments[i].sender.row == w.server;
+        found += p->segments[i].state == GRAPH_NETWORK && p->segments[i].sender.host == 1 &&
+            p->segments[i].sender.row == w.server;
     assert_int_equal(found, 6);
     path_free(p);
     leave(&w);
@@ -302,7 +311,8 @@ static void untraced_peer(void **state)
     leave(&w);
 }
 
-/* An acknowledgement clocks out more of what the sender has queued: the send belongs to interrupt context, and leads on to who acknowledged. */
+/* An acknowledgement clocks out more of what the sender has queued: the send belongs to interrupt context, and leads on
+ * to who acknowledged. */
 static void clocked_by_receive(void **state)
 {
     (void)state;
@@ -353,7 +363,8 @@ static void sent_while_asleep(void **state)
     make(&w.b, w.server, on_b(100000000), GRAPH_TIMER);
     uint32_t data_a = make_flow(&w.fa, 2, 80, 1, 1000), data_b = make_flow(&w.fb, 2, 80, 1, 1000);
     make_send(&w.fb, data_b, on_b(40000000), 10, w.server);
-    make_wake(&w.fa, make(&w.a, w.client, 60000000, GRAPH_NETWORK), w.client, make_receive(&w.fa, data_a, 59000000, 10, w.client));
+    make_wake(&w.fa, make(&w.a, w.client, 60000000, GRAPH_NETWORK), w.client,
+        make_receive(&w.fa, data_a, 59000000, 10, w.client));
     make(&w.a, w.client, 70000000, GRAPH_RUNNING);
     join(&w);
     struct path *p = walk(&w, 0, w.client, 0, 70000000);
@@ -365,8 +376,8 @@ static void sent_while_asleep(void **state)
     leave(&w);
 }
 
-/* A client that spins for the answer: running, polling, with a link to who answered. A message it did not ask for is only counted. A client that
- * sleeps for most of its messages does not poll. */
+/* A client that spins for the answer: running, polling, with a link to who answered. A message it did not ask for is
+ * only counted. A client that sleeps for most of its messages does not poll. */
 static void polling(void **state)
 {
     (void)state;
@@ -448,13 +459,16 @@ static void one_host(void **state)
 {
     (void)state;
     struct world w = {0};
-    int32_t parent = make_row(&w.a, 1, "parent", 0), child = make_row(&w.a, 2, "child", 20), idle = make_row(&w.a, 0, "swapper/0", 0);
+    int32_t parent = make_row(&w.a, 1, "parent", 0), child = make_row(&w.a, 2, "child", 20),
+            idle = make_row(&w.a, 0, "swapper/0", 0);
     w.a.rows.v[idle].row.idle_cpu = 0;
     make(&w.a, idle, 100, GRAPH_RUNNING);
     make(&w.a, parent, 25, GRAPH_RUNNING);
-    make(&w.a, parent, 60, GRAPH_BLOCKED)->cause = (struct graph_cause){.kind = GRAPH_CAUSE_WAKEUP, .row = child, .ts = 60};
+    make(&w.a, parent, 60, GRAPH_BLOCKED)->cause = (struct graph_cause){
+        .kind = GRAPH_CAUSE_WAKEUP, .row = child, .ts = 60};
     make(&w.a, parent, 70, GRAPH_RUNNING);
-    make(&w.a, parent, 80, GRAPH_BLOCKED)->cause = (struct graph_cause){.kind = GRAPH_CAUSE_WAKEUP, .row = idle, .ts = 80};
+    make(&w.a, parent, 80, GRAPH_BLOCKED)->cause = (struct graph_cause){
+        .kind = GRAPH_CAUSE_WAKEUP, .row = idle, .ts = 80};
     make(&w.a, parent, 100, GRAPH_RUNNING);
     w.a.rows.v[child].origin = (struct graph_cause){.kind = GRAPH_CAUSE_FORK, .row = parent, .ts = 20};
     make(&w.a, child, 65, GRAPH_RUNNING);

@@ -1,4 +1,5 @@
-/* Random graphs: the walk against a plain recursive statement of its rules, and against itself on graphs that make no sense at all. */
+/* Random graphs: the walk against a plain recursive statement of its rules, and against itself on graphs that make no
+ * sense at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static uint32_t rnd(uint32_t n)
     return (uint32_t)((seed >> 11) % n);
 }
 
-/* ---- graphs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- graphs ---- */
 
 static bool wants_cpu(int state)
 {
@@ -40,7 +41,8 @@ static bool running_at(const struct fake *f, int32_t row, int64_t ts)
 
 static void random_rows(struct fake *f, int64_t time, uint32_t longest)
 {
-    static const uint8_t busy[] = {GRAPH_RUNNING, GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_INTERRUPTED, GRAPH_STOLEN, GRAPH_HYPERVISOR};
+    static const uint8_t busy[] = {
+        GRAPH_RUNNING, GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_INTERRUPTED, GRAPH_STOLEN, GRAPH_HYPERVISOR};
     static const uint8_t idle[] = {GRAPH_BLOCKED, GRAPH_NETWORK, GRAPH_BLOCKED, GRAPH_NETWORK, GRAPH_TIMER};
     int32_t rows = 2 + (int32_t)rnd(MAX_ROWS - 1);
     for (int32_t r = 0; r < rows; r++) {
@@ -64,14 +66,16 @@ static int32_t random_runner(const struct fake *f, int32_t r, int64_t ts, unsign
     return from;
 }
 
-/* Causes that could be true: wakers run when they wake, messages are sent before they arrive. More draws leave fewer waits without a cause. */
+/* Causes that could be true: wakers run when they wake, messages are sent before they arrive. More draws leave fewer
+ * waits without a cause. */
 static void random_causes(struct fake *f, unsigned draws)
 {
     for (int32_t r = 0; r < (int32_t)f->rows.n; r++) {
         struct fake_row *row = &f->rows.v[r];
         int32_t maker = (int32_t)rnd((uint32_t)f->rows.n);
         if (row->intervals.v[0].begin > 0 && maker != r && running_at(f, maker, row->intervals.v[0].begin))
-            row->origin = (struct path_cause){.kind = PATH_CAUSE_FORK, .from = {maker % 2, maker}, .ts = row->intervals.v[0].begin};
+            row->origin = (struct path_cause){
+                .kind = PATH_CAUSE_FORK, .from = {maker % 2, maker}, .ts = row->intervals.v[0].begin};
         for (size_t i = 0; i < row->intervals.n; i++) {
             struct fake_interval *iv = &row->intervals.v[i];
             int64_t sent = iv->end - rnd(12);
@@ -99,20 +103,21 @@ static void absurd_causes(struct fake *f, int64_t time)
             .ts = (int64_t)rnd((uint32_t)time + 20) - 10};
         for (size_t i = 0; i < row->intervals.n; i++) {
             struct fake_interval *iv = &row->intervals.v[i];
-            fake_cause(
-                f, iv, (uint8_t)rnd(6), (int32_t)rnd((uint32_t)f->rows.n), rnd(3) ? iv->end : (int64_t)rnd((uint32_t)time + 20) - 10);
+            fake_cause(f, iv, (uint8_t)rnd(6), (int32_t)rnd((uint32_t)f->rows.n),
+                rnd(3) ? iv->end : (int64_t)rnd((uint32_t)time + 20) - 10);
             iv->polling = rnd(5) == 0 && iv->state == GRAPH_RUNNING;
         }
     }
 }
 
-/* ---- the rules, plainly ---------------------------------------------------------------------------------------------------- */
+/* ---- the rules, plainly ---- */
 
 struct unit {
     int32_t row;
     uint8_t state;
 };
-/* A row that waits may be come back to in the stretch of running [begun, slept] before it slept; it is searched for down to `floor`. */
+/* A row that waits may be come back to in the stretch of running [begun, slept] before it slept; it is searched for
+ * down to `floor`. */
 struct home {
     int32_t row;
     int64_t begun, slept, floor;
@@ -162,7 +167,8 @@ static bool back_home(struct oracle *o, int32_t row, int64_t t)
     return false;
 }
 
-/* Something unexplained reaches from t down to `low`: the innermost search that is already below its start, else that would pass it, is in vain. */
+/* Something unexplained reaches from t down to `low`: the innermost search that is already below its start, else that
+ * would pass it, is in vain. */
 static bool in_vain(struct oracle *o, int64_t t, int64_t low)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -186,8 +192,8 @@ static int64_t stretch(const struct oracle *o, int32_t row, int64_t t)
     return t;
 }
 
-/* The row that sleeps since iv->begin may be come back to, if it ran before. It is not searched for beyond the start of a search around this one: that
- * explains nothing below. */
+/* The row that sleeps since iv->begin may be come back to, if it ran before. It is not searched for beyond the start of
+ * a search around this one: that explains nothing below. */
 static bool add_home(struct oracle *o, int32_t row, const struct fake_interval *iv, int64_t bound)
 {
     int64_t begun = stretch(o, row, iv->begin), floor = bound > begun ? bound : begun;
@@ -210,7 +216,8 @@ static void follow(struct oracle *o, int32_t row, const struct fake_interval *iv
 }
 
 /* Explains the wait; returns where its row goes on. o->end tells whether the chain around it goes on at all. */
-static int64_t explain(struct oracle *o, int32_t row, const struct fake_interval *iv, size_t i, int64_t t, int64_t bound)
+static int64_t explain(
+    struct oracle *o, int32_t row, const struct fake_interval *iv, size_t i, int64_t t, int64_t bound)
 {
     size_t mine = o->n_homes;
     o->stack[o->depth].row = row;
@@ -302,11 +309,11 @@ static void print_answers(const struct path *p, const struct oracle *o)
 {
     for (size_t i = 0; i < p->n_segments; i++)
         for (int64_t t = p->segments[i].begin; t < p->segments[i].end; t++)
-            print_message("  %d: walk %d %s, rules %d %s\n", (int)t, p->segments[i].row.row, graph_state_name(p->segments[i].state),
-                o->paint[t].row, graph_state_name(o->paint[t].state));
+            print_message("  %d: walk %d %s, rules %d %s\n", (int)t, p->segments[i].row.row,
+                graph_state_name(p->segments[i].state), o->paint[t].row, graph_state_name(o->paint[t].state));
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void against_oracle(void **state)
 {
@@ -335,7 +342,8 @@ static void against_oracle(void **state)
                     if (p->segments[i].row.row != o.paint[t].row || p->segments[i].state != o.paint[t].state) {
                         print_graph(&f);
                         print_answers(p, &o);
-                        fail_msg("graph %d, early return %d: the walk and the rules differ at %d", (int)n, early, (int)t);
+                        fail_msg(
+                            "graph %d, early return %d: the walk and the rules differ at %d", (int)n, early, (int)t);
                     }
             waits += p->n_links;
             if (early)
@@ -361,7 +369,8 @@ static void absurd_graphs(void **state)
         random_rows(&f, time, 5);
         absurd_causes(&f, time);
         struct path_source source = fake_source(&f);
-        struct path_options options = {.begin = (int64_t)rnd(30) - 5, .end = 30 + rnd((uint32_t)time), .no_early_return = rnd(4) == 0};
+        struct path_options options = {
+            .begin = (int64_t)rnd(30) - 5, .end = 30 + rnd((uint32_t)time), .no_early_return = rnd(4) == 0};
         struct path *p, *q;
         struct err e = {0};
         assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &p, &e), 0);
@@ -383,7 +392,8 @@ static void absurd_graphs(void **state)
     }
 }
 
-/* Rows whose past leads nowhere, each reached by signals while running: the number of ways back doubles with every row, the work must not. */
+/* Rows whose past leads nowhere, each reached by signals while running: the number of ways back doubles with every row,
+ * the work must not. */
 static void dead_ends(void **state)
 {
     (void)state;
@@ -396,8 +406,8 @@ static void dead_ends(void **state)
     }
     for (int32_t r = 1; r < ROWS; r++)
         for (size_t i = 0; i < f.rows.v[r].intervals.n; i++)
-            fake_cause(
-                &f, &f.rows.v[r].intervals.v[i], PATH_CAUSE_WAKEUP, 1 + (r + (int32_t)i) % (ROWS - 1), f.rows.v[r].intervals.v[i].end);
+            fake_cause(&f, &f.rows.v[r].intervals.v[i], PATH_CAUSE_WAKEUP, 1 + (r + (int32_t)i) % (ROWS - 1),
+                f.rows.v[r].intervals.v[i].end);
     struct fake_interval *last = fake_add(&f, 0, 1000, 1001, GRAPH_BLOCKED);
     last->begin = 1;
     f.rows.v[0].intervals.v[1] = *last;
@@ -413,7 +423,8 @@ static void dead_ends(void **state)
     fake_fini(&f);
 }
 
-/* A pipeline of threads, each waiting for the next, deeper than any frame stack; and a long conversation: work grows with the path only. */
+/* A pipeline of threads, each waiting for the next, deeper than any frame stack; and a long conversation: work grows
+ * with the path only. */
 static void depth_and_cost(void **state)
 {
     (void)state;
@@ -457,8 +468,8 @@ static void depth_and_cost(void **state)
     assert_int_equal(path_walk(&source, (struct path_row){0, a}, &options, &p, &e), 0);
     assert_int_equal(p->n_segments, 4 * CALLS + 1);
     assert_true(f.questions < 8 * p->n_segments);
-    print_message("%zu segments, %.2f questions and %.2f us each\n", p->n_segments, (double)f.questions / (double)p->n_segments,
-        p->cost.seconds * 1e6 / (double)p->n_segments);
+    print_message("%zu segments, %.2f questions and %.2f us each\n", p->n_segments,
+        (double)f.questions / (double)p->n_segments, p->cost.seconds * 1e6 / (double)p->n_segments);
     int64_t asked = 0;
     for (size_t i = 0; i < p->n_totals; i++)
         if (p->totals[i].row.row == b && p->totals[i].state == GRAPH_RUNNING)
@@ -468,7 +479,8 @@ static void depth_and_cost(void **state)
     fake_fini(&f);
 }
 
-/* A ran for long and then waits for X a little. X's doings while A ran are many and do not lead home: the search for that gives up. */
+/* A ran for long and then waits for X a little. X's doings while A ran are many and do not lead home: the search for
+ * that gives up. */
 static void vain_search(void **state)
 {
     (void)state;
@@ -492,8 +504,8 @@ static void vain_search(void **state)
     fake_fini(&f);
 }
 
-/* While A waits, X gets many messages that A sent before the long stretch in which it ran into its wait: none leads home, and the stretch is not walked
- * for each of them. */
+/* While A waits, X gets many messages that A sent before the long stretch in which it ran into its wait: none leads
+ * home, and the stretch is not walked for each of them. */
 static void vain_messages(void **state)
 {
     (void)state;
@@ -517,7 +529,8 @@ static void vain_messages(void **state)
     struct path *p;
     struct err e = {0};
     assert_int_equal(path_walk(&source, (struct path_row){0, a}, &options, &p, &e), 0);
-    assert_true(p->segments[p->n_segments - 2].state == GRAPH_NETWORK && p->segments[p->n_segments - 2].sender.row == a);
+    assert_true(
+        p->segments[p->n_segments - 2].state == GRAPH_NETWORK && p->segments[p->n_segments - 2].sender.row == a);
     assert_true(f.questions < 20 * p->n_segments);
     path_free(p);
     fake_fini(&f);

@@ -1,4 +1,5 @@
-/* Paths over recorded traces: the totals of a public trace against a reference model of the rules of Trace Compass, and what must hold for any thread. */
+/* Paths over recorded traces: the totals of a public trace against a reference model of the rules of Trace Compass, and
+ * what must hold for any thread. */
 #include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -68,7 +69,8 @@ static struct joined open_trace(const char *name)
     j.n = experiment_hosts(j.experiment, &j.hosts);
     j.parts = mem_zalloc(j.n * sizeof *j.parts);
     for (size_t i = 0; i < j.n; i++)
-        j.parts[i] = (struct path_local_host){j.hosts[i].name, j.hosts[i].graph, j.hosts[i].flows, clock_net_map(net, i)};
+        j.parts[i] = (struct path_local_host){
+            j.hosts[i].name, j.hosts[i].graph, j.hosts[i].flows, clock_net_map(net, i)};
     j.local = path_local_new(j.parts, j.n);
     return j;
 }
@@ -92,13 +94,13 @@ static struct path *life_of(const struct joined *j, struct path_row row, bool no
     return p;
 }
 
-/* A model of the rules written from the description alone (reference 1 and 2) gives, for tid 2673, in ns: running 388 341 416, preempted 16 909 947,
- * blocked 118 749, unknown 1 122 132, over 406 492 244 and 5473 rows. The differences of the bounded walk, each found segment by segment:
- *      16 587  the thread is followed from its fork on, not from its first switch: preempted
- *   1 122 132  14 rows are known to be runnable from their fork on where the model meets them later: unknown became preempted
- *      39 945  70 waits end with the waking, where the model goes on until the switch: blocked became preempted
- *       7 211  5 + 10 slivers: a second waking of a thread that runs opens no wait, so the path stays on the thread: preempted became running
- *                 (and 6 262 ns of running are the thread's own instead of its children's) */
+/* A model of the rules written from the description alone (reference 1 and 2) gives, for tid 2673, in ns: running 388
+ * 341 416, preempted 16 909 947, blocked 118 749, unknown 1 122 132, over 406 492 244 and 5473 rows. The differences of
+ * the bounded walk, each found segment by segment: 16 587  the thread is followed from its fork on, not from its first
+ * switch: preempted 1 122 132  14 rows are known to be runnable from their fork on where the model meets them later:
+ * unknown became preempted 39 945  70 waits end with the waking, where the model goes on until the switch: blocked
+ * became preempted 7 211  5 + 10 slivers: a second waking of a thread that runs opens no wait, so the path stays on the
+ * thread: preempted became running (and 6 262 ns of running are the thread's own instead of its children's) */
 static void many_threads(void **state)
 {
     (void)state;
@@ -124,7 +126,8 @@ static void many_threads(void **state)
     close_trace(&j);
 }
 
-/* Every thread of a trace, over its whole life: covered (also asserted inside), the same twice, and with links that do not run backward. */
+/* Every thread of a trace, over its whole life: covered (also asserted inside), the same twice, and with links that do
+ * not run backward. */
 static void any_thread(const char *name)
 {
     struct joined j = open_trace(name);
@@ -135,7 +138,8 @@ static void any_thread(const char *name)
             struct path *p = life_of(&j, row, false), *q = life_of(&j, row, false);
             assert_int_equal(p->n_segments, q->n_segments);
             for (size_t i = 0; i < p->n_segments; i++)
-                assert_true(p->segments[i].begin == q->segments[i].begin && p->segments[i].row.row == q->segments[i].row.row &&
+                assert_true(p->segments[i].begin == q->segments[i].begin &&
+                    p->segments[i].row.row == q->segments[i].row.row &&
                     p->segments[i].row.host == q->segments[i].row.host && p->segments[i].state == q->segments[i].state);
             for (size_t i = 0; i < p->n_links; i++)
                 assert_true(p->links[i].from_ts <= p->links[i].to_ts);

@@ -21,26 +21,32 @@ static const char *const hosts[] = {"client", "web", "db <&\"'\x01\xff>"};
 static void three_tier(struct fake *f)
 {
     f->hosts = hosts;
-    int32_t client = fake_add_row(f, 0, 204, "tier"), web = fake_add_row(f, 1, 196, "tier"), db = fake_add_row(f, 2, 209, "ti]]><er&\x02"),
-            helper = fake_add_row(f, 1, 31, "kworker/0:2");
+    int32_t client = fake_add_row(f, 0, 204, "tier"), web = fake_add_row(f, 1, 196, "tier"),
+            db = fake_add_row(f, 2, 209, "ti]]><er&\x02"), helper = fake_add_row(f, 1, 31, "kworker/0:2");
     fake_add(f, client, START, START + 2 * MS, GRAPH_RUNNING);
     struct fake_interval *iv = fake_add(f, client, -1, START + 80 * MS, GRAPH_NETWORK);
-    iv->cause = (struct path_cause){
-        .kind = PATH_CAUSE_NETWORK, .from = {1, web}, .ts = START + 79 * MS, .label = "10.77.0.12:8080 → 10.77.0.11:43210"};
+    iv->cause = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
+        .from = {1, web},
+        .ts = START + 79 * MS,
+        .label = "10.77.0.12:8080 → 10.77.0.11:43210"};
     fake_add(f, client, -1, START + 88 * MS, GRAPH_RUNNING);
     iv = fake_add(f, client, -1, START + 89 * MS, GRAPH_BLOCKED);
     iv->cause = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = "192.0.2.1:53"};
     fake_add(f, client, -1, START + 90 * MS, GRAPH_RUNNING);
 
     iv = fake_add(f, web, START - 5 * MS, START + 3 * MS, GRAPH_NETWORK);
-    iv->cause = (struct path_cause){
-        .kind = PATH_CAUSE_NETWORK, .from = {0, client}, .ts = START + MS, .label = "10.77.0.11:43210 → 10.77.0.12:8080"};
+    iv->cause = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
+        .from = {0, client},
+        .ts = START + MS,
+        .label = "10.77.0.11:43210 → 10.77.0.12:8080"};
     fake_add(f, web, -1, START + 10 * MS, GRAPH_RUNNING);
     fake_add(f, web, -1, START + 12 * MS, GRAPH_PREEMPTED)->detail = "by 31 kworker/0:2";
     fake_add(f, web, -1, START + 20 * MS, GRAPH_RUNNING);
     iv = fake_add(f, web, -1, START + 60 * MS, GRAPH_NETWORK);
-    iv->cause = (struct path_cause){
-        .kind = PATH_CAUSE_NETWORK, .from = {2, db}, .ts = START + 59 * MS, .label = "10.77.0.13:7001 → 10.77.0.12:47984"};
+    iv->cause = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
+        .from = {2, db},
+        .ts = START + 59 * MS,
+        .label = "10.77.0.13:7001 → 10.77.0.12:47984"};
     fake_add(f, web, -1, START + 61 * MS, GRAPH_RUNNING);
     iv = fake_add(f, web, -1, START + 70 * MS, GRAPH_TIMER);
     iv->detail = "nanosleep";
@@ -50,12 +56,15 @@ static void three_tier(struct fake *f)
     fake_add(f, helper, START, START + 90 * MS, GRAPH_RUNNING);
 
     iv = fake_add(f, db, START - 5 * MS, START + 21 * MS, GRAPH_NETWORK);
-    iv->cause = (struct path_cause){
-        .kind = PATH_CAUSE_NETWORK, .from = {1, web}, .ts = START + 20 * MS, .label = "10.77.0.12:47984 → 10.77.0.13:7001"};
-    static const uint8_t states[] = {
-        GRAPH_RUNNING, GRAPH_BLOCK_DEVICE, GRAPH_STOLEN, GRAPH_HYPERVISOR, GRAPH_INTERRUPTED, GRAPH_IPI, GRAPH_USER_INPUT, GRAPH_UNKNOWN};
+    iv->cause = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
+        .from = {1, web},
+        .ts = START + 20 * MS,
+        .label = "10.77.0.12:47984 → 10.77.0.13:7001"};
+    static const uint8_t states[] = {GRAPH_RUNNING, GRAPH_BLOCK_DEVICE, GRAPH_STOLEN, GRAPH_HYPERVISOR,
+        GRAPH_INTERRUPTED, GRAPH_IPI, GRAPH_USER_INPUT, GRAPH_UNKNOWN};
     for (int i = 0; i < 8; i++)
-        fake_add(f, db, -1, START + (25 + 4 * i) * MS, states[i])->detail = states[i] == GRAPH_BLOCK_DEVICE ? "vdb" : NULL;
+        fake_add(f, db, -1, START + (25 + 4 * i) * MS, states[i])->detail = states[i] == GRAPH_BLOCK_DEVICE ? "vdb"
+                                                                                                            : NULL;
     fake_add(f, db, -1, START + 90 * MS, GRAPH_RUNNING);
 }
 
@@ -101,8 +110,8 @@ static void json_answer(void **state)
     assert_string_equal(json_string_value(json_object_get(query, "host")), "client");
     assert_int_equal(json_integer_value(json_object_get(query, "tid")), 204);
     assert_string_equal(json_string_value(json_object_get(query, "comm")), "tier");
-    int64_t begin = json_integer_value(json_object_get(query, "begin")), end = json_integer_value(json_object_get(query, "end")),
-            at = begin, sum = 0;
+    int64_t begin = json_integer_value(json_object_get(query, "begin")),
+            end = json_integer_value(json_object_get(query, "end")), at = begin, sum = 0;
     assert_int_equal(begin, START);
     assert_string_equal(json_string_value(json_object_get(root, "method")), "local");
     size_t i;
@@ -114,11 +123,13 @@ static void json_answer(void **state)
         assert_true(json_is_string(json_object_get(item, "detail")) || json_is_null(json_object_get(item, "detail")));
     }
     assert_int_equal(at, end);
-    json_array_foreach(json_object_get(root, "totals"), i, item) sum += json_integer_value(json_object_get(item, "duration"));
+    json_array_foreach(json_object_get(root, "totals"), i, item)
+        sum += json_integer_value(json_object_get(item, "duration"));
     assert_int_equal(sum, end - begin);
     /* The messages of the conversation, each with its sender: client → web, web → db, db → web, web → client. */
     int network = 0;
-    json_array_foreach(json_object_get(root, "links"), i, item) if (!strcmp(json_string_value(json_object_get(item, "kind")), "network"))
+    json_array_foreach(json_object_get(root, "links"), i,
+        item) if (!strcmp(json_string_value(json_object_get(item, "kind")), "network"))
     {
         network++;
         assert_int_equal(json_object_size(json_object_get(item, "from")), 3);
@@ -162,8 +173,11 @@ static void terminal_width(void **state)
     struct path *p = path_of(&f, &source);
     for (int width = 60; width <= 160; width += 10) {
         struct text t = {.fd = -1};
-        struct path_style style = {
-            .color = width % 20 == 0, .ascii = width % 40 == 0, .width = width, .segments = true, .clock_error_ns = 190000};
+        struct path_style style = {.color = width % 20 == 0,
+            .ascii = width % 40 == 0,
+            .width = width,
+            .segments = true,
+            .clock_error_ns = 190000};
         path_write_terminal(p, &source, &style, &t);
         for (const char *line = text_cstr(&t), *next; *line; line = next + 1) {
             next = strchr(line, '\n');
@@ -192,8 +206,8 @@ static void assert_well_formed(const char *s)
     for (; *s; s++) {
         assert_true((unsigned char)*s >= 0x20 || *s == '\n');
         if (*s == '&') {
-            assert_true(!strncmp(s, "&amp;", 5) || !strncmp(s, "&lt;", 4) || !strncmp(s, "&gt;", 4) || !strncmp(s, "&quot;", 6) ||
-                !strncmp(s, "&#39;", 5));
+            assert_true(!strncmp(s, "&amp;", 5) || !strncmp(s, "&lt;", 4) || !strncmp(s, "&gt;", 4) ||
+                !strncmp(s, "&quot;", 6) || !strncmp(s, "&#39;", 5));
         } else if (*s == '<' && s[1] == '?') {
             s = strstr(s, "?>") + 1;
         } else if (*s == '<') {
@@ -250,8 +264,8 @@ static void svg_dense(void **state)
     for (int32_t r = 1; r <= ROWS; r++)
         fake_add(&f, r, START, START + 100LL * STEPS, GRAPH_RUNNING);
     for (int64_t i = 0; i < STEPS; i++) {
-        fake_cause(&f, fake_add(&f, 0, -1, START + 100 * i + 60, GRAPH_BLOCKED), PATH_CAUSE_WAKEUP, 1 + (int32_t)(i * i % ROWS),
-            START + 100 * i + 60);
+        fake_cause(&f, fake_add(&f, 0, -1, START + 100 * i + 60, GRAPH_BLOCKED), PATH_CAUSE_WAKEUP,
+            1 + (int32_t)(i * i % ROWS), START + 100 * i + 60);
         fake_add(&f, 0, -1, START + 100 * i + 110, i % 2 ? GRAPH_RUNNING : GRAPH_PREEMPTED);
     }
     struct path_source source = fake_source(&f);

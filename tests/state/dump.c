@@ -5,8 +5,8 @@
 
 #include "fixture.h"
 
-static const char *const values[STATE_VALUES] = {"none", "usermode", "syscall", "interrupted", "ready", "blocked", "waiting", "idle", "irq",
-    "softirq", "raised", "active", "unknown", "wait", "wake"};
+static const char *const values[STATE_VALUES] = {"none", "usermode", "syscall", "interrupted", "ready", "blocked",
+    "waiting", "idle", "irq", "softirq", "raised", "active", "unknown", "wait", "wake"};
 
 static void dump_intervals(const struct fixture *f, int kind, const char *title)
 {
@@ -16,14 +16,15 @@ static void dump_intervals(const struct fixture *f, int kind, const char *title)
         struct state_row r;
         const struct kernel_thread *threads;
         kernel_tracker_threads(f->tracker, &threads);
-        if (kind == STATE_THREAD && threads[row].idle_cpu >= 0) /* it lives on one CPU, and losses of others do not touch it */
+        if (kind == STATE_THREAD &&
+            threads[row].idle_cpu >= 0) /* it lives on one CPU, and losses of others do not touch it */
             continue;
         state_row(f->store, kind, row, &r);
         int64_t at = f->begin;
         for (size_t n; (n = state_range(f->store, kind, row, at, f->end, list, MOST)) > 0; at = list[n - 1].end) {
             for (size_t i = 0; i < n; i++)
-                printf("%s %d %lld %lld %s %d\n", title, r.number, (long long)list[i].begin, (long long)list[i].end, values[list[i].value],
-                    list[i].thread);
+                printf("%s %d %lld %lld %s %d\n", title, r.number, (long long)list[i].begin, (long long)list[i].end,
+                    values[list[i].value], list[i].thread);
             if (n < MOST)
                 break;
         }
@@ -91,8 +92,9 @@ static void dump_futexes(const struct fixture *f)
             n = state_range(f->store, STATE_FUTEX_USER, row, at, f->end, list, MOST);
             for (size_t i = 0; i < n; i++)
                 if (list[i].value != STATE_NONE)
-                    printf("futex %s %d %lld %lld %s %lld %d\n", r.name, threads[r.thread].tid, (long long)list[i].begin,
-                        (long long)list[i].end, list[i].name ? list[i].name : "-", (long long)list[i].amount, list[i].cut);
+                    printf("futex %s %d %lld %lld %s %lld %d\n", r.name, threads[r.thread].tid,
+                        (long long)list[i].begin, (long long)list[i].end, list[i].name ? list[i].name : "-",
+                        (long long)list[i].amount, list[i].cut);
         }
     }
 }
@@ -110,8 +112,8 @@ static void dump_lines(const struct fixture *f, int kind, const char *title)
             n = state_range(f->store, kind, row, at, f->end, list, MOST);
             for (size_t i = 0; i < n; i++)
                 if (list[i].value != STATE_NONE)
-                    printf("%s %d %lld %lld %s %d %s\n", title, r.number, (long long)list[i].begin, (long long)list[i].end,
-                        values[list[i].value], list[i].cpu, r.name);
+                    printf("%s %d %lld %lld %s %d %s\n", title, r.number, (long long)list[i].begin,
+                        (long long)list[i].end, values[list[i].value], list[i].cpu, r.name);
         }
     }
 }
@@ -119,8 +121,8 @@ static void dump_lines(const struct fixture *f, int kind, const char *title)
 static void dump_rest(const struct fixture *f)
 {
     static const char *const kinds[] = {"syscall", "sched", "irq", "softirq", "lock", "disk-wait", "disk-driver"};
-    static const char *const counters[] = {"cpu", "read", "write", "sent", "received", "memory", "perf", "frequency", "io-read",
-        "io-written", "kvm-exits", "files", "requests"};
+    static const char *const counters[] = {"cpu", "read", "write", "sent", "received", "memory", "perf", "frequency",
+        "io-read", "io-written", "kvm-exits", "files", "requests"};
     _Static_assert(sizeof kinds / sizeof *kinds == STATE_LATENCY_KINDS, "a name per kind");
     _Static_assert(sizeof counters / sizeof *counters == STATE_COUNTER_KINDS, "a name per kind");
     for (int k = 0; k < STATE_LATENCY_KINDS; k++)
@@ -129,8 +131,8 @@ static void dump_rest(const struct fixture *f)
             state_latency(f->store, k, i, &l);
             const struct kernel_thread *threads;
             kernel_tracker_threads(f->tracker, &threads);
-            printf("latency %s %s %d %lld %lld %lld\n", kinds[k], l.name ? l.name : "-", l.thread >= 0 ? threads[l.thread].tid : -1,
-                (long long)l.begin, (long long)l.end, (long long)l.ret);
+            printf("latency %s %s %d %lld %lld %lld\n", kinds[k], l.name ? l.name : "-",
+                l.thread >= 0 ? threads[l.thread].tid : -1, (long long)l.begin, (long long)l.end, (long long)l.ret);
         }
     for (int k = STATE_DISK_READ; k < STATE_COUNTER_KINDS; k++)
         for (size_t i = 0; i < state_counters(f->store, k); i++) {

@@ -42,8 +42,8 @@ static int parts_of(int kind)
                                        : -1;
 }
 
-/* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are entries: at most 32 for each that the
- * row tells. */
+/* However wrong the entries are, going on at each interval's end comes to the end after not more steps than there are
+ * entries: at most 32 for each that the row tells. */
 static void read_range(const struct state_store *s, int kind, size_t row)
 {
     static struct state_interval list[MOST];

@@ -1,4 +1,5 @@
-/* Reads everything that a store of states can tell, and aborts when an answer breaks what state.h promises of any file that opens. */
+/* Reads everything that a store of states can tell, and aborts when an answer breaks what state.h promises of any file
+ * that opens. */
 #ifndef WEFT_TESTS_STATE_READ_ALL_H
 #define WEFT_TESTS_STATE_READ_ALL_H
 

@@ -21,7 +21,8 @@ static void dump_thread(const struct stack_store *s, size_t i)
             stack_call(s, t.first_row + level, k, &c);
             if (c.how != STACK_UNKNOWN)
                 stack_function(s, c.function, &f);
-            printf("call %d %d %u %lld %lld %s %s\n", p.pid, t.tid, level, (long long)c.begin, (long long)c.end, hows[c.how], f.name);
+            printf("call %d %d %u %lld %lld %s %s\n", p.pid, t.tid, level, (long long)c.begin, (long long)c.end,
+                hows[c.how], f.name);
         }
 }
 

@@ -1,4 +1,5 @@
-/* Columns: whatever goes in comes out, one by one and all at once; each way is taken where it takes less; bytes and forms that make no sense lead nowhere. */
+/* Columns: whatever goes in comes out, one by one and all at once; each way is taken where it takes less; bytes and
+ * forms that make no sense lead nowhere. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,8 @@
 #include "state/column.h"
 
 enum { ALL_WAYS = 1 << COLUMN_LINE | 1 << COLUMN_SPLIT | 1 << COLUMN_TABLE, ROUNDS = 400 };
-static const unsigned ways[] = {0, 1 << COLUMN_LINE, 1 << COLUMN_SPLIT, 1 << COLUMN_TABLE, 1 << COLUMN_SPLIT | 1 << COLUMN_TABLE};
+static const unsigned ways[] = {
+    0, 1 << COLUMN_LINE, 1 << COLUMN_SPLIT, 1 << COLUMN_TABLE, 1 << COLUMN_SPLIT | 1 << COLUMN_TABLE};
 static const size_t lengths[] = {1, 2, 3, 7, 8, 9, 63, 64, 65, 100, 127, 128};
 #define LENGTH(a) (sizeof(a) / sizeof *(a))
 
@@ -36,14 +38,15 @@ static uint8_t *page_end(void)
     return p + 2 * page;
 }
 
-/* ---- in and out ---------------------------------------------------------------------------------------------------------------- */
+/* ---- in and out ---- */
 
 enum shape { CONSTANT, RANDOM, SOME_LARGE, FEW, EVEN, EXTREMES, SHAPES };
 
 static void make(enum shape shape, unsigned bits, int64_t *v, size_t n)
 {
     static const int64_t extremes[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
-    uint64_t base = random_bits(random_bits(1) ? 64 : (unsigned)random_bits(6)), step = random_bits(bits), few = 1 + random_bits(7);
+    uint64_t base = random_bits(random_bits(1) ? 64 : (unsigned)random_bits(6)), step = random_bits(bits),
+             few = 1 + random_bits(7);
     for (size_t i = 0; i < n; i++) {
         uint64_t d = random_bits(bits);
         switch (shape) {
@@ -97,7 +100,7 @@ static void in_and_out(void **state)
             }
 }
 
-/* ---- what it takes ----------------------------------------------------------------------------------------------------------------- */
+/* ---- what it takes ---- */
 
 static size_t taken_by(const int64_t *v, unsigned allowed, enum column_way expected)
 {
@@ -147,7 +150,7 @@ static void what_grows_evenly_lies_by_a_line(void **state)
     assert_in_range(taken_by(v, 1 << COLUMN_LINE, COLUMN_LINE), 1, 8 + 4 + 128 * 12 / 8);
 }
 
-/* ---- anything -------------------------------------------------------------------------------------------------------------------- */
+/* ---- anything ---- */
 
 static void anything_is_read(void **state)
 {
@@ -174,8 +177,9 @@ static void anything_is_read(void **state)
 
 static void strange_forms_are_told(void **state)
 {
-    static const struct column_form strange[] = {{.reserved = 1}, {.width = 57}, {.width = 62}, {.way = COLUMN_SPLIT, .width = 63},
-        {.way = COLUMN_TABLE, .width = 7}, {.way = COLUMN_TABLE, .width = 2, .more = 57}, {.way = COLUMN_SPLIT, .more = 63},
+    static const struct column_form strange[] = {{.reserved = 1}, {.width = 57}, {.width = 62},
+        {.way = COLUMN_SPLIT, .width = 63}, {.way = COLUMN_TABLE, .width = 7},
+        {.way = COLUMN_TABLE, .width = 2, .more = 57}, {.way = COLUMN_SPLIT, .more = 63},
         {.way = COLUMN_LINE, .more = 1}, {.more = 1}};
     uint8_t bytes[COLUMN_SPARE] = {0};
     const uint8_t *own_end;
@@ -187,7 +191,7 @@ static void strange_forms_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_and_out), cmocka_unit_test(large_ones_are_split),
-        cmocka_unit_test(few_have_a_table), cmocka_unit_test(what_grows_evenly_lies_by_a_line), cmocka_unit_test(anything_is_read),
-        cmocka_unit_test(strange_forms_are_told)};
+        cmocka_unit_test(few_have_a_table), cmocka_unit_test(what_grows_evenly_lies_by_a_line),
+        cmocka_unit_test(anything_is_read), cmocka_unit_test(strange_forms_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,8 @@ static void against_sums(void **state)
     assert_int_equal(state_latency_names(w.store, STATE_LATENCY_SYSCALL), NAMES_USED);
     check_range(&w, 0, n_calls);
     check_range(&w, 7, 7);
-    for (size_t i = 1; i + 1 < n_calls; i++) /* ranges that begin, end and consist of one that stands beside the columns */
+    for (size_t i = 1; i + 1 < n_calls;
+         i++) /* ranges that begin, end and consist of one that stands beside the columns */
         if (calls[i].duration > 100000 && calls[i].begin + calls[i].duration > calls[i + 1].begin) {
             check_range(&w, i, i + 1);
             check_range(&w, i, n_calls);

@@ -1,4 +1,5 @@
-/* Rules by which calls tell who works with which file. Expected rows follow from the rules of the documentation (docs/formats/states.md). */
+/* Rules by which calls tell who works with which file. Expected rows follow from the rules of the documentation
+ * (docs/formats/states.md). */
 #include "world.h"
 
 enum { A = 4, B, C, D }; /* A, B: threads of one process; C: another, which D comes from */
@@ -16,19 +17,22 @@ static void begin(struct kernel_tracker *w)
     world_switch(w, 100, 3, 3, D, KERNEL_LEAVE_RUNNABLE);
 }
 
-static void io(struct kernel_tracker *w, int64_t ts, int cpu, int what, int32_t fd, int64_t other, uint32_t flags, int64_t ret)
+static void io(
+    struct kernel_tracker *w, int64_t ts, int cpu, int what, int32_t fd, int64_t other, uint32_t flags, int64_t ret)
 {
     world_io(w, ts, cpu, what, fd, other, flags, NULL);
     world_io_return(w, ts + 5, cpu, what, ret);
 }
 
-static void open_file(struct kernel_tracker *w, int64_t ts, int cpu, int32_t directory, const char *path, uint32_t flags, int64_t ret)
+static void open_file(
+    struct kernel_tracker *w, int64_t ts, int cpu, int32_t directory, const char *path, uint32_t flags, int64_t ret)
 {
     world_io(w, ts, cpu, KERNEL_IO_OPEN, directory, -1, flags, path);
     world_io_return(w, ts + 5, cpu, KERNEL_IO_OPEN, ret);
 }
 
-/* What the thread does with the file: "use:begin-end+bytes ", bytes that it moved; "" when the store has nothing of it. */
+/* What the thread does with the file: "use:begin-end+bytes ", bytes that it moved; "" when the store has nothing of it.
+ */
 static const char *uses(struct kernel_tracker *w, const char *name, int32_t thread)
 {
     static const char *const what[] = {"", "open", "read", "write", "sync", "other"};
@@ -44,8 +48,9 @@ static const char *uses(struct kernel_tracker *w, const char *name, int32_t thre
         size_t n = state_range(w->store, STATE_FILE_ROWS, i, w->first, w->last, v, 32);
         for (size_t k = 0; k < n; k++)
             if (v[k].amount & 7)
-                length += (size_t)snprintf(text + length, sizeof text - length, "%s:%lld-%lld+%lld ", what[v[k].amount & 7],
-                    (long long)v[k].begin, (long long)v[k].end, (long long)v[k].amount >> STATE_FILE_USE_BITS);
+                length += (size_t)snprintf(text + length, sizeof text - length, "%s:%lld-%lld+%lld ",
+                    what[v[k].amount & 7], (long long)v[k].begin, (long long)v[k].end,
+                    (long long)v[k].amount >> STATE_FILE_USE_BITS);
     }
     return text;
 }
@@ -70,7 +75,8 @@ static void opened_read_closed(void **state)
     io(&w, 220, 0, KERNEL_IO_CLOSE, 4, -1, 0, -9);
     world_end(&w);
     check("/a", A,
-        "other:110-115+0 open:115-120+0 read:120-125+10 open:125-130+0 read:130-135+0 open:135-150+0 sync:150-155+0 open:155-175+0 ");
+        "other:110-115+0 open:115-120+0 read:120-125+10 open:125-130+0 read:130-135+0 open:135-150+0 sync:150-155+0 "
+        "open:155-175+0 ");
     check("/a", B, "write:140-145+7 ");
     check("fd 3 of  (106)", C, "read:160-165+5 ");
     check("fd 3 of  (104)", A, "read:180-185+2 ");
@@ -120,11 +126,15 @@ static void children(void **state)
     struct kernel_tracker w;
     begin(&w);
     open_file(&w, 110, 2, -100, "/a", 0, 3);
-    world_add(&w, (struct kernel_record){.ts = 120, .cpu = 2, .kind = KERNEL_FORK, .ctx = KERNEL_CTX_THREAD, .row = C, .u.fork = {C, D}});
+    world_add(&w,
+        (struct kernel_record){
+            .ts = 120, .cpu = 2, .kind = KERNEL_FORK, .ctx = KERNEL_CTX_THREAD, .row = C, .u.fork = {C, D}});
     io(&w, 130, 3, KERNEL_IO_READ, 3, -1, 0, 1);
     io(&w, 140, 3, KERNEL_IO_CLOSE, 3, -1, 0, 0);
     io(&w, 150, 2, KERNEL_IO_READ, 3, -1, 0, 1);
-    world_add(&w, (struct kernel_record){.ts = 160, .cpu = 2, .kind = KERNEL_EXIT, .ctx = KERNEL_CTX_THREAD, .row = C, .u.thread.row = C});
+    world_add(&w,
+        (struct kernel_record){
+            .ts = 160, .cpu = 2, .kind = KERNEL_EXIT, .ctx = KERNEL_CTX_THREAD, .row = C, .u.thread.row = C});
     io(&w, 170, 3, KERNEL_IO_READ, 3, -1, 0, 1);
     world_end(&w);
     check("/a", C, "other:110-115+0 open:115-150+0 read:150-155+1 open:155-160+0 ");

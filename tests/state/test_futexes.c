@@ -1,4 +1,5 @@
-/* Rows of futexes and lanes: who waits for which, who wakes others, and what goes on at once (docs/formats/states.md). */
+/* Rows of futexes and lanes: who waits for which, who wakes others, and what goes on at once (docs/formats/states.md).
+ */
 #include "world.h"
 
 enum { A = 4, B, C };                                 /* threads */
@@ -45,7 +46,8 @@ static void waits_and_wakes(void **state)
     check_row(STATE_FUTEX_USER, 0, "none:100-110 WAIT_BITSET=0:110-160 none:160-250");
     check_row(STATE_FUTEX_USER, 1, "none:100-130 WAKE=1:130-140 none:140-190 WAIT_BITSET!:190-250");
     check_row(STATE_FUTEX_USER, 2, "none:100-170 WAIT=-11:170-175 none:175-250");
-    check_row(STATE_FUTEX_WAITS, 0, "none:100-110 0:0x10@4:110-160 none:160-170 0:0x20@4:170-175 none:175-190 0:0x10@5:190-250");
+    check_row(STATE_FUTEX_WAITS, 0,
+        "none:100-110 0:0x10@4:110-160 none:160-170 0:0x20@4:170-175 none:175-190 0:0x10@5:190-250");
     check_row(STATE_FUTEX_WAKES, 0, "none:100-130 0:0x10@5:130-140 none:140-250");
     assert_int_equal(state_rows(w.store, STATE_FUTEX_WAITS), 1);
     assert_int_equal(state_rows(w.store, STATE_FUTEX_WAKES), 1);
@@ -66,7 +68,9 @@ static void without_return(void **state)
     world_futex(&w, 110, 0, 0x10, WAIT);
     world_futex(&w, 115, 1, 0x10, WAKE);
     world_return(&w, 120, 1, NAME_FUTEX, 0);
-    world_add(&w, (struct kernel_record){.ts = 130, .cpu = 0, .kind = KERNEL_EXIT, .ctx = KERNEL_CTX_THREAD, .row = A, .u.thread = {A, 0}});
+    world_add(&w,
+        (struct kernel_record){
+            .ts = 130, .cpu = 0, .kind = KERNEL_EXIT, .ctx = KERNEL_CTX_THREAD, .row = A, .u.thread = {A, 0}});
     world_futex(&w, 140, 1, 0x20, WAIT);
     world_call(&w, 150, 1, NAME_READ);
     world_switch(&w, 160, 0, A, 0, KERNEL_LEAVE_DEAD);
@@ -112,7 +116,8 @@ static void many_lanes(void **state)
     enum { FIRST = 10, THREADS = 150, CPU = 3 };
     struct kernel_tracker w;
     world_begin(&w);
-    for (int round = 0, t = 100; round < 3; round++) /* each thread gets the CPU, begins to wait and leaves it, round by round */
+    for (int round = 0, t = 100; round < 3;
+         round++) /* each thread gets the CPU, begins to wait and leaves it, round by round */
         for (int i = 0; i < THREADS; i++, t += 10) {
             world_switch(&w, t, CPU, w.on[CPU] < 0 ? CPU : w.on[CPU], FIRST + i, KERNEL_LEAVE_BLOCKED);
             if (round)
@@ -155,7 +160,8 @@ static void losses(void **state)
     world_return(&w, 296, 1, NAME_FUTEX, 0);
     world_switch(&w, 300, 1, C, 1, KERNEL_LEAVE_BLOCKED);
     world_end(&w);
-    check_row(STATE_FUTEX_USER, 0, "none:100-140 WAIT!:140-200 unknown:200-290 none:290-292 WAIT=0:292-296 none:296-300");
+    check_row(
+        STATE_FUTEX_USER, 0, "none:100-140 WAIT!:140-200 unknown:200-290 none:290-292 WAIT=0:292-296 none:296-300");
     check_row(STATE_FUTEX_USER, 1, "none:100-160 WAIT!:160-200 unknown:200-240 none:240-300");
     check_row(STATE_FUTEX_USER, 2, "none:100-170 WAKE=2:170-230 none:230-300");
     check_row(STATE_FUTEX_WAITS, 0, "none:100-140 0:0x20@6:140-200 none:200-292 0:0x20@6:292-296 none:296-300");
@@ -215,7 +221,8 @@ static void interrupts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waits_and_wakes), cmocka_unit_test(without_return), cmocka_unit_test(lanes),
-        cmocka_unit_test(many_lanes), cmocka_unit_test(losses), cmocka_unit_test(before_first_switch), cmocka_unit_test(interrupts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waits_and_wakes), cmocka_unit_test(without_return),
+        cmocka_unit_test(lanes), cmocka_unit_test(many_lanes), cmocka_unit_test(losses),
+        cmocka_unit_test(before_first_switch), cmocka_unit_test(interrupts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

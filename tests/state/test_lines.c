@@ -1,4 +1,5 @@
-/* Interrupts over all CPUs: rows that follow from those of single CPUs. Written cases, and random ones against brute force over the rows of the CPUs. */
+/* Interrupts over all CPUs: rows that follow from those of single CPUs. Written cases, and random ones against brute
+ * force over the rows of the CPUs. */
 #include "world.h"
 
 enum { VECTOR = KERNEL_SOFTIRQ_RCU };
@@ -35,7 +36,8 @@ static void last_begun_shows(void **state)
     w.last = 400;
     world_end(&w);
     check_row(STATE_SOFTIRQ_VECTOR, VECTOR,
-        "none:100-110 active@0:110-120 active@1:120-130 none:130-200 active@0:200-210 active@2:210-220 active@1:220-230 active@2:230-240 "
+        "none:100-110 active@0:110-120 active@1:120-130 none:130-200 active@0:200-210 active@2:210-220 "
+        "active@1:220-230 active@2:230-240 "
         "active@1:240-260 active@0:260-300 none:300-400");
     check_row(STATE_IRQ_LINE, VECTOR, "no such row");
     struct state_row r;
@@ -74,7 +76,8 @@ static void in_the_same_ns(void **state)
     w.last = 400;
     world_end(&w);
     check_row(STATE_SOFTIRQ_VECTOR, VECTOR,
-        "none:100-110 active@1:110-120 active@0:120-130 none:130-200 active@0:200-210 active@1:210-230 active@0:230-240 none:240-300 "
+        "none:100-110 active@1:110-120 active@0:120-130 none:130-200 active@0:200-210 active@1:210-230 "
+        "active@0:230-240 none:240-300 "
         "active@2:300-310 active@3:310-320 none:320-400");
     world_close(&w);
 }
@@ -103,12 +106,13 @@ static void losses(void **state)
     w.first = 100;
     world_end(&w);
     check_row(STATE_SOFTIRQ_VECTOR, VECTOR,
-        "none:100-110 active@0:110-120 none:120-130 active@1:130-140 none:140-200 unknown:200-220 active@2:220-230 unknown:230-290 "
+        "none:100-110 active@0:110-120 none:120-130 active@1:130-140 none:140-200 unknown:200-220 active@2:220-230 "
+        "unknown:230-290 "
         "none:290-310 active@2:310-320 unknown:320-330 active@1:330-340 unknown:340-350 none:350-400");
     world_close(&w);
 }
 
-/* ---- at random ------------------------------------------------------------------------------------------------------------------ */
+/* ---- at random ---- */
 
 enum { EVENTS = 12000, MOST = 4 * EVENTS, LINES = 3, QUERIES = 300, SAMPLES = 500 };
 
@@ -128,11 +132,13 @@ static void make_world(struct kernel_tracker *w, bool lossy)
         ts += world_random(3) ? (int64_t)world_random(world_random(40) ? 20 : 2000) : 0;
         if (lossy && !world_random(60)) {
             bool all = !world_random(5);
-            world_lost(w, ts, all ? UINT32_MAX : (uint32_t)cpu, ts, ts + (int64_t)world_random(400), 1 + world_random(5));
+            world_lost(
+                w, ts, all ? UINT32_MAX : (uint32_t)cpu, ts, ts + (int64_t)world_random(400), 1 + world_random(5));
             for (int c = 0; c < WORLD_CPUS; c++)
                 w->frames[c] = all || c == cpu ? 0 : w->frames[c];
         } else if (depth == 2 || (depth && world_random(2))) {
-            world_irq(w, ts, cpu, open[cpu][depth - 1].kind + 1, open[cpu][depth - 1].number, open[cpu][depth - 1].serial);
+            world_irq(
+                w, ts, cpu, open[cpu][depth - 1].kind + 1, open[cpu][depth - 1].number, open[cpu][depth - 1].serial);
         } else {
             bool soft = !depth && world_random(2);
             open[cpu][depth].kind = soft ? KERNEL_SOFTIRQ_ENTRY : KERNEL_IRQ_ENTRY;
@@ -201,12 +207,14 @@ static size_t place(const struct state_interval *truth, size_t n, int64_t t)
     return i;
 }
 
-static void check_samples(const struct kernel_tracker *w, int kind, size_t row, const struct state_interval *truth, size_t n)
+static void check_samples(
+    const struct kernel_tracker *w, int kind, size_t row, const struct state_interval *truth, size_t n)
 {
     static int64_t times[SAMPLES];
     static struct state_interval found[SAMPLES];
     int64_t length = w->last - w->first, range = length >> world_random(16);
-    int64_t begin = w->first + (int64_t)world_random((uint64_t)(length - range) + 1) - (world_random(8) ? 0 : range / 4);
+    int64_t begin = w->first + (int64_t)world_random((uint64_t)(length - range) + 1) -
+        (world_random(8) ? 0 : range / 4);
     size_t m = 1 + world_random(SAMPLES), k = 0, before = SIZE_MAX;
     int64_t step = range / (int64_t)m > 0 ? range / (int64_t)m : 1;
     for (size_t i = 0; i < m; i++)
@@ -236,7 +244,8 @@ static void check_line(const struct kernel_tracker *w, int kind, size_t row, siz
     size_t n = brute(w, kind == STATE_IRQ_LINE ? STATE_CPU_IRQ : STATE_CPU_SOFTIRQ, r.number, truth), k = 0, m;
     assert_true(n > shortest);
     assert_int_equal(state_find_row(w->store, kind, r.number), row);
-    for (int64_t at = INT64_MIN; (m = state_range(w->store, kind, row, at, INT64_MAX, list, BATCH)) > 0; at = list[m - 1].end)
+    for (int64_t at = INT64_MIN; (m = state_range(w->store, kind, row, at, INT64_MAX, list, BATCH)) > 0;
+         at = list[m - 1].end)
         for (size_t i = 0; i < m; i++) {
             assert_true(k < n);
             check_interval(&list[i], &truth[k++]);
@@ -270,7 +279,7 @@ static void against_brute_force(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(last_begun_shows), cmocka_unit_test(in_the_same_ns), cmocka_unit_test(losses),
-        cmocka_unit_test(against_brute_force)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(last_begun_shows), cmocka_unit_test(in_the_same_ns),
+        cmocka_unit_test(losses), cmocka_unit_test(against_brute_force)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

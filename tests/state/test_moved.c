@@ -1,5 +1,6 @@
-/* Bytes that threads read and wrote, against a count over all returns of calls that this test keeps for itself: files, pipes and what is known of neither,
- * used by random threads on a clock so coarse that calls take no time, with lost events and CPUs of which it turns out later who had them. */
+/* Bytes that threads read and wrote, against a count over all returns of calls that this test keeps for itself: files,
+ * pipes and what is known of neither, used by random threads on a clock so coarse that calls take no time, with lost
+ * events and CPUs of which it turns out later who had them. */
 #include "world.h"
 
 enum { FIRST = WORLD_CPUS, THREADS = 9, STEPS = 80000, PHASE = 20000, DESCRIPTORS = 9, QUERIES = 60, SAMPLES = 200 };
@@ -23,7 +24,7 @@ struct model {
     int64_t ts;
 };
 
-/* ---- the world ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the world ---- */
 
 static void count(struct sum *s, int64_t ts, int64_t bytes)
 {
@@ -67,15 +68,17 @@ static void lose(struct model *m, int cpu)
 
 static void call(struct model *m, int cpu)
 {
-    static const uint8_t ios[] = {KERNEL_IO_READ, KERNEL_IO_READ, KERNEL_IO_READ, KERNEL_IO_WRITE, KERNEL_IO_WRITE, KERNEL_IO_COPY,
-        KERNEL_IO_COPY, KERNEL_IO_SYNC, KERNEL_IO_OPEN, KERNEL_IO_CLOSE, KERNEL_IO_DUP, KERNEL_IO_HIDDEN};
+    static const uint8_t ios[] = {KERNEL_IO_READ, KERNEL_IO_READ, KERNEL_IO_READ, KERNEL_IO_WRITE, KERNEL_IO_WRITE,
+        KERNEL_IO_COPY, KERNEL_IO_COPY, KERNEL_IO_SYNC, KERNEL_IO_OPEN, KERNEL_IO_CLOSE, KERNEL_IO_DUP,
+        KERNEL_IO_HIDDEN};
     static const char *const paths[] = {"/a", "b", "/c"};
     int io = ios[world_random(sizeof ios)];
     if ((io == KERNEL_IO_CLOSE || io == KERNEL_IO_HIDDEN) && world_random(4))
         io = KERNEL_IO_READ;
     io = m->only ? m->only : io;
     m->call[m->on[cpu]] = io;
-    world_io(&m->w, m->ts, cpu, io, (int32_t)world_random(DESCRIPTORS), (int64_t)world_random(DESCRIPTORS), 0, paths[world_random(3)]);
+    world_io(&m->w, m->ts, cpu, io, (int32_t)world_random(DESCRIPTORS), (int64_t)world_random(DESCRIPTORS), 0,
+        paths[world_random(3)]);
 }
 
 static void end_call(struct model *m, int cpu)
@@ -113,8 +116,11 @@ static void step(struct model *m, bool losses)
     case 2:
         if (m->w.on[cpu] >= FIRST && !world_random(10))
             world_add(&m->w,
-                (struct kernel_record){
-                    .ts = m->ts, .cpu = (uint32_t)cpu, .kind = KERNEL_EXEC, .ctx = KERNEL_CTX_THREAD, .row = m->on[cpu]});
+                (struct kernel_record){.ts = m->ts,
+                    .cpu = (uint32_t)cpu,
+                    .kind = KERNEL_EXEC,
+                    .ctx = KERNEL_CTX_THREAD,
+                    .row = m->on[cpu]});
         break;
     default:
         if (m->on[cpu] < FIRST)
@@ -146,7 +152,7 @@ static void make(struct model *m, uint64_t with_seed, bool losses)
     world_end(&m->w);
 }
 
-/* ---- judging --------------------------------------------------------------------------------------------------------------------- */
+/* ---- judging ---- */
 
 /* How many steps there are up to a time. */
 static size_t steps_until(const struct sum *s, int64_t t)

@@ -14,7 +14,8 @@ static void write_store(struct kernel_tracker *w)
     int64_t ts = 1000;
     for (int i = 0; i < 400; i++) {
         int cpu = i % WORLD_CPUS;
-        world_switch(w, ts += 7, cpu, w->on[cpu] < 0 ? cpu : w->on[cpu], i == 300 ? 60 : 4 + i * 5 % 40, KERNEL_LEAVE_BLOCKED);
+        world_switch(
+            w, ts += 7, cpu, w->on[cpu] < 0 ? cpu : w->on[cpu], i == 300 ? 60 : 4 + i * 5 % 40, KERNEL_LEAVE_BLOCKED);
         world_call(w, ts += 3, cpu, NAME_READ);
         world_irq(w, ts += 2, cpu, KERNEL_IRQ_ENTRY, 7, (uint32_t)i + 1);
         world_wake(w, ts, cpu, 50 + i % 7);
@@ -23,11 +24,17 @@ static void write_store(struct kernel_tracker *w)
         if (i == 299)
             world_wake(w, 1009, cpu, 60); /* told late */
         world_add(w,
-            (struct kernel_record){
-                .ts = ts, .cpu = (uint32_t)cpu, .kind = KERNEL_PAGE_ALLOC + i % 2, .row = w->on[cpu], .u.page.order = 2});
+            (struct kernel_record){.ts = ts,
+                .cpu = (uint32_t)cpu,
+                .kind = KERNEL_PAGE_ALLOC + i % 2,
+                .row = w->on[cpu],
+                .u.page.order = 2});
         world_add(w,
-            (struct kernel_record){
-                .ts = ts, .cpu = (uint32_t)cpu, .kind = KERNEL_FREQUENCY, .row = w->on[cpu], .u.frequency = {0, (uint32_t)i}});
+            (struct kernel_record){.ts = ts,
+                .cpu = (uint32_t)cpu,
+                .kind = KERNEL_FREQUENCY,
+                .row = w->on[cpu],
+                .u.frequency = {0, (uint32_t)i}});
         world_io(w, ts, cpu, KERNEL_IO_READ, i % 40, -1, 0, NULL);
         world_io_return(w, ts + 1, cpu, KERNEL_IO_READ, i);
         int64_t told = ts;
@@ -40,16 +47,19 @@ static void write_store(struct kernel_tracker *w)
 }
 
 /* The sections as they are, with other bytes in one, under checksums that fit. */
-static void write_changed(const char *from, const char *to, const char *section, size_t at, const void *bytes, size_t n_bytes)
+static void write_changed(
+    const char *from, const char *to, const char *section, size_t at, const void *bytes, size_t n_bytes)
 {
     static const struct {
         const char *name;
         size_t item;
-    } sections[] = {{"totals", sizeof(struct state_disk_totals)}, {"text", 1}, {"names", 4}, {"codes", sizeof(struct state_disk_code)},
-        {"rows", sizeof(struct state_disk_row)}, {"cells", sizeof(struct state_disk_cell)}, {"blocks", 4}, {"sums", 8}, {"grid", 4},
+    } sections[] = {{"totals", sizeof(struct state_disk_totals)}, {"text", 1}, {"names", 4},
+        {"codes", sizeof(struct state_disk_code)}, {"rows", sizeof(struct state_disk_row)},
+        {"cells", sizeof(struct state_disk_cell)}, {"blocks", 4}, {"sums", 8}, {"grid", 4},
         {"tables", sizeof(struct state_disk_table)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
         {"late", sizeof(struct state_disk_late)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
-        {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)}, {"through", 4}};
+        {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)},
+        {"through", 4}};
     enum { SECTIONS = sizeof sections / sizeof *sections };
     struct err e = {0};
     struct store *s;
@@ -72,7 +82,8 @@ static void write_changed(const char *from, const char *to, const char *section,
     store_close(s);
 }
 
-/* docs/formats/container.md: 48 bytes of the table per section from byte 64; name at 0, place at 16, items at 24, their bytes at 32. */
+/* docs/formats/container.md: 48 bytes of the table per section from byte 64; name at 0, place at 16, items at 24, their
+ * bytes at 32. */
 static size_t find_section(const char *file, const char *name, size_t *bytes)
 {
     for (const char *entry = file + 64;; entry += 48) {
@@ -90,8 +101,8 @@ static size_t find_section(const char *file, const char *name, size_t *bytes)
 
 static void damage_leads_nowhere(void **state)
 {
-    static const char *const sections[] = {"totals", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "tables", "heads", "late",
-        "tiles", "figures", "losses", "bytes", "files", "through"};
+    static const char *const sections[] = {"totals", "names", "codes", "rows", "cells", "blocks", "sums", "grid",
+        "tables", "heads", "late", "tiles", "figures", "losses", "bytes", "files", "through"};
     struct kernel_tracker w;
     size_t opened = 0, refused = 0, n, bytes;
     struct err e = {0};
@@ -162,8 +173,8 @@ static const struct state_disk_cell *cell_of(const struct state_store *s, const 
     return &s->cells[s->blocks[r->first_block]];
 }
 
-static void check_cell(
-    const struct kernel_tracker *w, const struct state_disk_cell *at, const struct state_disk_cell *changed, int expected)
+static void check_cell(const struct kernel_tracker *w, const struct state_disk_cell *at,
+    const struct state_disk_cell *changed, int expected)
 {
     char path[sizeof w->path + 8];
     struct state_store *s;
@@ -206,15 +217,16 @@ static void pairs_are_checked(void **state)
     struct cell_entry waits = cell_entry(plain, 0), runs = cell_entry(plain, 1);
     assert_true(r->n == 2 && waits.number == STATE_WAIT_FOR_CPU && runs.number == STATE_USERMODE);
     struct cell_pairs head = {.n = 1, .time_width = 8, .number_width = 8, .duration_width = 8, .rests = true};
-    c = (struct state_disk_cell){
-        .packed = {(uint8_t)(waits.end - waits.begin + 1), STATE_WAIT_FOR_CPU << 1 | STATE_USERMODE, (uint8_t)(waits.end - waits.begin)},
+    c = (struct state_disk_cell){.packed = {(uint8_t)(waits.end - waits.begin + 1),
+                                     STATE_WAIT_FOR_CPU << 1 | STATE_USERMODE, (uint8_t)(waits.end - waits.begin)},
         .base = waits.begin};
     cell_pairs_head(&c, &head);
     check_cell(&w, plain, &c, ERR_FORMAT);
     world_close(&w);
 }
 
-static void check_block(const struct kernel_tracker *w, size_t block, const struct state_disk_head *changed, int expected)
+static void check_block(
+    const struct kernel_tracker *w, size_t block, const struct state_disk_head *changed, int expected)
 {
     char path[sizeof w->path + 8];
     struct state_store *s;

@@ -6,10 +6,11 @@ enum { VDA = 1, OTHER = 8 << 20 | 16 };                 /* disks: only the first
 enum { WRITE = 1, DISCARD = 2, READ = 4, FLUSH = 256 }; /* as LTTng has them */
 enum { IO_ERROR = -5 };
 
-static void tell(
-    struct kernel_tracker *w, int64_t ts, int cpu, int kind, uint32_t dev, uint64_t sector, uint32_t sectors, uint32_t rwbs, int error)
+static void tell(struct kernel_tracker *w, int64_t ts, int cpu, int kind, uint32_t dev, uint64_t sector,
+    uint32_t sectors, uint32_t rwbs, int error)
 {
-    struct kernel_record r = {.ts = ts, .cpu = (uint32_t)cpu, .kind = (uint8_t)kind, .ctx = KERNEL_CTX_THREAD, .row = w->on[cpu]};
+    struct kernel_record r = {
+        .ts = ts, .cpu = (uint32_t)cpu, .kind = (uint8_t)kind, .ctx = KERNEL_CTX_THREAD, .row = w->on[cpu]};
     r.u.block.dev = dev;
     r.u.block.sector = sector;
     r.u.block.nr_sector = sectors;
@@ -26,7 +27,8 @@ static void issue(struct kernel_tracker *w, int64_t ts, uint32_t dev, uint64_t s
 {
     tell(w, ts, 0, KERNEL_BLOCK_ISSUE, dev, sector, sectors, rwbs, 0);
 }
-static void complete(struct kernel_tracker *w, int64_t ts, uint32_t dev, uint64_t sector, uint32_t sectors, uint32_t rwbs, int error)
+static void complete(
+    struct kernel_tracker *w, int64_t ts, uint32_t dev, uint64_t sector, uint32_t sectors, uint32_t rwbs, int error)
 {
     tell(w, ts, 1, KERNEL_BLOCK_COMPLETE, dev, sector, sectors, rwbs, error);
 }
@@ -53,8 +55,8 @@ static const char *latencies(struct kernel_tracker *w, int kind)
     for (size_t i = 0; i < state_latencies(w->store, kind); i++) {
         struct state_latency l;
         state_latency(w->store, kind, i, &l);
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s:%lld-%lld %lld @%d %d", i ? ", " : "", l.name, (long long)l.begin,
-            (long long)l.end, (long long)l.ret, l.thread, l.cpu);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s:%lld-%lld %lld @%d %d", i ? ", " : "", l.name,
+            (long long)l.begin, (long long)l.end, (long long)l.ret, l.thread, l.cpu);
     }
     return text;
 }
@@ -171,7 +173,8 @@ static void many(void **state)
     begin(&w);
     for (int i = 0; i < N; i++) {
         issue(&w, 110 + 100 * i, VDA, 64, i == 7 ? UINT32_MAX : (uint32_t)i + 1, i % 2 ? READ : WRITE);
-        complete(&w, 110 + 100 * i + 1 + i % 50, VDA, 64, i == 7 ? UINT32_MAX : (uint32_t)i + 1, i % 2 ? READ : WRITE, 0);
+        complete(
+            &w, 110 + 100 * i + 1 + i % 50, VDA, 64, i == 7 ? UINT32_MAX : (uint32_t)i + 1, i % 2 ? READ : WRITE, 0);
     }
     world_end(&w);
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_DISK_DRIVER), N);

@@ -1,4 +1,5 @@
-/* Sampled queries, ranges and counters against brute force over the histories of a random world, which this test keeps for itself. */
+/* Sampled queries, ranges and counters against brute force over the histories of a random world, which this test keeps
+ * for itself. */
 #include "state/format.h"
 #include "world.h"
 
@@ -47,7 +48,8 @@ static void switch_to(struct model *m, int cpu, int32_t next)
         m->now[prev] = blocks ? BLOCKED : READY;
         becomes(m, prev, blocks ? STATE_WAIT_BLOCKED : STATE_WAIT_FOR_CPU);
     }
-    world_switch(&m->w, m->ts, cpu, prev >= 0 ? prev : cpu, next, blocks ? KERNEL_LEAVE_BLOCKED : KERNEL_LEAVE_RUNNABLE);
+    world_switch(
+        &m->w, m->ts, cpu, prev >= 0 ? prev : cpu, next, blocks ? KERNEL_LEAVE_BLOCKED : KERNEL_LEAVE_RUNNABLE);
     m->now[next] = RUNNING;
     becomes(m, next, next < WORLD_CPUS ? STATE_IDLE : m->in_call[next] ? STATE_SYSCALL : STATE_USERMODE);
     occupied(m, cpu, next);
@@ -58,7 +60,8 @@ static void step(struct model *m)
     int cpu = (int)world_random(WORLD_CPUS);
     int32_t row = m->w.on[cpu], other = WORLD_CPUS + (int32_t)world_random(ROWS - WORLD_CPUS);
     /* Bursts and pauses: a grid over time must not rely on evenness. */
-    m->ts += world_random(1000) ? 1 + (int64_t)world_random(world_random(50) ? 20 : 5000) : (int64_t)world_random(1000000);
+    m->ts += world_random(1000) ? 1 + (int64_t)world_random(world_random(50) ? 20 : 5000)
+                                : (int64_t)world_random(1000000);
     switch (world_random(4)) {
     case 0:
         if (m->now[other] == BLOCKED) {
@@ -146,7 +149,8 @@ static const struct span *brute(const struct span *s, size_t n, int64_t first, i
     return NULL;
 }
 
-static void check_samples(const struct model *m, int kind, size_t row, const struct span *s, size_t n, const int64_t *times, size_t n_times)
+static void check_samples(
+    const struct model *m, int kind, size_t row, const struct span *s, size_t n, const int64_t *times, size_t n_times)
 {
     static struct state_interval found[SAMPLES];
     const struct span *before = NULL;
@@ -197,7 +201,8 @@ static void composed(void **state)
             const struct span *who = brute(m.cpus[cpu], m.n_cpus[cpu], m.w.first, m.w.last, times[i]);
             if (!who || times[i] < until || (k && times[i] == m.w.last && until == m.w.last))
                 continue;
-            const struct span *what = brute(m.threads[who->value], m.n_threads[who->value], m.w.first, m.w.last, times[i]);
+            const struct span *what = brute(
+                m.threads[who->value], m.n_threads[who->value], m.w.first, m.w.last, times[i]);
             assert_true(k < got);
             assert_true(found[k].begin == (who->begin > what->begin ? who->begin : what->begin));
             assert_true(found[k].end == (who->end < what->end ? who->end : what->end));
@@ -218,7 +223,8 @@ static void ranges(void **state)
     for (size_t row = 0; row < ROWS; row++) {
         size_t k = 0;
         int64_t at = INT64_MIN;
-        for (size_t n; (n = state_range(m.w.store, STATE_THREAD, row, at, INT64_MAX, list, 64)) > 0; at = list[n - 1].end) {
+        for (size_t n; (n = state_range(m.w.store, STATE_THREAD, row, at, INT64_MAX, list, 64)) > 0;
+             at = list[n - 1].end) {
             for (size_t i = 0; i < n; i++, k++) {
                 assert_true(k < m.n_threads[row]);
                 const struct span *s = &m.threads[row][k];
@@ -346,10 +352,13 @@ static void any_width(void **state)
             time_bits = 1 + world_random(i % 400 ? 30 : 48);
             number_bits = 2 + world_random(63);
         }
-        const int64_t value = world_random(2) ? (int64_t)random_bits(number_bits) : -(int64_t)random_bits(number_bits - 1);
+        const int64_t value = world_random(2) ? (int64_t)random_bits(number_bits)
+                                              : -(int64_t)random_bits(number_bits - 1);
         const int64_t shown[2] = {0, value};
         ts += 1 + (int64_t)random_bits(time_bits);
-        world_add(&w, (struct kernel_record){.ts = ts, .kind = KERNEL_COUNTERS, .row = -1, .u.counters = {.present = 2, .values = shown}});
+        world_add(&w,
+            (struct kernel_record){
+                .ts = ts, .kind = KERNEL_COUNTERS, .row = -1, .u.counters = {.present = 2, .values = shown}});
         least = value < least ? value : least;
         tell(&h, ts, value);
     }
@@ -362,7 +371,8 @@ static void any_width(void **state)
     for (size_t at = 0, m; at < h.n; at += m) {
         m = h.n - at < SAMPLES ? h.n - at : SAMPLES;
         for (size_t i = 0; i < m; i++)
-            times[i] = told[at + i].ts + (int64_t)world_random(at + i + 1 < h.n ? (uint64_t)(told[at + i + 1].ts - told[at + i].ts) : 1);
+            times[i] = told[at + i].ts +
+                (int64_t)world_random(at + i + 1 < h.n ? (uint64_t)(told[at + i + 1].ts - told[at + i].ts) : 1);
         state_counter_values(w.store, STATE_CPU_COUNTER, (size_t)counter, times, m, values);
         for (size_t i = 0; i < m; i++)
             assert_true(values[i] == told[at + i].value);
@@ -370,7 +380,8 @@ static void any_width(void **state)
     world_close(&w);
 }
 
-/* A thread reads a file, which it opened or of which it knows the descriptor alone; it opens and closes it now and then. */
+/* A thread reads a file, which it opened or of which it knows the descriptor alone; it opens and closes it now and
+ * then. */
 struct reader {
     struct kernel_tracker w;
     struct history open, closed; /* rows of the file with a name, and of the descriptor */
@@ -416,7 +427,8 @@ static void random_uses(struct reader *r, size_t uses)
             byte_bits = 1 + world_random(i % 300 ? 30 : 47);
             changes = world_random(2) ? 200 : 1 + world_random(20);
         }
-        int64_t pause = world_random(30) ? 1 + (int64_t)random_bits(pause_bits) : 0, duration = 1 + (int64_t)random_bits(duration_bits);
+        int64_t pause = world_random(30) ? 1 + (int64_t)random_bits(pause_bits) : 0,
+                duration = 1 + (int64_t)random_bits(duration_bits);
         int io = world_random(changes) == 0 ? (r->is_open ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN)
             : world_random(5)               ? KERNEL_IO_READ
                                             : KERNEL_IO_OTHER;
@@ -474,7 +486,8 @@ static void file_uses(void **state)
     }
 }
 
-/* A steady rhythm takes cells of 32 entries, all that the place of a pair allows, and blocks of them; also after it was out of step. */
+/* A steady rhythm takes cells of 32 entries, all that the place of a pair allows, and blocks of them; also after it was
+ * out of step. */
 static void steady_uses(void **state)
 {
     enum { USES = 2000 };
@@ -487,7 +500,8 @@ static void steady_uses(void **state)
         for (int i = 0; i < 3 && out_of_step; i++)
             use_file(&r, i == 1 ? KERNEL_IO_CLOSE : KERNEL_IO_OPEN, 10, 10, 0);
         for (size_t i = 0; i < USES; i++)
-            use_file(&r, KERNEL_IO_READ, 1 + (int64_t)world_random(500), 1 + (int64_t)world_random(7), (int64_t)world_random(2));
+            use_file(&r, KERNEL_IO_READ, 1 + (int64_t)world_random(500), 1 + (int64_t)world_random(7),
+                (int64_t)world_random(2));
         world_end(&r.w);
         assert_int_equal(state_check(r.w.path, &e), 0);
         size_t file = find_file(r.w.store, out_of_step ? "/file" : "fd 3 of  (104)");
@@ -502,6 +516,7 @@ static void steady_uses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(samples), cmocka_unit_test(composed), cmocka_unit_test(ranges),
-        cmocka_unit_test(cpu_time), cmocka_unit_test(any_width), cmocka_unit_test(file_uses), cmocka_unit_test(steady_uses)};
+        cmocka_unit_test(cpu_time), cmocka_unit_test(any_width), cmocka_unit_test(file_uses),
+        cmocka_unit_test(steady_uses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

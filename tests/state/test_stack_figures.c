@@ -1,4 +1,5 @@
-/* Calls of a random trace: figures of functions, numbers by duration and places among WHOLE calls, of random ranges, against looking at every call. */
+/* Calls of a random trace: figures of functions, numbers by duration and places among WHOLE calls, of random ranges,
+ * against looking at every call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,8 +79,8 @@ static int64_t self_time(int64_t below, const struct stack_call *c)
 {
     int64_t self = c->end - c->begin;
     struct stack_call inner;
-    for (size_t i = below < 0 ? 0 : stack_find(world.s, (size_t)below, c->begin); below >= 0 && i < stack_calls(world.s, (size_t)below);
-         i++) {
+    for (size_t i = below < 0 ? 0 : stack_find(world.s, (size_t)below, c->begin);
+         below >= 0 && i < stack_calls(world.s, (size_t)below); i++) {
         stack_call(world.s, (size_t)below, i, &inner);
         if (inner.begin >= c->end)
             break;
@@ -134,7 +135,8 @@ static void check_figures(size_t row, size_t first, size_t end)
             continue;
         assert_int_equal(f->least, sums[k].least);
         assert_int_equal(f->most, sums[k].most);
-        long double mean = (long double)sums[k].sum / (long double)f->n, spread = sums[k].squares - mean * (long double)sums[k].sum;
+        long double mean = (long double)sums[k].sum / (long double)f->n,
+                    spread = sums[k].squares - mean * (long double)sums[k].sum;
         assert_true(fabsl((long double)f->spread - spread) <= 1 + 1e-9L * sums[k].squares);
         for (int longest = 0; longest < 2; longest++) { /* a call of that function begins there, and is that long */
             int64_t at = longest ? f->most_begin : f->least_begin, wanted = longest ? f->most : f->least;
@@ -216,6 +218,7 @@ static void places(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(figures), cmocka_unit_test(by_duration), cmocka_unit_test(places)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures), cmocka_unit_test(by_duration), cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, make_world, remove_world);
 }

@@ -1,4 +1,5 @@
-/* Call stacks of made user-space traces: every interval as the rules of docs/formats/stacks.md give it by hand; samples against brute force. */
+/* Call stacks of made user-space traces: every interval as the rules of docs/formats/stacks.md give it by hand; samples
+ * against brute force. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,8 @@ struct wanted {
     const char *name;
 };
 
-static void check_level(const struct stack_store *s, int32_t pid, int32_t tid, uint32_t level, const struct wanted *w, size_t n)
+static void check_level(
+    const struct stack_store *s, int32_t pid, int32_t tid, uint32_t level, const struct wanted *w, size_t n)
 {
     struct stack_thread t;
     find_thread(s, pid, tid, &t);
@@ -81,9 +83,9 @@ static void check_level(const struct stack_store *s, int32_t pid, int32_t tid, u
     }
 }
 
-#define LEVEL(pid, tid, level, ...)                               \
-    do {                                                          \
-        const struct wanted w[] = {__VA_ARGS__};                  \
+#define LEVEL(pid, tid, level, ...) \
+    do { \
+        const struct wanted w[] = {__VA_ARGS__}; \
         check_level(s, pid, tid, level, w, sizeof w / sizeof *w); \
     } while (0)
 
@@ -104,11 +106,12 @@ static void test_sample_trace(void **state)
     assert_int_equal(process.first_thread, 2);
     assert_string_equal(process.name, "tool");
 
-    LEVEL(100, 100, 0, {2000, 2970, STACK_CUT, "app+0x10"}, {2970, 6000, STACK_UNKNOWN, NULL}, {6000, 6000, STACK_CUT, "app+0x60"},
-        {6000, 7000, STACK_UNKNOWN, NULL}, {7000, 8000, STACK_CUT, "app+0x70"});
+    LEVEL(100, 100, 0, {2000, 2970, STACK_CUT, "app+0x10"}, {2970, 6000, STACK_UNKNOWN, NULL},
+        {6000, 6000, STACK_CUT, "app+0x60"}, {6000, 7000, STACK_UNKNOWN, NULL}, {7000, 8000, STACK_CUT, "app+0x70"});
     LEVEL(100, 100, 1, {2100, 2500, STACK_WHOLE, "app+0x20"}, {2600, 2700, STACK_WHOLE, "parse(char const*)"},
         {2900, 2950, STACK_WHOLE, "plugin.so+0x100"});
-    LEVEL(100, 101, 0, {2200, 2970, STACK_CUT, "app+0x30"}, {2970, 5000, STACK_UNKNOWN, NULL}, {5000, 5200, STACK_WHOLE, "app+0x50"});
+    LEVEL(100, 101, 0, {2200, 2970, STACK_CUT, "app+0x30"}, {2970, 5000, STACK_UNKNOWN, NULL},
+        {5000, 5200, STACK_WHOLE, "app+0x50"});
     LEVEL(200, 200, 0, {3000, 3400, STACK_WHOLE, "tool@0x400800"}, {4000, 4000, STACK_CUT, "tool@0x400b00"},
         {4000, 5600, STACK_UNKNOWN, NULL});
     LEVEL(200, 200, 1, {3100, 3400, STACK_CUT, "tool@0x400900"});
@@ -137,7 +140,8 @@ static void test_sample_trace(void **state)
     assert_false(thread.has_memory);
     size_t first = find_thread(s, 100, 100, &thread);
     assert_true(thread.has_memory);
-    const int64_t times[] = {UST_START + 2149, UST_START + 2150, UST_START + 2969, UST_START + 2970, UST_START + 5299, UST_START + 5300};
+    const int64_t times[] = {
+        UST_START + 2149, UST_START + 2150, UST_START + 2969, UST_START + 2970, UST_START + 5299, UST_START + 5300};
     int64_t bytes[6];
     stack_memory(s, first, times, 6, bytes);
     assert_memory_equal(bytes, ((int64_t[]){0, 4096, 4096, 0, 0, 1000}), sizeof bytes);
@@ -248,8 +252,8 @@ static void test_memory(void **state)
     ust_malloc(&u, 100, UINT64_MAX, 0x4); /* no such memory */
     ust_close(&u);
     struct stack_store *s = open_store(&p);
-    const int64_t times[] = {
-        UST_START + 10, UST_START + 20, UST_START + 49, UST_START + 50, UST_START + 79, UST_START + 80, UST_START + 100};
+    const int64_t times[] = {UST_START + 10, UST_START + 20, UST_START + 49, UST_START + 50, UST_START + 79,
+        UST_START + 80, UST_START + 100};
     int64_t bytes[7];
     struct stack_thread t;
     stack_memory(s, find_thread(s, 100, 100, &t), times, 7, bytes);
@@ -311,7 +315,8 @@ static void test_samples(void **state)
     int64_t begin = stack_totals(s)->begin, end = stack_totals(s)->end;
     for (size_t row = 0; row < stack_rows(s); row++)
         for (int64_t zoom = 1; zoom < 1000000; zoom *= 97) {
-            int64_t times[SAMPLES], from = begin + (end - begin) / 2 * (row % 3 > 0) - 1, step = (end - from) / zoom / (SAMPLES - 1) + 1;
+            int64_t times[SAMPLES], from = begin + (end - begin) / 2 * (row % 3 > 0) - 1,
+                                    step = (end - from) / zoom / (SAMPLES - 1) + 1;
             struct stack_call got[SAMPLES], last = {0};
             size_t at = 0;
             for (int i = 0; i < SAMPLES; i++)
@@ -347,7 +352,7 @@ static void test_samples(void **state)
     remove_place(&p);
 }
 
-/* ---- a file that is cut off while it is open ------------------------------------------------------------------------------------------- */
+/* ---- a file that is cut off while it is open ---- */
 
 static size_t ask_all(const struct stack_store *s)
 {

@@ -1,4 +1,5 @@
-/* Rules by which records become states, counters and latencies. Expected rows follow from the rules of the documentation (docs/formats/states.md). */
+/* Rules by which records become states, counters and latencies. Expected rows follow from the rules of the
+ * documentation (docs/formats/states.md). */
 #include "state/format.h"
 #include "world.h"
 
@@ -14,7 +15,8 @@ static void thread_life(void **state)
     w.threads[B].begin = 120;
     world_switch(&w, 100, 0, 0, A, KERNEL_LEAVE_RUNNABLE);
     world_call(&w, 110, 0, NAME_OPEN);
-    struct kernel_record fork = {.ts = 120, .cpu = 0, .kind = KERNEL_FORK, .ctx = KERNEL_CTX_THREAD, .row = A, .u.fork = {A, B}};
+    struct kernel_record fork = {
+        .ts = 120, .cpu = 0, .kind = KERNEL_FORK, .ctx = KERNEL_CTX_THREAD, .row = A, .u.fork = {A, B}};
     world_add(&w, fork);
     world_return(&w, 130, 0, NAME_OPEN, 3);
     world_call(&w, 140, 0, NAME_READ);
@@ -37,15 +39,18 @@ static void thread_life(void **state)
         "user:100-110 openat:110-130 user:130-140 read:140-150 blocked:150-165 ready:165-180 read:180-190 user:190-200 "
         "ready:200-250 user:250-300 blocked:300-310");
     check_row(STATE_THREAD, B,
-        "none:100-120 ready:120-150 openat:150-155 user:155-160 interrupted:160-175 user:175-180 ready:180-200 user:200-210 "
+        "none:100-120 ready:120-150 openat:150-155 user:155-160 interrupted:160-175 user:175-180 ready:180-200 "
+        "user:200-210 "
         "none:210-310");
     check_row(STATE_THREAD, C, "unknown:100-310");
     check_row(STATE_THREAD, 0, "ready:100-210 idle:210-250 ready:250-300 idle:300-310");
     check_row(STATE_CPU, 0,
-        "user:100-110 openat:110-130 user:130-140 read:140-150 openat:150-155 user:155-160 timer:160-170 NET_RX:170-175 user:175-180 "
+        "user:100-110 openat:110-130 user:130-140 read:140-150 openat:150-155 user:155-160 timer:160-170 "
+        "NET_RX:170-175 user:175-180 "
         "read:180-190 user:190-200 user:200-210 idle:210-250 user:250-300 idle:300-310");
     check_row(STATE_CPU_THREAD, 0,
-        "active@4:100-150 active@5:150-180 active@4:180-200 active@5:200-210 idle@0:210-250 active@4:250-300 idle@0:300-310");
+        "active@4:100-150 active@5:150-180 active@4:180-200 active@5:200-210 idle@0:210-250 active@4:250-300 "
+        "idle@0:300-310");
     check_row(STATE_CPU, 1, "unknown:100-310");
     check_row(STATE_CPU_IRQ, 0 << 16 | 7, "none:100-160 active:160-170 none:170-310");
     check_row(STATE_IRQ_LINE, 7, "none:100-160 active@0:160-170 none:170-310");
@@ -55,7 +60,8 @@ static void thread_life(void **state)
     assert_int_equal(ran, 50 + 20 + 50);
     state_counter_values(w.store, STATE_CPU_TIME, B, &at, 1, &ran);
     assert_int_equal(ran, 30 + 10);
-    state_counter_values(w.store, STATE_CPU_TIME, (size_t)state_find_counter(w.store, STATE_CPU_TIME, -1), &at, 1, &ran);
+    state_counter_values(
+        w.store, STATE_CPU_TIME, (size_t)state_find_counter(w.store, STATE_CPU_TIME, -1), &at, 1, &ran);
     assert_int_equal(ran, 110 + 50);
     assert_int_equal(state_thread_cpu(w.store, B, 155, -1), 0);
     assert_int_equal(state_thread_cpu(w.store, B, 155, 1), 0);
@@ -96,9 +102,11 @@ static void revealed_by_first_switch(void **state)
     world_switch(&w, 180, 0, B, 0, KERNEL_LEAVE_BLOCKED);
     w.first = 80;
     world_end(&w);
-    check_row(STATE_THREAD, A, "unknown:80-90 read:90-100 user:100-110 interrupted:110-120 user:120-130 openat:130-150 blocked:150-180");
+    check_row(STATE_THREAD, A,
+        "unknown:80-90 read:90-100 user:100-110 interrupted:110-120 user:120-130 openat:130-150 blocked:150-180");
     check_row(STATE_THREAD, B, "unknown:80-150 read:150-170 user:170-180");
-    check_row(STATE_CPU, 0, "unknown:80-90 read:90-100 user:100-110 9:110-120 user:120-130 openat:130-150 read:150-170 user:170-180");
+    check_row(STATE_CPU, 0,
+        "unknown:80-90 read:90-100 user:100-110 9:110-120 user:120-130 openat:130-150 read:150-170 user:170-180");
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_SYSCALL), 0); /* of none both ends were seen */
     world_close(&w);
 }
@@ -133,7 +141,8 @@ static void line_on_two_cpus(void **state)
     world_irq(&w, 151, 0, KERNEL_IPI_EXIT, NAME_IPI, 3);
     world_switch(&w, 200, 0, 0, A, KERNEL_LEAVE_RUNNABLE);
     world_end(&w);
-    check_row(STATE_SOFTIRQ_VECTOR, KERNEL_SOFTIRQ_RCU, "none:100-110 active@0:110-120 active@1:120-130 active@0:130-140 none:140-200");
+    check_row(STATE_SOFTIRQ_VECTOR, KERNEL_SOFTIRQ_RCU,
+        "none:100-110 active@0:110-120 active@1:120-130 active@0:130-140 none:140-200");
     check_row(STATE_CPU_SOFTIRQ, 1 << 16 | KERNEL_SOFTIRQ_RCU, "none:100-120 active:120-130 none:130-200");
     check_row(STATE_CPU, 0, "idle:100-110 RCU:110-140 idle:140-150 reschedule:150-151 idle:151-200");
     check_row(STATE_CPU, 1, "unknown:100-120 RCU:120-130 unknown:130-200");
@@ -178,12 +187,15 @@ static void losses(void **state)
     world_switch(&w, 440, 1, 1, C, KERNEL_LEAVE_RUNNABLE);
     world_end(&w);
     check_row(STATE_THREAD, A,
-        "unknown:100-150 user:150-160 read:160-200 unknown:200-240 user:240-260 blocked:260-300 unknown:300-400 blocked:400-420 "
+        "unknown:100-150 user:150-160 read:160-200 unknown:200-240 user:240-260 blocked:260-300 unknown:300-400 "
+        "blocked:400-420 "
         "ready:420-440");
-    check_row(STATE_THREAD, B, "user:100-150 blocked:150-200 unknown:200-240 blocked:240-270 ready:270-280 user:280-300 unknown:300-440");
+    check_row(STATE_THREAD, B,
+        "user:100-150 blocked:150-200 unknown:200-240 blocked:240-270 ready:270-280 user:280-300 unknown:300-440");
     check_row(STATE_THREAD, C, "user:100-210 openat:210-250 user:250-410 blocked:410-430 ready:430-440");
     check_row(STATE_CPU_THREAD, 0,
-        "active@5:100-150 active@4:150-200 unknown:200-240 active@4:240-260 idle@0:260-280 active@5:280-300 unknown:300-440");
+        "active@5:100-150 active@4:150-200 unknown:200-240 active@4:240-260 idle@0:260-280 active@5:280-300 "
+        "unknown:300-440");
     struct state_loss l;
     assert_int_equal(state_losses(w.store), 1);
     state_loss(w.store, 0, &l);
@@ -221,11 +233,14 @@ static void all_cpus_lose(void **state)
     world_close(&w);
 }
 
-static void block_complete(struct kernel_tracker *w, int64_t ts, uint32_t dev, uint32_t sectors, uint32_t rwbs, int32_t error)
+static void block_complete(
+    struct kernel_tracker *w, int64_t ts, uint32_t dev, uint32_t sectors, uint32_t rwbs, int32_t error)
 {
     world_add(w,
-        (struct kernel_record){
-            .ts = ts, .kind = KERNEL_BLOCK_COMPLETE, .ctx = KERNEL_CTX_THREAD, .u.block = {dev, sectors, 0, rwbs, error}});
+        (struct kernel_record){.ts = ts,
+            .kind = KERNEL_BLOCK_COMPLETE,
+            .ctx = KERNEL_CTX_THREAD,
+            .u.block = {dev, sectors, 0, rwbs, error}});
 }
 
 static int64_t value(const struct kernel_tracker *w, int kind, size_t i, int64_t t)
@@ -247,14 +262,20 @@ static void counters(void **state)
     block_complete(&w, 140, 1, 16, 1, -5);
     block_complete(&w, 150, 8 << 20 | 1, 1, 1, 0);
     world_add(&w,
-        (struct kernel_record){
-            .ts = 160, .kind = KERNEL_PACKET_SEND, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 100, .device = NAME_ETH}});
+        (struct kernel_record){.ts = 160,
+            .kind = KERNEL_PACKET_SEND,
+            .ctx = KERNEL_CTX_THREAD,
+            .u.packet = {.payload_bytes = 100, .device = NAME_ETH}});
     world_add(&w,
-        (struct kernel_record){
-            .ts = 155, .kind = KERNEL_PACKET_RECEIVE, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
+        (struct kernel_record){.ts = 155,
+            .kind = KERNEL_PACKET_RECEIVE,
+            .ctx = KERNEL_CTX_THREAD,
+            .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
     world_add(&w,
-        (struct kernel_record){
-            .ts = 150, .kind = KERNEL_PACKET_RECEIVE, .ctx = KERNEL_CTX_THREAD, .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
+        (struct kernel_record){.ts = 150,
+            .kind = KERNEL_PACKET_RECEIVE,
+            .ctx = KERNEL_CTX_THREAD,
+            .u.packet = {.payload_bytes = 7, .device = NAME_ETH}});
     world_end(&w);
     struct state_counter c;
     assert_int_equal(state_counters(w.store, STATE_DISK_READ), 2);
@@ -313,7 +334,8 @@ static void latencies_in_order(void **state)
     world_close(&w);
 }
 
-/* A server: many threads wait in calls, each until thousands of others were made. They stand in columns like the others, not beside them one by one. */
+/* A server: many threads wait in calls, each until thousands of others were made. They stand in columns like the
+ * others, not beside them one by one. */
 static void many_wait_in_calls(void **state)
 {
     struct kernel_tracker w;

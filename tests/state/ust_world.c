@@ -11,18 +11,20 @@ enum { ENTER, EXIT, FAST_ENTER, FAST_EXIT, NAMED, MESSAGE, BIN_INFO, DLOPEN, DLC
 #define EVENT(name, id, fields) \
     "event { name = \"" name "\"; id = " #id "; stream_id = 0; loglevel = 12; fields := struct { " fields " }; };\n"
 #define HEX(name) "integer { size = 64; align = 8; signed = 0; base = 16; } " name "; "
-static const char tsdl[] = EVENT("lttng_ust_cyg_profile:func_entry", 0, HEX("_addr") HEX("_call_site"))
-    EVENT("lttng_ust_cyg_profile:func_exit", 1, HEX("_addr") HEX("_call_site"))
-        EVENT("lttng_ust_cyg_profile_fast:func_entry", 2, HEX("_addr")) EVENT("lttng_ust_cyg_profile_fast:func_exit", 3, "")
-            EVENT("lttng_ust_cyg_profile:func_entry", 4, HEX("_addr") "string _name;") EVENT("lttng_ust_tracef:event", 5, "string _msg;")
-                EVENT("lttng_ust_statedump:bin_info", 6,
-                    HEX("_baddr") "uint64_t _memsz; string _path; uint8_t _is_pic; uint8_t _has_build_id; uint8_t _has_debug_link;")
-                    EVENT("lttng_ust_dl:dlopen", 7, HEX("_baddr") "uint64_t _memsz; string _path;")
-                        EVENT("lttng_ust_dl:dlclose", 8, HEX("_baddr")) EVENT("lttng_ust_libc:malloc", 9, "uint64_t _size; " HEX("_ptr"))
-                            EVENT("lttng_ust_libc:calloc", 10, "uint64_t _nmemb; uint64_t _size; " HEX("_ptr"))
-                                EVENT("lttng_ust_libc:realloc", 11, HEX("_in_ptr") "uint64_t _size; " HEX("_ptr"))
-                                    EVENT("lttng_ust_libc:free", 12, HEX("_ptr"));
-static const char contexts[] = "int32_t _vpid; int32_t _vtid; integer { size = 8; align = 8; signed = 1; encoding = UTF8; } _procname[17];";
+static const char tsdl[] = EVENT("lttng_ust_cyg_profile:func_entry", 0, HEX("_addr") HEX("_call_site")) EVENT(
+    "lttng_ust_cyg_profile:func_exit", 1, HEX("_addr") HEX("_call_site")) EVENT("lttng_ust_cyg_profile_fast:func_entry",
+    2, HEX("_addr")) EVENT("lttng_ust_cyg_profile_fast:func_exit", 3, "")
+    EVENT("lttng_ust_cyg_profile:func_entry", 4, HEX("_addr") "string _name;") EVENT(
+        "lttng_ust_tracef:event", 5, "string _msg;") EVENT("lttng_ust_statedump:bin_info", 6,
+        HEX("_baddr") "uint64_t _memsz; string _path; uint8_t _is_pic; uint8_t _has_build_id; uint8_t _has_debug_link;")
+        EVENT("lttng_ust_dl:dlopen", 7, HEX("_baddr") "uint64_t _memsz; string _path;")
+            EVENT("lttng_ust_dl:dlclose", 8, HEX("_baddr"))
+                EVENT("lttng_ust_libc:malloc", 9, "uint64_t _size; " HEX("_ptr"))
+                    EVENT("lttng_ust_libc:calloc", 10, "uint64_t _nmemb; uint64_t _size; " HEX("_ptr"))
+                        EVENT("lttng_ust_libc:realloc", 11, HEX("_in_ptr") "uint64_t _size; " HEX("_ptr"))
+                            EVENT("lttng_ust_libc:free", 12, HEX("_ptr"));
+static const char contexts[] =
+    "int32_t _vpid; int32_t _vtid; integer { size = 8; align = 8; signed = 1; encoding = UTF8; } _procname[17];";
 
 static void check(int rc, const struct err *e)
 {
@@ -35,8 +37,8 @@ static void check(int rc, const struct err *e)
 void ust_create(struct ust *u, const char *dir, const char *host, bool bare)
 {
     static const char *const env[] = {"domain=ust", "tracer_name=lttng-ust", "tracer_major=2", "tracer_minor=13", NULL},
-                             *const process_env[] = {
-                                 "domain=ust", "tracer_name=lttng-ust", "tracer_major=2", "tracer_minor=13", "vpid=321", NULL};
+                             *const process_env[] = {"domain=ust", "tracer_name=lttng-ust", "tracer_major=2",
+                                 "tracer_minor=13", "vpid=321", NULL};
     struct ctf_writer_options o = {.hostname = host,
         .tsdl = tsdl,
         .env = bare ? process_env : env,
@@ -64,7 +66,7 @@ void ust_lose(struct ust *u, uint64_t events)
     check(ctf_writer_lose(u->writer, u->cpu, events, 0, &e), &e);
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 struct payload {
     uint8_t v[512];
@@ -182,7 +184,7 @@ void ust_dlopen(struct ust *u, int64_t t, uint64_t base, uint64_t bytes, const c
     library(u, t, DLOPEN, base, bytes, path, -1);
 }
 
-/* ---- whole traces ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- whole traces ---- */
 
 /* The second process, on the other CPU: a program that is loaded where it was linked for. */
 static void write_tool(struct ust *u)

@@ -1,4 +1,5 @@
-/* Traces of user space for tests: written with weft's own CTF writer as LTTng-UST would, with the contexts vpid, vtid and procname. */
+/* Traces of user space for tests: written with weft's own CTF writer as LTTng-UST would, with the contexts vpid, vtid
+ * and procname. */
 #ifndef WEFT_TESTS_STATE_UST_WORLD_H
 #define WEFT_TESTS_STATE_UST_WORLD_H
 
@@ -23,7 +24,8 @@ void ust_enter(struct ust *, int64_t t, uint64_t address);
 void ust_exit(struct ust *, int64_t t, uint64_t address);
 void ust_fast_enter(struct ust *, int64_t t, uint64_t address);
 void ust_fast_exit(struct ust *, int64_t t);
-void ust_named_enter(struct ust *, int64_t t, uint64_t address, const char *name); /* lttng_ust_cyg_profile:func_entry with a field `name` */
+/* lttng_ust_cyg_profile:func_entry with a field `name` */
+void ust_named_enter(struct ust *, int64_t t, uint64_t address, const char *name);
 void ust_message(struct ust *, int64_t t, const char *text);
 void ust_bin_info(struct ust *, int64_t t, uint64_t base, uint64_t bytes, const char *path, bool pic);
 void ust_dlopen(struct ust *, int64_t t, uint64_t base, uint64_t bytes, const char *path);
@@ -37,8 +39,8 @@ void ust_lose(struct ust *, uint64_t events);
 
 /* One of every kind: two processes, libraries, unbalanced calls, lost events, memory. */
 void ust_write_sample(const char *dir, const char *host);
-/* `n` random calls of some threads, now and then without exits or entries. lossy: events are lost too, but none before a CPU's first packet is full,
- * and no two events have one time. */
+/* `n` random calls of some threads, now and then without exits or entries. lossy: events are lost too, but none before
+ * a CPU's first packet is full, and no two events have one time. */
 void ust_write_random(const char *dir, uint32_t seed, int n, bool lossy);
 
 #endif

@@ -1,4 +1,5 @@
-/* ust_write sample DIR HOST, ust_write random|lossy DIR SEED EVENTS: a user-space trace for tests that run the program. */
+/* ust_write sample DIR HOST, ust_write random|lossy DIR SEED EVENTS: a user-space trace for tests that run the program.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

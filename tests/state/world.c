@@ -2,7 +2,7 @@
 
 static const char *const counters[] = {"perf_cpu_cycles", "perf_cpu_cache_misses"};
 
-/* ---- the tracker's questions ------------------------------------------------------------------------------------------------------ */
+/* ---- the tracker's questions ---- */
 
 static const char *const names[NAMES] = {"", "read", "openat", "eth0", "vda", "timer", "reschedule", "futex"};
 
@@ -55,7 +55,7 @@ const char *kernel_event_path(const struct kernel_tracker *w, const struct ctf_e
     return path ? path : "";
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 void world_begin(struct kernel_tracker *w)
 {
@@ -82,7 +82,8 @@ void world_add(struct kernel_tracker *w, struct kernel_record r)
 void world_end(struct kernel_tracker *w)
 {
     struct err e = {0};
-    if (state_builder_write(w->builder, w->first, w->last, &e) || state_check(w->path, &e) || state_open(w->path, &w->store, &e))
+    if (state_builder_write(w->builder, w->first, w->last, &e) || state_check(w->path, &e) ||
+        state_open(w->path, &w->store, &e))
         fail_msg("%s", e.text);
 }
 
@@ -93,7 +94,7 @@ void world_close(struct kernel_tracker *w)
     unlink(w->path);
 }
 
-/* ---- records --------------------------------------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 static struct kernel_record record(const struct kernel_tracker *w, int64_t ts, int cpu, int kind)
 {
@@ -104,7 +105,8 @@ static struct kernel_record record(const struct kernel_tracker *w, int64_t ts, i
         .row = w->on[cpu]};
 }
 
-void world_switch_since(struct kernel_tracker *w, int64_t ts, int cpu, int32_t prev, int32_t next, int leave, int64_t since)
+void world_switch_since(
+    struct kernel_tracker *w, int64_t ts, int cpu, int32_t prev, int32_t next, int leave, int64_t since)
 {
     struct kernel_record r = record(w, ts, cpu, KERNEL_SWITCH);
     r.row = r.u.sw.prev = prev;
@@ -157,7 +159,8 @@ void world_return(struct kernel_tracker *w, int64_t ts, int cpu, uint32_t name, 
     world_add(w, r);
 }
 
-void world_io(struct kernel_tracker *w, int64_t ts, int cpu, int io, int32_t fd, int64_t other, uint32_t flags, const char *path)
+void world_io(
+    struct kernel_tracker *w, int64_t ts, int cpu, int io, int32_t fd, int64_t other, uint32_t flags, const char *path)
 {
     world_add(w,
         (struct kernel_record){.ts = ts,
@@ -165,7 +168,12 @@ void world_io(struct kernel_tracker *w, int64_t ts, int cpu, int io, int32_t fd,
             .kind = KERNEL_SYSCALL_ENTRY,
             .ctx = KERNEL_CTX_THREAD,
             .row = w->on[cpu],
-            .u.syscall = {.name = NAME_READ, .io = (uint8_t)io, .fd = fd, .other = other, .flags = flags, .event = (const void *)path}});
+            .u.syscall = {.name = NAME_READ,
+                .io = (uint8_t)io,
+                .fd = fd,
+                .other = other,
+                .flags = flags,
+                .event = (const void *)path}});
 }
 
 void world_io_return(struct kernel_tracker *w, int64_t ts, int cpu, int io, int64_t ret)
@@ -203,12 +211,12 @@ void world_lost(struct kernel_tracker *w, int64_t ts, uint32_t cpu, int64_t begi
             w->on[i] = -1;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 const char *world_row(struct kernel_tracker *w, int kind, int32_t number)
 {
-    static const char *const values[STATE_VALUES] = {"none", "user", "call", "interrupted", "ready", "blocked", "waiting", "idle", "irq",
-        "softirq", "raised", "active", "unknown", "wait", "wake"};
+    static const char *const values[STATE_VALUES] = {"none", "user", "call", "interrupted", "ready", "blocked",
+        "waiting", "idle", "irq", "softirq", "raised", "active", "unknown", "wait", "wake"};
     static char text[4096];
     static struct state_interval list[256];
     int64_t row = state_find_row(w->store, kind, number);
@@ -226,8 +234,8 @@ const char *world_row(struct kernel_tracker *w, int kind, int32_t number)
             snprintf(where, sizeof where, "@%d", x->cpu);
         if (kind == STATE_FUTEX_USER && x->name && !x->cut)
             snprintf(where, sizeof where, "=%lld", (long long)x->amount);
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s:%lld-%lld", i ? " " : "", x->name ? x->name : values[x->value], where,
-            x->cut ? "!" : "", (long long)x->begin, (long long)x->end);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s:%lld-%lld", i ? " " : "",
+            x->name ? x->name : values[x->value], where, x->cut ? "!" : "", (long long)x->begin, (long long)x->end);
     }
     return text;
 }

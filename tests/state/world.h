@@ -41,18 +41,21 @@ void world_close(struct kernel_tracker *);
 
 /* Records. Interrupt frames are named by serial numbers. */
 void world_switch(struct kernel_tracker *, int64_t ts, int cpu, int32_t prev, int32_t next, int leave);
-void world_switch_since(struct kernel_tracker *, int64_t ts, int cpu, int32_t prev, int32_t next, int leave, int64_t since);
+void world_switch_since(struct kernel_tracker *, int64_t ts, int cpu, int32_t prev, int32_t next, int leave,
+    int64_t since);
 void world_wake(struct kernel_tracker *, int64_t ts, int cpu, int32_t row);
 void world_call(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name);
-void world_futex(struct kernel_tracker *, int64_t ts, int cpu, uint64_t address, uint8_t operation); /* a call of NAME_FUTEX */
+/* a call of NAME_FUTEX */
+void world_futex(struct kernel_tracker *, int64_t ts, int cpu, uint64_t address, uint8_t operation);
 void world_return(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name, int64_t ret);
 /* A call with `io` that has these arguments; path: of one that opens. */
-void world_io(struct kernel_tracker *, int64_t ts, int cpu, int io, int32_t fd, int64_t other, uint32_t flags, const char *path);
+void world_io(struct kernel_tracker *, int64_t ts, int cpu, int io, int32_t fd, int64_t other, uint32_t flags,
+    const char *path);
 void world_io_return(struct kernel_tracker *, int64_t ts, int cpu, int io, int64_t ret);
 void world_irq(struct kernel_tracker *, int64_t ts, int cpu, int kind, uint16_t number, uint32_t serial);
 void world_lost(struct kernel_tracker *, int64_t ts, uint32_t cpu, int64_t begin, int64_t end, uint64_t count);
-/* All intervals of a row as "value:begin-end " texts, the names of calls and interrupts for values; threads and CPUs as @number;
- * calls of futexes with what they returned, "!" behind what was not seen to end. Valid until the next call. */
+/* All intervals of a row as "value:begin-end " texts, the names of calls and interrupts for values; threads and CPUs as
+ * @number; calls of futexes with what they returned, "!" behind what was not seen to end. Valid until the next call. */
 const char *world_row(struct kernel_tracker *, int kind, int32_t number);
 
 #endif

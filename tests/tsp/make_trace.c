@@ -1,5 +1,6 @@
-/* make_trace DIR SEED [perf] [lossy]: a kernel trace of three CPUs and a dozen threads at random, with events of the page allocator, of futexes and of CPU frequencies;
- * with `perf`, performance counters in every event's context; with `lossy`, events are missing here and there. babeltrace2's text of it is what the tests go by. */
+/* make_trace DIR SEED [perf] [lossy]: a kernel trace of three CPUs and a dozen threads at random, with events of the
+ * page allocator, of futexes and of CPU frequencies; with `perf`, performance counters in every event's context; with
+ * `lossy`, events are missing here and there. babeltrace2's text of it is what the tests go by. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +9,16 @@
 
 #include "ctf/ctf.h"
 
-enum { CPUS = 3, THREADS = 12, EVENTS = 6000, FIRST_TID = 100, FIRST_NS = 1000, ORDERS = 4, PERF_COUNTERS = 2, REQUESTS = 16 };
+enum {
+    CPUS = 3,
+    THREADS = 12,
+    EVENTS = 6000,
+    FIRST_TID = 100,
+    FIRST_NS = 1000,
+    ORDERS = 4,
+    PERF_COUNTERS = 2,
+    REQUESTS = 16
+};
 static const int64_t epoch_ns = INT64_C(1700000000123456789);
 enum event {
     SWITCH,
@@ -38,22 +48,26 @@ enum call { NO_CALL, READ_CALL, FUTEX };
 #define U64 "integer { size = 64; align = 8; signed = 0; } "
 #define COMM(name) "integer { size = 8; align = 8; signed = 1; encoding = UTF8; } " name "[16]; "
 #define REQUEST U32 "_dev; " U64 "_sector; " U32 "_nr_sector; " U32 "_rwbs; "
-#define EVENT(name, id, fields) "event { name = \"" name "\"; id = " id "; stream_id = 0; fields := struct { " fields "}; };\n"
+#define EVENT(name, id, fields) \
+    "event { name = \"" name "\"; id = " id "; stream_id = 0; fields := struct { " fields "}; };\n"
 
 static const char declarations[] = EVENT("sched_switch", "0",
     COMM("_prev_comm") I32 "_prev_tid; " I32 "_prev_prio; " I64 "_prev_state; " COMM("_next_comm") I32
-    "_next_tid; " I32 "_next_prio; ") EVENT("sched_waking", "1", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; ")
+    "_next_tid; " I32
+    "_next_prio; ") EVENT("sched_waking", "1", COMM("_comm") I32 "_tid; " I32 "_prio; " I32 "_target_cpu; ")
     EVENT("kmem_mm_page_alloc", "2", U64 "_page; " U64 "_pfn; " U32 "_order; " U32 "_gfp_flags; " I32 "_migratetype; ")
         EVENT("kmem_mm_page_free", "3", U64 "_page; " U64 "_pfn; " U32 "_order; ")
             EVENT("mm_page_alloc", "4", U64 "_page; " U32 "_order; " U32 "_gfp_flags; " I32 "_migratetype; ")
-                EVENT("mm_page_free", "5", U64 "_page; " U32 "_order; ") EVENT("power_cpu_frequency", "6", U32 "_state; " U32 "_cpu_id; ")
-                    EVENT("syscall_entry_read", "7", U32 "_fd; ") EVENT("syscall_exit_read", "8", I64 "_ret; ")
-                        EVENT("irq_handler_entry", "9", I32 "_irq; string _name; ")
-                            EVENT("irq_handler_exit", "10", I32 "_irq; " I32 "_ret; ") EVENT("something_else", "11", U32 "_x; ")
+                EVENT("mm_page_free", "5", U64 "_page; " U32 "_order; ")
+                    EVENT("power_cpu_frequency", "6", U32 "_state; " U32 "_cpu_id; ")
+                        EVENT("syscall_entry_read", "7", U32 "_fd; ") EVENT("syscall_exit_read", "8", I64 "_ret; ")
+                            EVENT("irq_handler_entry", "9", I32 "_irq; string _name; ") EVENT("irq_handler_exit", "10",
+                                I32 "_irq; " I32 "_ret; ") EVENT("something_else", "11", U32 "_x; ")
                                 EVENT("syscall_entry_futex", "12", U64 "_uaddr; " I32 "_op; " U32 "_val; ")
-                                    EVENT("syscall_exit_futex", "13", I64 "_ret; " U64 "_uaddr; ") EVENT("block_rq_insert", "14", REQUEST)
-                                        EVENT("block_rq_issue", "15", REQUEST) EVENT("block_rq_complete", "16", REQUEST I32 "_error; ")
-                                            EVENT("block_rq_requeue", "17", REQUEST);
+                                    EVENT("syscall_exit_futex", "13", I64 "_ret; " U64 "_uaddr; ")
+                                        EVENT("block_rq_insert", "14", REQUEST) EVENT("block_rq_issue", "15", REQUEST)
+                                            EVENT("block_rq_complete", "16", REQUEST I32 "_error; ")
+                                                EVENT("block_rq_requeue", "17", REQUEST);
 
 struct world {
     struct ctf_writer *writer;
@@ -85,7 +99,7 @@ static uint32_t roll(struct world *w, uint32_t below)
     return (uint32_t)((w->dice >> 11) % below);
 }
 
-/* ---- payloads -------------------------------------------------------------------------------------------------------------------- */
+/* ---- payloads ---- */
 
 static void put(struct world *w, const void *p, size_t n)
 {
@@ -133,7 +147,7 @@ static void send(struct world *w, int cpu, enum event id)
     }
 }
 
-/* ---- what happens ------------------------------------------------------------------------------------------------------------------ */
+/* ---- what happens ---- */
 
 static void switch_to(struct world *w, int cpu)
 {
@@ -265,21 +279,22 @@ static void tell_request(struct world *w, int cpu, const struct request *r, enum
     send(w, cpu, id);
 }
 
-/* A request waits or goes to the driver at once; is issued, perhaps together with the one behind it; completes in one or several parts; or the driver gives
- * back what is left of it. */
+/* A request waits or goes to the driver at once; is issued, perhaps together with the one behind it; completes in one
+ * or several parts; or the driver gives back what is left of it. */
 static void request(struct world *w, int cpu)
 {
     static const uint32_t kinds[] = {1, 4, 4 | 8, 256, 2};
     struct request *r = &w->requests[roll(w, REQUESTS)];
     if (r->stage == NOWHERE) {
-        *r = (struct request){
-            w->sector, roll(w, 3) ? 8 << 20 : 8 << 20 | 16, 8 * roll(w, 40), kinds[roll(w, 5)], roll(w, 4) ? WAITING : WITH_DRIVER};
+        *r = (struct request){w->sector, roll(w, 3) ? 8 << 20 : 8 << 20 | 16, 8 * roll(w, 40), kinds[roll(w, 5)],
+            roll(w, 4) ? WAITING : WITH_DRIVER};
         w->sector += r->sectors + 8 * roll(w, 2);
         tell_request(w, cpu, r, r->stage == WAITING ? BLOCK_INSERT : BLOCK_ISSUE, r->sectors, 0);
     } else if (r->stage == WAITING) {
         for (int i = 0; i < REQUESTS; i++) {
             struct request *next = &w->requests[i];
-            if (next->stage == WAITING && r->sectors && next->sectors && next->dev == r->dev && next->sector == r->sector + r->sectors) {
+            if (next->stage == WAITING && r->sectors && next->sectors && next->dev == r->dev &&
+                next->sector == r->sector + r->sectors) {
                 r->sectors += next->sectors;
                 next->stage = NOWHERE;
             }
@@ -341,8 +356,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "make_trace DIR SEED [perf] [lossy]\n");
         return 2;
     }
-    struct world w = {
-        .dice = strtoull(argv[2], NULL, 10) * 2654435761 + 88172645463325252, .perf = has(argc, argv, "perf"), .now = epoch_ns + FIRST_NS};
+    struct world w = {.dice = strtoull(argv[2], NULL, 10) * 2654435761 + 88172645463325252,
+        .perf = has(argc, argv, "perf"),
+        .now = epoch_ns + FIRST_NS};
     for (int i = 0; i < THREADS; i++) {
         w.cpu_of[i] = -1;
         w.ready[i] = true;

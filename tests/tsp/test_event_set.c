@@ -10,7 +10,8 @@
 
 enum { AT_ONCE = 500 };
 
-/* Adds a number with probability share/256 in each of `pieces` of `length` numbers, `gap` apart; checks ranks and selections. */
+/* Adds a number with probability share/256 in each of `pieces` of `length` numbers, `gap` apart; checks ranks and
+ * selections. */
 static void check(uint64_t start, unsigned pieces, uint64_t length, uint64_t gap, unsigned share)
 {
     struct event_set s = {0};

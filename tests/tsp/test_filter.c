@@ -10,8 +10,10 @@
 
 #include "tsp/server.h"
 
-static const struct tsp_property call[] = {{"label", "openat"}, {"duration", "12000000"}, {"TID", "1"}, {"exec name", "ls"}, {"cpu", "3"}};
-static const struct tsp_property wait[] = {{"label", "poll"}, {"duration", "500"}, {"TID", "17"}, {"exec name", "nginx: worker"}};
+static const struct tsp_property call[] = {
+    {"label", "openat"}, {"duration", "12000000"}, {"TID", "1"}, {"exec name", "ls"}, {"cpu", "3"}};
+static const struct tsp_property wait[] = {
+    {"label", "poll"}, {"duration", "500"}, {"TID", "17"}, {"exec name", "nginx: worker"}};
 
 static int tags(json_t *map, const struct tsp_property *p, size_t n)
 {
@@ -75,6 +77,7 @@ static void test_tags(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_expressions), cmocka_unit_test(test_unfinished), cmocka_unit_test(test_tags)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_expressions), cmocka_unit_test(test_unfinished), cmocka_unit_test(test_tags)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The first answer to a critical path: only the thread's own host is looked at, what came from others is pending. And: walks can be ended. */
+/* The first answer to a critical path: only the thread's own host is looked at, what came from others is pending. And:
+ * walks can be ended. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>

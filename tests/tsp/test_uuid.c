@@ -42,6 +42,7 @@ static void test_valid(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_random), cmocka_unit_test(test_valid)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names), cmocka_unit_test(test_random), cmocka_unit_test(test_valid)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
