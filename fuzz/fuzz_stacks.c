@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/store.h"
-#include "state/stack_format.h"
+#include "stack/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "cli/traces.h"
 #include "path/path.h"
+#include "show/show.h"
 
 struct question {
     const char *thread, *begin, *end, *reference, *method, *svg, *store, *drift_prior, *format_name;
@@ -334,17 +335,17 @@ static void write_answer(const struct work *w, const struct question *q, struct 
         write_aggregate(w, q->format, out);
     } else if (q->format == CLI_JSON) {
         struct json j = JSON_TO(out);
-        path_write_json(w->path, source, "local", &j);
+        show_json(w->path, source, "local", &j);
         text_putc(out, '\n');
     } else if (q->format == CLI_CSV) {
-        path_write_csv(w->path, source, out);
+        show_csv(w->path, source, out);
     } else {
-        struct path_style style = {.color = cli_color(),
+        struct show_style style = {.color = cli_color(),
             .ascii = !speaks_utf8(),
             .width = cli_width(),
             .segments = q->segments,
             .clock_error_ns = clock_error(w)};
-        path_write_terminal(w->path, source, &style, out);
+        show_terminal(w->path, source, &style, out);
         if (!q->svg || !q->segments)
             text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture",
                 q->svg || q->segments ? "" : " · ", q->segments ? "" : "--segments for the list");
@@ -354,7 +355,7 @@ static void write_answer(const struct work *w, const struct question *q, struct 
 static int write_svg(const struct work *w, const char *file, struct err *e)
 {
     struct text t = {.fd = -1};
-    path_write_svg(w->path, path_local_source(w->local), &t);
+    show_svg(w->path, path_local_source(w->local), &t);
     int rc = file_write(file, t.v, t.n, e);
     text_fini(&t);
     return rc;

@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/time.h"
 #include "cli/traces.h"
+#include "events/events.h"
 
 enum { BATCH = 1024, DRAIN_BYTES = 192 * 1024, MAX_LOSS_NOTES = 100 };
 

@@ -6,7 +6,7 @@
 #include "base/progress.h"
 #include "base/time.h"
 #include "cli/traces.h"
-#include "state/state.h"
+#include "stack/stack.h"
 
 struct done {
     uint64_t events; /* of what was built now */

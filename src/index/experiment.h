@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "index/index.h"
 #include "kernel/kernel.h"
+#include "stack/stack.h"
 #include "state/state.h"
 
 struct experiment {

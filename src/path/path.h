@@ -11,9 +11,6 @@
 
 #include "base/err.h"
 
-struct json;
-struct text;
-
 /* ---- what the walk asks of the graphs ---- */
 
 struct path_row { int32_t host, row; };
@@ -111,21 +108,6 @@ int path_walk(const struct path_source *, struct path_row row, const struct path
 void path_free(struct path *);
 /* The cover invariant, checked; returns false and says where it breaks. path_walk asserts it. */
 bool path_covers(const struct path *, struct err *e);
-
-/* ---- showing it ---- */
-/* DESIGN section 2 */
-void path_write_json(const struct path *, const struct path_source *, const char *method, struct json *);
-struct path_style {
-    bool color, ascii;                           /* ascii: the picture without block characters */
-    int width;                                   /* columns; nothing is wider, except the list of segments for width
-                                                  * 0 */
-    bool segments;                               /* list them, too */
-    int64_t clock_error_ns;                      /* worst error of a clock on the path; < 0: not said */
-};
-/* looks.md */
-void path_write_terminal(const struct path *, const struct path_source *, const struct path_style *, struct text *);
-void path_write_svg(const struct path *, const struct path_source *, struct text *);
-void path_write_csv(const struct path *, const struct path_source *, struct text *);
 
 /* ---- local stores as a source ---- */
 struct graph; struct flow_store; struct clock_map;

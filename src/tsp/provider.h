@@ -14,6 +14,7 @@
 #include "http/http.h"
 #include "index/index.h"
 #include "path/path.h"
+#include "stack/stack.h"
 #include "state/state.h"
 
 /* ---- what is analysed ---- */

@@ -8,7 +8,7 @@ import unittest
 from tsp_server import Server, ServerCase
 from weft_e2e import ROOT, main, scenario, scratch, weft
 
-UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "state", "ust_write")
+UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "stack", "ust_write")
 NOTES = "weft.notes"
 
 

@@ -14,7 +14,7 @@ from weft_e2e import DATA, ROOT, Case, main, scratch, weft
 sys.path.insert(0, os.path.join(ROOT, "tests", "state"))
 from stack_truth import Replay
 
-UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "state", "ust_write")
+UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "stack", "ust_write")
 LIVE = os.path.join(DATA, "traces", "ust-live")
 RECORDED = os.path.join(DATA, "traces-public", "context-switches-ust")
 

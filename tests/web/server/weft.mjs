@@ -33,10 +33,10 @@ export function example() {
   execFileSync('tar', ['-xJf', join(root, 'examples/three-tier.tar.xz'), '-C', d]);
   return join(d, 'three-tier');
 }
-/** The made trace of a program of user space (tests/state/ust_world.c). */
+/** The made trace of a program of user space (tests/stack/ust_world.c). */
 export function userSpace() {
   const d = join(directory(), 'program');
-  execFileSync(process.env.UST_WRITE ?? join(root, 'build/tests/state/ust_write'), ['sample', d, 'small']);
+  execFileSync(process.env.UST_WRITE ?? join(root, 'build/tests/stack/ust_write'), ['sample', d, 'small']);
   return d;
 }
 export const truth = (traces, name) => JSON.parse(readFileSync(join(traces, name), 'utf8'));

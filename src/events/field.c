@@ -1,0 +1,186 @@
+#include "events/field.h"
+
+#include <stdio.h>
+
+static bool is_int(const struct ctf_type *t)
+{
+    return t->kind == CTF_INT || t->kind == CTF_ENUM;
+}
+
+static const struct ctf_type *holder(const struct ctf_type *t)
+{
+    return t->kind == CTF_ENUM && t->u.enumeration.container ? t->u.enumeration.container : t;
+}
+
+static bool is_text(const struct ctf_type *t)
+{
+    if (t->kind == CTF_STRING)
+        return true;
+    if (t->kind != CTF_ARRAY && t->kind != CTF_SEQUENCE)
+        return false;
+    const struct ctf_type *element = t->u.list.element;
+    return element->kind == CTF_INT && element->is_text && element->size_bits == 8 && element->align_bits == 8;
+}
+
+/* Tries `path` in one scope; `name` is what follows "fields." or "ctx.". */
+static bool bind_in(const struct ctf_event_class *cls, enum ctf_scope scope, const char *name, struct event_field *out)
+{
+    char base[256];
+    size_t n = strlen(name);
+    if (n >= sizeof base)
+        return false;
+    if (ctf_access_find(cls, scope, name, &out->access)) {
+        const struct ctf_type *t = out->access.type;
+        out->path = name;
+        out->how = is_int(t)       ? EVENT_FIELD_INT
+            : is_text(t)           ? EVENT_FIELD_STRING
+            : t->kind == CTF_FLOAT ? EVENT_FIELD_WALK
+                                   : EVENT_FIELD_ABSENT;
+        return true;
+    }
+    const char *dot = strrchr(name, '.');
+    if (dot && (strcmp(dot, ".label") == 0 || strcmp(dot, ".value") == 0)) {
+        memcpy(base, name, (size_t)(dot - name));
+        base[dot - name] = '\0';
+        if (ctf_access_find(cls, scope, base, &out->access) && out->access.type->kind == CTF_ENUM) {
+            out->how = dot[1] == 'l' ? EVENT_FIELD_LABEL : EVENT_FIELD_INT;
+            return true;
+        }
+    }
+    size_t list = strcspn(name, "[");
+    if (name[list]) {
+        memcpy(base, name, list);
+        base[list] = '\0';
+        if (ctf_access_find(cls, scope, base, &out->access)) {
+            out->how = EVENT_FIELD_WALK;
+            out->path = name;
+            return true;
+        }
+    }
+    return false;
+}
+
+void event_field_bind(const struct ctf_event_class *cls, const char *path, struct event_field *out)
+{
+    static const enum ctf_scope contexts[] = {CTF_EVENT_CONTEXT, CTF_STREAM_EVENT_CONTEXT, CTF_PACKET_CONTEXT};
+    bool only_fields = strncmp(path, "fields.", 7) == 0, only_context = strncmp(path, "ctx.", 4) == 0;
+    const char *name = path + (only_fields ? 7 : only_context ? 4 : 0);
+    *out = (struct event_field){.how = EVENT_FIELD_ABSENT};
+    if (!only_context && cls->scope[CTF_PAYLOAD] && bind_in(cls, CTF_PAYLOAD, name, out))
+        return;
+    for (size_t i = 0; i < 3 && !only_fields; i++)
+        if (cls->scope[contexts[i]] && bind_in(cls, contexts[i], name, out))
+            return;
+    *out = (struct event_field){.how = EVENT_FIELD_ABSENT};
+}
+
+/* ---- walking ---- */
+
+struct walk {
+    const char *want;
+    struct expr_value *out;
+    unsigned depth;
+    struct {
+        size_t length;
+        bool is_list;
+        uint64_t next;
+    } level[32];
+    char path[512];
+};
+
+/* Puts the item's own step behind the path of what holds it; returns the new length. */
+static size_t add_step(struct walk *w, const struct ctf_value *v)
+{
+    size_t at = w->depth ? w->level[w->depth - 1].length : 0;
+    if (at + 32 >= sizeof w->path)
+        return at;
+    if (w->depth && w->level[w->depth - 1].is_list)
+        return at +
+            (size_t)snprintf(
+                w->path + at, sizeof w->path - at, "[%llu]", (unsigned long long)w->level[w->depth - 1].next++);
+    int n = v->name ? snprintf(w->path + at, sizeof w->path - at, "%s%s", at ? "." : "", v->name) : 0;
+    return at + ((size_t)n < sizeof w->path - at ? (size_t)n : 0);
+}
+
+static void walk_begin(void *arg, const struct ctf_value *v)
+{
+    struct walk *w = arg;
+    size_t n = add_step(w, v);
+    if (w->depth < sizeof w->level / sizeof *w->level) {
+        w->level[w->depth].length = n;
+        w->level[w->depth].is_list = v->type->kind == CTF_ARRAY || v->type->kind == CTF_SEQUENCE;
+        w->level[w->depth].next = 0;
+    }
+    w->depth++;
+}
+
+static void walk_end(void *arg, const struct ctf_value *v)
+{
+    struct walk *w = arg;
+    w->depth--;
+}
+
+static void walk_leaf(void *arg, const struct ctf_value *v)
+{
+    struct walk *w = arg;
+    if (w->depth > sizeof w->level / sizeof *w->level)
+        return;
+    size_t n = add_step(w, v);
+    w->path[n] = '\0';
+    if (w->out->type != EXPR_ABSENT || strcmp(w->path, w->want) != 0)
+        return;
+    if (is_int(v->type))
+        *w->out = (struct expr_value){.type = EXPR_INT, .i = v->v.i, .is_unsigned = !holder(v->type)->is_signed};
+    else if (v->type->kind == CTF_FLOAT)
+        *w->out = (struct expr_value){.type = EXPR_FLOAT, .f = v->v.f};
+    else
+        *w->out = (struct expr_value){.type = EXPR_STRING, .s = v->s, .n = v->len};
+}
+
+/* ---- values ---- */
+
+static const char *label_of(const struct ctf_type *t, int64_t v)
+{
+    bool is_signed = holder(t)->is_signed;
+    for (uint32_t i = 0; i < t->n; i++) {
+        const struct ctf_range *r = &t->u.enumeration.ranges[i];
+        if (is_signed ? v >= r->lo && v <= r->hi : (uint64_t)v >= (uint64_t)r->lo && (uint64_t)v <= (uint64_t)r->hi)
+            return r->label;
+    }
+    return NULL;
+}
+
+void event_field_get(const struct event_field *f, const struct ctf_event *ev, struct expr_value *out)
+{
+    *out = (struct expr_value){.type = EXPR_ABSENT};
+    switch (f->how) {
+    case EVENT_FIELD_INT:
+    case EVENT_FIELD_LABEL: {
+        bool present = true;
+        int64_t v = f->access.mode == 1 ? ctf_read_int(ev, &f->access) : ctf_read_slow(ev, &f->access, &present);
+        if (!present)
+            return;
+        if (f->how == EVENT_FIELD_INT) {
+            *out = (struct expr_value){.type = EXPR_INT, .i = v, .is_unsigned = !holder(f->access.type)->is_signed};
+            return;
+        }
+        const char *label = label_of(f->access.type, v);
+        if (label)
+            *out = (struct expr_value){.type = EXPR_STRING, .s = label, .n = strlen(label)};
+        return;
+    }
+    case EVENT_FIELD_STRING: {
+        size_t n;
+        const char *s = ctf_read_string(ev, &f->access, &n);
+        if (s)
+            *out = (struct expr_value){.type = EXPR_STRING, .s = s, .n = n};
+        return;
+    }
+    case EVENT_FIELD_WALK: {
+        struct walk w = {.want = f->path, .out = out};
+        ctf_visit(ev, (enum ctf_scope)f->access.scope, &(struct ctf_visitor){walk_leaf, walk_begin, walk_end, &w});
+        return;
+    }
+    case EVENT_FIELD_ABSENT: return;
+    }
+}

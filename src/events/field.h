@@ -1,0 +1,21 @@
+/* Private to events: values of event fields for expressions: any field by its dotted path. */
+#ifndef WEFT_EVENTS_FIELD_H
+#define WEFT_EVENTS_FIELD_H
+
+#include "base/expr.h"
+#include "ctf/ctf.h"
+
+struct event_field {
+    enum { EVENT_FIELD_ABSENT, EVENT_FIELD_INT, EVENT_FIELD_LABEL, EVENT_FIELD_STRING, EVENT_FIELD_WALK } how;
+    struct ctf_access access;
+    const char *path;        /* WALK: looked for while walking over the whole scope; borrowed from the call that
+                              * bound it */
+};
+
+/* Binds a path to a class. "x", "x.y", "x[3].y"; "fields.x" only in the payload, "ctx.x" only in the contexts, else
+ * payload before contexts. Enumerations: "x" and "x.value" are the number, "x.label" the label. */
+void event_field_bind(const struct ctf_event_class *, const char *path, struct event_field *out);
+/* The value; strings are borrowed from the event. */
+void event_field_get(const struct event_field *, const struct ctf_event *, struct expr_value *out);
+
+#endif

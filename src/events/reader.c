@@ -1,0 +1,149 @@
+#include "events/reader.h"
+
+enum { READERS = 8, SHORT_WAY = 20000 };
+
+struct event_reader {
+    struct ctf_merge *merge;
+    struct event_prios *prios;
+    uint64_t next;
+    bool busy;
+    uint64_t used;
+    uint64_t batch_at; /* what event_reader_at has read */
+    size_t batch_n;
+    struct ctf_event batch[EVENT_BATCH];
+};
+struct event_readers {
+    const struct event_cells *cells;
+    pthread_mutex_t lock; /* guards the readers' fields but for busy ones */
+    pthread_cond_t free_reader;
+    struct event_reader v[READERS];
+    uint64_t clock;
+};
+
+struct ctf_merge *event_merge_new(const struct tsp_experiment *x)
+{
+    struct err e = {0};
+    struct ctf_merge *m;
+    return ctf_merge_new(x->sources, x->n_sources, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e) ? NULL : m;
+}
+
+struct event_readers *event_readers_new(const struct event_cells *cells)
+{
+    struct event_readers *t = mem_zalloc(sizeof *t);
+    t->cells = cells;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->free_reader, NULL);
+    return t;
+}
+
+void event_readers_free(struct event_readers *t)
+{
+    for (int i = 0; i < READERS; i++) {
+        ctf_merge_free(t->v[i].merge);
+        event_prios_free(t->v[i].prios);
+    }
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->free_reader);
+    free(t);
+}
+
+static bool at_hand(const struct event_reader *r, uint64_t index)
+{
+    return index - r->batch_at < r->batch_n;
+}
+
+/* The free reader that has `index` at hand; else the nearest before it; else one that is not made yet; else the one not
+ * used for longest. */
+static struct event_reader *choose(struct event_readers *t, uint64_t index)
+{
+    struct event_reader *best = NULL, *fresh = NULL, *oldest = NULL;
+    for (int i = 0; i < READERS; i++) {
+        struct event_reader *r = &t->v[i];
+        if (r->busy)
+            continue;
+        if (at_hand(r, index))
+            return r;
+        if (!r->merge)
+            fresh = fresh ? fresh : r;
+        else if (r->next <= index && index - r->next < SHORT_WAY && (!best || r->next > best->next))
+            best = r;
+        if (r->merge && (!oldest || r->used < oldest->used))
+            oldest = r;
+    }
+    return best ? best : fresh ? fresh : oldest;
+}
+
+struct event_reader *event_reader_take(struct event_readers *t, uint64_t index)
+{
+    struct event_reader *r;
+    pthread_mutex_lock(&t->lock);
+    while (!(r = choose(t, index)))
+        pthread_cond_wait(&t->free_reader, &t->lock);
+    r->busy = true;
+    r->used = ++t->clock;
+    pthread_mutex_unlock(&t->lock);
+    if (!r->merge && (r->merge = event_merge_new(t->cells->x))) {
+        r->prios = event_prios_new(t->cells);
+        r->next = 0;
+    }
+    return r;
+}
+
+void event_reader_leave(struct event_readers *t, struct event_reader *r)
+{
+    pthread_mutex_lock(&t->lock);
+    r->busy = false;
+    pthread_cond_signal(&t->free_reader);
+    pthread_mutex_unlock(&t->lock);
+}
+
+const struct ctf_merge *event_reader_merge(const struct event_reader *r)
+{
+    return r->merge;
+}
+
+struct event_prios *event_reader_prios(struct event_reader *r)
+{
+    return r->prios;
+}
+
+size_t event_reader_read(struct event_reader *r, struct ctf_event *out, size_t max)
+{
+    size_t n = r->merge ? ctf_merge_next(r->merge, out, max) : 0;
+    r->next += n;
+    r->batch_n = 0;
+    return n;
+}
+
+bool event_reader_go(struct event_reader *r, uint64_t index)
+{
+    struct ctf_event skipped[EVENT_BATCH];
+    struct err e = {0};
+    if (!r->merge)
+        return false;
+    if (index < r->next || index - r->next >= SHORT_WAY) {
+        r->batch_n = 0;
+        if (ctf_merge_seek(r->merge, index, &e)) {
+            r->next = UINT64_MAX; /* somewhere: the next use seeks */
+            return false;
+        }
+        r->next = index;
+    }
+    while (r->next < index)
+        if (!event_reader_read(r, skipped, index - r->next < EVENT_BATCH ? (size_t)(index - r->next) : EVENT_BATCH))
+            return false;
+    return true;
+}
+
+const struct ctf_event *event_reader_at(struct event_reader *r, uint64_t index, uint64_t last)
+{
+    if (at_hand(r, index))
+        return &r->batch[index - r->batch_at];
+    if (!event_reader_go(r, index))
+        return NULL;
+    uint64_t wanted = last >= index ? last - index + 1 : 1;
+    size_t n = event_reader_read(r, r->batch, wanted < EVENT_BATCH ? (size_t)wanted : EVENT_BATCH);
+    r->batch_at = index;
+    r->batch_n = n;
+    return n ? r->batch : NULL;
+}

@@ -1,0 +1,261 @@
+#include "events/scan.h"
+
+#include "base/expr.h"
+#include "base/time.h"
+#include "base/wait.h"
+#include "events/reader.h"
+#include "events/set.h"
+
+enum { MAX_SCANS = 8, BATCH = 1024 };
+static const int64_t unasked_ns = 8000000000; /* clients ask at least every 5 s */
+static const size_t max_bytes = (size_t)64 << 20;
+
+struct event_scan {
+    const struct event_cells *of;
+    char *key, *where; /* where: or NULL */
+    json_t *cells;
+    struct event_match *match; /* the thread's, and so is the merge */
+    struct ctf_merge *merge;
+    unsigned users; /* under the scans' lock, and so is `used` */
+    uint64_t used;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t more;
+    struct event_set set;
+    uint64_t items;
+    int64_t asked_ns;
+    bool done, running, stop;
+    bool has_thread; /* to be joined; whoever starts and frees does that, under the scans' lock */
+    pthread_t thread;
+};
+
+struct event_scans {
+    const struct event_cells *cells;
+    pthread_mutex_t lock;
+    pthread_cond_t left;
+    VEC(struct event_scan *) list;
+    uint64_t clock;
+};
+
+/* ---- scanning ---- */
+
+/* What a batch gave, for those who wait. False: it ends here. */
+static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_t read)
+{
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < n; i++)
+        event_set_add(&s->set, found[i]);
+    s->items += read;
+    s->done = read == 0;
+    bool goes_on = !s->done && !s->stop && time_monotonic_ns() < s->asked_ns + unasked_ns;
+    s->running = goes_on;
+    pthread_cond_broadcast(&s->more);
+    pthread_mutex_unlock(&s->lock);
+    return goes_on;
+}
+
+/* Finding out which threads run at the begin may take a while: that is why the thread does it. */
+static bool prepare(struct event_scan *s)
+{
+    struct err e = {0};
+    return (s->match || !event_match_new(s->of, s->cells, s->where, &s->match, &e)) &&
+        !event_match_impossible(s->match) && (s->merge || (s->merge = event_merge_new(s->of->x)));
+}
+
+static void *run_scan(void *arg)
+{
+    struct event_scan *s = arg;
+    struct ctf_event batch[BATCH];
+    uint64_t found[BATCH], at = s->items;
+    size_t n, kept;
+    if (!prepare(s)) {
+        publish(s, found, 0, 0);
+        return NULL;
+    }
+    do {
+        kept = 0;
+        n = ctf_merge_next(s->merge, batch, BATCH);
+        for (size_t i = 0; i < n; i++)
+            if (event_match_fits(s->match, s->merge, &batch[i]))
+                found[kept++] = at + i;
+        at += n;
+    } while (publish(s, found, kept, n));
+    return NULL;
+}
+
+/* With the scans' lock held. Without a thread to be had it goes on when it is asked for again. */
+static void go_on(struct event_scan *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->asked_ns = time_monotonic_ns();
+    bool starts = !s->done && !s->running;
+    s->running |= starts;
+    pthread_mutex_unlock(&s->lock);
+    if (!starts)
+        return;
+    if (s->has_thread)
+        pthread_join(s->thread, NULL);
+    s->has_thread = !pthread_create(&s->thread, NULL, run_scan, s);
+    if (s->has_thread)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->running = false;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- scans ---- */
+
+static void free_scan(struct event_scan *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_mutex_unlock(&s->lock);
+    if (s->has_thread)
+        pthread_join(s->thread, NULL);
+    event_set_fini(&s->set);
+    event_match_free(s->match);
+    ctf_merge_free(s->merge);
+    json_decref(s->cells);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->more);
+    free(s->key);
+    free(s->where);
+    free(s);
+}
+
+static struct event_scan *new_scan(const struct event_cells *cells, json_t *patterns, const char *where)
+{
+    struct event_scan *s = mem_zalloc(sizeof *s);
+    pthread_mutex_init(&s->lock, NULL);
+    wait_init(&s->more);
+    s->of = cells;
+    s->cells = json_deep_copy(patterns);
+    s->where = where ? mem_strdup(where) : NULL;
+    return s;
+}
+
+struct event_scans *event_scans_new(const struct event_cells *cells)
+{
+    struct event_scans *t = mem_zalloc(sizeof *t);
+    t->cells = cells;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->left, NULL);
+    return t;
+}
+
+void event_scans_free(struct event_scans *t)
+{
+    for (size_t i = 0; i < t->list.n; i++)
+        free_scan(t->list.v[i]);
+    vec_free(&t->list);
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->left);
+    free(t);
+}
+
+/* Makes room for one more. False: all are in use. */
+static bool make_room(struct event_scans *t)
+{
+    size_t bytes = 0, oldest = SIZE_MAX;
+    for (size_t i = 0; i < t->list.n; i++) {
+        pthread_mutex_lock(&t->list.v[i]->lock);
+        bytes += t->list.v[i]->set.bytes;
+        pthread_mutex_unlock(&t->list.v[i]->lock);
+        if (!t->list.v[i]->users && (oldest == SIZE_MAX || t->list.v[i]->used < t->list.v[oldest]->used))
+            oldest = i;
+    }
+    if (t->list.n < MAX_SCANS && bytes < max_bytes)
+        return true;
+    if (oldest == SIZE_MAX)
+        return t->list.n < MAX_SCANS;
+    free_scan(t->list.v[oldest]);
+    t->list.v[oldest] = t->list.v[--t->list.n];
+    return make_room(t);
+}
+
+static struct event_scan *find_scan(struct event_scans *t, const char *key)
+{
+    for (size_t i = 0; i < t->list.n; i++)
+        if (!strcmp(t->list.v[i]->key, key))
+            return t->list.v[i];
+    return NULL;
+}
+
+static char *make_key(json_t *cells, const char *where)
+{
+    struct text t = {.fd = -1};
+    char *patterns = cells ? json_dumps(cells, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    text_printf(&t, "%s\n%s", patterns ? patterns : "", where ? where : "");
+    free(patterns);
+    text_cstr(&t);
+    return t.v;
+}
+
+int event_scan_take(struct event_scans *t, json_t *cells, const char *where, struct event_scan **out, struct err *e)
+{
+    struct event_scan *s;
+    struct expr *checked = NULL;
+    int rc = where ? expr_compile(where, &checked, e) : 0;
+    expr_free(checked);
+    if (rc)
+        return rc;
+    char *key = make_key(cells, where);
+    pthread_mutex_lock(&t->lock);
+    while (!(s = find_scan(t, key)) && !make_room(t))
+        pthread_cond_wait(&t->left, &t->lock);
+    if (!s) {
+        s = new_scan(t->cells, cells, where);
+        s->key = key;
+        key = NULL;
+        vec_push(&t->list, s);
+    }
+    s->users++;
+    s->used = ++t->clock;
+    go_on(s);
+    pthread_mutex_unlock(&t->lock);
+    free(key);
+    *out = s;
+    return 0;
+}
+
+void event_scan_leave(struct event_scans *t, struct event_scan *s)
+{
+    pthread_mutex_lock(&t->lock);
+    s->users--;
+    pthread_cond_signal(&t->left);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- what is found ---- */
+
+struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64_t wait_ns)
+{
+    int64_t now = time_monotonic_ns(), end = now + wait_ns;
+    pthread_mutex_lock(&s->lock);
+    s->asked_ns = now;
+    while (s->running && !s->done && s->set.n <= matches && wait_until(&s->more, &s->lock, end))
+        ;
+    struct event_found found = {s->items, s->set.n, s->done, s->running};
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
+struct event_found event_scan_found(struct event_scan *s)
+{
+    return event_scan_wait(s, UINT64_MAX, 0);
+}
+
+size_t event_scan_items(struct event_scan *s, uint64_t first, uint64_t *out, size_t max)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t n = event_set_get(&s->set, first, out, max);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+uint64_t event_scan_rank(struct event_scan *s, uint64_t item)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t rank = event_set_rank(&s->set, item);
+    pthread_mutex_unlock(&s->lock);
+    return rank;
+}

@@ -1,0 +1,125 @@
+#include "events/set.h"
+
+enum { BLOCK = 65536, MAX_PLACES = 4096, WORDS = BLOCK / 64 };
+
+static void to_bits(struct event_set *s, struct event_block *b)
+{
+    uint64_t *bits = mem_zalloc(sizeof *bits * WORDS);
+    for (uint32_t i = 0; i < b->n; i++)
+        bits[b->places[i] / 64] |= (uint64_t)1 << (b->places[i] % 64);
+    free(b->places);
+    s->bytes += sizeof *bits * WORDS - sizeof *b->places * b->cap;
+    b->bits = bits;
+    b->cap = 0;
+}
+
+static struct event_block *new_block(struct event_set *s, uint64_t base)
+{
+    struct event_block b = {.base = base, .before = s->n, .cap = 8};
+    b.places = mem_alloc(sizeof *b.places * b.cap);
+    s->bytes += sizeof b + sizeof *b.places * b.cap;
+    vec_push(&s->blocks, b);
+    return &s->blocks.v[s->blocks.n - 1];
+}
+
+static void grow(struct event_set *s, struct event_block *b)
+{
+    s->bytes += sizeof *b->places * b->cap;
+    b->cap *= 2;
+    b->places = mem_resize(b->places, sizeof *b->places * b->cap);
+}
+
+void event_set_add(struct event_set *s, uint64_t number)
+{
+    struct event_block *b = s->blocks.n ? &s->blocks.v[s->blocks.n - 1] : NULL;
+    uint16_t place = (uint16_t)(number % BLOCK);
+    if (!b || b->base != number / BLOCK)
+        b = new_block(s, number / BLOCK);
+    if (b->cap && b->n == MAX_PLACES)
+        to_bits(s, b);
+    else if (b->cap && b->n == b->cap)
+        grow(s, b);
+    if (b->cap)
+        b->places[b->n] = place;
+    else
+        b->bits[place / 64] |= (uint64_t)1 << (place % 64);
+    b->n++;
+    s->n++;
+}
+
+static uint64_t rank_in(const struct event_block *b, uint32_t place)
+{
+    uint64_t n = 0;
+    if (!b->cap) {
+        for (uint32_t w = 0; w < place / 64; w++)
+            n += (uint64_t)__builtin_popcountll(b->bits[w]);
+        return n + (uint64_t)__builtin_popcountll(b->bits[place / 64] & (((uint64_t)1 << (place % 64)) - 1));
+    }
+    while (n < b->n && b->places[n] < place)
+        n++;
+    return n;
+}
+
+uint64_t event_set_rank(const struct event_set *s, uint64_t number)
+{
+    size_t lo = 0, hi = s->blocks.n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (s->blocks.v[mid].base < number / BLOCK)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == s->blocks.n)
+        return s->n;
+    const struct event_block *b = &s->blocks.v[lo];
+    return b->before + (b->base == number / BLOCK ? rank_in(b, (uint32_t)(number % BLOCK)) : 0);
+}
+
+/* Numbers of one block from the rank `first` in it. */
+static size_t get_from(const struct event_block *b, uint64_t first, uint64_t *out, size_t max)
+{
+    size_t n = 0;
+    uint64_t base = b->base * BLOCK;
+    if (b->cap) {
+        for (; first + n < b->n && n < max; n++)
+            out[n] = base + b->places[first + n];
+        return n;
+    }
+    for (uint32_t w = 0; w < WORDS && n < max; w++) {
+        uint64_t bits = b->bits[w], here = (uint64_t)__builtin_popcountll(bits);
+        if (first >= here) {
+            first -= here;
+            continue;
+        }
+        for (; first; first--)
+            bits &= bits - 1;
+        for (; bits && n < max; bits &= bits - 1)
+            out[n++] = base + w * 64 + (uint64_t)__builtin_ctzll(bits);
+    }
+    return n;
+}
+
+size_t event_set_get(const struct event_set *s, uint64_t first, uint64_t *out, size_t max)
+{
+    size_t lo = 0, hi = s->blocks.n, n = 0;
+    if (first >= s->n)
+        return 0;
+    while (hi - lo > 1) {
+        size_t mid = (lo + hi) / 2;
+        if (s->blocks.v[mid].before <= first)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    for (first -= s->blocks.v[lo].before; lo < s->blocks.n && n < max; lo++, first = 0)
+        n += get_from(&s->blocks.v[lo], first, out + n, max - n);
+    return n;
+}
+
+void event_set_fini(struct event_set *s)
+{
+    for (size_t i = 0; i < s->blocks.n; i++)
+        free(s->blocks.v[i].cap ? (void *)s->blocks.v[i].places : (void *)s->blocks.v[i].bits);
+    vec_free(&s->blocks);
+}

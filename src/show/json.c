@@ -1,0 +1,176 @@
+/* The answer as data: JSON and CSV. */
+#include "base/json.h"
+#include "graph/graph.h"
+#include "show/rows.h"
+
+static void write_who(const struct path_source *source, struct path_row row, bool comm, struct json *j)
+{
+    int32_t tid;
+    const char *name;
+    source->row_name(source->arg, row, &tid, &name);
+    json_kv_string(j, "host", source->host_name(source->arg, row.host));
+    json_kv_i64(j, "tid", tid);
+    if (comm)
+        json_kv_string(j, "comm", name);
+}
+
+static void write_end(
+    const char *key, const struct path_source *source, struct path_row row, int64_t time, struct json *j)
+{
+    json_key(j, key);
+    json_object(j);
+    write_who(source, row, false, j);
+    json_kv_i64(j, "time", time);
+    json_end_object(j);
+}
+
+static void write_segments(const struct path *p, const struct path_source *source, struct json *j)
+{
+    json_key(j, "segments");
+    json_array(j);
+    for (size_t i = 0; i < p->n_segments; i++) {
+        const struct path_segment *s = &p->segments[i];
+        json_object(j);
+        write_who(source, s->row, true, j);
+        json_kv_i64(j, "begin", s->begin);
+        json_kv_i64(j, "end", s->end);
+        json_kv_string(j, "state", graph_state_name(s->state));
+        json_kv_string(j, "detail", s->detail);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void write_links(const struct path *p, const struct path_source *source, struct json *j)
+{
+    json_key(j, "links");
+    json_array(j);
+    for (size_t i = 0; i < p->n_links; i++) {
+        const struct path_link *l = &p->links[i];
+        json_object(j);
+        write_end("from", source, l->from, l->from_ts, j);
+        write_end("to", source, l->to, l->to_ts, j);
+        json_kv_string(j, "kind", path_link_name(l->kind));
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void write_totals(const struct path *p, const struct path_source *source, struct json *j)
+{
+    json_key(j, "totals");
+    json_array(j);
+    for (size_t i = 0; i < p->n_totals; i++) {
+        json_object(j);
+        write_who(source, p->totals[i].row, true, j);
+        json_kv_string(j, "state", graph_state_name(p->totals[i].state));
+        json_kv_i64(j, "duration", p->totals[i].duration);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void write_gaps(const struct path *p, struct json *j)
+{
+    json_key(j, "unexplained");
+    json_array(j);
+    for (size_t i = 0; i < p->n_gaps; i++) {
+        json_object(j);
+        json_kv_i64(j, "begin", p->gaps[i].begin);
+        json_kv_i64(j, "end", p->gaps[i].end);
+        json_kv_string(j, "reason", path_reason_name(p->gaps[i].reason));
+        json_kv_string(j, "peer", p->gaps[i].peer);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void write_cost(const struct path_cost *c, struct json *j)
+{
+    json_key(j, "cost");
+    json_object(j);
+    json_key(j, "nodes");
+    json_array(j);
+    for (size_t i = 0; i < c->n_nodes; i++)
+        json_string(j, c->nodes[i]);
+    json_end_array(j);
+    json_kv_u64(j, "messages", c->messages);
+    json_kv_u64(j, "bytes", c->bytes);
+    json_kv_u64(j, "rounds", c->rounds);
+    json_kv_double(j, "seconds", c->seconds);
+    json_end_object(j);
+}
+
+void show_json(const struct path *p, const struct path_source *source, const char *method, struct json *j)
+{
+    json_object(j);
+    json_key(j, "query");
+    json_object(j);
+    write_who(source, p->start, true, j);
+    json_kv_i64(j, "begin", p->begin);
+    json_kv_i64(j, "end", p->end);
+    json_end_object(j);
+    json_kv_string(j, "method", method);
+    write_segments(p, source, j);
+    write_links(p, source, j);
+    write_totals(p, source, j);
+    write_gaps(p, j);
+    write_cost(&p->cost, j);
+    json_end_object(j);
+}
+
+/* ---- CSV ---- */
+
+static void csv_cell(struct text *t, const char *s)
+{
+    bool quote = s[strcspn(s, ",\"\r\n")] != 0;
+    if (!quote) {
+        text_puts(t, s);
+        return;
+    }
+    text_putc(t, '"');
+    for (; *s; s++) {
+        if (*s == '"')
+            text_putc(t, '"');
+        text_putc(t, *s);
+    }
+    text_putc(t, '"');
+}
+
+static void csv_row(const struct path_source *source, struct path_row row, bool comm, struct text *t)
+{
+    int32_t tid;
+    const char *name;
+    source->row_name(source->arg, row, &tid, &name);
+    csv_cell(t, source->host_name(source->arg, row.host));
+    text_putc(t, ',');
+    text_i64(t, tid);
+    text_putc(t, ',');
+    if (comm) {
+        csv_cell(t, name);
+        text_putc(t, ',');
+    }
+}
+
+void show_csv(const struct path *p, const struct path_source *source, struct text *t)
+{
+    text_puts(t, "host,tid,comm,begin,end,state,detail,sender_host,sender_tid\n");
+    for (size_t i = 0; i < p->n_segments; i++) {
+        const struct path_segment *s = &p->segments[i];
+        csv_row(source, s->row, true, t);
+        text_i64(t, s->begin);
+        text_putc(t, ',');
+        text_i64(t, s->end);
+        text_putc(t, ',');
+        text_puts(t, graph_state_name(s->state));
+        text_putc(t, ',');
+        csv_cell(t, s->detail ? s->detail : "");
+        text_putc(t, ',');
+        if (s->sender.host >= 0)
+            csv_row(source, s->sender, false, t);
+        else
+            text_putc(t, ',');
+        t->n -= s->sender.host >= 0; /* the comma after the last cell */
+        text_putc(t, '\n');
+    }
+}

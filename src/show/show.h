@@ -1,0 +1,22 @@
+/* Drawing an answer: a critical path as JSON, on a terminal, as SVG, as CSV. */
+#ifndef WEFT_SHOW_SHOW_H
+#define WEFT_SHOW_SHOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct json; struct path; struct path_source; struct text;
+
+/* One object; docs/verbs/critpath.md lists its members. */
+void show_json(const struct path *, const struct path_source *, const char *method, struct json *);
+struct show_style {
+    bool color, ascii;       /* ascii: the picture without block characters */
+    int width;               /* columns; nothing is wider, except the list of segments for width 0 */
+    bool segments;           /* list them, too */
+    int64_t clock_error_ns;  /* worst error of a clock on the path; < 0: not said */
+};
+void show_terminal(const struct path *, const struct path_source *, const struct show_style *, struct text *);
+void show_svg(const struct path *, const struct path_source *, struct text *);
+void show_csv(const struct path *, const struct path_source *, struct text *);
+
+#endif

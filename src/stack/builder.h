@@ -1,0 +1,129 @@
+/* Private to stack: what the builder of call stacks keeps while events go by. */
+#ifndef WEFT_STACK_BUILDER_H
+#define WEFT_STACK_BUILDER_H
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "kernel/kernel.h"
+#include "stack/format.h"
+
+#define STACK_NO_THREAD UINT32_MAX
+
+/* stack_bind.c: what LTTng-UST's event types mean, bound once per trace. */
+enum stack_kind {
+    STACK_OTHER, STACK_ENTRY, STACK_EXIT,
+    STACK_LOAD, STACK_UNLOAD,               /* of a library or program at an address */
+    STACK_ALLOC, STACK_REALLOC, STACK_FREE,
+};
+struct stack_class {
+    uint8_t kind;            /* enum stack_kind */
+    bool has_address, has_name, has_pic;
+    struct ctf_access vpid, vtid, procname;
+    struct ctf_access address, name;        /* ENTRY, EXIT; LOAD, UNLOAD: base address and path */
+    struct ctf_access size, count, pic, old; /* LOAD: size, pic. ALLOC, REALLOC: size, count (times size), old;
+                                              * address is the result */
+};
+/* The binding of each class of the trace, by index; mem_alloc'd. */
+struct stack_class *stack_bind(const struct ctf_trace *);
+
+/* A library or program in the memory of a process. */
+struct stack_library {
+    int64_t loaded, unloaded; /* when that was told */
+    uint64_t begin, end;
+    uint32_t path;           /* string */
+    bool absolute;           /* addresses in it are those of the file */
+};
+struct stack_known {         /* a function */
+    uint64_t address;
+    int64_t first;           /* when it was first seen */
+    uint32_t process, name;  /* name: string, 0 when the trace does not call it anything */
+};
+struct stack_owner {         /* a process */
+    int32_t pid;
+    uint32_t name;
+    VEC(struct stack_library) libraries;
+    struct map functions, named;             /* address, string -> place in known + 1 */
+    struct map allocations;                  /* address -> place in sizes + 1 */
+};
+
+struct stack_frame {
+    int64_t begin;
+    uint64_t address;
+    uint32_t function;
+    bool has_address;
+};
+struct stack_series {        /* a level of a thread */
+    VEC(struct stack_disk_call) calls;
+    VEC(struct stack_disk_long) longs; /* call: within the series */
+};
+struct stack_runner {        /* a thread */
+    uint32_t owner;
+    int32_t tid, cpu;
+    uint32_t stream;         /* all of its events are of it, when tid is not known */
+    int64_t begin, last;     /* its first and last event */
+    int64_t unknown_since;
+    uint32_t unknown_levels; /* not known since then */
+    bool listed;             /* among those that may have open calls */
+    VEC(struct stack_disk_rename) names;
+    VEC(struct stack_frame) frames;
+    VEC(struct stack_series) series;
+    VEC(struct stack_disk_value) memory;
+};
+
+/* A packet that told of lost events: some are missing between the packet before and its first event, or between its
+ * last event and its end. */
+struct stack_window {
+    uint32_t stream;
+    bool heard;              /* its first event has come */
+    int64_t last, end;       /* last: of its events; before the first, where the loss begins */
+};
+
+struct stack_stream {
+    bool has_calls;          /* losses may hide entries and exits */
+    uint64_t key;            /* of the event before */
+    uint32_t thread;         /* of the event before, STACK_NO_THREAD at first */
+};
+
+struct stack_builder {
+    const struct ctf_trace *trace;
+    struct stack_class *classes;
+    struct stack_stream *streams;
+    size_t n_streams;
+    int32_t trace_pid;       /* traces of one process each say so; else -1 */
+    struct strings strings;
+    VEC(struct stack_owner) owners;
+    VEC(struct stack_runner) runners;
+    VEC(struct stack_known) known;
+    VEC(int64_t) sizes;      /* of allocations */
+    VEC(size_t) free_sizes;  /* places in sizes to be used again */
+    struct map owner_of, owner_by_name;      /* pid, string -> place + 1 */
+    struct map thread_of, stream_thread_of;  /* pid << 32 | tid, pid << 32 | stream -> place + 1 */
+    VEC(uint32_t) open;      /* threads that may have open calls */
+    VEC(struct stack_window) windows;
+    VEC(struct stack_disk_loss) losses;
+    struct stack_totals totals;
+};
+
+/* stack_names.c */
+uint32_t stack_owner(struct stack_builder *, int32_t pid, uint32_t name);
+void stack_load(struct stack_builder *, uint32_t owner, int64_t ts, const struct stack_library *);
+void stack_unload(struct stack_builder *, uint32_t owner, int64_t ts, uint64_t begin);
+uint32_t stack_function_at(struct stack_builder *, uint32_t owner, int64_t ts, uint64_t address);
+uint32_t stack_function_named(struct stack_builder *, uint32_t owner, int64_t ts, uint64_t address, uint32_t name);
+/* Appends what a function is called to `out`. */
+void stack_name_function(const struct stack_builder *, const struct stack_known *, struct text *out);
+
+/* stack_calls.c */
+void stack_enter(struct stack_builder *, uint32_t thread, int64_t ts, const struct stack_frame *);
+void stack_exit(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address, bool has_address);
+void stack_lose(struct stack_builder *, const struct ctf_event *loss);
+/* An event of the stream; only to be called while there are windows. */
+void stack_watch(struct stack_builder *, uint32_t stream, int64_t ts);
+/* The end of the trace: all that is open ends there. */
+void stack_finish(struct stack_builder *);
+
+/* stack_memory.c */
+void stack_allocate(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address, uint64_t bytes);
+void stack_release(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address);
+
+#endif

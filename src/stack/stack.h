@@ -1,0 +1,101 @@
+/* Call stacks of user-space traces: what one LTTng-UST trace tells of the threads of its programs. */
+#ifndef WEFT_STACK_STACK_H
+#define WEFT_STACK_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "state/state.h"
+
+/* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
+ * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
+struct stack_store;
+int stack_open(const char *path, struct stack_store **out, struct err *e); /* validates everything */
+void stack_close(struct stack_store *);
+int stack_intact(const struct stack_store *, struct err *e); /* as graph_intact */
+struct stack_totals {
+    int64_t begin, end;      /* first and last event; begin > end when there is none */
+    uint64_t events, lost_events, calls;
+    uint64_t strange_exits;  /* exits of functions that were not seen to be entered */
+    uint64_t missing_exits;  /* calls that ended because one below them did */
+    uint64_t too_deep;       /* calls beyond STACK_MOST_LEVELS: counted, not kept */
+    uint64_t strange_frees;  /* of memory that was not seen to be allocated */
+};
+enum { STACK_MOST_LEVELS = 1024 };
+const struct stack_totals *stack_totals(const struct stack_store *);
+
+/* Processes by number, threads by process, number and CPU. Where the trace tells no process, threads are grouped by the
+ * name they first had. */
+struct stack_process { int32_t pid; const char *name; uint32_t first_thread, threads; };  /* pid -1: not told */
+struct stack_thread {
+    int32_t tid, cpu;        /* tid -1: not told, then all that the stream of `cpu` recorded counts as one thread;
+                              * else cpu is -1 */
+    uint32_t process, first_row, rows; /* rows: levels of its stack, the outermost function first */
+    const char *name;        /* the last one, "" when not told */
+    int64_t begin, end;      /* its first and last event */
+    bool has_memory;
+};
+size_t stack_processes(const struct stack_store *);
+void stack_process(const struct stack_store *, size_t i, struct stack_process *out);
+size_t stack_threads(const struct stack_store *);
+void stack_thread(const struct stack_store *, size_t i, struct stack_thread *out);
+const char *stack_thread_name(const struct stack_store *, size_t thread, int64_t t); /* the name it had at t */
+
+/* name: what the trace calls it, else LIBRARY+0xOFFSET, else 0xADDRESS. */
+struct stack_function { uint64_t address; uint32_t process; const char *name; };
+size_t stack_functions(const struct stack_store *);
+void stack_function(const struct stack_store *, size_t i, struct stack_function *out);
+
+enum stack_how {
+    STACK_WHOLE,             /* entry and exit were seen */
+    STACK_CUT,               /* not seen to end: at the end of the trace, where events were lost, or together with a
+                              * call below it */
+    STACK_UNKNOWN,           /* no call: events were lost, and the thread's next event is not there yet */
+    STACK_NOTHING,           /* no call: between two calls (stack_sample, stack_at) */
+};
+struct stack_call { int64_t begin, end; uint32_t function; uint8_t how; }; /* function: of WHOLE and CUT */
+size_t stack_rows(const struct stack_store *);
+/* WHOLE, CUT and UNKNOWN; in order, not overlapping; may last no time */
+size_t stack_calls(const struct stack_store *, size_t row);
+void stack_call(const struct stack_store *, size_t row, size_t i, struct stack_call *out);
+size_t stack_find(const struct stack_store *, size_t row, int64_t t);      /* the first call that ends at or after t */
+/* How many begin before t; `from`: so many are known to do. O(log (those from there on)). */
+size_t stack_begun(const struct stack_store *, size_t row, size_t from, int64_t t);
+/* What the row does at t; between calls NOTHING from the end of the one before to the begin of the next. False outside
+ * the trace's span, whose last instant counts as the one before. O(log calls). */
+bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_call *out);
+/* The distinct states in force at the (ascending) times. Returns how many (at most n). */
+size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times, size_t n, struct stack_call *out);
+
+/* Of WHOLE calls: `self` is without the calls one level below. */
+struct stack_figures { struct state_figures calls; int64_t self; };
+/* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
+void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
+/* The shortest and the longest of them alone, which costs less. `reached` lists the n functions that have any; returns
+ * how many have then. */
+struct stack_extremes { int64_t least, most, least_begin, most_begin; bool any; };
+size_t stack_extremes(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_extremes *of,
+    uint32_t *reached, size_t n);
+/* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
+void stack_histogram(const struct stack_store *, size_t row, size_t first, size_t end, int64_t width, size_t n,
+    uint64_t *counts);
+size_t stack_whole_before(const struct stack_store *, size_t row, size_t i); /* WHOLE ones among the first i calls */
+size_t stack_whole_at(const struct stack_store *, size_t row, size_t k);   /* the k-th WHOLE one, which there is */
+
+/* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against
+ * them. */
+void stack_memory(const struct stack_store *, size_t thread, const int64_t *times, size_t n, int64_t *bytes);
+size_t stack_losses(const struct stack_store *);                           /* sorted by begin */
+void stack_loss(const struct stack_store *, size_t i, struct state_loss *out);
+
+struct ctf_trace; struct ctf_event;
+struct stack_builder;
+struct stack_builder *stack_builder_new(const struct ctf_trace *);
+/* Merged events of that trace alone, in order. */
+void stack_builder_feed(struct stack_builder *, const struct ctf_event *, size_t n);
+int stack_builder_write(struct stack_builder *, const char *path, uint64_t fingerprint, struct err *e);
+void stack_builder_free(struct stack_builder *);
+
+#endif

@@ -1,0 +1,182 @@
+/* Tiles of calls: made when a store is written. */
+#include "stack/tiles.h"
+
+#include <stdlib.h>
+
+/* One tile while it is made: figures by function in order of first use. */
+struct making {
+    const struct stack_store *s;
+    VEC(struct stack_disk_figures) figures;
+    VEC(int64_t) least, most; /* their durations */
+    uint32_t *place_of;       /* by function: 1 + place in figures; 0: none yet */
+};
+
+static size_t place_of(struct making *m, uint32_t function)
+{
+    if (!m->place_of[function]) {
+        vec_push(&m->figures, ((struct stack_disk_figures){.function = function}));
+        vec_push(&m->least, INT64_MAX);
+        vec_push(&m->most, -1);
+        m->place_of[function] = (uint32_t)m->figures.n;
+    }
+    return m->place_of[function] - 1;
+}
+
+static int64_t wrapping_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* Adds figures whose shortest and longest call took `least` and `most`. */
+static void join(struct making *m, const struct stack_disk_figures *f, int64_t least, int64_t most)
+{
+    size_t i = place_of(m, f->function);
+    struct stack_disk_figures *to = &m->figures.v[i];
+    if (least < m->least.v[i]) {
+        m->least.v[i] = least;
+        to->least = f->least;
+    }
+    if (most > m->most.v[i]) {
+        m->most.v[i] = most;
+        to->most = f->most;
+    }
+    to->spread = to->n ? tile_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
+    to->n += f->n;
+    to->sum = wrapping_sum(to->sum, f->sum);
+    to->self = wrapping_sum(to->self, f->self);
+}
+
+static void end_tile(struct stack_tiles *t, struct making *m)
+{
+    vec_push(&t->first, t->figures.n);
+    for (size_t i = 0; i < m->figures.n; i++) {
+        m->place_of[m->figures.v[i].function] = 0;
+        vec_push(&t->figures, m->figures.v[i]);
+    }
+    m->figures.n = m->least.n = m->most.n = 0;
+}
+
+int64_t stack_time_within(const struct stack_store *s, size_t row, int64_t begin, int64_t end, size_t *at)
+{
+    int64_t sum = 0;
+    struct stack_call c;
+    for (; *at < stack_calls(s, row); ++*at) {
+        stack_call(s, row, *at, &c);
+        if (c.begin >= end)
+            break;
+        if (c.begin >= begin && c.how != STACK_UNKNOWN)
+            sum += c.end - c.begin;
+    }
+    return sum;
+}
+
+static void add_call(struct making *m, size_t k, int64_t duration, int64_t self, uint32_t place)
+{
+    struct stack_disk_figures *f = &m->figures.v[k];
+    if (duration < m->least.v[k]) {
+        m->least.v[k] = duration;
+        f->least = place;
+    }
+    if (duration > m->most.v[k]) {
+        m->most.v[k] = duration;
+        f->most = place;
+    }
+    f->n++;
+    f->sum = wrapping_sum(f->sum, duration);
+    f->self = wrapping_sum(f->self, self);
+}
+
+/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: nothing is
+ * below. */
+static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t end, size_t *below)
+{
+    size_t of[TILE_LATENCIES], n = 0;
+    int64_t durations[TILE_LATENCIES];
+    struct stack_call c;
+    for (uint64_t i = first; i < end; i++) {
+        stack_call(m->s, row, i, &c);
+        if (c.how != STACK_WHOLE)
+            continue;
+        of[n] = place_of(m, c.function);
+        durations[n] = c.end - c.begin;
+        add_call(m, of[n], durations[n],
+            durations[n] - (below ? stack_time_within(m->s, row + 1, c.begin, c.end, below) : 0),
+            (uint32_t)(i - first));
+        n++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct stack_disk_figures *f = &m->figures.v[of[i]];
+        double from = (double)durations[i] - (double)f->sum / f->n;
+        f->spread += from * from;
+    }
+    return n;
+}
+
+/* has_below: the next row is of the same thread. */
+static void add_finest(struct stack_tiles *t, struct making *m, size_t row, bool has_below)
+{
+    uint64_t calls = stack_calls(m->s, row), whole = 0;
+    size_t below = 0;
+    for (uint64_t i = 0; i < calls; i += TILE_LATENCIES) {
+        vec_push(&t->whole, whole);
+        whole += add_calls(
+            m, row, i, calls - i < TILE_LATENCIES ? calls : i + TILE_LATENCIES, has_below ? &below : NULL);
+        end_tile(t, m);
+    }
+}
+
+static int64_t duration_at(const struct making *m, size_t row, uint64_t i)
+{
+    struct stack_call c;
+    stack_call(m->s, row, i, &c);
+    return c.end - c.begin;
+}
+
+/* From the tiles of the level below, which begin at `below`. */
+static void add_level(struct stack_tiles *t, struct making *m, size_t row, size_t below, uint64_t n_below, int level)
+{
+    for (uint64_t k = 0; k < n_below; k++) {
+        uint64_t base = k * tile_size(level - 1), within = base % tile_size(level);
+        size_t end = below + k + 1 < t->first.n ? t->first.v[below + k + 1] : t->figures.n;
+        for (size_t i = t->first.v[below + k]; i < end; i++) {
+            struct stack_disk_figures f = t->figures.v[i];
+            int64_t least = duration_at(m, row, base + f.least), most = duration_at(m, row, base + f.most);
+            f.least += (uint32_t)within;
+            f.most += (uint32_t)within;
+            join(m, &f, least, most);
+        }
+        if (k % TILE_FAN == TILE_FAN - 1 || k == n_below - 1)
+            end_tile(t, m);
+    }
+}
+
+static void add_row(struct stack_tiles *t, struct making *m, size_t row, bool has_below)
+{
+    uint64_t calls = stack_calls(m->s, row);
+    size_t below = t->first.n, here;
+    add_finest(t, m, row, has_below);
+    for (int level = 1; level < tile_levels(calls); level++, below = here) {
+        here = t->first.n;
+        add_level(t, m, row, below, tile_count(calls, level - 1), level);
+    }
+}
+
+void stack_tiles_make(struct stack_tiles *t, const struct stack_store *s)
+{
+    struct making m = {.s = s, .place_of = mem_zalloc((s->n_functions + 1) * sizeof *m.place_of)};
+    for (size_t i = 0; i < s->n_threads; i++)
+        for (uint32_t k = 0; k < s->threads[i].rows; k++)
+            add_row(t, &m, s->threads[i].first_row + k, k + 1 < s->threads[i].rows);
+    vec_push(&t->first, t->figures.n);
+    vec_free(&m.figures);
+    vec_free(&m.least);
+    vec_free(&m.most);
+    free(m.place_of);
+}
+
+void stack_tiles_fini(struct stack_tiles *t)
+{
+    vec_free(&t->first);
+    vec_free(&t->figures);
+    vec_free(&t->whole);
+}

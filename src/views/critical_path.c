@@ -1,0 +1,472 @@
+/* Critical Path of a chosen thread and interval, as a derived output per thread. Its segments are exactly those of
+ * `weft critpath`.
+ *
+ * Without a configuration there is nothing to show (model null), as clients of Trace Compass know it; a request may
+ * also name thread, host, begin and end in its own parameters. Style keys are those of Trace Compass; colours are the
+ * project's, so that a state looks the same in all views. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "views/critical_paths.h"
+#include "views/state_rows.h"
+
+extern const struct tsp_provider tsp_provider_critical_path;
+
+#define UNEXPLAINED "Unexplained"
+
+static const struct look {
+    const char *key, *color;
+    double height;
+} looks[GRAPH_STATE_COUNT] = {
+    [GRAPH_UNKNOWN] = {"UNKNOWN", LOOK_UNKNOWN, 0.5},
+    [GRAPH_RUNNING] = {"RUNNING", LOOK_RUNNING, 1},
+    [GRAPH_PREEMPTED] = {"PREEMPTED", LOOK_PREEMPTED, 1},
+    [GRAPH_INTERRUPTED] = {"INTERRUPTED", LOOK_INTERRUPTED, 1},
+    [GRAPH_BLOCKED] = {"BLOCKED", LOOK_BLOCKED, 1},
+    [GRAPH_TIMER] = {"TIMER", LOOK_TIMER, 1},
+    [GRAPH_NETWORK] = {"NETWORK", LOOK_NETWORK, 1},
+    [GRAPH_BLOCK_DEVICE] = {"BLOCK_DEVICE", LOOK_BLOCK_DEVICE, 1},
+    [GRAPH_USER_INPUT] = {"USER_INPUT", LOOK_SYSCALL, 1},
+    [GRAPH_IPI] = {"IPI", "#b79a1f", 1},
+    [GRAPH_HYPERVISOR] = {"HYPERVISOR", LOOK_HYPERVISOR, 1},
+    [GRAPH_STOLEN] = {"STOLEN", LOOK_STOLEN, 1},
+};
+static const struct {
+    const char *key, *color, *name;
+} arrow_looks[] = {[PATH_LINK_WAKEUP] = {"WAKEUParrow", "#7d8288", "Wakeup"},
+    [PATH_LINK_FORK] = {"FORKarrow", LOOK_RUNNING, "Fork"},
+    [PATH_LINK_NETWORK] = {"NETWORKarrow", LOOK_NETWORK, "Network"},
+    [PATH_LINK_DISK] = {"DISKarrow", LOOK_BLOCK_DEVICE, "Disk"},
+    [PATH_LINK_VM] = {"VMarrow", LOOK_HYPERVISOR, "Virtual machine"},
+    [PATH_LINK_SPAN] = {"SPANarrow", LOOK_SYSCALL, "Span"}};
+
+static bool has_data(struct tsp_experiment *x)
+{
+    return x->paths != NULL;
+}
+
+static const char *config_check(struct tsp_experiment *x, json_t *parameters, struct arena *a)
+{
+    struct critical_question q;
+    return critical_question_parse(x, parameters, a, &q);
+}
+
+/* ---- asking for the path ---- */
+
+struct asked {
+    struct critical_paths *paths;
+    struct critical_answer answer;
+};
+
+static json_t *parameters_of(const struct tsp_query *q)
+{
+    return q->configuration ? q->configuration : json_object_get(q->parameters, "thread") ? q->parameters : NULL;
+}
+
+/* False when the request names no thread. */
+static bool ask(struct tsp_experiment *x, const struct tsp_query *q, struct asked *out)
+{
+    json_t *parameters = parameters_of(q);
+    if (!parameters || !x->paths)
+        return false;
+    out->paths = tsp_cache(x, &tsp_provider_critical_path, critical_paths_new);
+    out->answer = critical_paths_get(out->paths, parameters, q->http);
+    return true;
+}
+
+static struct tsp_result finish(const struct tsp_query *q, struct asked *a)
+{
+    struct tsp_result r = {
+        a->answer.status, a->answer.message ? arena_strdup(q->http->arena, a->answer.message) : NULL};
+    critical_paths_release(a->paths, &a->answer);
+    return r;
+}
+
+typedef void write_model(
+    struct tsp_experiment *, const struct tsp_query *, const struct critical_view *, struct json *);
+
+/* Writes the model with what is known of the path; nothing (null) when that is nothing. */
+static struct tsp_result with_path(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, write_model *write)
+{
+    struct asked a;
+    if (!ask(x, q, &a))
+        return (struct tsp_result){TSP_COMPLETED, NULL};
+    if (a.answer.view)
+        write(x, q, a.answer.view, j);
+    return finish(q, &a);
+}
+
+/* ---- tree ---- */
+
+static const char *duration(struct arena *a, int64_t ns)
+{
+    struct text t = {.fd = -1};
+    text_duration(&t, ns);
+    const char *s = arena_strdup(a, text_cstr(&t));
+    text_fini(&t);
+    return s;
+}
+
+static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
+{
+    return arena_printf(a, "%.2f %%", p->end > p->begin ? 100 * (double)ns / (double)(p->end - p->begin) : 0.0);
+}
+
+/* Entries carry exact sums in ns: "sum", and one by state. */
+static void write_entry(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct path *p,
+    struct tsp_entry e, size_t host, const char *name, int64_t sum, const int64_t totals[GRAPH_STATE_COUNT])
+{
+    struct arena *a = q->http->arena;
+    struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{"sum", NULL, sum}};
+    const char *labels[4] = {name, x->hosts[host].index->name, duration(a, sum), percentage(a, p, sum)};
+    e.n_meta = 1;
+    for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+        if (totals[s])
+            meta[e.n_meta++] = (struct tsp_meta){graph_state_name(s), NULL, totals[s]};
+    e.meta = meta;
+    e.labels = labels;
+    e.n_labels = 4;
+    e.time_graph = true;
+    e.start = x->begin;
+    e.end = x->end;
+    e.host_id = x->hosts[host].id;
+    tsp_write_entry(j, &e);
+}
+
+static void write_host(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q,
+    const struct critical_view *v, size_t first)
+{
+    int64_t sum = 0, totals[GRAPH_STATE_COUNT] = {0};
+    size_t host = v->rows[first].host;
+    for (size_t i = first; i < v->n_rows && v->rows[i].host == host; i++) {
+        sum += v->rows[i].total;
+        for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+            totals[s] += v->rows[i].totals[s];
+    }
+    write_entry(j, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host,
+        x->hosts[host].index->name, sum, totals);
+}
+
+static void write_tree(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+{
+    static const struct tsp_header headers[] = {{"Process", "Machine, below it its threads on the path", "STRING"},
+        {"Host", "Machine", "STRING"}, {"Sum", "Time of the path spent here", "STRING"},
+        {"Percentage", "Share of the whole path", "STRING"}};
+    tsp_begin_tree(j, headers, 4, -1);
+    for (size_t i = 0; i < v->n_rows && !tsp_full(j) && !http_gone(q->http); i++) {
+        const struct critical_row *r = &v->rows[i];
+        if (!i || v->rows[i - 1].host != r->host)
+            write_host(j, x, q, v, i);
+        const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid)
+                                       : "[interrupt context]";
+        write_entry(j, x, q, v->path,
+            (struct tsp_entry){.id = r->entry,
+                .parent = critical_host_entry(x, r->host),
+                .has_data = true,
+                .has_tid = r->tid >= 0,
+                .tid = r->tid},
+            r->host, name, r->total, r->totals);
+    }
+    tsp_end_tree(j);
+}
+
+static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return with_path(x, q, j, write_tree);
+}
+
+/* ---- states ---- */
+
+static const char *peer_name(const struct critical_view *v, struct path_row row, struct arena *a)
+{
+    int32_t tid;
+    const char *name;
+    if (row.host < 0)
+        return NULL;
+    v->source->row_name(v->source->arg, row, &tid, &name);
+    const char *host = v->source->host_name(v->source->arg, row.host);
+    return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
+}
+
+static int tags_of(const struct tsp_query *q, const struct tsp_experiment *x, const struct critical_row *r,
+    const struct tsp_state *s, int state)
+{
+    char start[24], length[24], tid[12];
+    if (!q->filter)
+        return 0;
+    snprintf(start, sizeof start, "%lld", (long long)s->start);
+    snprintf(length, sizeof length, "%lld", (long long)(s->end - s->start));
+    snprintf(tid, sizeof tid, "%d", r->tid);
+    struct tsp_property p[] = {{"label", s->label ? s->label : ""}, {"start", start}, {"duration", length},
+        {"state", graph_state_name(state)}, {"host", x->hosts[r->host].index->name}, {"process", r->name},
+        {"thread", tid}, {"tid", tid}};
+    return tsp_filter_tags(q, p, sizeof p / sizeof *p);
+}
+
+struct rows_writer {
+    struct tsp_experiment *x;
+    const struct tsp_query *q;
+    const struct critical_view *view;
+    struct json *j;
+    const struct critical_row *row;
+};
+
+static bool write_segment(void *writer, size_t number, bool only_matches)
+{
+    const struct rows_writer *w = writer;
+    const struct path_segment *s = critical_segment(w->view, w->row, number);
+    const struct path_gap *gap = critical_gap(w->view, s->begin, s->end);
+    struct tsp_state out = {s->begin, s->end, s->detail, looks[s->state].key, 0};
+    char asking[128];
+    if (gap && gap->reason == PATH_PENDING) {
+        snprintf(asking, sizeof asking, "asking %.100s…", gap->peer ? gap->peer : "another machine");
+        out.label = asking;
+        out.style_key = "PENDING";
+    }
+    out.tags = tags_of(w->q, w->x, w->row, &out, s->state);
+    if (only_matches && out.tags & (1 | 4))
+        return false;
+    if (out.tags & 4)
+        out.label = out.style_key = NULL;
+    tsp_write_state(w->j, &out);
+    return true;
+}
+
+static void segment_bounds(void *writer, size_t number, int64_t *begin, int64_t *end)
+{
+    const struct rows_writer *w = writer;
+    const struct path_segment *s = critical_segment(w->view, w->row, number);
+    *begin = s->begin;
+    *end = s->end;
+}
+
+/* The path is on one row at a time: where it is elsewhere the row is blank. */
+static struct tsp_spans spans_of(struct rows_writer *w, const struct critical_row *r)
+{
+    w->row = r;
+    return (struct tsp_spans){w, r->n, segment_bounds, write_segment};
+}
+
+static void write_states(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+{
+    struct rows_writer w = {x, q, v, j, NULL};
+    size_t n = q->has_items ? q->n_items : v->n_rows;
+    tsp_begin_rows(j);
+    for (size_t i = 0; i < n && !tsp_full(j) && !http_gone(q->http); i++) {
+        const struct critical_row *r = q->has_items ? critical_row_of(v, q->items[i]) : &v->rows[i];
+        if (r) {
+            struct tsp_spans spans = spans_of(&w, r);
+            tsp_write_spans(&spans, x, q, r->entry, j);
+        }
+    }
+    tsp_end_rows(j);
+}
+
+static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return with_path(x, q, j, write_states);
+}
+
+/* ---- arrows ---- */
+
+enum { MAX_ARROWS = 10000, CELLS = 4096, LINK_KINDS = sizeof arrow_looks / sizeof *arrow_looks };
+
+static bool intersects(const struct tsp_query *q, const struct path_link *l)
+{
+    return l->from.host >= 0 && l->from_ts <= q->end && l->to_ts >= q->begin;
+}
+
+static void write_arrows(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+{
+    const struct path *p = v->path;
+    size_t n = 0;
+    uint64_t cell_ns = ((uint64_t)q->end - (uint64_t)q->begin) / CELLS + 1, last[LINK_KINDS] = {0};
+    for (size_t i = 0; i < p->n_links; i++)
+        n += intersects(q, &p->links[i]);
+    json_begin_array(j);
+    for (size_t i = 0; i < p->n_links && !tsp_full(j) && !http_gone(q->http); i++) {
+        const struct path_link *l = &p->links[i];
+        if (!intersects(q, l) || l->kind >= LINK_KINDS)
+            continue;
+        /* More than a picture holds: of each kind one per pixel, as it were. */
+        uint64_t cell = l->to_ts > q->begin ? ((uint64_t)l->to_ts - (uint64_t)q->begin) / cell_ns + 1 : 1;
+        if (n > MAX_ARROWS && cell == last[l->kind])
+            continue;
+        last[l->kind] = cell;
+        tsp_write_arrow(j, l->from_ts, l->to_ts, critical_entry(x, v->hosts[l->from.host], l->from.row),
+            critical_entry(x, v->hosts[l->to.host], l->to.row), arrow_looks[l->kind].key);
+    }
+    json_end_array(j);
+}
+
+static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return with_path(x, q, j, write_arrows);
+}
+
+/* ---- tooltip ---- */
+
+static void kv_if(struct json *j, const char *key, const char *value)
+{
+    if (value)
+        json_kv_string(j, key, value);
+}
+
+static void write_segment_tooltip(
+    struct json *j, const struct tsp_query *q, const struct critical_view *v, const struct path_segment *s)
+{
+    struct arena *a = q->http->arena;
+    json_kv_string(j, "State", graph_state_name(s->state));
+    kv_if(j, "Detail", s->detail);
+    kv_if(j, "Sender", peer_name(v, s->sender, a));
+    if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
+        json_kv_string(j, "CPU", arena_printf(a, "%d", s->cpu));
+    const struct path_gap *gap = critical_gap(v, s->begin, s->end);
+    if (gap) {
+        json_kv_string(j, UNEXPLAINED, path_reason_name(gap->reason));
+        kv_if(j, "Peer", gap->peer);
+    }
+    tsp_write_span(j, s->begin, s->end);
+    json_kv_string(j, "Share of the path", percentage(a, v->path, s->end - s->begin));
+}
+
+static void write_arrow_tooltip(struct json *j, const struct tsp_query *q, const struct critical_view *v,
+    const struct critical_row *from, const struct critical_row *to)
+{
+    const struct path *p = v->path;
+    for (size_t i = 0; i < p->n_links; i++) {
+        const struct path_link *l = &p->links[i];
+        if (l->from_ts != q->element_time || l->to_ts != q->element_time + q->element_duration ||
+            l->from.host != from->row.host || l->from.row != from->row.row || l->to.host != to->row.host ||
+            l->to.row != to->row.row)
+            continue;
+        json_kv_string(j, "Kind", path_link_name(l->kind));
+        break;
+    }
+    kv_if(j, "From", peer_name(v, from->row, q->http->arena));
+    kv_if(j, "To", peer_name(v, to->row, q->http->arena));
+    tsp_write_span(j, q->element_time, q->element_time + q->element_duration);
+}
+
+static void write_tooltip(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+{
+    int64_t entry, t;
+    const struct critical_row *r = tsp_tooltip_target(q, &entry, &t) ? critical_row_of(v, entry) : NULL, *to = NULL;
+    json_begin_object(j);
+    if (r) {
+        if (q->element && !strcmp(q->element, "arrow"))
+            to = critical_row_of(v, q->element_destination);
+        json_kv_string(j, "Host", x->hosts[r->host].index->name);
+        if (to) {
+            write_arrow_tooltip(j, q, v, r, to);
+        } else {
+            struct rows_writer w = {.view = v};
+            struct tsp_spans spans = spans_of(&w, r);
+            size_t at = tsp_find_span(&spans, t);
+            if (r->tid >= 0) {
+                json_kv_string(j, "Process", r->name);
+                json_kv_string(j, "TID", arena_printf(q->http->arena, "%d", r->tid));
+            }
+            if (at != SIZE_MAX && t < critical_segment(v, r, at)->end)
+                write_segment_tooltip(j, q, v, critical_segment(v, r, at));
+        }
+        tsp_write_clock_error(j, &x->hosts[r->host], t);
+    }
+    json_end_object(j);
+}
+
+static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return with_path(x, q, j, write_tooltip);
+}
+
+/* ---- styles, annotations ---- */
+
+static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    tsp_begin_styles(j);
+    for (int s = 0; s < GRAPH_STATE_COUNT; s++)
+        tsp_write_style(j, looks[s].key, NULL, looks[s].color, looks[s].height, -1, looks[s].key);
+    tsp_write_style(j, "PENDING", NULL, LOOK_IDLE, 1, 0.6, "PENDING");
+    tsp_write_style(j, "DEFAULTarrow", NULL, "#7d8288", -1, -1, "Arrow");
+    for (int k = 0; k < LINK_KINDS; k++)
+        tsp_write_style(j, arrow_looks[k].key, "DEFAULTarrow", arrow_looks[k].color, -1, -1, arrow_looks[k].name);
+    tsp_end_styles(j);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+static struct tsp_result annotation_categories(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    if (parameters_of(q))
+        json_write_string(j, UNEXPLAINED);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+/* The row that the path was on at t. */
+static int64_t entry_at(const struct tsp_experiment *x, const struct critical_view *v, int64_t t)
+{
+    const struct path *p = v->path;
+    size_t lo = 0, hi = p->n_segments;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (p->segments[mid].end <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < p->n_segments ? critical_entry(x, v->hosts[p->segments[lo].row.host], p->segments[lo].row.row) : -1;
+}
+
+static void write_gaps(
+    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+{
+    const struct path *p = v->path;
+    json_key(j, UNEXPLAINED);
+    json_begin_array(j);
+    for (size_t i = 0; i < p->n_gaps && !tsp_full(j) && !http_gone(q->http); i++) {
+        const struct path_gap *g = &p->gaps[i];
+        int64_t entry = entry_at(x, v, g->begin);
+        if (g->begin > q->end || g->end < q->begin || !tsp_wants(q, entry))
+            continue;
+        const char *words = g->peer ? arena_printf(q->http->arena, "%s: %s", path_reason_name(g->reason), g->peer)
+                                    : path_reason_name(g->reason);
+        tsp_write_annotation(j, g->begin, g->end - g->begin, entry, words, LOOK_UNKNOWN, 0.5);
+    }
+    json_end_array(j);
+}
+
+static struct tsp_result annotations(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return tsp_wants_category(q, UNEXPLAINED) ? with_path(x, q, j, write_gaps)
+                                              : (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+static void close_paths(struct tsp_experiment *x, void *cache)
+{
+    critical_paths_free(cache);
+}
+
+const struct tsp_provider tsp_provider_critical_path = {
+    .id = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
+    .name = "Critical Path",
+    .description = "Where the time of a thread went, across all machines: configure it with a thread",
+    .type = "TIME_GRAPH",
+    .has_data = has_data,
+    .tree = tree,
+    .states = states,
+    .arrows = arrows,
+    .tooltip = tooltip,
+    .style = style,
+    .annotation_categories = annotation_categories,
+    .annotations = annotations,
+    .config_type = "weft.critical-path",
+    .config_name = "Critical path of a thread",
+    .config_schema = critical_question_schema,
+    .config_check = config_check,
+    .close = close_paths,
+};

@@ -1,0 +1,270 @@
+/* Critical paths in the background. A few threads take questions in the order they came; each answers twice: with the
+ * local path, then the whole. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "base/time.h"
+#include "base/wait.h"
+#include "views/critical_view.h"
+
+enum { MAX_KEPT = 64, MAX_WORKERS = 4, MAX_SEGMENTS_KEPT = 8 << 20 };
+/* So long a request waits for the whole path; so long for the first picture. */
+static const int64_t patience_ns = 150000000, first_picture_ns = 1000000000;
+
+enum stage { STAGE_WAITING, STAGE_WORKING, STAGE_DONE, STAGE_FAILED_PATH };
+
+struct critical_entry {
+    char *key;
+    struct critical_question question;
+    struct critical_view *local, *whole;
+    struct err error;
+    int stage;
+    unsigned refs;        /* requests that look at it */
+    uint64_t used, asked; /* ticks */
+};
+
+struct critical_paths {
+    struct tsp_experiment *x;
+    size_t *hosts; /* number in the experiment by number in the paths */
+    size_t n_hosts;
+    atomic_bool stopping;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    VEC(struct critical_entry *) entries;
+    unsigned workers;
+    uint64_t tick;
+};
+
+/* ---- workers ---- */
+
+static void set_view(struct critical_paths *p, struct critical_entry *e, struct critical_view **place,
+    struct critical_view *view, int stage)
+{
+    pthread_mutex_lock(&p->lock);
+    *place = view;
+    e->stage = view ? stage : STAGE_FAILED_PATH;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Nobody else writes the entry's error, and nobody reads it before the stage is set. */
+static void work(struct critical_paths *p, struct critical_entry *e)
+{
+    if (p->n_hosts > 1) {
+        struct critical_view *local = critical_walk(
+            p->x, p->hosts, &e->question, e->question.row.host, &p->stopping, &e->error);
+        set_view(p, e, &e->local, local, STAGE_WORKING);
+        if (!local)
+            return;
+    }
+    set_view(p, e, &e->whole, critical_walk(p->x, p->hosts, &e->question, CRITICAL_ALL_HOSTS, &p->stopping, &e->error),
+        STAGE_DONE);
+}
+
+static struct critical_entry *oldest_waiting(const struct critical_paths *p)
+{
+    struct critical_entry *found = NULL;
+    for (size_t i = 0; i < p->entries.n; i++) {
+        struct critical_entry *e = p->entries.v[i];
+        if (e->stage == STAGE_WAITING && (!found || e->asked < found->asked))
+            found = e;
+    }
+    return found;
+}
+
+static void *run_worker(void *arg)
+{
+    struct critical_paths *p = arg;
+    struct critical_entry *e;
+    pthread_mutex_lock(&p->lock);
+    while (!atomic_load(&p->stopping) && (e = oldest_waiting(p)) != NULL) {
+        e->stage = STAGE_WORKING;
+        pthread_mutex_unlock(&p->lock);
+        work(p, e);
+        pthread_mutex_lock(&p->lock);
+    }
+    p->workers--;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static void start_worker(struct critical_paths *p, struct critical_entry *e)
+{
+    pthread_t thread;
+    unsigned most = pool_cpus() < MAX_WORKERS ? pool_cpus() : MAX_WORKERS;
+    if (p->workers >= (most ? most : 1))
+        return;
+    if (!pthread_create(&thread, NULL, run_worker, p)) {
+        pthread_detach(thread);
+        p->workers++;
+    } else if (!p->workers) {
+        err_set(&e->error, ERR_NOMEM, "no thread can be started to compute the path");
+        e->stage = STAGE_FAILED_PATH;
+    }
+}
+
+/* ---- what is kept ---- */
+
+static void free_entry(struct critical_entry *e)
+{
+    critical_view_free(e->local);
+    critical_view_free(e->whole);
+    free(e->key);
+    free(e);
+}
+
+static size_t segments_of(const struct critical_entry *e)
+{
+    return (e->local ? e->local->path->n_segments : 0) + (e->whole ? e->whole->path->n_segments : 0);
+}
+
+static bool is_finished(const struct critical_entry *e)
+{
+    return e->stage == STAGE_DONE || e->stage == STAGE_FAILED_PATH;
+}
+
+/* Forgets what was not asked for longest until there is room; false: all are in use. */
+static bool make_room(struct critical_paths *p)
+{
+    for (;;) {
+        size_t segments = 0, oldest = SIZE_MAX;
+        for (size_t i = 0; i < p->entries.n; i++) {
+            const struct critical_entry *e = p->entries.v[i];
+            segments += segments_of(e);
+            if (is_finished(e) && !e->refs && (oldest == SIZE_MAX || e->used < p->entries.v[oldest]->used))
+                oldest = i;
+        }
+        if (p->entries.n < MAX_KEPT && segments <= MAX_SEGMENTS_KEPT)
+            return true;
+        if (oldest == SIZE_MAX)
+            return p->entries.n < MAX_KEPT;
+        free_entry(p->entries.v[oldest]);
+        p->entries.v[oldest] = p->entries.v[--p->entries.n];
+    }
+}
+
+static struct critical_entry *find_entry(struct critical_paths *p, const char *key)
+{
+    for (size_t i = 0; i < p->entries.n; i++)
+        if (!strcmp(p->entries.v[i]->key, key))
+            return p->entries.v[i];
+    return NULL;
+}
+
+static struct critical_entry *add_entry(struct critical_paths *p, const char *key, const struct critical_question *q)
+{
+    struct critical_entry *e = find_entry(p, key); /* another request may have been faster */
+    if (e || !make_room(p))
+        return e;
+    e = mem_zalloc(sizeof *e);
+    e->key = mem_strdup(key);
+    e->question = *q;
+    e->asked = ++p->tick;
+    vec_push(&p->entries, e);
+    start_worker(p, e);
+    return e;
+}
+
+/* ---- answering ---- */
+
+/* With the lock held: until the path is there, or patience ends. */
+static void wait_for(struct critical_paths *p, const struct critical_entry *e, const struct http_request *http)
+{
+    const int64_t slice_ns = 20000000;
+    int64_t begun = time_monotonic_ns();
+    while (!is_finished(e) && !http_gone(http)) {
+        int64_t deadline = begun + (e->local ? patience_ns : first_picture_ns);
+        if (time_monotonic_ns() >= deadline)
+            return;
+        int64_t slice = time_monotonic_ns() + slice_ns;
+        wait_until(&p->changed, &p->lock, slice < deadline ? slice : deadline);
+    }
+}
+
+static struct critical_answer answer_of(struct critical_entry *e)
+{
+    struct critical_answer a = {.kept = e};
+    if (e->stage == STAGE_FAILED_PATH) {
+        a.status = TSP_FAILED;
+        a.message = e->error.text;
+    } else if (e->whole) {
+        a.status = TSP_COMPLETED;
+        a.view = e->whole;
+    } else {
+        a.status = TSP_RUNNING;
+        a.view = e->local;
+        a.message = e->local ? "The path on the thread's own machine; asking the others" : "Computing the path";
+    }
+    return a;
+}
+
+struct critical_answer critical_paths_get(struct critical_paths *p, json_t *parameters, struct http_request *http)
+{
+    const char *key = critical_question_key(parameters, http->arena), *wrong = NULL;
+    struct critical_question q;
+    pthread_mutex_lock(&p->lock);
+    struct critical_entry *e = find_entry(p, key);
+    if (!e) {
+        pthread_mutex_unlock(&p->lock);
+        wrong = critical_question_parse(p->x, parameters, http->arena, &q);
+        if (wrong)
+            return (struct critical_answer){.status = TSP_FAILED, .message = wrong};
+        pthread_mutex_lock(&p->lock);
+        e = add_entry(p, key, &q);
+    }
+    if (!e) {
+        pthread_mutex_unlock(&p->lock);
+        return (struct critical_answer){
+            .status = TSP_RUNNING, .message = "Too many paths are being computed; this one has to wait"};
+    }
+    e->refs++;
+    e->used = ++p->tick;
+    wait_for(p, e, http);
+    struct critical_answer a = answer_of(e);
+    pthread_mutex_unlock(&p->lock);
+    return a;
+}
+
+void critical_paths_release(struct critical_paths *p, struct critical_answer *a)
+{
+    if (!a->kept)
+        return;
+    pthread_mutex_lock(&p->lock);
+    a->kept->refs--;
+    pthread_mutex_unlock(&p->lock);
+    a->kept = NULL;
+}
+
+void *critical_paths_new(struct tsp_experiment *x)
+{
+    struct critical_paths *p = mem_zalloc(sizeof *p);
+    p->x = x;
+    p->hosts = mem_zalloc((x->n_hosts + 1) * sizeof *p->hosts);
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (x->path_hosts[i] >= 0) {
+            p->hosts[x->path_hosts[i]] = i;
+            p->n_hosts++;
+        }
+    pthread_mutex_init(&p->lock, NULL);
+    wait_init(&p->changed);
+    return p;
+}
+
+void critical_paths_free(struct critical_paths *p)
+{
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->stopping, true);
+    while (p->workers)
+        pthread_cond_wait(&p->changed, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < p->entries.n; i++)
+        free_entry(p->entries.v[i]);
+    vec_free(&p->entries);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p->hosts);
+    free(p);
+}

@@ -1,0 +1,300 @@
+/* Flame Graph: what threads of user-space traces spent their time in, calls along one path added up. Its x axis is not
+ * time but its amount: ns from 0. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "views/call_tree.h"
+#include "views/figures.h"
+#include "views/state_rows.h"
+#include "views/providers.h"
+
+/* ---- trees of calls ---- */
+
+/* Of the whole trace, by place, by thread; each made when it is first wanted. */
+struct graphs {
+    struct call_tree ***of;
+    size_t n, *threads; /* places, and threads of each */
+};
+
+static void *make_graphs(struct tsp_experiment *x)
+{
+    const struct stack_places *all = stacks_of(x);
+    struct graphs *g = mem_zalloc(sizeof *g);
+    g->n = all->n;
+    g->of = mem_zalloc(sizeof *g->of * (g->n + 1));
+    g->threads = mem_zalloc(sizeof *g->threads * (g->n + 1));
+    for (size_t i = 0; i < g->n; i++) {
+        g->threads[i] = stack_threads(all->v[i].s);
+        g->of[i] = mem_zalloc(sizeof **g->of * (g->threads[i] + 1));
+    }
+    return g;
+}
+
+/* The places may be gone by now. */
+static void close_graphs(struct tsp_experiment *x, void *cache)
+{
+    struct graphs *g = cache;
+    for (size_t i = 0; i < g->n; i++) {
+        for (size_t t = 0; t < g->threads[i]; t++)
+            call_tree_free(g->of[i][t]);
+        free(g->of[i]);
+    }
+    free(g->of);
+    free(g->threads);
+    free(g);
+}
+
+/* What a request wants: the whole trace, or parameter selection_range: [begin, end]. */
+struct wanted {
+    struct tsp_experiment *x;
+    const struct tsp_query *q;
+    struct json *j;
+    bool part;
+    int64_t begin, end;    /* reference clock */
+    struct call_tree *own; /* the last one made for this request */
+};
+
+static bool to_time(json_t *v, int64_t *out)
+{
+    *out = json_is_integer(v) ? json_integer_value(v) : 0;
+    return json_is_integer(v);
+}
+
+static struct wanted wanted(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    struct wanted w = {.x = x, .q = q, .j = j};
+    json_t *range = json_object_get(q->parameters, "selection_range");
+    w.part = json_array_size(range) == 2 && to_time(json_array_get(range, 0), &w.begin) &&
+        to_time(json_array_get(range, 1), &w.end);
+    if (w.part && w.begin > w.end) {
+        int64_t t = w.begin;
+        w.begin = w.end;
+        w.end = t;
+    }
+    return w;
+}
+
+/* Valid until the next one is asked for. */
+static const struct call_tree *graph_of(struct wanted *w, const struct stack_place *p, size_t thread)
+{
+    const struct tsp_host *h = &w->x->hosts[p->host];
+    if (w->part) {
+        call_tree_free(w->own);
+        return w->own = call_tree_new(p->s, thread, tsp_to_host(h, w->begin), tsp_to_host(h, w->end));
+    }
+    struct graphs *g = tsp_cache(w->x, &tsp_flame_graph, make_graphs);
+    struct call_tree **kept = &g->of[p - stacks_of(w->x)->v][thread], *made = NULL;
+    pthread_mutex_lock(&w->x->lock);
+    bool missing = !*kept;
+    pthread_mutex_unlock(&w->x->lock);
+    if (missing) /* takes long: others need not wait */
+        made = call_tree_new(p->s, thread, INT64_MIN, INT64_MAX);
+    pthread_mutex_lock(&w->x->lock);
+    if (!*kept) {
+        *kept = made;
+        made = NULL;
+    }
+    const struct call_tree *t = *kept;
+    pthread_mutex_unlock(&w->x->lock);
+    call_tree_free(made);
+    return t;
+}
+
+/* ---- tree ---- */
+
+static int64_t largest(struct wanted *w)
+{
+    const struct stack_places *all = stacks_of(w->x);
+    int64_t most = 0;
+    for (size_t i = 0; i < all->n; i++)
+        for (size_t t = 0; t < stack_threads(all->v[i].s) && !http_gone(w->q->http); t++) {
+            int64_t total = graph_of(w, &all->v[i], t)->total;
+            most = total > most ? total : most;
+        }
+    return most;
+}
+
+static void write_levels(const struct stacks_tree *tree, const struct stack_place *p, size_t thread)
+{
+    const struct call_tree *g = graph_of(tree->arg, p, thread);
+    struct stack_thread t;
+    stack_thread(p->s, thread, &t);
+    for (size_t depth = 0; depth < g->depths && !tsp_full(tree->j); depth++) {
+        const char *labels[3] = {arena_printf(tree->q->http->arena, "%zu", depth + 1), "", ""};
+        tsp_write_entry(tree->j,
+            &(struct tsp_entry){.id = p->first_row + t.first_row + (int64_t)depth,
+                .parent = p->first_thread + (int64_t)thread,
+                .labels = labels,
+                .n_labels = 3,
+                .time_graph = true,
+                .start = 0,
+                .end = g->total,
+                .has_data = true,
+                .host_id = tree->x->hosts[p->host].id,
+                .has_tid = t.tid >= 0,
+                .tid = t.tid});
+    }
+}
+
+static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    struct wanted w = wanted(x, q, j);
+    tsp_begin_tree(j, stacks_headers, 3, -1);
+    stacks_write_tree(&(struct stacks_tree){.x = x,
+        .q = q,
+        .j = j,
+        .shown = stacks_calls_shown,
+        .time_graph = true,
+        .amounts = true,
+        .most = largest(&w),
+        .below = write_levels,
+        .arg = &w});
+    tsp_end_tree(j);
+    call_tree_free(w.own);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+/* ---- states ---- */
+
+static int tags_of(const struct tsp_query *q, const struct call_node *n, const struct stack_function *f)
+{
+    char address[24], duration[24], depth[16];
+    snprintf(address, sizeof address, "0x%" PRIx64, f->address);
+    snprintf(duration, sizeof duration, "%" PRId64, n->total);
+    snprintf(depth, sizeof depth, "%u", n->depth + 1);
+    const struct tsp_property properties[] = {
+        {"label", f->name}, {"function", f->name}, {"address", address}, {"duration", duration}, {"depth", depth}};
+    return tsp_filter_tags(q, properties, sizeof properties / sizeof *properties);
+}
+
+static void write_node(const struct wanted *w, const struct stack_place *p, const struct call_node *n)
+{
+    struct stack_function f;
+    stack_function(p->s, n->function, &f);
+    struct tsp_state state = {
+        n->begin, n->begin + n->total, f.name, stacks_style(f.name), w->q->filter ? tags_of(w->q, n, &f) : 0};
+    if (state.tags & 4)
+        state.label = state.style_key = NULL;
+    tsp_write_state(w->j, &state);
+}
+
+/* What lies at the amounts asked for: boxes, and blanks between them. */
+static void write_row(struct wanted *w, const struct stack_place *p, size_t row, int64_t entry)
+{
+    struct stack_thread t;
+    size_t thread = p->row_threads[row];
+    stack_thread(p->s, thread, &t);
+    const struct call_tree *g = graph_of(w, p, thread);
+    size_t depth = row - t.first_row, at = 0;
+    int64_t next = 0; /* up to where all is written */
+    tsp_begin_row(w->j, entry);
+    for (size_t i = 0; depth < g->depths && i < w->q->n_times; i++) {
+        int64_t amount = w->q->times[i] == g->total && g->total ? g->total - 1 : w->q->times[i];
+        if (amount < next || amount >= g->total)
+            continue;
+        at = call_tree_find(g, depth, at, amount);
+        const struct call_node *n = at < g->first[depth + 1] ? &g->nodes[at] : NULL;
+        if (n && n->begin <= amount) {
+            write_node(w, p, n);
+            next = n->begin + n->total;
+            continue;
+        }
+        int64_t since = at > g->first[depth] ? g->nodes[at - 1].begin + g->nodes[at - 1].total : 0;
+        next = n ? n->begin : g->total;
+        tsp_write_state(w->j, &(struct tsp_state){.start = since, .end = next});
+    }
+    tsp_end_row(w->j);
+}
+
+static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    const struct stack_places *all = stacks_of(x);
+    struct wanted w = wanted(x, q, j);
+    tsp_begin_rows(j);
+    for (size_t i = 0; i < q->n_items && !tsp_full(j) && !http_gone(q->http); i++) {
+        size_t row;
+        const struct stack_place *p = stacks_row(all, q->items[i], &row);
+        if (p)
+            write_row(&w, p, row, q->items[i]);
+    }
+    tsp_end_rows(j);
+    call_tree_free(w.own);
+    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+}
+
+/* ---- tooltip ---- */
+
+static void write_tooltip(const struct wanted *w, const struct stack_place *p, const struct call_node *n, int64_t total)
+{
+    struct arena *a = w->q->http->arena;
+    struct stack_function f;
+    stack_function(p->s, n->function, &f);
+    json_kv_string(w->j, "Function", f.name);
+    json_kv_string(w->j, "Address", arena_printf(a, "0x%" PRIx64, f.address));
+    json_kv_string(w->j, "Depth", arena_printf(a, "%u", n->depth + 1));
+    json_kv_string(w->j, "Calls", arena_printf(a, "%" PRIu64, n->calls));
+    json_kv_string(w->j, "Total", figures_duration(a, (double)n->total));
+    json_kv_string(
+        w->j, "Share", arena_printf(a, "%.1f %%", total > 0 ? 100.0 * (double)n->total / (double)total : 0.0));
+    json_kv_string(w->j, "Self Time", figures_duration(a, (double)(n->total - n->below)));
+    json_kv_string(w->j, "Average", figures_duration(a, (double)n->total / (double)n->calls));
+    json_kv_string(w->j, "Minimum", figures_duration(a, (double)n->least));
+    json_kv_string(w->j, "Maximum", figures_duration(a, (double)n->most));
+}
+
+static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    struct wanted w = wanted(x, q, j);
+    int64_t entry, amount;
+    size_t row;
+    json_begin_object(j);
+    const struct stack_place *p = tsp_tooltip_target(q, &entry, &amount) ? stacks_row(stacks_of(x), entry, &row) : NULL;
+    if (p) {
+        struct stack_thread t;
+        size_t thread = p->row_threads[row];
+        stack_thread(p->s, thread, &t);
+        const struct call_tree *g = graph_of(&w, p, thread);
+        size_t depth = row - t.first_row, at = depth < g->depths ? call_tree_find(g, depth, 0, amount) : 0;
+        if (depth < g->depths && at < g->first[depth + 1] && g->nodes[at].begin <= amount)
+            write_tooltip(&w, p, &g->nodes[at], g->total);
+    }
+    json_end_object(j);
+    call_tree_free(w.own);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    tsp_begin_styles(j);
+    stacks_write_styles(j);
+    tsp_end_styles(j);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+/* The analysis behind it is part of its id, as clients know it. */
+static size_t members(struct tsp_experiment *x)
+{
+    return 1;
+}
+static void member(struct tsp_experiment *x, size_t i, const char **suffix, const char **name)
+{
+    *suffix = "org.eclipse.tracecompass.lttng2.ust.core.analysis.callstack";
+    *name = "LTTng-UST CallStack";
+}
+
+const struct tsp_provider tsp_flame_graph = {
+    .id = "org.eclipse.tracecompass.analysis.profiling.core.flamegraph",
+    .name = "Flame Graph",
+    .description = "The functions that threads of user space spent their time in, calls along one path added up",
+    .type = "GANTT_CHART",
+    .has_data = stacks_have_calls,
+    .members = members,
+    .member = member,
+    .tree = tree,
+    .states = states,
+    .arrows = tsp_no_arrows,
+    .tooltip = tooltip,
+    .style = style,
+    .close = close_graphs,
+};

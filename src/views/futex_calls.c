@@ -1,0 +1,172 @@
+#include "views/futex_calls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/time.h"
+
+/* ---- looks ---- */
+
+enum look { WAIT, TIMED_OUT, REFUSED, INTERRUPTED, WAIT_CUT, WAKE, WAKE_CUT, DOUBT, LOOKS };
+static const struct {
+    const char *key, *color;
+    double height;
+} looks[LOOKS] = {
+    [WAIT] = {"Futex wait", LOOK_BLOCKED, 1},
+    [TIMED_OUT] = {"Futex wait timed out", LOOK_TIMER, 1},
+    [REFUSED] = {"Futex wait refused", LOOK_IDLE, 0.5},
+    [INTERRUPTED] = {"Futex wait interrupted", LOOK_INTERRUPTED, 1},
+    [WAIT_CUT] = {"Futex wait without an end", LOOK_STOLEN, 1},
+    [WAKE] = {"Futex wake", LOOK_RUNNING, 0.75},
+    [WAKE_CUT] = {"Futex wake without an end", LOOK_STOLEN, 0.75},
+    [DOUBT] = {"Unknown", LOOK_UNKNOWN, 0.33},
+};
+
+void futex_write_styles(struct json *styles)
+{
+    for (int i = 0; i < LOOKS; i++)
+        tsp_write_style(styles, looks[i].key, NULL, looks[i].color, looks[i].height, -1, looks[i].key);
+}
+
+/* What the kernel gives back instead of EINTR before it looks whether the call is made again. */
+static const char *restart_name(int64_t number)
+{
+    switch (number) {
+    case 512: return "ERESTARTSYS";
+    case 513: return "ERESTARTNOINTR";
+    case 514: return "ERESTARTNOHAND";
+    case 516: return "ERESTART_RESTARTBLOCK";
+    default: return NULL;
+    }
+}
+
+static enum look look_of(const struct state_interval *iv)
+{
+    if (iv->value == STATE_FUTEX_WAKE)
+        return iv->cut ? WAKE_CUT : WAKE;
+    if (iv->value != STATE_FUTEX_WAIT)
+        return DOUBT;
+    if (iv->cut)
+        return WAIT_CUT;
+    return iv->amount >= 0                                  ? WAIT
+        : iv->amount == -ETIMEDOUT                          ? TIMED_OUT
+        : iv->amount == -EINTR || restart_name(-iv->amount) ? INTERRUPTED
+                                                            : REFUSED;
+}
+
+/* How it ended, in a word or two. */
+static const char *result(const struct state_interval *iv, char *room, size_t n)
+{
+    if (iv->cut)
+        return "not seen to end";
+    if (iv->amount < 0) {
+        const char *name = restart_name(-iv->amount);
+        name = name || iv->amount < -4095 ? name : strerrorname_np((int)-iv->amount);
+        snprintf(room, n, "%" PRId64, iv->amount);
+        return name ? name : room;
+    }
+    if (iv->value == STATE_FUTEX_WAIT)
+        return "woken";
+    snprintf(room, n, "woke %" PRId64, iv->amount);
+    return room;
+}
+
+static bool is_call(const struct state_interval *iv)
+{
+    return iv->value == STATE_FUTEX_WAIT || iv->value == STATE_FUTEX_WAKE;
+}
+
+void futex_show(
+    const struct tsp_host *h, size_t user, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+{
+    if (iv->value == STATE_NONE)
+        return;
+    out->style_key = looks[look_of(iv)].key;
+    out->label = is_call(iv) ? result(iv, out->text, sizeof out->text) : NULL;
+    if (!with_properties)
+        return;
+    struct state_row row;
+    struct graph_row thread;
+    state_row(h->states, STATE_FUTEX_USER, user, &row);
+    tsp_add_property(out, "state", out->style_key);
+    tsp_add_property(out, "host", h->index->name);
+    tsp_add_property(out, "futex", row.name);
+    tsp_add_property(out, "operation", iv->name);
+    tsp_add_property(out, "result", out->label);
+    if (row.thread >= 0 && row.thread < h->threads) {
+        graph_row(h->index->graph, row.thread, &thread);
+        tsp_add_property(out, "process", thread.name);
+        tsp_add_number(out, "tid", thread.tid);
+        tsp_add_number(out, "thread", thread.tid);
+    }
+}
+
+/* ---- who woke whom ---- */
+
+bool futex_woken_by(const struct tsp_host *h, const struct state_interval *wait, struct futex_wake *out)
+{
+    enum { STEPS = 64 }; /* what a thread does between its wake and its return */
+    const struct graph *g = h->index->graph;
+    if (!g || wait->value != STATE_FUTEX_WAIT || wait->cut || wait->thread < 0 || wait->thread >= h->threads)
+        return false;
+    size_t n = graph_row_intervals(g, wait->thread), i = graph_find(g, wait->thread, wait->end);
+    for (int step = 0; i < n && step < STEPS; i--, step++) {
+        struct graph_interval iv;
+        struct graph_cause c;
+        graph_interval(g, wait->thread, i, &iv);
+        if (iv.end <= wait->begin)
+            return false;
+        graph_interval_cause(g, wait->thread, i, &c);
+        if (iv.state == GRAPH_BLOCKED && c.kind == GRAPH_CAUSE_WAKEUP && c.row >= 0 && c.row < h->threads) {
+            *out = (struct futex_wake){c.row, c.ts};
+            return c.ts >= wait->begin && c.ts <= wait->end;
+        }
+        if (iv.state != GRAPH_RUNNING && iv.state != GRAPH_PREEMPTED && iv.state != GRAPH_INTERRUPTED)
+            return false;
+        if (!i)
+            return false;
+    }
+    return false;
+}
+
+/* ---- tooltips ---- */
+
+static void write_thread(struct json *j, const struct tsp_host *h, int32_t row, const char *name, const char *tid)
+{
+    char number[16];
+    struct graph_row r;
+    if (row < 0 || row >= h->threads)
+        return;
+    graph_row(h->index->graph, row, &r);
+    snprintf(number, sizeof number, "%d", r.tid);
+    json_kv_string(j, name, r.name);
+    json_kv_string(j, tid, number);
+}
+
+void futex_write_call(struct json *j, const struct tsp_host *h, size_t user, int64_t t)
+{
+    struct state_row row;
+    struct state_interval iv;
+    struct futex_wake wake;
+    char room[48];
+    state_row(h->states, STATE_FUTEX_USER, user, &row);
+    json_kv_string(j, "Futex", row.name);
+    write_thread(j, h, row.thread, "Process", "TID");
+    if (!state_at(h->states, STATE_FUTEX_USER, user, t, &iv) || iv.value == STATE_NONE)
+        return;
+    json_kv_string(j, "State", looks[look_of(&iv)].key);
+    if (is_call(&iv)) {
+        json_kv_string(j, "Operation", iv.name);
+        json_kv_string(j, "Result", result(&iv, room, sizeof room));
+    }
+    if (futex_woken_by(h, &iv, &wake)) {
+        write_thread(j, h, wake.thread, "Woken by", "Woken by TID");
+        struct text text = {.fd = -1};
+        text_duration(&text, iv.end - wake.at);
+        json_kv_string(j, "Wake to return", text_cstr(&text));
+        text_fini(&text);
+    }
+    tsp_write_span(j, tsp_to_reference(h, iv.begin), tsp_to_reference(h, iv.end));
+}

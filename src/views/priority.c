@@ -1,0 +1,247 @@
+/* Priority statistics: how long woken threads wait for a CPU, by the priority that they then have, and by priority and
+ * name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "views/figures.h"
+#include "views/latencies.h"
+
+extern const struct tsp_provider tsp_priority_statistics, tsp_priority_name_statistics;
+
+static bool known(const struct state_latency *v)
+{
+    return v->ret != STATE_NO_PRIORITY && v->ret >= INT16_MIN && v->ret <= INT16_MAX;
+}
+
+/* A trace tells priorities of all its switches or of none. */
+static bool has_data(struct tsp_experiment *x)
+{
+    struct state_latency first;
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (x->hosts[i].states && state_latencies(x->hosts[i].states, STATE_LATENCY_SCHED)) {
+            state_latency(x->hosts[i].states, STATE_LATENCY_SCHED, 0, &first);
+            if (known(&first))
+                return true;
+        }
+    return false;
+}
+
+static size_t members(struct tsp_experiment *x)
+{
+    return has_data(x);
+}
+
+static void member(struct tsp_experiment *x, size_t i, const char **suffix, const char **name)
+{
+    latency_analysis(STATE_LATENCY_SCHED, suffix, name);
+}
+
+/* ---- groups ---- */
+
+struct group {
+    size_t host;
+    int priority;
+    const char *name; /* "" where only priorities count */
+    uint64_t key;
+    struct state_figures figures; /* of the whole experiment */
+};
+/* In order of host, priority, name. */
+struct groups {
+    VEC(struct group) v;
+    struct map places; /* key -> place in v + 1 */
+    struct strings names;
+    VEC(uint32_t)
+    thread_names; /* of all threads in the order of their entry ids: number of the name; empty when only priorities
+                     count */
+};
+
+static struct group group_of(
+    const struct groups *g, const struct tsp_experiment *x, size_t host, const struct state_latency *v)
+{
+    const struct tsp_host *h = &x->hosts[host];
+    bool named = g->thread_names.n && v->thread >= 0 && v->thread < h->threads;
+    uint32_t name = named ? g->thread_names.v[h->first_thread - x->hosts[0].first_thread + v->thread] : 0;
+    return (struct group){.host = host,
+        .priority = (int)v->ret,
+        .name = strings_get(&g->names, name),
+        .key = (uint64_t)host << 48 | (uint64_t)(uint16_t)v->ret << 32 | name};
+}
+
+static void name_threads(struct groups *g, const struct tsp_experiment *x)
+{
+    struct graph_row t;
+    for (size_t i = 0; i < x->n_hosts; i++)
+        for (int32_t row = 0; row < x->hosts[i].threads; row++) {
+            graph_row(x->hosts[i].index->graph, row, &t);
+            vec_push(&g->thread_names, strings_intern(&g->names, t.name, strlen(t.name)));
+        }
+}
+
+/* Calls f for the latencies first … end - 1 of a host that have a priority. */
+typedef void on_latency(void *arg, const struct group *, const struct state_figures *one);
+static void each_latency(const struct groups *g, const struct tsp_experiment *x, size_t host, size_t first, size_t end,
+    on_latency *f, void *arg)
+{
+    const struct tsp_host *h = &x->hosts[host];
+    for (size_t i = first; i < end; i++) {
+        struct state_latency v;
+        state_latency(h->states, STATE_LATENCY_SCHED, i, &v);
+        if (!known(&v))
+            continue;
+        struct group of = group_of(g, x, host, &v);
+        int64_t ns = v.end - v.begin, begin = tsp_to_reference(h, v.begin);
+        f(arg, &of,
+            &(struct state_figures){
+                .n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
+    }
+}
+
+static void add_to_all(void *arg, const struct group *of, const struct state_figures *one)
+{
+    struct groups *g = arg;
+    uint64_t *place = map_put(&g->places, of->key, NULL);
+    if (!*place) {
+        vec_push(&g->v, *of);
+        *place = g->v.n;
+    }
+    state_figures_join(&g->v.v[*place - 1].figures, one);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    if (x->host != y->host)
+        return x->host < y->host ? -1 : 1;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static struct groups *find_groups(struct tsp_experiment *x, bool by_name)
+{
+    struct groups *g = mem_zalloc(sizeof *g);
+    if (by_name)
+        name_threads(g, x);
+    for (size_t i = 0; i < x->n_hosts; i++)
+        if (x->hosts[i].states)
+            each_latency(g, x, i, 0, state_latencies(x->hosts[i].states, STATE_LATENCY_SCHED), add_to_all, g);
+    if (g->v.n)
+        qsort(g->v.v, g->v.n, sizeof *g->v.v, by_place);
+    for (size_t i = 0; i < g->v.n; i++)
+        *map_put(&g->places, g->v.v[i].key, NULL) = i + 1;
+    return g;
+}
+
+static void *find_by_priority(struct tsp_experiment *x)
+{
+    return find_groups(x, false);
+}
+static void *find_by_name(struct tsp_experiment *x)
+{
+    return find_groups(x, true);
+}
+
+static void close_groups(struct tsp_experiment *x, void *cache)
+{
+    struct groups *g = cache;
+    vec_free(&g->v);
+    map_fini(&g->places);
+    strings_fini(&g->names);
+    vec_free(&g->thread_names);
+    free(g);
+}
+
+/* ---- figures ---- */
+
+static const char *label(const struct tsp_experiment *x, const struct group *g, bool by_name, struct arena *a)
+{
+    const char *of = by_name ? arena_printf(a, "Priority %d/%s", g->priority, g->name)
+                             : arena_printf(a, "Priority %d", g->priority);
+    return x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[g->host].index->name, of) : of;
+}
+
+static void write_groups(struct json *j, const struct tsp_experiment *x, const struct groups *g, struct arena *a,
+    int64_t root, const char *name, const struct state_figures *of)
+{
+    struct state_figures all = {0};
+    for (size_t i = 0; i < g->v.n; i++)
+        state_figures_join(&all, &of[i]);
+    figures_write(j, a, root, -1, name, &all, NULL, 0);
+    for (size_t i = 0; i < g->v.n && !tsp_full(j); i++)
+        figures_write(
+            j, a, root + 1 + (int64_t)i, root, label(x, &g->v.v[i], g->thread_names.n > 0, a), &of[i], NULL, 0);
+}
+
+/* What is cached is shared and does not change any more: the names of a selection's threads are known from the whole.
+ */
+struct selection {
+    const struct groups *groups;
+    struct state_figures *figures;
+};
+
+static void add_to_selection(void *arg, const struct group *of, const struct state_figures *one)
+{
+    struct selection *s = arg;
+    const uint64_t *place = map_find(&s->groups->places, of->key);
+    if (place)
+        state_figures_join(&s->figures[*place - 1], one);
+}
+
+static struct tsp_result tree(
+    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct groups *g)
+{
+    struct arena *a = q->http->arena;
+    int64_t total = x->last_thread + 1;
+    struct state_figures *figures = arena_new(a, struct state_figures, g->v.n + 1);
+    for (size_t i = 0; i < g->v.n; i++)
+        figures[i] = g->v.v[i].figures;
+    tsp_begin_tree(j, figures_headers, FIGURES_HEADERS, -1);
+    write_groups(j, x, g, a, total, "Total", figures);
+    if (q->has_range && (q->begin > x->begin || q->end < x->end)) {
+        struct selection s = {g, figures};
+        memset(figures, 0, sizeof *figures * g->v.n);
+        for (size_t i = 0; i < x->n_hosts; i++)
+            if (x->hosts[i].states)
+                each_latency(g, x, i, latency_find(x, i, STATE_LATENCY_SCHED, q->begin),
+                    latency_find(x, i, STATE_LATENCY_SCHED, q->end < INT64_MAX ? q->end + 1 : q->end), add_to_selection,
+                    &s);
+        write_groups(j, x, g, a, total + 1 + (int64_t)g->v.n, "Selection", figures);
+    }
+    tsp_end_tree(j);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+static struct tsp_result priority_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return tree(x, q, j, tsp_cache(x, &tsp_priority_statistics, find_by_priority));
+}
+static struct tsp_result name_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    return tree(x, q, j, tsp_cache(x, &tsp_priority_name_statistics, find_by_name));
+}
+
+const struct tsp_provider tsp_priority_statistics = {
+    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityStatisticsDataProvider",
+    .name = "Priority Statistics Table",
+    .description = "Least, most, mean and spread of the waits for a CPU, by priority",
+    .type = "DATA_TREE",
+    .has_data = has_data,
+    .members = members,
+    .member = member,
+    .tree = priority_tree,
+    .close = close_groups,
+};
+const struct tsp_provider tsp_priority_name_statistics = {
+    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore."
+          "PriorityThreadNameStatisticsDataProvider",
+    .name = "Priority/Thread name Statistics Table",
+    .description = "Least, most, mean and spread of the waits for a CPU, by priority and name of the thread",
+    .type = "DATA_TREE",
+    .has_data = has_data,
+    .members = members,
+    .member = member,
+    .tree = name_tree,
+    .close = close_groups,
+};

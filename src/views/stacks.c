@@ -1,0 +1,317 @@
+#include "views/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "views/state_rows.h"
+#include "views/providers.h"
+
+/* ---- places ---- */
+
+int64_t stacks_root(const struct tsp_experiment *x, size_t host)
+{
+    return x->last_thread + 1 + (int64_t)host;
+}
+
+static void *find_places(struct tsp_experiment *x)
+{
+    struct stack_places *all = mem_zalloc(sizeof *all);
+    int64_t id = stacks_root(x, x->n_hosts);
+    all->v = mem_zalloc(sizeof *all->v * (x->n_sources + 1));
+    for (size_t i = 0; i < x->n_sources; i++) {
+        const struct stack_store *s = x->traces[i].stacks;
+        if (!s)
+            continue;
+        struct stack_place *p = &all->v[all->n++];
+        *p = (struct stack_place){.s = s, .host = (size_t)x->traces[i].host, .first_process = id};
+        p->first_thread = p->first_process + (int64_t)stack_processes(s);
+        p->first_row = p->first_thread + (int64_t)stack_threads(s);
+        id = p->first_row + (int64_t)stack_rows(s);
+        p->row_threads = mem_alloc(sizeof *p->row_threads * (stack_rows(s) + 1));
+        for (size_t t = 0; t < stack_threads(s); t++) {
+            struct stack_thread thread;
+            stack_thread(s, t, &thread);
+            for (uint32_t r = 0; r < thread.rows; r++)
+                p->row_threads[thread.first_row + r] = (uint32_t)t;
+        }
+    }
+    return all;
+}
+
+static void close_places(struct tsp_experiment *x, void *cache)
+{
+    struct stack_places *all = cache;
+    for (size_t i = 0; i < all->n; i++)
+        free(all->v[i].row_threads);
+    free(all->v);
+    free(all);
+}
+
+/* The places are kept with a provider that is never listed, so that all views share them. */
+static bool never(struct tsp_experiment *x)
+{
+    return false;
+}
+const struct tsp_provider tsp_stack_places = {
+    .id = "weft.stacks", .name = "", .type = "NONE", .has_data = never, .close = close_places};
+
+const struct stack_places *stacks_of(struct tsp_experiment *x)
+{
+    return tsp_cache(x, &tsp_stack_places, find_places);
+}
+
+/* The last place that begins at or before the id. */
+static const struct stack_place *place_of(const struct stack_places *all, int64_t id)
+{
+    size_t lo = 0, hi = all->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (all->v[mid].first_process <= id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? &all->v[lo - 1] : NULL;
+}
+
+const struct stack_place *stacks_row(const struct stack_places *all, int64_t id, size_t *row)
+{
+    const struct stack_place *p = place_of(all, id);
+    if (!p || id < p->first_row || id - p->first_row >= (int64_t)stack_rows(p->s))
+        return NULL;
+    *row = (size_t)(id - p->first_row);
+    return p;
+}
+
+const struct stack_place *stacks_thread(const struct stack_places *all, int64_t id, size_t *thread)
+{
+    const struct stack_place *p = place_of(all, id);
+    if (!p || id < p->first_thread || id >= p->first_row)
+        return NULL;
+    *thread = (size_t)(id - p->first_thread);
+    return p;
+}
+
+const struct stack_place *stacks_process(const struct stack_places *all, int64_t id, size_t *process)
+{
+    const struct stack_place *p = place_of(all, id);
+    if (!p || id >= p->first_thread)
+        return NULL;
+    *process = (size_t)(id - p->first_process);
+    return p;
+}
+
+/* Maps there and back may differ by rounding. */
+size_t stacks_begun(const struct tsp_experiment *x, const struct stack_place *p, size_t row, size_t from, int64_t t)
+{
+    const struct tsp_host *h = &x->hosts[p->host];
+    size_t i = stack_begun(p->s, row, from, tsp_to_host(h, t));
+    struct stack_call c;
+    if (!h->map)
+        return i;
+    for (; i > 0 && (stack_call(p->s, row, i - 1, &c), tsp_to_reference(h, c.begin) >= t); i--)
+        ;
+    for (; i < stack_calls(p->s, row) && (stack_call(p->s, row, i, &c), tsp_to_reference(h, c.begin) < t); i++)
+        ;
+    return i;
+}
+
+struct stacks_range stacks_range(
+    const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
+{
+    size_t first = stacks_begun(x, p, row, 0, begin),
+           last = end == INT64_MAX ? stack_calls(p->s, row) : stacks_begun(x, p, row, 0, end + 1);
+    return (struct stacks_range){first, last > first ? last : first};
+}
+
+/* ---- what there is ---- */
+
+bool stacks_calls_shown(const struct stack_thread *t)
+{
+    return t->rows > 0;
+}
+bool stacks_memory_shown(const struct stack_thread *t)
+{
+    return t->has_memory;
+}
+
+bool stacks_place_shown(const struct stack_place *p, stacks_shown *shown)
+{
+    for (size_t i = 0; i < stack_threads(p->s); i++) {
+        struct stack_thread t;
+        stack_thread(p->s, i, &t);
+        if (shown(&t))
+            return true;
+    }
+    return false;
+}
+
+static bool any(struct tsp_experiment *x, stacks_shown *shown)
+{
+    const struct stack_places *all = stacks_of(x);
+    for (size_t i = 0; i < all->n; i++)
+        if (stacks_place_shown(&all->v[i], shown))
+            return true;
+    return false;
+}
+
+bool stacks_have_calls(struct tsp_experiment *x)
+{
+    return any(x, stacks_calls_shown);
+}
+bool stacks_have_memory(struct tsp_experiment *x)
+{
+    return any(x, stacks_memory_shown);
+}
+
+/* ---- trees ---- */
+
+const struct tsp_header stacks_headers[3] = {{"Name", "Process, thread, depth", "STRING"},
+    {"PID", "Number of the process", "NUMBER"}, {"TID", "Number of the thread", "NUMBER"}};
+
+static const char *number(struct arena *a, int32_t n)
+{
+    return n >= 0 ? arena_printf(a, "%d", n) : "";
+}
+
+const char *stacks_process_label(struct arena *a, const struct stack_place *p, size_t process)
+{
+    struct stack_process d;
+    stack_process(p->s, process, &d);
+    if (d.pid < 0)
+        return *d.name ? d.name : "unknown process";
+    return *d.name ? arena_printf(a, "%s (%d)", d.name, d.pid) : arena_printf(a, "process %d", d.pid);
+}
+
+const char *stacks_thread_label(struct arena *a, const struct stack_thread *t)
+{
+    if (t->tid < 0)
+        return t->cpu >= 0 ? arena_printf(a, "CPU %d", t->cpu) : "unknown thread";
+    return *t->name ? t->name : arena_printf(a, "thread %d", t->tid);
+}
+
+static bool is_shown(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
+{
+    struct stack_thread t;
+    stack_thread(p->s, thread, &t);
+    return w->shown(&t);
+}
+
+static void write_process(const struct stacks_tree *w, const struct stack_place *p, size_t process)
+{
+    struct stack_process d;
+    stack_process(p->s, process, &d);
+    struct tsp_meta pid = {"PID", NULL, d.pid};
+    const char *labels[3] = {
+        *d.name ? d.name : stacks_process_label(w->q->http->arena, p, process), number(w->q->http->arena, d.pid), ""};
+    tsp_write_entry(w->j,
+        &(struct tsp_entry){.id = p->first_process + (int64_t)process,
+            .parent = stacks_root(w->x, p->host),
+            .labels = labels,
+            .n_labels = 3,
+            .time_graph = w->time_graph,
+            .start = w->amounts ? 0 : w->x->begin,
+            .end = w->amounts ? w->most : w->x->end,
+            .xy = w->xy,
+            .has_data = w->have_data,
+            .host_id = w->x->hosts[p->host].id,
+            .meta = &pid,
+            .n_meta = d.pid >= 0});
+}
+
+static void write_thread(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
+{
+    const struct tsp_host *h = &w->x->hosts[p->host];
+    struct arena *a = w->q->http->arena;
+    struct stack_thread t;
+    struct stack_process d;
+    stack_thread(p->s, thread, &t);
+    stack_process(p->s, t.process, &d);
+    struct tsp_meta pid = {"PID", NULL, d.pid};
+    const char *labels[3] = {stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
+    tsp_write_entry(w->j,
+        &(struct tsp_entry){.id = p->first_thread + (int64_t)thread,
+            .parent = p->first_process + t.process,
+            .labels = labels,
+            .n_labels = 3,
+            .time_graph = w->time_graph,
+            .start = w->amounts ? 0 : tsp_to_reference(h, t.begin),
+            .end = w->amounts ? w->most : tsp_to_reference(h, t.end),
+            .xy = w->xy,
+            .has_data = w->have_data,
+            .host_id = h->id,
+            .has_tid = t.tid >= 0,
+            .tid = t.tid,
+            .meta = &pid,
+            .n_meta = d.pid >= 0});
+}
+
+static void write_place(const struct stacks_tree *w, const struct stack_place *p)
+{
+    for (size_t i = 0; i < stack_processes(p->s) && !tsp_full(w->j) && !http_gone(w->q->http); i++) {
+        struct stack_process d;
+        bool begun = false;
+        stack_process(p->s, i, &d);
+        for (size_t t = d.first_thread; t < (size_t)d.first_thread + d.threads && !tsp_full(w->j); t++) {
+            if (!is_shown(w, p, t))
+                continue;
+            if (!begun)
+                write_process(w, p, i);
+            begun = true;
+            write_thread(w, p, t);
+            if (w->below)
+                w->below(w, p, t);
+        }
+    }
+}
+
+void stacks_write_tree(const struct stacks_tree *w)
+{
+    const struct stack_places *all = stacks_of(w->x);
+    bool *begun = arena_new(w->q->http->arena, bool, w->x->n_hosts + 1);
+    for (size_t i = 0; i < all->n; i++) {
+        const struct stack_place *p = &all->v[i];
+        const struct tsp_host *h = &w->x->hosts[p->host];
+        const char *labels[3] = {h->index->name, "", ""};
+        bool some = stacks_place_shown(p, w->shown);
+        if (some && !begun[p->host])
+            tsp_write_entry(w->j,
+                &(struct tsp_entry){.id = stacks_root(w->x, p->host),
+                    .parent = -1,
+                    .labels = labels,
+                    .n_labels = 3,
+                    .time_graph = w->time_graph,
+                    .start = w->amounts ? 0 : w->x->begin,
+                    .end = w->amounts ? w->most : w->x->end,
+                    .xy = w->xy,
+                    .is_default = w->have_data,
+                    .has_data = w->have_data,
+                    .host_id = h->id});
+        begun[p->host] |= some;
+        write_place(w, p);
+    }
+}
+
+/* ---- looks ---- */
+
+/* Warm to cool by name; text on them stays legible. */
+static const char *const colors[STACKS_COLORS] = {"#e07a5f", "#e8a15a", "#d9b44a", "#b5b85b", "#8fb56b", "#6fb08a",
+    "#5aa9a3", "#5a9fbf", "#6f93cf", "#8a88d1", "#a882c9", "#c17fb5", "#d07f98", "#d98c84", "#cf9f7a", "#bfae82",
+    "#a3ad86", "#88b09c", "#7faab0", "#8aa5c2", "#a09ec6", "#b69abc", "#c69aa8", "#c9a798"};
+static const char *const keys[STACKS_COLORS] = {"Function 1", "Function 2", "Function 3", "Function 4", "Function 5",
+    "Function 6", "Function 7", "Function 8", "Function 9", "Function 10", "Function 11", "Function 12", "Function 13",
+    "Function 14", "Function 15", "Function 16", "Function 17", "Function 18", "Function 19", "Function 20",
+    "Function 21", "Function 22", "Function 23", "Function 24"};
+
+const char *stacks_style(const char *function)
+{
+    return keys[map_hash(function, strlen(function)) % STACKS_COLORS];
+}
+
+void stacks_write_styles(struct json *j)
+{
+    for (int i = 0; i < STACKS_COLORS; i++)
+        tsp_write_style(j, keys[i], NULL, colors[i], 1, -1, NULL);
+    tsp_write_style(j, "Unknown", NULL, LOOK_UNKNOWN, 0.33, -1, "Unknown: events were lost");
+}

@@ -1,0 +1,187 @@
+/* Event Types: how many events of each name a trace has, in all and within the range. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ctf/ctf.h"
+#include "tsp/provider.h"
+#include "views/providers.h"
+
+/* A name; several classes (of several channels) may have it. */
+struct type {
+    const char *name;
+    uint64_t events;
+};
+/* One trace. Types in order of how many events they have. */
+struct unit {
+    const struct tsp_host *host;
+    const struct index_types *counts;
+    const char *name;
+    struct type *types;
+    size_t n_types;
+    size_t *type_of; /* by class */
+    uint64_t events;
+    int64_t id; /* of its root; those of its types follow */
+};
+struct statistics {
+    struct unit *units;
+    size_t n;
+};
+
+/* ---- what is kept ---- */
+
+static int most_first(const void *a, const void *b)
+{
+    const struct type *x = a, *y = b;
+    if (x->events != y->events)
+        return x->events > y->events ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Place of the name, behind all types when none has it. */
+static size_t place_of(const struct unit *u, const char *name)
+{
+    size_t i = 0;
+    while (i < u->n_types && strcmp(u->types[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Joins the classes of each name. */
+static void find_types(struct unit *u)
+{
+    size_t classes = index_types(u->counts);
+    uint64_t events;
+    u->types = mem_zalloc(sizeof *u->types * (classes + 1));
+    u->type_of = mem_zalloc(sizeof *u->type_of * (classes + 1));
+    for (size_t i = 0; i < classes; i++) {
+        const char *name = index_type(u->counts, i, &events)->name;
+        size_t place = place_of(u, name);
+        u->n_types += place == u->n_types;
+        u->types[place].name = name;
+        u->types[place].events += events;
+        u->events += events;
+    }
+    if (u->n_types)
+        qsort(u->types, u->n_types, sizeof *u->types, most_first);
+    for (size_t i = 0; i < classes; i++)
+        u->type_of[i] = place_of(u, index_type(u->counts, i, &events)->name);
+}
+
+static void *make(struct tsp_experiment *x)
+{
+    struct statistics *all = mem_zalloc(sizeof *all);
+    int64_t id = x->last_thread + 1;
+    all->units = mem_zalloc(sizeof *all->units * (x->n_sources + 1));
+    for (size_t i = 0; i < x->n_sources; i++) {
+        if (!x->traces[i].types)
+            continue;
+        struct unit *u = &all->units[all->n++];
+        u->host = &x->hosts[x->source_hosts[i]];
+        u->counts = x->traces[i].types;
+        u->name = x->traces[i].is_kernel || !u->host->index->is_kernel ? u->host->index->name : NULL;
+        u->id = id;
+        find_types(u);
+        id += 1 + (int64_t)u->n_types;
+    }
+    return all;
+}
+
+static void close_statistics(struct tsp_experiment *x, void *cache)
+{
+    struct statistics *all = cache;
+    for (size_t i = 0; i < all->n; i++) {
+        free(all->units[i].types);
+        free(all->units[i].type_of);
+    }
+    free(all->units);
+    free(all);
+}
+
+static bool has_data(struct tsp_experiment *x)
+{
+    for (size_t i = 0; i < x->n_sources; i++)
+        if (x->traces[i].types && index_types(x->traces[i].types))
+            return true;
+    return false;
+}
+
+/* ---- the tree ---- */
+
+/* Events within the range by type; those of the whole trace when the range holds all of it. */
+static uint64_t count_range(
+    const struct tsp_experiment *x, const struct tsp_query *q, const struct unit *u, uint64_t *events)
+{
+    size_t classes = index_types(u->counts);
+    uint64_t *counts = arena_new(q->http->arena, uint64_t, classes + 1), sum = 0;
+    struct err e = {0};
+    if (q->begin <= x->begin && q->end >= x->end) {
+        for (size_t i = 0; i < u->n_types; i++)
+            events[i] = u->types[i].events;
+        return u->events;
+    }
+    if (index_types_count(u->counts, tsp_to_host(u->host, q->begin), tsp_to_host(u->host, q->end), counts, &e))
+        return 0;
+    for (size_t i = 0; i < classes; i++) {
+        events[u->type_of[i]] += counts[i];
+        sum += counts[i];
+    }
+    return sum;
+}
+
+struct row {
+    int64_t id, parent;
+    const char *name, *host_id;
+    uint64_t events, of, within, of_within;
+};
+
+static const char *share(struct arena *a, uint64_t n, uint64_t of)
+{
+    return arena_printf(a, "%.3f %%", of ? 100.0 * (double)n / (double)of : 0.0);
+}
+
+static void write_row(struct json *j, struct arena *a, const struct row *r)
+{
+    const char *labels[] = {r->name, arena_printf(a, "%llu", (unsigned long long)r->events), share(a, r->events, r->of),
+        arena_printf(a, "%llu", (unsigned long long)r->within), share(a, r->within, r->of_within)};
+    tsp_write_entry(j,
+        &(struct tsp_entry){.id = r->id,
+            .parent = r->parent,
+            .labels = labels,
+            .n_labels = 5,
+            .has_data = true,
+            .host_id = r->host_id});
+}
+
+static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    static const struct tsp_header headers[] = {{"Level", "Trace, and name of the event", "STRING"},
+        {"Events total", "How many the trace has", "NUMBER"}, {"Percentage", "Share of the trace's events", "NUMBER"},
+        {"Events in range", "How many lie within the range", "NUMBER"},
+        {"Percentage in range", "Share of the events within the range", "NUMBER"}};
+    const struct statistics *all = tsp_cache(x, &tsp_event_statistics, make);
+    struct arena *a = q->http->arena;
+    tsp_begin_tree(j, headers, 5, -1);
+    for (size_t i = 0; i < all->n && !tsp_full(j) && !http_gone(q->http); i++) {
+        const struct unit *u = &all->units[i];
+        uint64_t *events = arena_new(a, uint64_t, u->n_types + 1), within = count_range(x, q, u, events);
+        const char *name = u->name ? u->name : arena_printf(a, "%s (user space)", u->host->index->name);
+        write_row(j, a, &(struct row){u->id, -1, name, u->host->id, u->events, u->events, within, within});
+        for (size_t k = 0; k < u->n_types; k++)
+            write_row(j, a,
+                &(struct row){u->id + 1 + (int64_t)k, u->id, u->types[k].name, u->host->id, u->types[k].events,
+                    u->events, events[k], within});
+    }
+    tsp_end_tree(j);
+    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+}
+
+const struct tsp_provider tsp_event_statistics = {
+    .id = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider",
+    .name = "Event Types",
+    .description = "How many events of each name there are, in all and within the range",
+    .type = "DATA_TREE",
+    .has_data = has_data,
+    .tree = tree,
+    .close = close_statistics,
+};

@@ -1,0 +1,136 @@
+/* Memory Usage of user space: what threads allocated by malloc and its kin and did not free, by thread, process and
+ * host. */
+#include "views/providers.h"
+#include "views/state_rows.h"
+#include "views/stacks.h"
+
+static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    tsp_begin_tree(j, stacks_headers, 3, 2);
+    stacks_write_tree(
+        &(struct stacks_tree){.x = x, .q = q, .j = j, .shown = stacks_memory_shown, .xy = true, .have_data = true});
+    tsp_end_tree(j);
+    return (struct tsp_result){TSP_COMPLETED, NULL};
+}
+
+enum { ALL = -1 };
+
+/* Adds what the threads of a process (or of all) held at the host's times. */
+static void add_threads(
+    const struct stack_place *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
+{
+    for (size_t i = 0; i < stack_threads(p->s); i++) {
+        struct stack_thread t;
+        stack_thread(p->s, i, &t);
+        if (!t.has_memory || (process != ALL && t.process != process))
+            continue;
+        stack_memory(p->s, i, times, n, bytes);
+        for (size_t k = 0; k < n; k++)
+            y[k] += (double)bytes[k];
+    }
+}
+
+struct lines {
+    struct tsp_experiment *x;
+    const struct tsp_query *q;
+    struct json *j;
+    int64_t **times; /* by host, on its clock; made on first use */
+    int64_t *bytes;
+};
+
+static const int64_t *times_of(struct lines *l, size_t host)
+{
+    if (!l->times[host]) {
+        l->times[host] = arena_new(l->q->http->arena, int64_t, l->q->n_times);
+        for (size_t i = 0; i < l->q->n_times; i++)
+            l->times[host][i] = tsp_sample_time(&l->x->hosts[host], l->q->times[i]);
+    }
+    return l->times[host];
+}
+
+static void write_line(const struct lines *l, int64_t id, const char *name, const double *y)
+{
+    tsp_write_series(l->j,
+        &(struct tsp_series){.id = id,
+            .name = name,
+            .type = "line",
+            .x = l->q->times,
+            .y = y,
+            .n = l->q->n_times,
+            .y_label = "Memory",
+            .y_unit = "B",
+            .y_type = "BINARY_NUMBER"});
+}
+
+static void write_host(struct lines *l, size_t host)
+{
+    const struct stack_places *all = stacks_of(l->x);
+    double *y = arena_new(l->q->http->arena, double, l->q->n_times);
+    bool any = false;
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->v[i].host != host || !stacks_place_shown(&all->v[i], stacks_memory_shown))
+            continue;
+        add_threads(&all->v[i], ALL, times_of(l, host), l->q->n_times, l->bytes, y);
+        any = true;
+    }
+    if (any)
+        write_line(
+            l, stacks_root(l->x, host), arena_printf(l->q->http->arena, "%s:total", l->x->hosts[host].index->name), y);
+}
+
+static void write_thread(struct lines *l, const struct stack_place *p, size_t thread, int64_t id)
+{
+    struct stack_thread t;
+    const char *host = l->x->hosts[p->host].index->name;
+    struct arena *a = l->q->http->arena;
+    stack_thread(p->s, thread, &t);
+    if (!t.has_memory)
+        return;
+    double *y = arena_new(a, double, l->q->n_times);
+    stack_memory(p->s, thread, times_of(l, p->host), l->q->n_times, l->bytes);
+    for (size_t k = 0; k < l->q->n_times; k++)
+        y[k] = (double)l->bytes[k];
+    write_line(l, id,
+        t.tid >= 0 ? arena_printf(a, "%s:%d", host, t.tid) : arena_printf(a, "%s:%s", host, stacks_thread_label(a, &t)),
+        y);
+}
+
+static void write_process(struct lines *l, const struct stack_place *p, size_t process, int64_t id)
+{
+    struct arena *a = l->q->http->arena;
+    double *y = arena_new(a, double, l->q->n_times);
+    add_threads(p, (int64_t)process, times_of(l, p->host), l->q->n_times, l->bytes, y);
+    write_line(
+        l, id, arena_printf(a, "%s:%s", l->x->hosts[p->host].index->name, stacks_process_label(a, p, process)), y);
+}
+
+/* The hosts' totals are always there. */
+static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+{
+    const struct stack_places *all = stacks_of(x);
+    struct lines l = {
+        x, q, j, arena_new(q->http->arena, int64_t *, x->n_hosts + 1), arena_new(q->http->arena, int64_t, q->n_times)};
+    tsp_begin_xy(j, "Memory Usage");
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++)
+        write_host(&l, i);
+    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(j) && !http_gone(q->http); i++) {
+        size_t number;
+        const struct stack_place *p = stacks_thread(all, q->items[i], &number);
+        if (p)
+            write_thread(&l, p, number, q->items[i]);
+        else if ((p = stacks_process(all, q->items[i], &number)))
+            write_process(&l, p, number, q->items[i]);
+    }
+    tsp_end_xy(j);
+    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+}
+
+const struct tsp_provider tsp_user_memory = {
+    .id = "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider",
+    .name = "UST Memory Usage",
+    .description = "Memory that threads of user space allocated and did not free",
+    .type = "TREE_TIME_XY",
+    .has_data = stacks_have_memory,
+    .tree = tree,
+    .xy = xy,
+};
