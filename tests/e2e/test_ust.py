@@ -11,8 +11,8 @@ import small_trace
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server
 from weft_e2e import DATA, ROOT, Case, main, scratch, weft
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "state"))
-from stack_truth import Replay
+sys.path.insert(0, os.path.join(ROOT, "tests", "stack"))
+from truth import Replay
 
 UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "stack", "ust_write")
 LIVE = os.path.join(DATA, "traces", "ust-live")
@@ -40,7 +40,7 @@ def nanoseconds(text):
 
 
 def sample(path, host="small"):
-    """The made trace of tests/state/ust_world.c: 27 events of 3 threads, 12 calls, 5 lost events."""
+    """The made trace of tests/stack/ust_world.c: 27 events of 3 threads, 12 calls, 5 lost events."""
     subprocess.run([UST_WRITE, "sample", path, host], check=True)
     return path
 
