@@ -22,10 +22,10 @@ static bool has_data(struct tsp_experiment *x)
 
 static const char *config_check(struct tsp_experiment *x, json_t *parameters, struct arena *a)
 {
-    struct inout_config c;
+    struct event_pair_config c;
     const char *wrong = inout_config_parse(inout_cells(kept_of(x)), parameters, a, &c);
     if (!wrong)
-        inout_config_free(&c);
+        event_pair_config_free(&c);
     return wrong;
 }
 
@@ -80,9 +80,9 @@ static void write_host(struct tsp_experiment *x, size_t host, struct json *j)
 
 /* The lowest level stands for the group; those above lie below it in the tree. */
 static void write_row(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, size_t row, struct json *j)
+    struct tsp_experiment *x, const struct tsp_query *q, const struct event_pairs *p, size_t row, struct json *j)
 {
-    const struct inout_row *r = &p->rows[row];
+    const struct event_pair_row *r = &p->rows[row];
     const char *labels[2] = {r->classifier, r->context};
     if (!*r->classifier) {
         labels[0] = *r->context ? r->context : "All";
@@ -104,7 +104,7 @@ static void write_row(
             .host_id = x->hosts[r->host].id});
 }
 
-static void write_tree(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_tree(struct tsp_experiment *x, const struct tsp_query *q, const struct event_pairs *p, struct json *j)
 {
     static const struct tsp_header headers[] = {
         {"Name", "Machine; below it what the classifier tells apart; below that what was open at once", "STRING"},
@@ -128,24 +128,24 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
 struct rows_writer {
     struct tsp_experiment *x;
     const struct tsp_query *q;
-    const struct inout_pairs *pairs;
-    const struct inout_row *row;
+    const struct event_pairs *pairs;
+    const struct event_pair_row *row;
     struct json *j;
 };
 
-static const struct inout_pair *pair_of(const struct rows_writer *w, size_t i)
+static const struct event_pair *pair_of(const struct rows_writer *w, size_t i)
 {
     return &w->pairs->v[w->pairs->by_row[w->row->first + i]];
 }
 
 static void bounds(void *writer, size_t i, int64_t *begin, int64_t *end)
 {
-    const struct inout_pair *v = pair_of(writer, i);
+    const struct event_pair *v = pair_of(writer, i);
     *begin = v->begin;
     *end = v->end;
 }
 
-static int tags_of(const struct rows_writer *w, const struct inout_pair *v, const char *label)
+static int tags_of(const struct rows_writer *w, const struct event_pair *v, const char *label)
 {
     struct tsp_shown shown;
     shown.n = 0;
@@ -155,14 +155,14 @@ static int tags_of(const struct rows_writer *w, const struct inout_pair *v, cons
     tsp_add_property(&shown, "context", w->row->context);
     tsp_add_number(&shown, "level", w->row->level + 1);
     tsp_add_number(&shown, "start", v->begin);
-    tsp_add_number(&shown, "duration", inout_duration(v));
+    tsp_add_number(&shown, "duration", event_pair_duration(v));
     return tsp_filter_tags(w->q, shown.properties, shown.n);
 }
 
 static bool write_pair(void *writer, size_t i, bool only_matches)
 {
     const struct rows_writer *w = writer;
-    const struct inout_pair *v = pair_of(w, i);
+    const struct event_pair *v = pair_of(w, i);
     struct tsp_state s = {.start = v->begin, .end = v->end, .label = w->pairs->names[v->name].label};
     s.style_key = stacks_style(s.label);
     s.tags = w->q->filter ? tags_of(w, v, s.label) : 0;
@@ -181,14 +181,14 @@ static struct tsp_spans spans_of(struct rows_writer *w, size_t row)
 }
 
 /* Number of the row with that entry id; SIZE_MAX: none. */
-static size_t row_of(const struct tsp_experiment *x, const struct inout_pairs *p, int64_t entry)
+static size_t row_of(const struct tsp_experiment *x, const struct event_pairs *p, int64_t entry)
 {
     int64_t first = inout_row_id(x, 0);
     return entry >= first && (uint64_t)(entry - first) < p->n_rows ? (size_t)(entry - first) : SIZE_MAX;
 }
 
 static void write_states(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+    struct tsp_experiment *x, const struct tsp_query *q, const struct event_pairs *p, struct json *j)
 {
     struct rows_writer w = {x, q, p, NULL, j};
     size_t n = q->has_items ? q->n_items : p->n_rows;
@@ -211,7 +211,7 @@ static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query
 /* ---- flame chart: tooltip and styles ---- */
 
 static void write_tooltip(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+    struct tsp_experiment *x, const struct tsp_query *q, const struct event_pairs *p, struct json *j)
 {
     int64_t entry, t;
     size_t row = tsp_tooltip_target(q, &entry, &t) ? row_of(x, p, entry) : SIZE_MAX;
@@ -220,7 +220,7 @@ static void write_tooltip(
     if (row != SIZE_MAX) {
         struct tsp_spans spans = spans_of(&w, row);
         size_t at = tsp_find_span(&spans, t);
-        const struct inout_pair *v = at != SIZE_MAX ? pair_of(&w, at) : NULL;
+        const struct event_pair *v = at != SIZE_MAX ? pair_of(&w, at) : NULL;
         if (v && t < v->end) {
             json_kv_string(j, "Name", p->names[v->name].label);
             json_kv_string(j, "Host", x->hosts[w.row->host].index->name);
@@ -262,18 +262,18 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 struct lines {
     const struct tsp_experiment *x;
-    const struct inout_pairs *pairs;
+    const struct event_pairs *pairs;
 };
 
 static void cell(void *arg, size_t line, size_t column, struct text *out)
 {
     const struct lines *l = arg;
-    const struct inout_pair *v = &l->pairs->v[line];
-    const struct inout_row *r = &l->pairs->rows[v->row];
+    const struct event_pair *v = &l->pairs->v[line];
+    const struct event_pair_row *r = &l->pairs->rows[v->row];
     switch (columns[column].id) {
     case START: text_i64(out, v->begin); break;
     case END: text_i64(out, v->end); break;
-    case DURATION: text_i64(out, inout_duration(v)); break;
+    case DURATION: text_i64(out, event_pair_duration(v)); break;
     case NAME: text_puts(out, l->pairs->names[v->name].label); break;
     case HOST: text_puts(out, l->x->hosts[r->host].index->name); break;
     case CLASSIFIER: text_puts(out, r->classifier); break;
@@ -293,7 +293,7 @@ static struct tsp_result table_columns(struct tsp_experiment *x, const struct ts
 }
 
 static void write_lines(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+    struct tsp_experiment *x, const struct tsp_query *q, const struct event_pairs *p, struct json *j)
 {
     struct lines l = {x, p};
     struct tsp_table t = {
@@ -303,7 +303,7 @@ static void write_lines(
 
 static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
 {
-    static const struct inout_pairs nothing;
+    static const struct event_pairs nothing;
     size_t before = j->out->n;
     struct tsp_result r = inout_answer_with(x, q, j, write_lines);
     if (r.status == TSP_RUNNING && j->out->n == before)

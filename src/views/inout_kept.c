@@ -14,12 +14,12 @@ static const int64_t patience_ns = 300000000, unasked_ns = 8000000000;
 
 struct inout_entry {
     char *key;
-    struct inout_config config;
+    struct event_pair_config config;
     atomic_bool stop;
     _Atomic uint64_t read; /* events */
     _Atomic int64_t asked_ns;
     /* All below under the lock: */
-    struct inout_pairs *pairs;
+    struct event_pairs *pairs;
     struct err error; /* the thread's until it is done */
     bool done, listed;
     unsigned refs; /* of the list, the thread, requests */
@@ -45,10 +45,10 @@ static bool is_unwanted(const struct inout_entry *e)
 }
 
 /* NULL: the error is set. */
-static struct inout_pairs *read_pairs(struct inout_kept *k, struct inout_entry *e)
+static struct event_pairs *read_pairs(struct inout_kept *k, struct inout_entry *e)
 {
     struct ctf_event batch[BATCH];
-    struct inout_pairs *pairs = NULL;
+    struct event_pairs *pairs = NULL;
     struct ctf_merge *merge = event_merge_new(k->x);
     struct inout_pass *pass = inout_pass_new(&k->cells, &e->config);
     size_t n = 0;
@@ -69,8 +69,8 @@ static struct inout_pairs *read_pairs(struct inout_kept *k, struct inout_entry *
 
 static void free_entry(struct inout_entry *e)
 {
-    inout_pairs_free(e->pairs);
-    inout_config_free(&e->config);
+    event_pairs_free(e->pairs);
+    event_pair_config_free(&e->config);
     free(e->key);
     free(e);
 }
@@ -103,7 +103,7 @@ static void *run(void *arg)
     struct job job = *(struct job *)arg;
     struct inout_entry *e = job.e;
     free(arg);
-    struct inout_pairs *pairs = read_pairs(job.k, e);
+    struct event_pairs *pairs = read_pairs(job.k, e);
     pthread_mutex_lock(&job.k->lock);
     e->pairs = pairs;
     e->done = true;
@@ -163,11 +163,11 @@ static bool make_room(struct inout_kept *k)
 }
 
 /* With the lock held. Takes the configuration over, unless another request was faster; NULL: there is no room. */
-static struct inout_entry *add(struct inout_kept *k, const char *key, struct inout_config *config)
+static struct inout_entry *add(struct inout_kept *k, const char *key, struct event_pair_config *config)
 {
     struct inout_entry *e = find(k, key);
     if (e || !make_room(k)) {
-        inout_config_free(config);
+        event_pair_config_free(config);
         return e;
     }
     e = mem_zalloc(sizeof *e);
@@ -219,7 +219,7 @@ struct inout_answer inout_get(struct inout_kept *k, json_t *parameters, struct h
     pthread_mutex_lock(&k->lock);
     struct inout_entry *e = find(k, key);
     if (!e) {
-        struct inout_config config;
+        struct event_pair_config config;
         pthread_mutex_unlock(&k->lock);
         const char *wrong = inout_config_parse(&k->cells, parameters, http->arena, &config);
         if (wrong)

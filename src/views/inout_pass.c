@@ -34,7 +34,7 @@ struct named {
 
 struct inout_pass {
     const struct event_cells *cells;
-    const struct inout_config *config;
+    const struct event_pair_config *config;
     struct event_prios *prios;
     size_t contents;      /* place of the column */
     struct fits **fits;   /* by source, by number of the type */
@@ -44,7 +44,7 @@ struct inout_pass {
     VEC(struct group) groups;
     VEC(struct level) rows;
     VEC(struct named) names;
-    VEC(struct inout_pair) pairs;
+    VEC(struct event_pair) pairs;
     struct losses {
         VEC(int64_t) times;
     } * losses; /* by host */
@@ -52,7 +52,7 @@ struct inout_pass {
     int64_t now; /* where recorded times step back, it stands */
 };
 
-struct inout_pass *inout_pass_new(const struct event_cells *cells, const struct inout_config *config)
+struct inout_pass *inout_pass_new(const struct event_cells *cells, const struct event_pair_config *config)
 {
     const struct tsp_experiment *x = cells->x;
     struct inout_pass *p = mem_zalloc(sizeof *p);
@@ -194,7 +194,7 @@ static int open_pair(struct inout_pass *p, struct group *g, uint32_t specifier, 
     g->levels |= UINT64_C(1) << level;
     vec_push(&g->open, ((struct open){specifier, (uint32_t)p->pairs.n, level}));
     vec_push(
-        &p->pairs, ((struct inout_pair){.begin = p->now, .row = row | unclosed, .name = name_of(p, g->host, label)}));
+        &p->pairs, ((struct event_pair){.begin = p->now, .row = row | unclosed, .name = name_of(p, g->host, label)}));
     return 0;
 }
 
@@ -207,7 +207,7 @@ struct at {
 };
 
 static int too_costly(
-    const struct inout_pass *p, const struct inout_specifier *s, const char *key, const char *name, struct err *e)
+    const struct inout_pass *p, const struct event_pair_specifier *s, const char *key, const char *name, struct err *e)
 {
     return err_set(e, ERR_LIMIT, "specifiers[%zu].%s needs too many steps on events %.100s: make it simpler",
         (size_t)(s - p->config->v), key, name);
@@ -217,7 +217,7 @@ static int find_fits(const struct inout_pass *p, const char *name, struct fits *
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < p->config->n; i++) {
-        const struct inout_specifier *s = &p->config->v[i];
+        const struct event_pair_specifier *s = &p->config->v[i];
         int in = regex_fits(s->in, name, n), out = regex_fits(s->out, name, n);
         if (in < 0 || out < 0)
             return too_costly(p, s, in < 0 ? "inRegex" : "outRegex", name, e);
@@ -229,8 +229,8 @@ static int find_fits(const struct inout_pass *p, const char *name, struct fits *
 }
 
 /* What an expression captures of the event's fields. 1 found, 0 not, < 0: the error. */
-static int capture_fields(struct inout_pass *p, struct at *at, const struct inout_specifier *s, const struct regex *r,
-    const char **text, size_t *n, struct err *e)
+static int capture_fields(struct inout_pass *p, struct at *at, const struct event_pair_specifier *s,
+    const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
     if (!at->has_fields) {
@@ -247,7 +247,7 @@ static int capture_fields(struct inout_pass *p, struct at *at, const struct inou
     return found;
 }
 
-static int capture_name(struct inout_pass *p, const struct at *at, const struct inout_specifier *s,
+static int capture_name(struct inout_pass *p, const struct at *at, const struct event_pair_specifier *s,
     const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
@@ -260,18 +260,19 @@ static int capture_name(struct inout_pass *p, const struct at *at, const struct 
     return found;
 }
 
-static int label_of(struct inout_pass *p, struct at *at, const struct inout_specifier *s, uint32_t *out, struct err *e)
+static int label_of(
+    struct inout_pass *p, struct at *at, const struct event_pair_specifier *s, uint32_t *out, struct err *e)
 {
     const char *text;
     size_t n;
     int found = 0;
     switch (s->label_is) {
-    case INOUT_LABEL_IN: found = capture_name(p, at, s, s->in, &text, &n, e); break;
-    case INOUT_LABEL_OUT: found = capture_name(p, at, s, s->out, &text, &n, e); break;
-    case INOUT_LABEL_CONTEXT_IN:
+    case EVENT_LABEL_IN: found = capture_name(p, at, s, s->in, &text, &n, e); break;
+    case EVENT_LABEL_OUT: found = capture_name(p, at, s, s->out, &text, &n, e); break;
+    case EVENT_LABEL_CONTEXT_IN:
         found = s->context_in ? capture_fields(p, at, s, s->context_in, &text, &n, e) : 0;
         break;
-    case INOUT_LABEL_CONTEXT_OUT:
+    case EVENT_LABEL_CONTEXT_OUT:
         found = s->context_out ? capture_fields(p, at, s, s->context_out, &text, &n, e) : 0;
         break;
     default: break;
@@ -283,8 +284,8 @@ static int label_of(struct inout_pass *p, struct at *at, const struct inout_spec
 
 /* The event's group as it opens or closes; *out NULL: there is nothing to close, or the event has no value for the
  * classifier. */
-static int find_group(
-    struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool opens, struct group **out, struct err *e)
+static int find_group(struct inout_pass *p, struct at *at, const struct event_pair_specifier *s, bool opens,
+    struct group **out, struct err *e)
 {
     const struct regex *context = opens ? s->context_in : s->context_out;
     uint32_t classifier = 0, captured = 0;
@@ -312,7 +313,7 @@ static int find_group(
 
 /* First it closes, then it opens: so one kind of event can part time into pieces. */
 static int add_to(
-    struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool closes, bool opens, struct err *e)
+    struct inout_pass *p, struct at *at, const struct event_pair_specifier *s, bool closes, bool opens, struct err *e)
 {
     uint32_t specifier = (uint32_t)(s - p->config->v), label;
     struct group *g = NULL;
@@ -346,23 +347,23 @@ int inout_pass_add(struct inout_pass *p, const struct ctf_merge *merge, const st
 
 /* ---- the result ---- */
 
-static struct inout_row row_at(const struct inout_pass *p, uint32_t number)
+static struct event_pair_row row_at(const struct inout_pass *p, uint32_t number)
 {
     const struct group *g = &p->groups.v[p->rows.v[number].group];
-    return (struct inout_row){.host = g->host,
+    return (struct event_pair_row){.host = g->host,
         .level = p->rows.v[number].level,
         .classifier = strings_get(&p->texts, g->classifier),
         .context = strings_get(&p->texts, g->context)};
 }
 
-static struct inout_name name_at(const struct inout_pass *p, uint32_t number)
+static struct event_pair_name name_at(const struct inout_pass *p, uint32_t number)
 {
-    return (struct inout_name){p->names.v[number].host, strings_get(&p->texts, p->names.v[number].label)};
+    return (struct event_pair_name){p->names.v[number].host, strings_get(&p->texts, p->names.v[number].label)};
 }
 
 static int compare_rows(const void *pa, const void *pb, void *pass)
 {
-    struct inout_row a = row_at(pass, *(const uint32_t *)pa), b = row_at(pass, *(const uint32_t *)pb);
+    struct event_pair_row a = row_at(pass, *(const uint32_t *)pa), b = row_at(pass, *(const uint32_t *)pb);
     if (a.host != b.host)
         return a.host < b.host ? -1 : 1;
     int order = strverscmp(a.classifier, b.classifier);
@@ -372,7 +373,7 @@ static int compare_rows(const void *pa, const void *pb, void *pass)
 
 static int compare_names(const void *pa, const void *pb, void *pass)
 {
-    struct inout_name a = name_at(pass, *(const uint32_t *)pa), b = name_at(pass, *(const uint32_t *)pb);
+    struct event_pair_name a = name_at(pass, *(const uint32_t *)pa), b = name_at(pass, *(const uint32_t *)pb);
     if (a.host != b.host)
         return a.host < b.host ? -1 : 1;
     return strverscmp(a.label, b.label);
@@ -400,7 +401,7 @@ static void order_free(struct order *o)
     free(o->place);
 }
 
-static void take_rows(struct inout_pass *p, struct inout_pairs *out)
+static void take_rows(struct inout_pass *p, struct event_pairs *out)
 {
     struct order rows = order_of(p, p->rows.n, compare_rows), names = order_of(p, p->names.n, compare_names);
     out->rows = mem_alloc((p->rows.n + 1) * sizeof *out->rows);
@@ -412,7 +413,7 @@ static void take_rows(struct inout_pass *p, struct inout_pairs *out)
     for (size_t i = 0; i < out->n_names; i++)
         out->names[i] = name_at(p, names.number[i]);
     for (size_t i = 0; i < out->n; i++) {
-        struct inout_pair *v = &out->v[i];
+        struct event_pair *v = &out->v[i];
         v->row = rows.place[v->row & ~unclosed] | (v->row & unclosed);
         v->name = names.place[v->name];
     }
@@ -421,9 +422,9 @@ static void take_rows(struct inout_pass *p, struct inout_pairs *out)
 }
 
 /* Closed pairs to the front, both kinds in their order; and their new numbers by row. */
-static void arrange(struct inout_pairs *out)
+static void arrange(struct event_pairs *out)
 {
-    VEC(struct inout_pair) rest = {0};
+    VEC(struct event_pair) rest = {0};
     size_t place = 0, others = 0, done = 0;
     for (size_t i = 0; i < out->n; i++) {
         out->closed += !(out->v[i].row & unclosed);
@@ -436,8 +437,8 @@ static void arrange(struct inout_pairs *out)
     }
     out->by_row = mem_alloc((out->n + 1) * sizeof *out->by_row);
     for (size_t i = 0; i < out->n; i++) {
-        struct inout_pair v = out->v[i];
-        struct inout_row *r = &out->rows[v.row & ~unclosed];
+        struct event_pair v = out->v[i];
+        struct event_pair_row *r = &out->rows[v.row & ~unclosed];
         bool closed = !(v.row & unclosed);
         out->by_row[r->first + r->n++] = (uint32_t)(closed ? done : out->closed + others);
         v.row &= ~unclosed;
@@ -453,9 +454,9 @@ static void arrange(struct inout_pairs *out)
     vec_free(&rest);
 }
 
-struct inout_pairs *inout_pass_finish(struct inout_pass *p)
+struct event_pairs *inout_pass_finish(struct inout_pass *p)
 {
-    struct inout_pairs *out = mem_zalloc(sizeof *out);
+    struct event_pairs *out = mem_zalloc(sizeof *out);
     int64_t end = p->cells->x->end > p->now ? p->cells->x->end : p->now;
     for (size_t i = 0; i < p->groups.n; i++) {
         heed_losses(p, &p->groups.v[i]);
@@ -471,7 +472,7 @@ struct inout_pairs *inout_pass_finish(struct inout_pass *p)
     return out;
 }
 
-void inout_pairs_free(struct inout_pairs *p)
+void event_pairs_free(struct event_pairs *p)
 {
     if (!p)
         return;
@@ -483,7 +484,7 @@ void inout_pairs_free(struct inout_pairs *p)
     free(p);
 }
 
-size_t inout_find(const struct inout_pairs *p, int64_t t)
+size_t event_pairs_find(const struct event_pairs *p, int64_t t)
 {
     size_t lo = 0, hi = p->closed;
     while (lo < hi) {
