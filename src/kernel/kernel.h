@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "ctf/ctf.h"
+#include "kernel/running.h"
 
 enum kernel_kind {
     KERNEL_OTHER,
