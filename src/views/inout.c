@@ -23,7 +23,7 @@ static bool has_data(struct tsp_experiment *x)
 static const char *config_check(struct tsp_experiment *x, json_t *parameters, struct arena *a)
 {
     struct event_pair_config c;
-    const char *wrong = inout_config_parse(inout_cells(kept_of(x)), parameters, a, &c);
+    const char *wrong = inout_config_parse(inout_table(kept_of(x)), parameters, a, &c);
     if (!wrong)
         event_pair_config_free(&c);
     return wrong;

@@ -23,7 +23,7 @@ const char inout_schema[] =
     "\"required\":[\"label\",\"inRegex\",\"outRegex\"]}}},\"required\":[\"specifiers\"]}";
 
 struct parser {
-    const struct event_cells *cells;
+    const struct event_table *table;
     struct arena *arena;
     json_t *object; /* the specifier at hand */
     size_t number;
@@ -76,8 +76,10 @@ static size_t classifier_of(struct parser *p)
     const char *name = text_of(p, "classifier", false);
     if (!name || !name[strspn(name, " \t")])
         return SIZE_MAX;
-    for (size_t i = 0; i < p->cells->n_columns; i++)
-        if (!strcasecmp(p->cells->columns[i].name, name))
+    const struct event_column *columns;
+    size_t n = event_table_columns(p->table, &columns);
+    for (size_t i = 0; i < n; i++)
+        if (!strcasecmp(columns[i].name, name))
             return i;
     refuse(p, "classifier", arena_printf(p->arena, "the events table of these traces has no column %.100s", name));
     return SIZE_MAX;
@@ -96,10 +98,10 @@ static void set_label(struct parser *p, struct event_pair_specifier *s)
 }
 
 const char *inout_config_parse(
-    const struct event_cells *cells, json_t *parameters, struct arena *a, struct event_pair_config *out)
+    const struct event_table *table, json_t *parameters, struct arena *a, struct event_pair_config *out)
 {
     json_t *list = json_object_get(parameters, "specifiers");
-    struct parser p = {.cells = cells, .arena = a};
+    struct parser p = {.table = table, .arena = a};
     *out = (struct event_pair_config){.n = 0};
     if (!list)
         return "Missing query parameters: specifiers";
@@ -122,16 +124,4 @@ const char *inout_config_parse(
     if (p.wrong)
         event_pair_config_free(out);
     return p.wrong;
-}
-
-void event_pair_config_free(struct event_pair_config *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        free(c->v[i].label);
-        regex_free(c->v[i].in);
-        regex_free(c->v[i].out);
-        regex_free(c->v[i].context_in);
-        regex_free(c->v[i].context_out);
-    }
-    c->n = 0;
 }

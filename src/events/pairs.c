@@ -1,11 +1,13 @@
 /* Pairing events: one pass in order of time. Memory goes with what is found, and that is bounded. */
-#include "views/inout.h"
+#include "events/cell.h"
+#include "events/reader.h"
 
 enum {
     MAX_PAIRS = 8 << 20,
     MAX_ROWS = 1 << 17,
     MAX_TEXTS = 1 << 22,
     MAX_TEXT_BYTES = 32 << 20,
+    BATCH = 1024,
     MAX_LEVELS = 64 /* open at once within a group; of more, the one that was opened first is given up */
 };
 static const uint32_t unclosed = UINT32_C(1) << 31; /* in a pair's row, while its end was not seen */
@@ -32,12 +34,12 @@ struct named {
     uint32_t host, label;
 };
 
-struct inout_pass {
-    const struct event_cells *cells;
+struct pass {
+    const struct event_table *table;
     const struct event_pair_config *config;
-    struct event_prios *prios;
-    size_t contents;      /* place of the column */
-    struct fits **fits;   /* by source, by number of the type */
+    struct event_threads *threads;
+    size_t contents;      /* the column */
+    struct fits **fits;   /* by schema, by number of the type */
     struct strings texts; /* in the end the result's, and so are the pairs */
     size_t text_bytes;
     struct map group_of, name_of;
@@ -45,6 +47,7 @@ struct inout_pass {
     VEC(struct level) rows;
     VEC(struct named) names;
     VEC(struct event_pair) pairs;
+    size_t n_hosts;
     struct losses {
         VEC(int64_t) times;
     } * losses; /* by host */
@@ -52,54 +55,9 @@ struct inout_pass {
     int64_t now; /* where recorded times step back, it stands */
 };
 
-struct inout_pass *inout_pass_new(const struct event_cells *cells, const struct event_pair_config *config)
-{
-    const struct tsp_experiment *x = cells->x;
-    struct inout_pass *p = mem_zalloc(sizeof *p);
-    const struct ctf_event_class *const *classes;
-    p->cells = cells;
-    p->config = config;
-    p->prios = event_prios_new(cells);
-    p->now = INT64_MIN;
-    while (p->contents < cells->n_columns && cells->columns[p->contents].id != EVENT_CONTENTS)
-        p->contents++;
-    p->fits = mem_zalloc((x->n_sources + 1) * sizeof *p->fits);
-    for (size_t i = 0; i < x->n_sources; i++)
-        p->fits[i] = mem_zalloc((ctf_trace_classes(x->sources[i].trace, &classes) + 1) * sizeof **p->fits);
-    p->losses = mem_zalloc((x->n_hosts + 1) * sizeof *p->losses);
-    return p;
-}
+/* ---- what is kept apart ---- */
 
-void inout_pass_free(struct inout_pass *p)
-{
-    if (!p)
-        return;
-    for (size_t i = 0; i < p->cells->x->n_sources; i++)
-        free(p->fits[i]);
-    for (size_t i = 0; i < p->cells->x->n_hosts; i++)
-        vec_free(&p->losses[i].times);
-    for (size_t i = 0; i < p->groups.n; i++) {
-        vec_free(&p->groups.v[i].open);
-        vec_free(&p->groups.v[i].rows);
-    }
-    free(p->fits);
-    free(p->losses);
-    event_prios_free(p->prios);
-    strings_fini(&p->texts);
-    map_fini(&p->group_of);
-    map_fini(&p->name_of);
-    vec_free(&p->groups);
-    vec_free(&p->rows);
-    vec_free(&p->names);
-    vec_free(&p->pairs);
-    text_fini(&p->fields);
-    text_fini(&p->value);
-    free(p);
-}
-
-/* ---- what is told apart ---- */
-
-static int intern(struct inout_pass *p, const char *s, size_t n, uint32_t *out, struct err *e)
+static int intern(struct pass *p, const char *s, size_t n, uint32_t *out, struct err *e)
 {
     size_t before = p->texts.n;
     *out = strings_intern(&p->texts, s, n);
@@ -112,7 +70,7 @@ static int intern(struct inout_pass *p, const char *s, size_t n, uint32_t *out, 
 }
 
 /* NULL: there is none, and none is made. */
-static struct group *group_of(struct inout_pass *p, uint32_t host, uint32_t classifier, uint32_t context, bool make)
+static struct group *group_of(struct pass *p, uint32_t host, uint32_t classifier, uint32_t context, bool make)
 {
     uint64_t key = (uint64_t)host << 44 | (uint64_t)classifier << 22 | context, *number = map_find(&p->group_of, key);
     if (number || !make)
@@ -124,7 +82,7 @@ static struct group *group_of(struct inout_pass *p, uint32_t host, uint32_t clas
     return &p->groups.v[p->groups.n - 1];
 }
 
-static int row_of(struct inout_pass *p, struct group *g, uint32_t level, uint32_t *out, struct err *e)
+static int row_of(struct pass *p, struct group *g, uint32_t level, uint32_t *out, struct err *e)
 {
     while (g->rows.n <= level) {
         if (p->rows.n >= MAX_ROWS)
@@ -137,7 +95,7 @@ static int row_of(struct inout_pass *p, struct group *g, uint32_t level, uint32_
     return 0;
 }
 
-static uint32_t name_of(struct inout_pass *p, uint32_t host, uint32_t label)
+static uint32_t name_of(struct pass *p, uint32_t host, uint32_t label)
 {
     bool fresh;
     uint64_t *number = map_put(&p->name_of, (uint64_t)host << 32 | label, &fresh);
@@ -151,7 +109,7 @@ static uint32_t name_of(struct inout_pass *p, uint32_t host, uint32_t label)
 /* ---- opening and closing ---- */
 
 /* They are no longer open: they went on until `end`, as far as is known. */
-static void end_pairs(struct inout_pass *p, struct group *g, size_t first, size_t n, int64_t end)
+static void end_pairs(struct pass *p, struct group *g, size_t first, size_t n, int64_t end)
 {
     for (size_t i = first; i < first + n; i++) {
         p->pairs.v[g->open.v[i].pair].end = end;
@@ -162,7 +120,7 @@ static void end_pairs(struct inout_pass *p, struct group *g, size_t first, size_
 }
 
 /* Where events were lost, what closed one may be among them, and what opened the next. */
-static void heed_losses(struct inout_pass *p, struct group *g)
+static void heed_losses(struct pass *p, struct group *g)
 {
     const struct losses *l = &p->losses[g->host];
     if (g->losses < l->times.n && g->open.n)
@@ -170,7 +128,7 @@ static void heed_losses(struct inout_pass *p, struct group *g)
     g->losses = l->times.n;
 }
 
-static void close_pair(struct inout_pass *p, struct group *g, uint32_t specifier)
+static void close_pair(struct pass *p, struct group *g, uint32_t specifier)
 {
     for (size_t i = g->open.n; i-- > 0;)
         if (g->open.v[i].specifier == specifier) {
@@ -180,7 +138,7 @@ static void close_pair(struct inout_pass *p, struct group *g, uint32_t specifier
         }
 }
 
-static int open_pair(struct inout_pass *p, struct group *g, uint32_t specifier, uint32_t label, struct err *e)
+static int open_pair(struct pass *p, struct group *g, uint32_t specifier, uint32_t label, struct err *e)
 {
     uint32_t row = 0;
     if (p->pairs.n >= MAX_PAIRS)
@@ -207,13 +165,13 @@ struct at {
 };
 
 static int too_costly(
-    const struct inout_pass *p, const struct event_pair_specifier *s, const char *key, const char *name, struct err *e)
+    const struct pass *p, const struct event_pair_specifier *s, const char *key, const char *name, struct err *e)
 {
     return err_set(e, ERR_LIMIT, "specifiers[%zu].%s needs too many steps on events %.100s: make it simpler",
         (size_t)(s - p->config->v), key, name);
 }
 
-static int find_fits(const struct inout_pass *p, const char *name, struct fits *f, struct err *e)
+static int find_fits(const struct pass *p, const char *name, struct fits *f, struct err *e)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < p->config->n; i++) {
@@ -229,13 +187,13 @@ static int find_fits(const struct inout_pass *p, const char *name, struct fits *
 }
 
 /* What an expression captures of the event's fields. 1 found, 0 not, < 0: the error. */
-static int capture_fields(struct inout_pass *p, struct at *at, const struct event_pair_specifier *s,
-    const struct regex *r, const char **text, size_t *n, struct err *e)
+static int capture_fields(struct pass *p, struct at *at, const struct event_pair_specifier *s, const struct regex *r,
+    const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
     if (!at->has_fields) {
         p->fields.n = 0;
-        event_cell_write(p->cells, p->prios, p->contents, at->ev, at->source, &p->fields);
+        event_cell_write(p->table, p->threads, p->contents, at->ev, at->source, &p->fields);
         text_cstr(&p->fields);
         at->has_fields = true;
     }
@@ -247,7 +205,7 @@ static int capture_fields(struct inout_pass *p, struct at *at, const struct even
     return found;
 }
 
-static int capture_name(struct inout_pass *p, const struct at *at, const struct event_pair_specifier *s,
+static int capture_name(struct pass *p, const struct at *at, const struct event_pair_specifier *s,
     const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
@@ -260,8 +218,7 @@ static int capture_name(struct inout_pass *p, const struct at *at, const struct 
     return found;
 }
 
-static int label_of(
-    struct inout_pass *p, struct at *at, const struct event_pair_specifier *s, uint32_t *out, struct err *e)
+static int label_of(struct pass *p, struct at *at, const struct event_pair_specifier *s, uint32_t *out, struct err *e)
 {
     const char *text;
     size_t n;
@@ -284,8 +241,8 @@ static int label_of(
 
 /* The event's group as it opens or closes; *out NULL: there is nothing to close, or the event has no value for the
  * classifier. */
-static int find_group(struct inout_pass *p, struct at *at, const struct event_pair_specifier *s, bool opens,
-    struct group **out, struct err *e)
+static int find_group(
+    struct pass *p, struct at *at, const struct event_pair_specifier *s, bool opens, struct group **out, struct err *e)
 {
     const struct regex *context = opens ? s->context_in : s->context_out;
     uint32_t classifier = 0, captured = 0;
@@ -294,12 +251,12 @@ static int find_group(struct inout_pass *p, struct at *at, const struct event_pa
     int rc = 0;
     *out = NULL;
     if (s->classifier != SIZE_MAX) {
-        const char *column = p->cells->columns[s->classifier].name;
+        const char *column = p->table->columns[s->classifier].name;
         size_t before = strlen(column) + 1;
         p->value.n = 0;
         text_puts(&p->value, column);
         text_putc(&p->value, ' ');
-        event_cell_write(p->cells, p->prios, s->classifier, at->ev, at->source, &p->value);
+        event_cell_write(p->table, p->threads, s->classifier, at->ev, at->source, &p->value);
         if (p->value.n == before)
             return 0;
         rc = intern(p, p->value.v, p->value.n, &classifier, e);
@@ -313,7 +270,7 @@ static int find_group(struct inout_pass *p, struct at *at, const struct event_pa
 
 /* First it closes, then it opens: so one kind of event can part time into pieces. */
 static int add_to(
-    struct inout_pass *p, struct at *at, const struct event_pair_specifier *s, bool closes, bool opens, struct err *e)
+    struct pass *p, struct at *at, const struct event_pair_specifier *s, bool closes, bool opens, struct err *e)
 {
     uint32_t specifier = (uint32_t)(s - p->config->v), label;
     struct group *g = NULL;
@@ -325,17 +282,17 @@ static int add_to(
     return open_pair(p, g, specifier, label, e);
 }
 
-int inout_pass_add(struct inout_pass *p, const struct ctf_merge *merge, const struct ctf_event *ev, struct err *e)
+static int add_event(struct pass *p, const struct ctf_merge *merge, const struct ctf_event *ev, struct err *e)
 {
     struct at at = {.ev = ev, .source = ctf_merge_source(merge, ev->stream)};
     int rc = 0;
-    at.host = (uint32_t)p->cells->x->source_hosts[at.source];
+    at.host = p->table->origins[at.source].host_number;
     p->now = ev->ts > p->now ? ev->ts : p->now;
     if (ev->cls->item != CTF_EVENT) {
         vec_push(&p->losses[at.host].times, p->now);
         return 0;
     }
-    struct fits *f = &p->fits[at.source][ev->cls->index];
+    struct fits *f = &p->fits[p->table->schema_of[at.source]][ev->cls->index];
     if (!f->known && (rc = find_fits(p, ev->cls->name, f, e)))
         return rc;
     for (uint64_t left = f->in | f->out; left && !rc; left &= left - 1) {
@@ -347,7 +304,7 @@ int inout_pass_add(struct inout_pass *p, const struct ctf_merge *merge, const st
 
 /* ---- the result ---- */
 
-static struct event_pair_row row_at(const struct inout_pass *p, uint32_t number)
+static struct event_pair_row row_at(const struct pass *p, uint32_t number)
 {
     const struct group *g = &p->groups.v[p->rows.v[number].group];
     return (struct event_pair_row){.host = g->host,
@@ -356,7 +313,7 @@ static struct event_pair_row row_at(const struct inout_pass *p, uint32_t number)
         .context = strings_get(&p->texts, g->context)};
 }
 
-static struct event_pair_name name_at(const struct inout_pass *p, uint32_t number)
+static struct event_pair_name name_at(const struct pass *p, uint32_t number)
 {
     return (struct event_pair_name){p->names.v[number].host, strings_get(&p->texts, p->names.v[number].label)};
 }
@@ -383,7 +340,7 @@ static int compare_names(const void *pa, const void *pb, void *pass)
 struct order {
     uint32_t *number, *place;
 };
-static struct order order_of(struct inout_pass *p, size_t n, int (*compare)(const void *, const void *, void *))
+static struct order order_of(struct pass *p, size_t n, int (*compare)(const void *, const void *, void *))
 {
     struct order o = {mem_alloc((n + 1) * sizeof *o.number), mem_alloc((n + 1) * sizeof *o.place)};
     for (size_t i = 0; i < n; i++)
@@ -401,7 +358,7 @@ static void order_free(struct order *o)
     free(o->place);
 }
 
-static void take_rows(struct inout_pass *p, struct event_pairs *out)
+static void take_rows(struct pass *p, struct event_pairs *out)
 {
     struct order rows = order_of(p, p->rows.n, compare_rows), names = order_of(p, p->names.n, compare_names);
     out->rows = mem_alloc((p->rows.n + 1) * sizeof *out->rows);
@@ -454,10 +411,11 @@ static void arrange(struct event_pairs *out)
     vec_free(&rest);
 }
 
-struct event_pairs *inout_pass_finish(struct inout_pass *p)
+/* What was found; the pass can only be freed then. */
+static struct event_pairs *finish(struct pass *p, int64_t end)
 {
     struct event_pairs *out = mem_zalloc(sizeof *out);
-    int64_t end = p->cells->x->end > p->now ? p->cells->x->end : p->now;
+    end = end > p->now ? end : p->now;
     for (size_t i = 0; i < p->groups.n; i++) {
         heed_losses(p, &p->groups.v[i]);
         end_pairs(p, &p->groups.v[i], 0, p->groups.v[i].open.n, end);
@@ -470,6 +428,81 @@ struct event_pairs *inout_pass_finish(struct inout_pass *p)
     out->texts = p->texts;
     p->texts = (struct strings){0};
     return out;
+}
+
+/* ---- reading ---- */
+
+static void pass_init(struct pass *p, const struct event_table *table, const struct event_pair_config *config)
+{
+    *p = (struct pass){.table = table, .config = config, .threads = event_threads_new(table), .now = INT64_MIN};
+    while (p->contents < table->n_columns && table->columns[p->contents].id != EVENT_CONTENTS)
+        p->contents++;
+    p->fits = mem_zalloc((table->schemas.n + 1) * sizeof *p->fits);
+    for (size_t i = 0; i < table->schemas.n; i++)
+        p->fits[i] = mem_zalloc((table->schemas.v[i].n + 1) * sizeof **p->fits);
+    for (size_t i = 0; i < table->n; i++)
+        p->n_hosts = table->origins[i].host_number >= p->n_hosts ? table->origins[i].host_number + 1 : p->n_hosts;
+    p->losses = mem_zalloc((p->n_hosts + 1) * sizeof *p->losses);
+}
+
+static void pass_fini(struct pass *p)
+{
+    for (size_t i = 0; i < p->table->schemas.n; i++)
+        free(p->fits[i]);
+    for (size_t i = 0; i < p->n_hosts; i++)
+        vec_free(&p->losses[i].times);
+    for (size_t i = 0; i < p->groups.n; i++) {
+        vec_free(&p->groups.v[i].open);
+        vec_free(&p->groups.v[i].rows);
+    }
+    free(p->fits);
+    free(p->losses);
+    event_threads_free(p->threads);
+    strings_fini(&p->texts);
+    map_fini(&p->group_of);
+    map_fini(&p->name_of);
+    vec_free(&p->groups);
+    vec_free(&p->rows);
+    vec_free(&p->names);
+    vec_free(&p->pairs);
+    text_fini(&p->fields);
+    text_fini(&p->value);
+}
+
+int event_pairs_read(const struct event_table *table, const struct event_pair_config *config, int64_t end,
+    int (*progress)(void *arg, size_t events, struct err *e), void *arg, struct event_pairs **out, struct err *e)
+{
+    struct ctf_event batch[BATCH];
+    struct ctf_merge *merge = event_merge_new(table);
+    struct pass p;
+    size_t n = 0;
+    if (!merge)
+        return err_set(e, ERR_IO, "the events cannot be read");
+    pass_init(&p, table, config);
+    int rc = 0;
+    while (!rc && (n = ctf_merge_next(merge, batch, BATCH))) {
+        for (size_t i = 0; i < n && !rc; i++)
+            rc = add_event(&p, merge, &batch[i], e);
+        rc = rc ? rc : progress(arg, n, e);
+    }
+    rc = rc ? rc : ctf_merge_intact(merge, e);
+    if (!rc)
+        *out = finish(&p, end);
+    pass_fini(&p);
+    ctf_merge_free(merge);
+    return rc;
+}
+
+void event_pair_config_free(struct event_pair_config *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->v[i].label);
+        regex_free(c->v[i].in);
+        regex_free(c->v[i].out);
+        regex_free(c->v[i].context_in);
+        regex_free(c->v[i].context_out);
+    }
+    c->n = 0;
 }
 
 void event_pairs_free(struct event_pairs *p)
