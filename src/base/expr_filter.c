@@ -8,22 +8,22 @@
 
 enum { DEEPEST = 32, MOST_NODES = 256 };
 
-struct parser {
+struct filter_parser {
     const char *at;
     struct expr *x;
     int depth, nodes;
     bool wrong;
 };
 
-static void parse_or(struct parser *);
+static void parse_or(struct filter_parser *);
 
-static void skip_blanks(struct parser *p)
+static void skip_blanks(struct filter_parser *p)
 {
     while (isspace((unsigned char)*p->at))
         p->at++;
 }
 
-static bool take(struct parser *p, const char *token)
+static bool take(struct filter_parser *p, const char *token)
 {
     size_t n = strlen(token);
     skip_blanks(p);
@@ -35,7 +35,7 @@ static bool take(struct parser *p, const char *token)
     return true;
 }
 
-static const char *take_word(struct parser *p)
+static const char *take_word(struct filter_parser *p)
 {
     skip_blanks(p);
     if (*p->at == '"' || *p->at == '\'') {
@@ -55,7 +55,7 @@ static const char *take_word(struct parser *p)
     return word;
 }
 
-static void count_node(struct parser *p)
+static void count_node(struct filter_parser *p)
 {
     p->wrong |= ++p->nodes > MOST_NODES;
 }
@@ -68,7 +68,7 @@ static void emit_test(struct expr *x, struct expr_test test)
 
 /* What a name is compared with: a word, or a number and its unit apart ("10 ms"). A pattern that cannot be compiled is
  * looked for as it stands. */
-static void take_value(struct parser *p, struct expr_test *t)
+static void take_value(struct filter_parser *p, struct expr_test *t)
 {
     struct err e = {0};
     t->text = take_word(p);
@@ -84,7 +84,7 @@ static void take_value(struct parser *p, struct expr_test *t)
         t->pattern = p->x->patterns.v[p->x->patterns.n - 1];
 }
 
-static void parse_comparison(struct parser *p)
+static void parse_comparison(struct filter_parser *p)
 {
     static const struct {
         const char *token;
@@ -106,7 +106,7 @@ static void parse_comparison(struct parser *p)
     emit_test(p->x, t);
 }
 
-static void parse_unary(struct parser *p)
+static void parse_unary(struct filter_parser *p)
 {
     if (++p->depth > DEEPEST)
         p->wrong = true;
@@ -125,7 +125,7 @@ static void parse_unary(struct parser *p)
     p->depth--;
 }
 
-static void parse_chain(struct parser *p, const char *token, int op, void (*parse_side)(struct parser *))
+static void parse_chain(struct filter_parser *p, const char *token, int op, void (*parse_side)(struct filter_parser *))
 {
     parse_side(p);
     while (!p->wrong && take(p, token)) {
@@ -136,12 +136,12 @@ static void parse_chain(struct parser *p, const char *token, int op, void (*pars
     }
 }
 
-static void parse_and(struct parser *p)
+static void parse_and(struct filter_parser *p)
 {
     parse_chain(p, "&&", OP_AND, parse_unary);
 }
 
-static void parse_or(struct parser *p)
+static void parse_or(struct filter_parser *p)
 {
     parse_chain(p, "||", OP_OR, parse_and);
 }
@@ -149,7 +149,7 @@ static void parse_or(struct parser *p)
 struct expr *expr_compile_filter(const char *source)
 {
     struct expr *x = mem_zalloc(sizeof *x);
-    struct parser p = {.at = source, .x = x};
+    struct filter_parser p = {.at = source, .x = x};
     parse_or(&p);
     skip_blanks(&p);
     if (p.wrong || *p.at) {

@@ -1,6 +1,7 @@
 #include "events/cell.h"
 
 #include "base/time.h"
+#include "events/field.h"
 
 /* ---- fields: "prev_comm=tier, prev_tid=204, list=[1, 2], inner={a=1}" ---- */
 
@@ -11,11 +12,6 @@ struct fields {
     unsigned depth;
     bool comma;
 };
-
-static const struct ctf_type *integer_type(const struct ctf_type *t)
-{
-    return t->kind == CTF_ENUM && t->u.enumeration.container ? t->u.enumeration.container : t;
-}
 
 static bool begin_field(struct fields *f, const struct ctf_value *v)
 {
@@ -31,17 +27,6 @@ static bool begin_field(struct fields *f, const struct ctf_value *v)
     return true;
 }
 
-static const char *label_of(const struct ctf_type *t, int64_t v)
-{
-    bool is_signed = integer_type(t)->is_signed;
-    for (uint32_t i = 0; i < t->n; i++) {
-        const struct ctf_range *r = &t->u.enumeration.ranges[i];
-        if (is_signed ? v >= r->lo && v <= r->hi : (uint64_t)v >= (uint64_t)r->lo && (uint64_t)v <= (uint64_t)r->hi)
-            return r->label;
-    }
-    return NULL;
-}
-
 static unsigned long long low_bits(int64_t v, unsigned n)
 {
     return n < 64 ? (uint64_t)v & (((uint64_t)1 << n) - 1) : (uint64_t)v;
@@ -49,7 +34,7 @@ static unsigned long long low_bits(int64_t v, unsigned n)
 
 static void write_integer(struct text *out, const struct ctf_type *t, int64_t v)
 {
-    const struct ctf_type *i = integer_type(t);
+    const struct ctf_type *i = event_integer_type(t);
     unsigned size = (unsigned)i->size_bits;
     if (i->base == 16) { /* of negative ones whole digits, as babeltrace2 shows them */
         text_printf(out, "0x%llx", low_bits(v, (size + 3) / 4 * 4));
@@ -69,7 +54,7 @@ static void write_integer(struct text *out, const struct ctf_type *t, int64_t v)
 static void field_leaf(void *arg, const struct ctf_value *v)
 {
     struct fields *f = arg;
-    const char *label = v->type->kind == CTF_ENUM ? label_of(v->type, v->v.i) : NULL;
+    const char *label = v->type->kind == CTF_ENUM ? event_label(v->type, v->v.i) : NULL;
     if (!begin_field(f, v))
         return;
     if (label)

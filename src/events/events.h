@@ -103,7 +103,7 @@ void event_rows_cell(struct event_rows *, const struct ctf_event *, size_t colum
 /* Does the event have all the terms? False without any. Not for a match with `where`. */
 bool event_rows_fit(const struct event_rows *, struct event_match *, const struct ctf_event *);
 /* The next row from `row` on that fits, or the one before it, itself included; waits for rows that are still to be
- * found. UINT64_MAX: none, or `gone` (asked now and then) tells that nobody waits any more. */
+ * found. UINT64_MAX: none, or `gone` (asked now and then) says that nobody waits any more. */
 uint64_t event_rows_find(struct event_rows *, struct event_match *, uint64_t row, bool backward,
     bool (*gone)(void *arg), void *arg);
 
@@ -143,7 +143,7 @@ struct event_pairs {
 };
 /* Reads all events once. `progress` is called now and then: so many more were read; other than 0 ends it with that
  * error. What is open at the last event lasts until `end`, or that event. ERR_LIMIT: an expression needs too many
- * steps, or too much is told apart. */
+ * steps, or too many things are kept apart. */
 int event_pairs_read(const struct event_table *, const struct event_pair_config *, int64_t end,
     int (*progress)(void *arg, size_t events, struct err *e), void *arg, struct event_pairs **out, struct err *e);
 void event_pairs_free(struct event_pairs *);

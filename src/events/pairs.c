@@ -16,7 +16,7 @@ struct open {
     uint32_t specifier, pair, level;
 };
 /* What must be the same in both events of a pair. */
-struct group {
+struct pair_group {
     uint32_t host, classifier, context; /* texts by number */
     size_t losses;                      /* of the host, that it knows of */
     uint64_t levels;                    /* bits of those in use */
@@ -30,11 +30,11 @@ struct fits {
     bool known;
     uint64_t in, out; /* bits of specifiers whose expressions fit the name */
 };
-struct named {
+struct pair_label {
     uint32_t host, label;
 };
 
-struct pass {
+struct pairing {
     const struct event_table *table;
     const struct event_pair_config *config;
     struct event_threads *threads;
@@ -43,9 +43,9 @@ struct pass {
     struct strings texts; /* in the end the result's, and so are the pairs */
     size_t text_bytes;
     struct map group_of, name_of;
-    VEC(struct group) groups;
+    VEC(struct pair_group) groups;
     VEC(struct level) rows;
-    VEC(struct named) names;
+    VEC(struct pair_label) names;
     VEC(struct event_pair) pairs;
     size_t n_hosts;
     struct losses {
@@ -57,7 +57,7 @@ struct pass {
 
 /* ---- what is kept apart ---- */
 
-static int intern(struct pass *p, const char *s, size_t n, uint32_t *out, struct err *e)
+static int intern(struct pairing *p, const char *s, size_t n, uint32_t *out, struct err *e)
 {
     size_t before = p->texts.n;
     *out = strings_intern(&p->texts, s, n);
@@ -70,19 +70,19 @@ static int intern(struct pass *p, const char *s, size_t n, uint32_t *out, struct
 }
 
 /* NULL: there is none, and none is made. */
-static struct group *group_of(struct pass *p, uint32_t host, uint32_t classifier, uint32_t context, bool make)
+static struct pair_group *group_of(struct pairing *p, uint32_t host, uint32_t classifier, uint32_t context, bool make)
 {
     uint64_t key = (uint64_t)host << 44 | (uint64_t)classifier << 22 | context, *number = map_find(&p->group_of, key);
     if (number || !make)
         return number ? &p->groups.v[*number] : NULL;
     *map_put(&p->group_of, key, NULL) = p->groups.n;
     vec_push(&p->groups,
-        ((struct group){
+        ((struct pair_group){
             .host = host, .classifier = classifier, .context = context, .losses = p->losses[host].times.n}));
     return &p->groups.v[p->groups.n - 1];
 }
 
-static int row_of(struct pass *p, struct group *g, uint32_t level, uint32_t *out, struct err *e)
+static int row_of(struct pairing *p, struct pair_group *g, uint32_t level, uint32_t *out, struct err *e)
 {
     while (g->rows.n <= level) {
         if (p->rows.n >= MAX_ROWS)
@@ -95,13 +95,13 @@ static int row_of(struct pass *p, struct group *g, uint32_t level, uint32_t *out
     return 0;
 }
 
-static uint32_t name_of(struct pass *p, uint32_t host, uint32_t label)
+static uint32_t name_of(struct pairing *p, uint32_t host, uint32_t label)
 {
     bool fresh;
     uint64_t *number = map_put(&p->name_of, (uint64_t)host << 32 | label, &fresh);
     if (fresh) {
         *number = p->names.n;
-        vec_push(&p->names, ((struct named){host, label}));
+        vec_push(&p->names, ((struct pair_label){host, label}));
     }
     return (uint32_t)*number;
 }
@@ -109,7 +109,7 @@ static uint32_t name_of(struct pass *p, uint32_t host, uint32_t label)
 /* ---- opening and closing ---- */
 
 /* They are no longer open: they went on until `end`, as far as is known. */
-static void end_pairs(struct pass *p, struct group *g, size_t first, size_t n, int64_t end)
+static void end_pairs(struct pairing *p, struct pair_group *g, size_t first, size_t n, int64_t end)
 {
     for (size_t i = first; i < first + n; i++) {
         p->pairs.v[g->open.v[i].pair].end = end;
@@ -120,7 +120,7 @@ static void end_pairs(struct pass *p, struct group *g, size_t first, size_t n, i
 }
 
 /* Where events were lost, what closed one may be among them, and what opened the next. */
-static void heed_losses(struct pass *p, struct group *g)
+static void heed_losses(struct pairing *p, struct pair_group *g)
 {
     const struct losses *l = &p->losses[g->host];
     if (g->losses < l->times.n && g->open.n)
@@ -128,7 +128,7 @@ static void heed_losses(struct pass *p, struct group *g)
     g->losses = l->times.n;
 }
 
-static void close_pair(struct pass *p, struct group *g, uint32_t specifier)
+static void close_pair(struct pairing *p, struct pair_group *g, uint32_t specifier)
 {
     for (size_t i = g->open.n; i-- > 0;)
         if (g->open.v[i].specifier == specifier) {
@@ -138,7 +138,7 @@ static void close_pair(struct pass *p, struct group *g, uint32_t specifier)
         }
 }
 
-static int open_pair(struct pass *p, struct group *g, uint32_t specifier, uint32_t label, struct err *e)
+static int open_pair(struct pairing *p, struct pair_group *g, uint32_t specifier, uint32_t label, struct err *e)
 {
     uint32_t row = 0;
     if (p->pairs.n >= MAX_PAIRS)
@@ -158,20 +158,20 @@ static int open_pair(struct pass *p, struct group *g, uint32_t specifier, uint32
 
 /* ---- an event ---- */
 
-struct at {
+struct occurrence {
     const struct ctf_event *ev;
     uint32_t source, host;
     bool has_fields; /* they are printed */
 };
 
 static int too_costly(
-    const struct pass *p, const struct event_pair_specifier *s, const char *key, const char *name, struct err *e)
+    const struct pairing *p, const struct event_pair_specifier *s, const char *key, const char *name, struct err *e)
 {
     return err_set(e, ERR_LIMIT, "specifiers[%zu].%s needs too many steps on events %.100s: make it simpler",
         (size_t)(s - p->config->v), key, name);
 }
 
-static int find_fits(const struct pass *p, const char *name, struct fits *f, struct err *e)
+static int find_fits(const struct pairing *p, const char *name, struct fits *f, struct err *e)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < p->config->n; i++) {
@@ -187,8 +187,8 @@ static int find_fits(const struct pass *p, const char *name, struct fits *f, str
 }
 
 /* What an expression captures of the event's fields. 1 found, 0 not, < 0: the error. */
-static int capture_fields(struct pass *p, struct at *at, const struct event_pair_specifier *s, const struct regex *r,
-    const char **text, size_t *n, struct err *e)
+static int capture_fields(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s,
+    const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
     if (!at->has_fields) {
@@ -205,7 +205,7 @@ static int capture_fields(struct pass *p, struct at *at, const struct event_pair
     return found;
 }
 
-static int capture_name(struct pass *p, const struct at *at, const struct event_pair_specifier *s,
+static int capture_name(struct pairing *p, const struct occurrence *at, const struct event_pair_specifier *s,
     const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
@@ -218,7 +218,8 @@ static int capture_name(struct pass *p, const struct at *at, const struct event_
     return found;
 }
 
-static int label_of(struct pass *p, struct at *at, const struct event_pair_specifier *s, uint32_t *out, struct err *e)
+static int label_of(
+    struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, uint32_t *out, struct err *e)
 {
     const char *text;
     size_t n;
@@ -241,8 +242,8 @@ static int label_of(struct pass *p, struct at *at, const struct event_pair_speci
 
 /* The event's group as it opens or closes; *out NULL: there is nothing to close, or the event has no value for the
  * classifier. */
-static int find_group(
-    struct pass *p, struct at *at, const struct event_pair_specifier *s, bool opens, struct group **out, struct err *e)
+static int find_group(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, bool opens,
+    struct pair_group **out, struct err *e)
 {
     const struct regex *context = opens ? s->context_in : s->context_out;
     uint32_t classifier = 0, captured = 0;
@@ -269,11 +270,11 @@ static int find_group(
 }
 
 /* First it closes, then it opens: so one kind of event can part time into pieces. */
-static int add_to(
-    struct pass *p, struct at *at, const struct event_pair_specifier *s, bool closes, bool opens, struct err *e)
+static int add_to(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, bool closes,
+    bool opens, struct err *e)
 {
     uint32_t specifier = (uint32_t)(s - p->config->v), label;
-    struct group *g = NULL;
+    struct pair_group *g = NULL;
     int rc = closes ? find_group(p, at, s, false, &g, e) : 0;
     if (g)
         close_pair(p, g, specifier);
@@ -282,9 +283,9 @@ static int add_to(
     return open_pair(p, g, specifier, label, e);
 }
 
-static int add_event(struct pass *p, const struct ctf_merge *merge, const struct ctf_event *ev, struct err *e)
+static int add_event(struct pairing *p, const struct ctf_merge *merge, const struct ctf_event *ev, struct err *e)
 {
-    struct at at = {.ev = ev, .source = ctf_merge_source(merge, ev->stream)};
+    struct occurrence at = {.ev = ev, .source = ctf_merge_source(merge, ev->stream)};
     int rc = 0;
     at.host = p->table->origins[at.source].host_number;
     p->now = ev->ts > p->now ? ev->ts : p->now;
@@ -304,23 +305,23 @@ static int add_event(struct pass *p, const struct ctf_merge *merge, const struct
 
 /* ---- the result ---- */
 
-static struct event_pair_row row_at(const struct pass *p, uint32_t number)
+static struct event_pair_row row_at(const struct pairing *p, uint32_t number)
 {
-    const struct group *g = &p->groups.v[p->rows.v[number].group];
+    const struct pair_group *g = &p->groups.v[p->rows.v[number].group];
     return (struct event_pair_row){.host = g->host,
         .level = p->rows.v[number].level,
         .classifier = strings_get(&p->texts, g->classifier),
         .context = strings_get(&p->texts, g->context)};
 }
 
-static struct event_pair_name name_at(const struct pass *p, uint32_t number)
+static struct event_pair_name name_at(const struct pairing *p, uint32_t number)
 {
     return (struct event_pair_name){p->names.v[number].host, strings_get(&p->texts, p->names.v[number].label)};
 }
 
-static int compare_rows(const void *pa, const void *pb, void *pass)
+static int compare_rows(const void *pa, const void *pb, void *pairing)
 {
-    struct event_pair_row a = row_at(pass, *(const uint32_t *)pa), b = row_at(pass, *(const uint32_t *)pb);
+    struct event_pair_row a = row_at(pairing, *(const uint32_t *)pa), b = row_at(pairing, *(const uint32_t *)pb);
     if (a.host != b.host)
         return a.host < b.host ? -1 : 1;
     int order = strverscmp(a.classifier, b.classifier);
@@ -328,9 +329,9 @@ static int compare_rows(const void *pa, const void *pb, void *pass)
     return order ? order : a.level < b.level ? -1 : a.level > b.level;
 }
 
-static int compare_names(const void *pa, const void *pb, void *pass)
+static int compare_names(const void *pa, const void *pb, void *pairing)
 {
-    struct event_pair_name a = name_at(pass, *(const uint32_t *)pa), b = name_at(pass, *(const uint32_t *)pb);
+    struct event_pair_name a = name_at(pairing, *(const uint32_t *)pa), b = name_at(pairing, *(const uint32_t *)pb);
     if (a.host != b.host)
         return a.host < b.host ? -1 : 1;
     return strverscmp(a.label, b.label);
@@ -338,27 +339,27 @@ static int compare_names(const void *pa, const void *pb, void *pass)
 
 /* The numbers 0 … n - 1 in order; and where each of them is then. */
 struct order {
-    uint32_t *number, *place;
+    uint32_t *number, *position;
 };
-static struct order order_of(struct pass *p, size_t n, int (*compare)(const void *, const void *, void *))
+static struct order order_of(struct pairing *p, size_t n, int (*compare)(const void *, const void *, void *))
 {
-    struct order o = {mem_alloc((n + 1) * sizeof *o.number), mem_alloc((n + 1) * sizeof *o.place)};
+    struct order o = {mem_alloc((n + 1) * sizeof *o.number), mem_alloc((n + 1) * sizeof *o.position)};
     for (size_t i = 0; i < n; i++)
         o.number[i] = (uint32_t)i;
     if (n)
         qsort_r(o.number, n, sizeof *o.number, compare, p);
     for (size_t i = 0; i < n; i++)
-        o.place[o.number[i]] = (uint32_t)i;
+        o.position[o.number[i]] = (uint32_t)i;
     return o;
 }
 
 static void order_free(struct order *o)
 {
     free(o->number);
-    free(o->place);
+    free(o->position);
 }
 
-static void take_rows(struct pass *p, struct event_pairs *out)
+static void take_rows(struct pairing *p, struct event_pairs *out)
 {
     struct order rows = order_of(p, p->rows.n, compare_rows), names = order_of(p, p->names.n, compare_names);
     out->rows = mem_alloc((p->rows.n + 1) * sizeof *out->rows);
@@ -371,8 +372,8 @@ static void take_rows(struct pass *p, struct event_pairs *out)
         out->names[i] = name_at(p, names.number[i]);
     for (size_t i = 0; i < out->n; i++) {
         struct event_pair *v = &out->v[i];
-        v->row = rows.place[v->row & ~unclosed] | (v->row & unclosed);
-        v->name = names.place[v->name];
+        v->row = rows.position[v->row & ~unclosed] | (v->row & unclosed);
+        v->name = names.position[v->name];
     }
     order_free(&rows);
     order_free(&names);
@@ -382,14 +383,14 @@ static void take_rows(struct pass *p, struct event_pairs *out)
 static void arrange(struct event_pairs *out)
 {
     VEC(struct event_pair) rest = {0};
-    size_t place = 0, others = 0, done = 0;
+    size_t position = 0, others = 0, done = 0;
     for (size_t i = 0; i < out->n; i++) {
         out->closed += !(out->v[i].row & unclosed);
         out->rows[out->v[i].row & ~unclosed].n++;
     }
     for (size_t i = 0; i < out->n_rows; i++) {
-        out->rows[i].first = place;
-        place += out->rows[i].n;
+        out->rows[i].first = position;
+        position += out->rows[i].n;
         out->rows[i].n = 0;
     }
     out->by_row = mem_alloc((out->n + 1) * sizeof *out->by_row);
@@ -411,8 +412,8 @@ static void arrange(struct event_pairs *out)
     vec_free(&rest);
 }
 
-/* What was found; the pass can only be freed then. */
-static struct event_pairs *finish(struct pass *p, int64_t end)
+/* What was found; the pairing can only be freed then. */
+static struct event_pairs *finish(struct pairing *p, int64_t end)
 {
     struct event_pairs *out = mem_zalloc(sizeof *out);
     end = end > p->now ? end : p->now;
@@ -432,9 +433,9 @@ static struct event_pairs *finish(struct pass *p, int64_t end)
 
 /* ---- reading ---- */
 
-static void pass_init(struct pass *p, const struct event_table *table, const struct event_pair_config *config)
+static void pairing_init(struct pairing *p, const struct event_table *table, const struct event_pair_config *config)
 {
-    *p = (struct pass){.table = table, .config = config, .threads = event_threads_new(table), .now = INT64_MIN};
+    *p = (struct pairing){.table = table, .config = config, .threads = event_threads_new(table), .now = INT64_MIN};
     while (p->contents < table->n_columns && table->columns[p->contents].id != EVENT_CONTENTS)
         p->contents++;
     p->fits = mem_zalloc((table->schemas.n + 1) * sizeof *p->fits);
@@ -445,7 +446,7 @@ static void pass_init(struct pass *p, const struct event_table *table, const str
     p->losses = mem_zalloc((p->n_hosts + 1) * sizeof *p->losses);
 }
 
-static void pass_fini(struct pass *p)
+static void pairing_fini(struct pairing *p)
 {
     for (size_t i = 0; i < p->table->schemas.n; i++)
         free(p->fits[i]);
@@ -474,11 +475,11 @@ int event_pairs_read(const struct event_table *table, const struct event_pair_co
 {
     struct ctf_event batch[BATCH];
     struct ctf_merge *merge = event_merge_new(table);
-    struct pass p;
+    struct pairing p;
     size_t n = 0;
     if (!merge)
         return err_set(e, ERR_IO, "the events cannot be read");
-    pass_init(&p, table, config);
+    pairing_init(&p, table, config);
     int rc = 0;
     while (!rc && (n = ctf_merge_next(merge, batch, BATCH))) {
         for (size_t i = 0; i < n && !rc; i++)
@@ -488,7 +489,7 @@ int event_pairs_read(const struct event_table *table, const struct event_pair_co
     rc = rc ? rc : ctf_merge_intact(merge, e);
     if (!rc)
         *out = finish(&p, end);
-    pass_fini(&p);
+    pairing_fini(&p);
     ctf_merge_free(merge);
     return rc;
 }

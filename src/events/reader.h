@@ -19,7 +19,7 @@ void event_reader_leave(struct event_readers *, struct event_reader *);
 /* A merge over all sources; NULL when it cannot be made. */
 struct ctf_merge *event_merge_new(const struct event_table *);
 const struct ctf_merge *event_reader_merge(const struct event_reader *);
-/* What is known of the threads at the places where it has read. */
+/* What is known of the threads where it has read. */
 struct event_threads *event_reader_threads(struct event_reader *);
 /* Makes `index` the next item. False when there is none. */
 bool event_reader_go(struct event_reader *, uint64_t index);

@@ -184,7 +184,7 @@ bool event_rows_fit(const struct event_rows *w, struct event_match *m, const str
     return event_match_fits(m, event_reader_merge(w->reader), ev);
 }
 
-struct search {
+struct row_search {
     struct event_rows *rows;
     struct event_match *match;
     bool (*gone)(void *arg);
@@ -192,7 +192,7 @@ struct search {
 };
 
 /* First match in the rows [from, to), or the last; UINT64_MAX: none. */
-static uint64_t search_rows(const struct search *s, uint64_t from, uint64_t to, bool last)
+static uint64_t search_rows(const struct row_search *s, uint64_t from, uint64_t to, bool last)
 {
     uint64_t found = UINT64_MAX;
     for (uint64_t row = from; row < to; row++) {
@@ -211,7 +211,7 @@ static uint64_t search_rows(const struct search *s, uint64_t from, uint64_t to, 
 }
 
 /* Waits for rows that a scan has still to find. */
-static uint64_t search_on(const struct search *s, uint64_t row)
+static uint64_t search_on(const struct row_search *s, uint64_t row)
 {
     struct event_found *known = &s->rows->found;
     for (;;) {
@@ -225,7 +225,7 @@ static uint64_t search_on(const struct search *s, uint64_t row)
     }
 }
 
-static uint64_t search_back(const struct search *s, uint64_t row)
+static uint64_t search_back(const struct row_search *s, uint64_t row)
 {
     uint64_t step = STEP_BACK, n = s->rows->found.matches;
     for (uint64_t end = row < n ? row + 1 : n; end > 0;) {
@@ -241,7 +241,7 @@ static uint64_t search_back(const struct search *s, uint64_t row)
 uint64_t event_rows_find(
     struct event_rows *w, struct event_match *m, uint64_t row, bool backward, bool (*gone)(void *arg), void *arg)
 {
-    struct search s = {w, m, gone, arg};
+    struct row_search s = {w, m, gone, arg};
     if (event_match_impossible(m))
         return UINT64_MAX;
     return backward ? search_back(&s, row) : search_on(&s, row);

@@ -71,19 +71,19 @@ static void *run_scan(void *arg)
     struct event_scan *s = arg;
     struct ctf_event batch[BATCH];
     uint64_t found[BATCH], at = s->items;
-    size_t n, kept;
+    size_t n, n_found;
     if (!prepare(s)) {
         publish(s, found, 0, 0);
         return NULL;
     }
     do {
-        kept = 0;
+        n_found = 0;
         n = ctf_merge_next(s->merge, batch, BATCH);
         for (size_t i = 0; i < n; i++)
             if (event_match_fits(s->match, s->merge, &batch[i]))
-                found[kept++] = at + i;
+                found[n_found++] = at + i;
         at += n;
-    } while (publish(s, found, kept, n));
+    } while (publish(s, found, n_found, n));
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* Private to events: which events fit a filter, found out in the background, once for all who ask for the same.
  *
  * A scan reads all events from the first and stops when nobody has asked for a while; the next who asks lets it go
- * on. A few scans are kept. */
+ * on. A few scans stay. */
 #ifndef WEFT_EVENTS_SCAN_H
 #define WEFT_EVENTS_SCAN_H
 

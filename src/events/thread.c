@@ -3,9 +3,9 @@
 #include "kernel/kernel.h"
 
 /* Times by the host's clock. */
-struct stream {
+struct turn {
     struct index_occupant at; /* the interval asked for last; empty: none yet */
-    /* What the switch that began an interval, or the one that ended it, told: */
+    /* From the switch that began an interval, or the one that ended it: */
     bool known, has;
     int64_t since, priority;
 };
@@ -13,12 +13,12 @@ struct stream {
 struct event_threads {
     const struct event_table *table;
     struct kernel_switch as_switch; /* the last one's class */
-    struct stream streams[];
+    struct turn turns[];
 };
 
 struct event_threads *event_threads_new(const struct event_table *t)
 {
-    struct event_threads *p = mem_zalloc(sizeof *p + sizeof *p->streams * t->n_streams);
+    struct event_threads *p = mem_zalloc(sizeof *p + sizeof *p->turns * t->n_streams);
     p->table = t;
     return p;
 }
@@ -31,7 +31,7 @@ void event_threads_free(struct event_threads *p)
 /* The interval in which the event's CPU has its thread, or NULL. */
 static const struct index_occupant *occupant_of(struct event_threads *p, const struct ctf_event *ev, uint32_t source)
 {
-    struct index_occupant *at = &p->streams[ev->stream].at;
+    struct index_occupant *at = &p->turns[ev->stream].at;
     const struct index_host *h = event_index(p->table, source);
     if (!h || !h->states || ev->cpu < 0)
         return NULL;
@@ -97,7 +97,7 @@ bool event_thread_id(struct event_threads *p, const struct ctf_event *ev, uint32
 
 /* ---- priority ---- */
 
-/* As the switch at that time by the host's clock tells it of one side. */
+/* Of one side of the switch that was recorded at that time by the host's clock. */
 static bool read_priority(struct event_threads *p, uint32_t source, uint32_t stream, int64_t at,
     const struct kernel_switch_side *side, int64_t *out)
 {
@@ -116,7 +116,7 @@ static bool read_priority(struct event_threads *p, uint32_t source, uint32_t str
 
 bool event_thread_priority(struct event_threads *p, const struct ctf_event *ev, uint32_t source, int64_t *out)
 {
-    struct stream *s = &p->streams[ev->stream];
+    struct turn *s = &p->turns[ev->stream];
     const struct kernel_switch *as = &p->as_switch;
     if (context_integer(ev, CTF_STREAM_EVENT_CONTEXT, "prio", out))
         return true;

@@ -1,8 +1,8 @@
 /* Which thread each CPU runs, as its switches tell: for those who read single events, or a part of a trace. Included by
  * kernel/kernel.h.
  *
- * The tracker does not use it: it reads the same fields through its plan of the class, at fixed places, with all else
- * that a switch tells, and follows rows instead of tids; a second look at every switch would slow its pass. */
+ * The tracker does not use it: it reads the same fields through its plan of the class, at fixed offsets, with all
+ * else that a switch tells, and follows rows instead of tids; a second look at every switch would slow its pass. */
 #ifndef WEFT_KERNEL_RUNNING_H
 #define WEFT_KERNEL_RUNNING_H
 
@@ -17,7 +17,7 @@ struct kernel_switch {
 };
 /* Is it a switch (of LTTng or perf)? Then *s is bound to its class. */
 bool kernel_switch_is(struct kernel_switch *s, const struct ctf_event_class *);
-/* False: not told. */
+/* False: the event has none. */
 bool kernel_switch_tid(const struct kernel_switch_side *, const struct ctf_event *, int64_t *out);
 bool kernel_switch_priority(const struct kernel_switch_side *, const struct ctf_event *, int64_t *out);
 

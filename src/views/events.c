@@ -136,8 +136,8 @@ static bool has_gone(void *http)
 static void write_lines(const struct tsp_query *q, const struct events *t, struct event_rows *rows,
     struct event_match *search, struct json *j)
 {
-    const size_t *places;
-    size_t n_places = search_columns(q, t->columns, t->n_columns, &places);
+    const size_t *shown;
+    size_t n_shown = search_columns(q, t->columns, t->n_columns, &shown);
     bool done;
     uint64_t row = q->by_time ? event_rows_at(rows, q->table_time) : (uint64_t)q->index,
              n = event_rows_count(rows, &done);
@@ -151,11 +151,11 @@ static void write_lines(const struct tsp_query *q, const struct events *t, struc
     uint64_t end = any ? row + (uint64_t)q->count : 0;
     end = end < n ? end : n;
     struct line l = {.rows = rows};
-    search_begin_lines(j, row, n, t->columns, places, n_places);
+    search_begin_lines(j, row, n, t->columns, shown, n_shown);
     for (; row < end && (row % LOOK_AFTER || !http_gone(q->http)); row++) {
         if (!(l.ev = event_rows_get(rows, row, end)))
             break;
-        search_write_line(j, row, event_rows_fit(rows, search, l.ev) ? 8 : 0, write_cell, &l, 0, places, n_places);
+        search_write_line(j, row, event_rows_fit(rows, search, l.ev) ? 8 : 0, write_cell, &l, 0, shown, n_shown);
     }
     search_end_lines(j);
 }

@@ -1,4 +1,4 @@
-/* In-and-out: a mould that makes analyses of a user's own from expressions over events; a flame chart and a table of
+/* In-and-out: a template for analyses of a user's own from expressions over events; a flame chart and a table of
  * what each found. */
 #include "views/inout.h"
 #include "views/state_rows.h"
