@@ -1,5 +1,4 @@
 /* Tables whose rows are at hand by number: columns, lines by index or time, search. */
-#include "base/regex.h"
 #include "tsp/provider.h"
 #include "tsp/search.h"
 
@@ -20,23 +19,11 @@ struct tsp_result tsp_table_columns(const struct tsp_column *columns, size_t n, 
 
 /* ---- search ---- */
 
-/* A pattern that cannot be compiled is looked for as it stands; so is one that means nothing else, which is faster. */
-static void add_term(struct search *s, size_t column, const char *pattern)
-{
-    struct err e = {0};
-    if (s->n == SEARCH_MAX)
-        return;
-    struct search_term *t = &s->terms[s->n++];
-    t->column = column;
-    bool means_itself = !pattern[strcspn(pattern, ".[]{}()*+?^$|\\")];
-    t->plain = means_itself || regex_compile(pattern, &t->regex, &e) ? pattern : NULL;
-}
-
-void search_init(struct search *s, json_t *expressions, const struct tsp_column *columns, size_t n)
+void search_init(struct terms *t, json_t *expressions, const struct tsp_column *columns, size_t n)
 {
     const char *key;
     json_t *pattern;
-    *s = (struct search){0};
+    *t = (struct terms){0};
     json_object_foreach(expressions, key, pattern)
     {
         char *end;
@@ -45,36 +32,10 @@ void search_init(struct search *s, json_t *expressions, const struct tsp_column 
         while (i < n && columns[i].id != id)
             i++;
         if (*key && !*end && json_is_string(pattern) && i < n)
-            add_term(s, i, json_string_value(pattern));
+            terms_add(t, i, json_string_value(pattern));
         else
-            s->impossible = true;
+            t->impossible = true;
     }
-}
-
-void search_fini(struct search *s)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (!s->terms[i].plain)
-            regex_free(s->terms[i].regex);
-    text_fini(&s->cell);
-}
-
-bool search_term_fits(const struct search_term *t, const char *text)
-{
-    return t->plain ? strstr(text, t->plain) != NULL : regex_finds(t->regex, text, strlen(text)) == 1;
-}
-
-bool search_fits(
-    struct search *s, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        const struct search_term *t = &s->terms[i];
-        s->cell.n = 0;
-        cell(arg, row, t->column, &s->cell);
-        if (!search_term_fits(t, text_cstr(&s->cell)))
-            return false;
-    }
-    return s->n && !s->impossible;
 }
 
 /* ---- lines ---- */
@@ -155,12 +116,12 @@ static size_t first_at(const struct tsp_table *t, int64_t time)
 }
 
 /* The next or previous row that fits, from `row` on; t->rows: none. */
-static size_t find(const struct tsp_table *t, const struct tsp_query *q, struct search *s, size_t row)
+static size_t find(const struct tsp_table *t, const struct tsp_query *q, struct terms *s, size_t row)
 {
     if (q->search_backward && row >= t->rows)
         row = t->rows ? t->rows - 1 : 0;
     for (size_t seen = 0; row < t->rows; seen++) {
-        if (search_fits(s, t->cell, t->arg, row))
+        if (terms_fit(s, t->cell, t->arg, row))
             return row;
         if (q->search_backward && row == 0)
             break;
@@ -176,7 +137,7 @@ static struct tsp_result write_lines(const struct tsp_table *t, const struct tsp
     const size_t *places;
     size_t n = search_columns(q, t->columns, t->n_columns, &places);
     size_t row = q->by_time ? first_at(t, q->table_time) : (uint64_t)q->index < t->rows ? (size_t)q->index : t->rows;
-    struct search s;
+    struct terms s;
     search_init(&s, q->search, t->columns, t->n_columns);
     if (q->search && q->search_find)
         row = find(t, q, &s, row);
@@ -187,10 +148,9 @@ static struct tsp_result write_lines(const struct tsp_table *t, const struct tsp
                                     : (uint64_t)q->index,
         t->rows, t->columns, places, n);
     for (; row < end; row++)
-        search_write_line(
-            j, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
+        search_write_line(j, row, s.n && terms_fit(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
     search_end_lines(j);
-    search_fini(&s);
+    terms_fini(&s);
     return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
 }
 
@@ -216,16 +176,16 @@ static int64_t chosen_time(void *arg, size_t row)
 struct tsp_result tsp_table_lines(const struct tsp_table *t, const struct tsp_query *q, struct json *j)
 {
     struct chosen c = {.of = t};
-    struct search s;
+    struct terms s;
     if (!json_object_size(q->row_filter))
         return write_lines(t, q, j);
     search_init(&s, q->row_filter, t->columns, t->n_columns);
     for (size_t row = 0; row < t->rows && (row % 1024 || !http_gone(q->http)); row++)
-        if (search_fits(&s, t->cell, t->arg, row))
+        if (terms_fit(&s, t->cell, t->arg, row))
             vec_push(&c.rows, row);
     struct tsp_table shown = {t->columns, t->n_columns, c.rows.n, &c, chosen_cell, t->time ? chosen_time : NULL};
     struct tsp_result result = write_lines(&shown, q, j);
     vec_free(&c.rows);
-    search_fini(&s);
+    terms_fini(&s);
     return result;
 }
