@@ -157,12 +157,14 @@ static void event_case(void **state)
         hosts[i].name = json_string_value(json_array_get(trace, 0));
         struct maker *m = maker_new(2, 1 << M_WAKING);
         size_t k;
-        json_array_foreach(events, k, event) add_event(m, &hosts[i], event);
+        json_array_foreach (events, k, event)
+            add_event(m, &hosts[i], event);
         hosts[i].graph = made_graph(m, SIZE_MAX, false, match_packet, &hosts[i]);
         made_check(hosts[i].graph);
         maker_free(m);
     }
-    json_array_foreach(edges, i, value) check_edge(hosts, n, json_string_value(value));
+    json_array_foreach (edges, i, value)
+        check_edge(hosts, n, json_string_value(value));
     for (i = 0; i < n; i++)
         graph_close(hosts[i].graph);
 }
