@@ -111,7 +111,7 @@ static void cover_down_to(struct walk *w, int64_t bound)
     if (to >= w->covered)
         return;
     if (w->untold.state == GRAPH_PREEMPTED) {
-        w->source->tell_preempted(w->source->arg, w->cover.row, &w->untold);
+        w->source->describe_preempted(w->source->arg, w->cover.row, &w->untold);
         w->cover.cpu = w->untold.cpu;
         if (w->cover.state == GRAPH_PREEMPTED) /* not a message that reached the row then */
             w->cover.detail = w->untold.detail;
@@ -126,7 +126,7 @@ static void set_cover(struct walk *w, struct path_row row, const struct path_int
     w->cover = (struct path_cover){
         .row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .cpu = iv->cpu, .state = iv->state};
     w->untold = (struct path_interval){0};
-    if (iv->state == GRAPH_PREEMPTED && w->source->tell_preempted)
+    if (iv->state == GRAPH_PREEMPTED && w->source->describe_preempted)
         w->untold = *iv;
 }
 
