@@ -28,8 +28,8 @@ static bool lens_interval(void *arg, struct path_row row, int64_t ts, struct pat
 static void lens_tell_preempted(void *arg, struct path_row row, struct path_interval *iv)
 {
     const struct lens *l = arg;
-    if (l->inner->tell_preempted)
-        l->inner->tell_preempted(l->inner->arg, row, iv);
+    if (l->inner->describe_preempted)
+        l->inner->describe_preempted(l->inner->arg, row, iv);
 }
 
 static void lens_cause(
