@@ -122,18 +122,16 @@ struct ctf_schemas *ctf_schemas_new(void);
 void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
 
 /* A set of directories that make one trace, sorted by path. */
-struct ctf_group { char **dirs; size_t n, place; }; /* place: of the first directory found, of one with a name if
-                                                     * there is any */
-/* Where to look: a trace, or a tree of them. Pieces below places with different names are not joined; NULL: joined with
- * any. */
-/* filled: directories with traces, and how many of them an earlier place has too */
-struct ctf_place { const char *path, *name; size_t found, again; };
+struct ctf_group { char **dirs; size_t n, root; }; /* root: below which the first one was found, one with a name if any */
+/* Where to look: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL: with any.
+ * Filled: directories with traces, and how many of them an earlier root has too. */
+struct ctf_root { const char *path, *name; size_t found, again; };
 /* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping
  * snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
 int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e);
-/* The same below several places, whose order comes first. A directory that lies below several of them, or is reached by
+/* The same below several roots, whose order comes first. A directory that lies below several of them, or is reached by
  * links, counts once. ERR_NOTFOUND when one of them has none. */
-int ctf_discover_all(struct ctf_place *places, size_t n_places, struct ctf_group **groups, size_t *n, struct err *e);
+int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **groups, size_t *n, struct err *e);
 void ctf_groups_free(struct ctf_group *groups, size_t n);
 
 /* Opens the directories of one group. Reads the metadata and finds the packets (LTTng index files when present and
