@@ -80,7 +80,7 @@ static void verify_dir(struct verifying *v, const char *dir, bool is_kernel)
     free(entries);
 }
 
-int index_verify(
+int experiment_verify(
     struct experiment *x, void (*report)(void *arg, const struct index_finding *), void *arg, struct err *e)
 {
     struct verifying v = {.report = report, .arg = arg};
