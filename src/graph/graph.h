@@ -102,7 +102,8 @@ size_t graph_losses(const struct graph *, const struct graph_loss **out);
 struct kernel_record;
 struct kernel_tracker;
 struct graph_builder *graph_builder_new(const struct kernel_tracker *);
-void graph_builder_add(struct graph_builder *, const struct kernel_record *);
+/* packet_wake: what flow_builder_add returned for the record. */
+void graph_builder_add(struct graph_builder *, const struct kernel_record *, uint32_t packet_wake);
 /* After kernel_tracker_finish: closes all rows at `end` and writes the store (to a temporary name, fsync, rename). */
 int graph_builder_write(struct graph_builder *, int64_t end, const char *path, uint64_t fingerprint, struct err *e);
 void graph_builder_free(struct graph_builder *);

@@ -99,11 +99,10 @@ static int take_stamps(const struct files *f, struct seal *out, struct err *e)
     return rc;
 }
 
-static void on_record(void *arg, struct kernel_record *r)
+static void on_record(void *arg, const struct kernel_record *r)
 {
     struct pass *p = arg;
-    flow_builder_add(p->flows, r);
-    graph_builder_add(p->graph, r);
+    graph_builder_add(p->graph, r, flow_builder_add(p->flows, r));
     state_builder_add(p->states, r);
 }
 
