@@ -11,6 +11,9 @@
 
 #include "base/err.h"
 
+/* Grows whenever the same records give other flows, packets or wakes: stores made of them are then built again. */
+enum { FLOW_RULES_VERSION = 7 };
+
 struct flow_key {
     uint8_t family, protocol;      /* 4, 6, 0 unknown; 6 TCP, 17 UDP */
     uint16_t sport, dport;

@@ -10,6 +10,9 @@
 
 #include "base/err.h"
 
+/* Grows whenever the same records give another graph: stores are then built again. */
+enum { GRAPH_RULES_VERSION = 0 };
+
 /* States of rows and of path segments. The names are the contract of `critpath --format json`. */
 #define GRAPH_STATES(X) \
     X(UNKNOWN, "unknown") X(RUNNING, "running") X(PREEMPTED, "preempted") X(INTERRUPTED, "interrupted") \
