@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "ctf/ctf.h"
 #include "index/index.h"
 #include "kernel/kernel.h"
 #include "state/state.h"
@@ -117,7 +118,7 @@ static size_t collect(const struct index_host *hosts, size_t n_hosts, int kind, 
 
 /* ---- building ---- */
 
-static void on_record(void *arg, struct kernel_record *r)
+static void on_record(void *arg, const struct kernel_record *r)
 {
     struct state_builder *b = *(struct state_builder **)arg;
     if (b)

@@ -20,7 +20,9 @@ struct opening {
 
 /* ---- arguments ---- */
 
-const char *index_split_name(struct arena *a, const char *arg, const char **path)
+/* "NAME=PATH" names the hosts below PATH (NULL: no name); a path may itself contain '=', then it must contain a '/'
+ * before it. */
+static const char *split_name(struct arena *a, const char *arg, const char **path)
 {
     const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
     *path = arg;
@@ -34,7 +36,7 @@ struct ctf_root *index_places(struct arena *a, const char *const *args, size_t n
 {
     struct ctf_root *places = arena_new(a, struct ctf_root, n + 1);
     for (size_t i = 0; i < n; i++)
-        places[i].name = index_split_name(a, args[i], &places[i].path);
+        places[i].name = split_name(a, args[i], &places[i].path);
     return places;
 }
 
@@ -179,7 +181,7 @@ static void make_hosts(struct opening *o)
 
 int experiment_open_traces(struct experiment *x, const char *const *args, size_t n, struct err *e)
 {
-    struct opening o = {.x = x, .args = args, .places = index_places(&x->arena, args, n), .n_places = n};
+    struct opening o = {.x = x, .args = args, .places = places_of(&x->arena, args, n), .n_places = n};
     for (size_t i = 0; i < n; i++)
         if (!strncmp(o.places[i].path, "net://", 6))
             return err_set(e, ERR_UNSUPPORTED,

@@ -9,6 +9,9 @@
 #include "base/err.h"
 #include "state/state.h"
 
+/* Grows whenever the same events give other stacks: stores are then built again. */
+enum { STACK_RULES_VERSION = 15 };
+
 /* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
  * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
 struct stack_store;

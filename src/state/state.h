@@ -11,6 +11,9 @@
 
 #include "base/err.h"
 
+/* Grows whenever the same records give other histories: stores are then built again. */
+enum { STATE_RULES_VERSION = 7 };
+
 enum state_value {
     STATE_NONE,              /* nothing there: not yet born, already dead, no interrupt */
     /* threads */

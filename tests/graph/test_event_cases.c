@@ -73,15 +73,17 @@ static void add_event(struct maker *m, struct host *h, const json_t *event)
 }
 
 /* As flow would: a wake in network work was caused by the last packet received. */
-static void match_packet(void *arg, struct kernel_record *r)
+static uint32_t match_packet(void *arg, const struct kernel_record *r)
 {
     struct host *h = arg;
+    uint32_t wake = 0;
     bool network = (r->ctx == KERNEL_CTX_SOFTIRQ && r->ctx_number == KERNEL_SOFTIRQ_NET_RX) || r->ctx == KERNEL_CTX_NET;
     if (r->kind != KERNEL_WAKE || !network)
-        return;
+        return 0;
     for (size_t i = 0; i < h->n; i++)
         if (!h->packets[i].send && h->packets[i].ts <= r->ts)
-            r->u.wake.packet_wake = (uint32_t)h->packets[i].id + 1;
+            wake = (uint32_t)h->packets[i].id + 1;
+    return wake;
 }
 
 static struct host *find_host(struct host *hosts, size_t n, const char *name)
