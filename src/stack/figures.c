@@ -54,9 +54,9 @@ static void join_tile(const struct reading *r, const struct piece *p, struct sta
     for (size_t i = 0, n = figures_in(r, p, &f); i < n; i++) {
         stack_call(r->s, r->row, p->first + f[i].least, &least);
         stack_call(r->s, r->row, p->first + f[i].most, &most);
-        state_figures_join(&of[f[i].function].calls,
-            &(struct state_figures){f[i].n, f[i].sum, least.end - least.begin, most.end - most.begin, least.begin,
-                most.begin, f[i].spread});
+        figures_join(&of[f[i].function].calls,
+            &(struct figures){f[i].n, f[i].sum, least.end - least.begin, most.end - most.begin, least.begin, most.begin,
+                f[i].spread});
         of[f[i].function].self = (int64_t)((uint64_t)of[f[i].function].self +
             (uint64_t)f[i].self); /* as the file has it */
     }
@@ -73,8 +73,7 @@ static void join_calls(const struct reading *r, const struct piece *p, struct st
         if (c.how != STACK_WHOLE)
             continue;
         int64_t duration = c.end - c.begin;
-        state_figures_join(
-            &of[c.function].calls, &(struct state_figures){1, duration, duration, duration, c.begin, c.begin, 0});
+        figures_join(&of[c.function].calls, &(struct figures){1, duration, duration, duration, c.begin, c.begin, 0});
         of[c.function].self += duration - (has_below ? stack_time_within(r->s, r->row + 1, c.begin, c.end, &below) : 0);
     }
 }

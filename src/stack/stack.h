@@ -70,7 +70,7 @@ bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_ca
 size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times, size_t n, struct stack_call *out);
 
 /* Of WHOLE calls: `self` is without the calls one level below. */
-struct stack_figures { struct state_figures calls; int64_t self; };
+struct stack_figures { struct figures calls; int64_t self; };
 /* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
 void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
 /* The shortest and the longest of them alone, which costs less. `reached` lists the n functions that have any; returns

@@ -155,7 +155,7 @@ const char *state_latency_name(const struct state_store *s, int kind, size_t nam
 
 /* ---- figures ---- */
 
-void state_figures_join(struct state_figures *to, const struct state_figures *f)
+void figures_join(struct figures *to, const struct figures *f)
 {
     if (!f->n)
         return;
@@ -175,7 +175,7 @@ void state_figures_join(struct state_figures *to, const struct state_figures *f)
 /* Adds what is not in whole tiles. Squares are those of distances from the first of the name, which is never so far
  * from the mean that digits are lost: that is mended at the end. While the table is read, least_begin and most_begin
  * hold places in it. */
-static void add_latencies(const struct reading *r, const struct piece *p, struct state_figures *out, int64_t *firsts)
+static void add_latencies(const struct reading *r, const struct piece *p, struct figures *out, int64_t *firsts)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
     take_block(r, STATE_DURATION, p->first, durations);
@@ -185,10 +185,10 @@ static void add_latencies(const struct reading *r, const struct piece *p, struct
         int64_t d = durations[i % STATE_BLOCK];
         if (name == NO_NAME)
             continue;
-        struct state_figures *f = &out[name];
+        struct figures *f = &out[name];
         if (!f->n) {
             firsts[name] = d;
-            *f = (struct state_figures){.least = d, .most = d, .least_begin = (int64_t)i, .most_begin = (int64_t)i};
+            *f = (struct figures){.least = d, .most = d, .least_begin = (int64_t)i, .most_begin = (int64_t)i};
         } else if (d < f->least) {
             f->least = d;
             f->least_begin = (int64_t)i;
@@ -204,32 +204,32 @@ static void add_latencies(const struct reading *r, const struct piece *p, struct
 }
 
 /* Squares of distances from the mean instead. */
-static void mend_spread(struct state_figures *f, int64_t first)
+static void mend_spread(struct figures *f, int64_t first)
 {
     double from = (double)f->sum / (double)f->n - (double)first;
     double spread = f->spread - from * from * (double)f->n;
     f->spread = spread > 0 ? spread : 0;
 }
 
-static void join_tile(const struct reading *r, const struct piece *p, struct state_figures *out)
+static void join_tile(const struct reading *r, const struct piece *p, struct figures *out)
 {
     const struct state_disk_figures *f;
     for (size_t i = 0, n = tile_figures(r, p, &f); i < n; i++) {
         if (!sound(r, p, &f[i]))
             continue;
         int64_t least = (int64_t)(p->first + f[i].least_at), most = (int64_t)(p->first + f[i].most_at);
-        state_figures_join(&out[name_number(r, f[i].code)],
-            &(struct state_figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
+        figures_join(&out[name_number(r, f[i].code)],
+            &(struct figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
     }
 }
 
-void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct state_figures *out)
+void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct figures *out)
 {
     struct reading r = reading(s, kind);
     struct parts parts = parts_of(&r, first, end);
     size_t n_names = state_latency_names(s, kind);
     for (size_t i = 0; i < n_names; i++)
-        out[i] = (struct state_figures){0};
+        out[i] = (struct figures){0};
     int64_t *firsts = mem_alloc((n_names + 1) * sizeof *firsts);
     for (struct piece p = {.end = parts.first}; p.end < parts.end;) {
         p = piece_at(&r, p.end, parts.end, r.levels);
@@ -254,7 +254,7 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
         uint32_t name = name_number(&r, parts.late[i].code);
         int64_t d = parts.late[i].duration, begin = parts.late[i].begin;
         if (name != NO_NAME)
-            state_figures_join(&out[name], &(struct state_figures){1, d, d, d, begin, begin, 0});
+            figures_join(&out[name], &(struct figures){1, d, d, d, begin, begin, 0});
     }
 }
 

@@ -61,7 +61,7 @@ static void host_points(
     const struct tsp_host *h = &x->hosts[host];
     int kind = latency_kind(q);
     size_t n_names = state_latency_names(h->states, kind), samples = q->n_times > 1 ? q->n_times - 1 : 1;
-    struct state_figures *figures = arena_alloc(q->http->arena, sizeof *figures * n_names);
+    struct figures *figures = arena_alloc(q->http->arena, sizeof *figures * n_names);
     size_t at = latency_find(x, host, kind, q->n_times > 1 ? q->times[0] : q->begin);
     for (size_t i = 0; i < samples; i++) {
         bool last = i + 1 == samples;
@@ -105,7 +105,7 @@ static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_q
 
 /* Of the latencies that begin within [begin, end]: by the host's names, with begins on the reference clock. */
 static void host_figures(
-    const struct tsp_experiment *x, size_t host, int kind, int64_t begin, int64_t end, struct state_figures *out)
+    const struct tsp_experiment *x, size_t host, int kind, int64_t begin, int64_t end, struct figures *out)
 {
     const struct tsp_host *h = &x->hosts[host];
     if (!h->states)
@@ -126,11 +126,11 @@ static struct tsp_result write_statistics(struct tsp_experiment *x, const struct
     bool part = q->has_range && (q->begin > x->begin || q->end < x->end);
     tsp_begin_tree(j, figures_headers, FIGURES_HEADERS, -1);
     for (int pass = 0; pass < 1 + part; pass++) {
-        struct state_figures all = {0}, *by_name = arena_new(a, struct state_figures, l->n_names + 1);
+        struct figures all = {0}, *by_name = arena_new(a, struct figures, l->n_names + 1);
         for (size_t h = 0; h < x->n_hosts; h++)
             host_figures(x, h, kind, pass ? q->begin : x->begin, pass ? q->end : x->end, by_name + l->first_name[h]);
         for (size_t n = 0; n < l->n_names; n++)
-            state_figures_join(&all, &by_name[n]);
+            figures_join(&all, &by_name[n]);
         int64_t root = pass ? selection : total;
         figures_write(j, a, root, -1, pass ? "Selection" : "Total", &all, NULL, 0);
         for (size_t n = 0; n < l->n_names; n++)
@@ -182,7 +182,7 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
 static int64_t longest(const struct tsp_experiment *x, const struct tsp_query *q, const struct latencies *l)
 {
     int64_t most = 0;
-    struct state_figures *f = arena_new(q->http->arena, struct state_figures, l->n_names + 1);
+    struct figures *f = arena_new(q->http->arena, struct figures, l->n_names + 1);
     for (size_t h = 0; h < x->n_hosts; h++)
         host_figures(x, h, latency_kind(q), q->begin, q->end, f + l->first_name[h]);
     for (size_t n = 0; n < l->n_names; n++)

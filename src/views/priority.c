@@ -45,7 +45,7 @@ struct group {
     int priority;
     const char *name; /* "" where only priorities count */
     uint64_t key;
-    struct state_figures figures; /* of the whole experiment */
+    struct figures figures; /* of the whole experiment */
 };
 /* In order of host, priority, name. */
 struct groups {
@@ -80,7 +80,7 @@ static void name_threads(struct groups *g, const struct tsp_experiment *x)
 }
 
 /* Calls f for the latencies first … end - 1 of a host that have a priority. */
-typedef void on_latency(void *arg, const struct group *, const struct state_figures *one);
+typedef void on_latency(void *arg, const struct group *, const struct figures *one);
 static void each_latency(const struct groups *g, const struct tsp_experiment *x, size_t host, size_t first, size_t end,
     on_latency *f, void *arg)
 {
@@ -93,12 +93,11 @@ static void each_latency(const struct groups *g, const struct tsp_experiment *x,
         struct group of = group_of(g, x, host, &v);
         int64_t ns = v.end - v.begin, begin = tsp_to_reference(h, v.begin);
         f(arg, &of,
-            &(struct state_figures){
-                .n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
+            &(struct figures){.n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
     }
 }
 
-static void add_to_all(void *arg, const struct group *of, const struct state_figures *one)
+static void add_to_all(void *arg, const struct group *of, const struct figures *one)
 {
     struct groups *g = arg;
     uint64_t *place = map_put(&g->places, of->key, NULL);
@@ -106,7 +105,7 @@ static void add_to_all(void *arg, const struct group *of, const struct state_fig
         vec_push(&g->v, *of);
         *place = g->v.n;
     }
-    state_figures_join(&g->v.v[*place - 1].figures, one);
+    figures_join(&g->v.v[*place - 1].figures, one);
 }
 
 static int by_place(const void *a, const void *b)
@@ -163,11 +162,11 @@ static const char *label(const struct tsp_experiment *x, const struct group *g, 
 }
 
 static void write_groups(struct json *j, const struct tsp_experiment *x, const struct groups *g, struct arena *a,
-    int64_t root, const char *name, const struct state_figures *of)
+    int64_t root, const char *name, const struct figures *of)
 {
-    struct state_figures all = {0};
+    struct figures all = {0};
     for (size_t i = 0; i < g->v.n; i++)
-        state_figures_join(&all, &of[i]);
+        figures_join(&all, &of[i]);
     figures_write(j, a, root, -1, name, &all, NULL, 0);
     for (size_t i = 0; i < g->v.n && !tsp_full(j); i++)
         figures_write(
@@ -178,15 +177,15 @@ static void write_groups(struct json *j, const struct tsp_experiment *x, const s
  */
 struct selection {
     const struct groups *groups;
-    struct state_figures *figures;
+    struct figures *figures;
 };
 
-static void add_to_selection(void *arg, const struct group *of, const struct state_figures *one)
+static void add_to_selection(void *arg, const struct group *of, const struct figures *one)
 {
     struct selection *s = arg;
     const uint64_t *place = map_find(&s->groups->places, of->key);
     if (place)
-        state_figures_join(&s->figures[*place - 1], one);
+        figures_join(&s->figures[*place - 1], one);
 }
 
 static struct tsp_result tree(
@@ -194,7 +193,7 @@ static struct tsp_result tree(
 {
     struct arena *a = q->http->arena;
     int64_t total = x->last_thread + 1;
-    struct state_figures *figures = arena_new(a, struct state_figures, g->v.n + 1);
+    struct figures *figures = arena_new(a, struct figures, g->v.n + 1);
     for (size_t i = 0; i < g->v.n; i++)
         figures[i] = g->v.v[i].figures;
     tsp_begin_tree(j, figures_headers, FIGURES_HEADERS, -1);
