@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "state/state.h"
+#include "base/figures.h"
 
 /* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
  * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
@@ -87,8 +87,9 @@ size_t stack_whole_at(const struct stack_store *, size_t row, size_t k);   /* th
 /* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against
  * them. */
 void stack_memory(const struct stack_store *, size_t thread, const int64_t *times, size_t n, int64_t *bytes);
+struct stack_loss { int64_t begin, end; uint64_t count; int32_t cpu; };     /* events are missing; cpu -1: not known */
 size_t stack_losses(const struct stack_store *);                           /* sorted by begin */
-void stack_loss(const struct stack_store *, size_t i, struct state_loss *out);
+void stack_loss(const struct stack_store *, size_t i, struct stack_loss *out);
 
 struct ctf_trace; struct ctf_event;
 struct stack_builder;

@@ -122,7 +122,7 @@ static const char *whole_defect(const struct stack_store *s, const struct stack_
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < r->calls; i++) {
-        if (i % TILE_LATENCIES == 0 && s->whole[(*at)++] != n)
+        if (i % TILE_ITEMS == 0 && s->whole[(*at)++] != n)
             return "calls are counted wrong";
         n += stack_how_of(&s->calls[r->first_call + i]) == STACK_WHOLE;
     }
@@ -133,7 +133,7 @@ static const char *tiles_defect(const struct stack_store *s)
 {
     uint64_t tiles = 0, finest = 0, tile = 0, at = 0;
     for (size_t i = 0; i < s->n_rows; i++) {
-        tiles += stack_tiles_of(s->rows[i].calls);
+        tiles += tile_total(s->rows[i].calls);
         finest += tile_count(s->rows[i].calls, 0);
     }
     if (s->n_tiles != tiles + 1 || s->n_whole != finest || s->tiles[0] != 0 || s->tiles[tiles] != s->n_figures)
@@ -195,7 +195,7 @@ static void find_rows(struct stack_store *s)
     for (size_t i = 0; i < s->n_rows; i++) {
         s->first_tile[i] = tile;
         s->first_finest[i] = finest;
-        tile += stack_tiles_of(s->rows[i].calls);
+        tile += tile_total(s->rows[i].calls);
         finest += tile_count(s->rows[i].calls, 0);
     }
     for (size_t i = 0; i < s->n_threads; i++)
@@ -437,8 +437,8 @@ size_t stack_losses(const struct stack_store *s)
     return s->n_losses;
 }
 
-void stack_loss(const struct stack_store *s, size_t i, struct state_loss *out)
+void stack_loss(const struct stack_store *s, size_t i, struct stack_loss *out)
 {
     const struct stack_disk_loss *l = &s->losses[i];
-    *out = (struct state_loss){l->begin, l->end, l->count, l->cpu};
+    *out = (struct stack_loss){l->begin, l->end, l->count, l->cpu};
 }
