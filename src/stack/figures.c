@@ -1,5 +1,6 @@
 /* Calls by function: figures of a range and how many are how long, from tiles (tiles.h) and the two ends; places
  * among WHOLE calls. */
+#include "base/search.h"
 #include "stack/tiles.h"
 
 /* The calls of a row and their tiles. */
@@ -198,15 +199,8 @@ size_t stack_whole_at(const struct stack_store *s, size_t row, size_t k)
 {
     const struct stack_disk_call *calls = s->calls + s->rows[row].first_call;
     const uint64_t *whole = s->whole + s->first_finest[row];
-    size_t lo = 0, hi = tile_count(stack_calls(s, row), 0), n = stack_calls(s, row);
-    while (hi - lo > 1) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (whole[mid] <= k)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    size_t left = k - whole[lo], i = lo * TILE_ITEMS;
+    size_t n = stack_calls(s, row), tile = search_first(i, 1, tile_count(n, 0), whole[i] > k) - 1;
+    size_t left = k - whole[tile], i = tile * TILE_ITEMS;
     for (; i < n; i++)
         if (stack_how_of(&calls[i]) == STACK_WHOLE && left-- == 0)
             break;

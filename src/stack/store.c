@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "stack/tiles.h"
 
 /* ---- checking: all that a file claims. What leads from one table to another is kept in memory, so that it stays as it
@@ -318,14 +319,7 @@ size_t stack_calls(const struct stack_store *s, size_t row)
 
 int64_t stack_long_duration(const struct stack_store *s, uint64_t call)
 {
-    size_t lo = 0, hi = s->n_longs;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->longs[mid].call < call)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, s->n_longs, s->longs[i].call >= call);
     return lo < s->n_longs ? s->longs[lo].duration : 0;
 }
 
@@ -345,14 +339,7 @@ static uint64_t begun(const struct stack_store *s, const struct stack_disk_row *
         hi = step < r->calls - hi ? hi + step : r->calls;
         step *= 2;
     }
-    while (lo < hi) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        if (calls[mid].begin <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, lo, hi, calls[i].begin > t);
 }
 
 size_t stack_begun(const struct stack_store *s, size_t row, size_t from, int64_t t)
@@ -420,14 +407,7 @@ void stack_memory(const struct stack_store *s, size_t thread, const int64_t *tim
     const struct stack_disk_value *v = s->memory + t->first_value;
     uint64_t at = 0;
     for (size_t k = 0; k < n; k++) {
-        uint64_t hi = t->values;
-        while (at < hi) {
-            uint64_t mid = at + (hi - at) / 2;
-            if (v[mid].time <= times[k])
-                at = mid + 1;
-            else
-                hi = mid;
-        }
+        at = search_first(i, at, t->values, v[i].time > times[k]);
         bytes[k] = at ? v[at - 1].bytes : 0;
     }
 }
