@@ -80,7 +80,7 @@ static void measure_values(const char *what, int kind, const struct row *rows, s
 static void measure_latencies(const struct index_host *h)
 {
     int64_t begin, end, best = INT64_MAX;
-    struct state_figures figures[512];
+    struct figures figures[512];
     if (state_latency_names(h->states, STATE_LATENCY_SYSCALL) > sizeof figures / sizeof *figures)
         return;
     state_span(h->states, &begin, &end);

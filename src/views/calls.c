@@ -146,7 +146,7 @@ static void find_points(const struct views *x, const struct tsp_query *q, const 
             struct stack_extremes *found = &extremes[reached[k]];
             if (wanted[reached[k]])
                 figures_add_points(&of[reached[k]], &x->hosts[p->host],
-                    &(struct state_figures){.n = 1,
+                    &(struct figures){.n = 1,
                         .least = found->least,
                         .most = found->most,
                         .least_begin = found->least_begin,

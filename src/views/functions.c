@@ -49,7 +49,7 @@ struct statistics {
 
 static void join(struct stack_figures *to, const struct stack_figures *f)
 {
-    state_figures_join(&to->calls, &f->calls);
+    figures_join(&to->calls, &f->calls);
     to->self = (int64_t)((uint64_t)to->self + (uint64_t)f->self);
 }
 

@@ -17,7 +17,7 @@ struct row {
     int64_t parent, user;
     size_t host;
     const char *futex;
-    struct state_figures waits; /* of all threads */
+    struct figures waits; /* of all threads */
 };
 struct of_host {
     int64_t *entry_of;  /* by FUTEX_USER row: index of its entry, NONE */
@@ -50,7 +50,7 @@ static bool has_data(const struct view *self, struct views *x)
 /* A FUTEX_USER row on its way to its place, with the figures of its futex. */
 struct use {
     struct state_row row;
-    struct state_figures waits;
+    struct figures waits;
 };
 
 static int by_futex(const void *pa, const void *pb)
@@ -76,7 +76,7 @@ static int by_time_waited(const void *pa, const void *pb)
 static void add_figures(const struct state_store *s, struct use *uses, size_t n)
 {
     size_t names = state_latency_names(s, STATE_LATENCY_LOCK);
-    struct state_figures *figures = mem_zalloc((names + 1) * sizeof *figures);
+    struct figures *figures = mem_zalloc((names + 1) * sizeof *figures);
     state_latency_figures(s, STATE_LATENCY_LOCK, 0, state_latencies(s, STATE_LATENCY_LOCK), figures);
     for (size_t k = 0; k < names; k++) {
         struct use of = {.row = {.name = state_latency_name(s, STATE_LATENCY_LOCK, k), .number = NONE}};

@@ -53,7 +53,7 @@ static void write_scatter_tree(
 static void add_points(const struct tsp_query *q, const struct inout_pairs *p, struct figures_points *of)
 {
     size_t samples = q->n_times > 1 ? q->n_times - 1 : 1, at = inout_find(p, q->n_times > 1 ? q->times[0] : q->begin);
-    struct state_figures *figures = arena_new(q->http->arena, struct state_figures, p->n_names + 1);
+    struct figures *figures = arena_new(q->http->arena, struct figures, p->n_names + 1);
     VEC(uint32_t) seen = {0};
     for (size_t i = 0; i < samples && !http_gone(q->http); i++) {
         size_t to = inout_find(
@@ -64,11 +64,11 @@ static void add_points(const struct tsp_query *q, const struct inout_pairs *p, s
             int64_t d = inout_duration(v);
             if (!figures[v->name].n)
                 vec_push(&seen, v->name);
-            state_figures_join(&figures[v->name], &(struct state_figures){1, d, d, d, v->begin, v->begin, 0});
+            figures_join(&figures[v->name], &(struct figures){1, d, d, d, v->begin, v->begin, 0});
         }
         for (size_t k = 0; k < seen.n; k++) {
             figures_add_points(&of[seen.v[k]], &reference, &figures[seen.v[k]]);
-            figures[seen.v[k]] = (struct state_figures){0};
+            figures[seen.v[k]] = (struct figures){0};
         }
     }
     vec_free(&seen);
@@ -106,14 +106,13 @@ static void scatter_xy(const struct view *self, struct views *x, const struct ts
 
 /* By name: the pairs that begin within [begin, end]. First the means, then the distances from them: so no digits are
  * lost. */
-static struct state_figures *figures_of(
-    const struct tsp_query *q, const struct inout_pairs *p, int64_t begin, int64_t end)
+static struct figures *figures_of(const struct tsp_query *q, const struct inout_pairs *p, int64_t begin, int64_t end)
 {
-    struct state_figures *of = arena_new(q->http->arena, struct state_figures, p->n_names + 1);
+    struct figures *of = arena_new(q->http->arena, struct figures, p->n_names + 1);
     size_t first = inout_find(p, begin), last = inout_find(p, after(end));
     for (size_t i = first; i < last; i++) {
         const struct inout_pair *v = &p->v[i];
-        struct state_figures *f = &of[v->name];
+        struct figures *f = &of[v->name];
         int64_t d = inout_duration(v);
         f->least_begin = !f->n || d < f->least ? v->begin : f->least_begin;
         f->most_begin = !f->n || d > f->most ? v->begin : f->most_begin;
@@ -123,7 +122,7 @@ static struct state_figures *figures_of(
         f->n++;
     }
     for (size_t i = first; i < last; i++) {
-        struct state_figures *f = &of[p->v[i].name];
+        struct figures *f = &of[p->v[i].name];
         double distance = (double)inout_duration(&p->v[i]) - (double)f->sum / (double)f->n;
         f->spread += distance * distance;
     }
@@ -138,7 +137,7 @@ static void write_figures(
     bool part = q->has_range && (q->begin > x->data.begin || q->end < x->data.end);
     tsp_begin_tree(answer, figures_headers, FIGURES_HEADERS, -1);
     for (int pass = 0; pass < 1 + part; pass++) {
-        struct state_figures all = {0}, *of = figures_of(q, p, pass ? q->begin : INT64_MIN, pass ? q->end : INT64_MAX);
+        struct figures all = {0}, *of = figures_of(q, p, pass ? q->begin : INT64_MIN, pass ? q->end : INT64_MAX);
         int64_t root = pass ? selection : total;
         for (size_t i = 0; i < p->n_names; i++)
             state_figures_join(&all, &of[i]);

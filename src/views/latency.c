@@ -59,7 +59,7 @@ static void host_points(const struct views *x, const struct tsp_query *q, size_t
     const struct view_host *h = &x->hosts[host];
     int kind = latency_kind(q);
     size_t n_names = state_latency_names(h->states, kind), samples = q->n_times > 1 ? q->n_times - 1 : 1;
-    struct state_figures *figures = arena_alloc(q->http->arena, sizeof *figures * n_names);
+    struct figures *figures = arena_alloc(q->http->arena, sizeof *figures * n_names);
     size_t at = latency_find(x, host, kind, q->n_times > 1 ? q->times[0] : q->begin);
     for (size_t i = 0; i < samples; i++) {
         bool last = i + 1 == samples;
@@ -124,12 +124,12 @@ static void write_statistics(
     bool part = q->has_range && (q->begin > x->data.begin || q->end < x->data.end);
     tsp_begin_tree(answer, figures_headers, FIGURES_HEADERS, -1);
     for (int pass = 0; pass < 1 + part; pass++) {
-        struct state_figures all = {0}, *by_name = arena_new(a, struct state_figures, l->n_names + 1);
+        struct figures all = {0}, *by_name = arena_new(a, struct figures, l->n_names + 1);
         for (size_t h = 0; h < x->n_hosts; h++)
             host_figures(
                 x, h, kind, pass ? q->begin : x->data.begin, pass ? q->end : x->data.end, by_name + l->first_name[h]);
         for (size_t n = 0; n < l->n_names; n++)
-            state_figures_join(&all, &by_name[n]);
+            figures_join(&all, &by_name[n]);
         int64_t root = pass ? selection : total;
         figures_write(answer, a, root, -1, pass ? "Selection" : "Total", &all, NULL, 0);
         for (size_t n = 0; n < l->n_names; n++)
@@ -182,7 +182,7 @@ static void density_tree(const struct view *self, struct views *x, const struct 
 static int64_t longest(const struct views *x, const struct tsp_query *q, const struct latencies *l)
 {
     int64_t most = 0;
-    struct state_figures *f = arena_new(q->http->arena, struct state_figures, l->n_names + 1);
+    struct figures *f = arena_new(q->http->arena, struct figures, l->n_names + 1);
     for (size_t h = 0; h < x->n_hosts; h++)
         host_figures(x, h, latency_kind(q), q->begin, q->end, f + l->first_name[h]);
     for (size_t n = 0; n < l->n_names; n++)

@@ -44,7 +44,7 @@ struct group {
     int priority;
     const char *name; /* "" where only priorities count */
     uint64_t key;
-    struct state_figures figures; /* of the whole experiment */
+    struct figures figures; /* of the whole experiment */
 };
 /* In order of host, priority, name. */
 struct groups {
@@ -91,12 +91,11 @@ static void each_latency(
         struct group of = group_of(g, x, host, &v);
         int64_t ns = v.end - v.begin, begin = view_to_reference(h, v.begin);
         f(arg, &of,
-            &(struct state_figures){
-                .n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
+            &(struct figures){.n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
     }
 }
 
-static void add_to_all(void *arg, const struct group *of, const struct state_figures *one)
+static void add_to_all(void *arg, const struct group *of, const struct figures *one)
 {
     struct groups *g = arg;
     uint64_t *place = map_put(&g->places, of->key, NULL);
@@ -104,7 +103,7 @@ static void add_to_all(void *arg, const struct group *of, const struct state_fig
         vec_push(&g->v, *of);
         *place = g->v.n;
     }
-    state_figures_join(&g->v.v[*place - 1].figures, one);
+    figures_join(&g->v.v[*place - 1].figures, one);
 }
 
 static int by_place(const void *a, const void *b)
@@ -163,7 +162,7 @@ static const char *label(const struct views *x, const struct group *g, bool by_n
 static void write_groups(struct tsp_answer *answer, const struct views *x, const struct groups *g, struct arena *a,
     int64_t root, const char *name, const struct state_figures *of)
 {
-    struct state_figures all = {0};
+    struct figures all = {0};
     for (size_t i = 0; i < g->v.n; i++)
         state_figures_join(&all, &of[i]);
     figures_write(answer, a, root, -1, name, &all, NULL, 0);
@@ -176,15 +175,15 @@ static void write_groups(struct tsp_answer *answer, const struct views *x, const
  */
 struct selection {
     const struct groups *groups;
-    struct state_figures *figures;
+    struct figures *figures;
 };
 
-static void add_to_selection(void *arg, const struct group *of, const struct state_figures *one)
+static void add_to_selection(void *arg, const struct group *of, const struct figures *one)
 {
     struct selection *s = arg;
     const uint64_t *place = map_find(&s->groups->places, of->key);
     if (place)
-        state_figures_join(&s->figures[*place - 1], one);
+        figures_join(&s->figures[*place - 1], one);
 }
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
@@ -192,7 +191,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 {
     struct arena *a = q->http->arena;
     int64_t total = x->last_thread + 1;
-    struct state_figures *figures = arena_new(a, struct state_figures, g->v.n + 1);
+    struct figures *figures = arena_new(a, struct figures, g->v.n + 1);
     for (size_t i = 0; i < g->v.n; i++)
         figures[i] = g->v.v[i].figures;
     tsp_begin_tree(answer, figures_headers, FIGURES_HEADERS, -1);
