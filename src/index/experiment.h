@@ -32,8 +32,6 @@ int experiment_open_traces(struct experiment *, const char *const *args, size_t 
 /* "NAME=PATH" names the hosts below PATH (NULL: no name); a path may itself contain '=', then it must contain a '/'
  * before it. */
 const char *index_split_name(struct arena *, const char *arg, const char **path);
-/* The arguments as places to look below. */
-struct ctf_root *index_places(struct arena *, const char *const *args, size_t n);
 
 /* notes.c: adds one; `text` may begin with a file, "FILE: …". Thread-safe. */
 void experiment_note(struct experiment *, int kind, const char *host, const char *text, uint64_t count);

@@ -32,7 +32,7 @@ static const char *split_name(struct arena *a, const char *arg, const char **pat
     return arena_strndup(a, arg, (size_t)(eq - arg));
 }
 
-struct ctf_root *index_places(struct arena *a, const char *const *args, size_t n)
+static struct ctf_root *places_of(struct arena *a, const char *const *args, size_t n)
 {
     struct ctf_root *places = arena_new(a, struct ctf_root, n + 1);
     for (size_t i = 0; i < n; i++)

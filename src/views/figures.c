@@ -18,7 +18,7 @@ const char *figures_duration(struct arena *a, double ns)
 }
 
 void figures_write(struct tsp_answer *answer, struct arena *a, int64_t id, int64_t parent, const char *label,
-    const struct state_figures *f, const char *const *more, size_t n_more)
+    const struct figures *f, const char *const *more, size_t n_more)
 {
     if (!f->n)
         return;
@@ -46,7 +46,7 @@ static void add_point(struct figures_points *p, const struct view_host *h, int64
     vec_push(&p->y, (double)duration);
 }
 
-void figures_add_points(struct figures_points *p, const struct view_host *h, const struct state_figures *f)
+void figures_add_points(struct figures_points *p, const struct view_host *h, const struct figures *f)
 {
     if (!f->n)
         return;

@@ -140,7 +140,7 @@ static void write_figures(
         struct figures all = {0}, *of = figures_of(q, p, pass ? q->begin : INT64_MIN, pass ? q->end : INT64_MAX);
         int64_t root = pass ? selection : total;
         for (size_t i = 0; i < p->n_names; i++)
-            state_figures_join(&all, &of[i]);
+            figures_join(&all, &of[i]);
         figures_write(answer, a, root, -1, pass ? "Selection" : "Total", &all, NULL, 0);
         for (size_t i = 0; i < p->n_names && !tsp_full(answer); i++)
             figures_write(answer, a, root + 1 + (int64_t)i, root, full_name(x, &p->names[i], a), &of[i], NULL, 0);

@@ -40,7 +40,7 @@ static void write_losses(const struct views *x, const struct tsp_query *q, struc
     for (size_t i = 0; i < x->n_sources; i++) {
         const struct stack_store *s = x->traces[i].stacks;
         for (size_t k = 0; s && k < stack_losses(s); k++) {
-            struct state_loss l;
+            struct stack_loss l;
             stack_loss(s, k, &l);
             write_loss(q, &x->hosts[x->traces[i].host], l.begin, l.end, l.count, answer);
         }

@@ -78,7 +78,7 @@ static void name_threads(struct groups *g, const struct views *x)
 }
 
 /* Calls f for the latencies first … end - 1 of a host that have a priority. */
-typedef void on_latency(void *arg, const struct group *, const struct state_figures *one);
+typedef void on_latency(void *arg, const struct group *, const struct figures *one);
 static void each_latency(
     const struct groups *g, const struct views *x, size_t host, size_t first, size_t end, on_latency *f, void *arg)
 {
@@ -160,11 +160,11 @@ static const char *label(const struct views *x, const struct group *g, bool by_n
 }
 
 static void write_groups(struct tsp_answer *answer, const struct views *x, const struct groups *g, struct arena *a,
-    int64_t root, const char *name, const struct state_figures *of)
+    int64_t root, const char *name, const struct figures *of)
 {
     struct figures all = {0};
     for (size_t i = 0; i < g->v.n; i++)
-        state_figures_join(&all, &of[i]);
+        figures_join(&all, &of[i]);
     figures_write(answer, a, root, -1, name, &all, NULL, 0);
     for (size_t i = 0; i < g->v.n && !tsp_full(answer); i++)
         figures_write(
