@@ -142,7 +142,7 @@ static void bare_interval(const struct graph *g, const struct graph_disk_row *r,
 }
 
 /* A thread that is preempted waits for the CPU that it gets next. */
-static void tell_preempted(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
+static void describe_preempted(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
     const struct graph_place *e, struct graph_interval *out)
 {
     struct graph_place next = *e;
@@ -166,7 +166,7 @@ static void read_interval(const struct graph *g, int32_t row, size_t i, bool bar
     graph_series_entry(&s, (uint32_t)i, &e);
     bare_interval(g, r, &s, &e, out);
     if (out->state == GRAPH_PREEMPTED && !bare)
-        tell_preempted(g, r, &s, &e, out);
+        describe_preempted(g, r, &s, &e, out);
 }
 
 void graph_interval(const struct graph *g, int32_t row, size_t i, struct graph_interval *out)

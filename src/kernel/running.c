@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernel/kernel.h"
+#include "base/mem.h"
 
 enum { BATCH = 256 };
 

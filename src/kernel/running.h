@@ -6,7 +6,6 @@
 #ifndef WEFT_KERNEL_RUNNING_H
 #define WEFT_KERNEL_RUNNING_H
 
-#include "base/mem.h"
 #include "ctf/ctf.h"
 
 /* Where a class of events tells of the thread that leaves a CPU, and of the one that comes. */

@@ -6,10 +6,9 @@
 
 #include "graph/graph.h"
 
-void path_build_init(struct path_build *b)
+void path_build_init(struct path_build *b, const struct path_source *source, int64_t end)
 {
-    memset(b, 0, sizeof *b);
-    b->owner = mem_zalloc(sizeof *b->owner);
+    *b = (struct path_build){.source = source, .owner = mem_zalloc(sizeof *b->owner), .covered_from = end};
 }
 
 void path_build_fini(struct path_build *b)
@@ -37,7 +36,7 @@ void path_free(struct path *p)
 }
 
 /* The path's own copy of a source's string: equal strings get equal pointers. */
-static const char *keep(struct path_owner *o, const char *s)
+static const char *own_string(struct path_owner *o, const char *s)
 {
     if (!s)
         return NULL;
@@ -48,9 +47,9 @@ static const char *keep(struct path_owner *o, const char *s)
     return strings_get(&o->names, (uint32_t)*number);
 }
 
-static void cover_gap(struct path_build *b, const struct path_cover *c, int64_t begin, int64_t end)
+static void add_gap(struct path_build *b, const struct path_cover *c, int64_t begin, int64_t end)
 {
-    const char *peer = keep(b->owner, c->peer);
+    const char *peer = own_string(b->owner, c->peer);
     struct path_gap *last = b->gaps.n ? &b->gaps.v[b->gaps.n - 1] : NULL;
     if (last && last->begin == end && last->reason == c->reason && last->peer == peer)
         last->begin = begin;
@@ -58,13 +57,9 @@ static void cover_gap(struct path_build *b, const struct path_cover *c, int64_t 
         vec_push(&b->gaps, ((struct path_gap){.begin = begin, .end = end, .reason = c->reason, .peer = peer}));
 }
 
-void path_build_cover(struct path_build *b, const struct path_cover *c, int64_t begin, int64_t end)
+static void add_segment(struct path_build *b, const struct path_cover *c, int64_t begin, int64_t end)
 {
-    if (begin >= end)
-        return;
-    if (c->gap)
-        cover_gap(b, c, begin, end);
-    const char *detail = keep(b->owner, c->detail);
+    const char *detail = own_string(b->owner, c->detail);
     struct path_segment *last = b->segments.n ? &b->segments.v[b->segments.n - 1] : NULL;
     if (last && last->begin == end && last->state == c->state && last->detail == detail &&
         path_row_equal(last->row, c->row) && path_row_equal(last->sender, c->sender)) {
@@ -83,6 +78,39 @@ void path_build_cover(struct path_build *b, const struct path_cover *c, int64_t 
             .sender = c->sender}));
 }
 
+void path_build_set_cover(struct path_build *b, struct path_row row, const struct path_interval *iv)
+{
+    b->cover = (struct path_cover){
+        .row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .cpu = iv->cpu, .state = iv->state};
+    b->undescribed = (struct path_interval){0};
+    if (iv->state == GRAPH_PREEMPTED && b->source->describe_preempted)
+        b->undescribed = *iv;
+}
+
+void path_build_cover(struct path_build *b, int64_t begin)
+{
+    if (begin >= b->covered_from)
+        return;
+    if (b->undescribed.state == GRAPH_PREEMPTED) {
+        b->source->describe_preempted(b->source->arg, b->cover.row, &b->undescribed);
+        b->cover.cpu = b->undescribed.cpu;
+        if (b->cover.state == GRAPH_PREEMPTED) /* not a message that reached the row then */
+            b->cover.detail = b->undescribed.detail;
+        b->undescribed.state = 0;
+    }
+    if (b->cover.gap)
+        add_gap(b, &b->cover, begin, b->covered_from);
+    add_segment(b, &b->cover, begin, b->covered_from);
+    b->covered_from = begin;
+}
+
+void path_build_link(
+    struct path_build *b, int kind, struct path_row from, int64_t from_ts, struct path_row to, int64_t to_ts)
+{
+    vec_push(&b->links,
+        ((struct path_link){.from = from, .to = to, .from_ts = from_ts, .to_ts = to_ts, .kind = (uint8_t)kind}));
+}
+
 struct path_mark path_build_mark(const struct path_build *b)
 {
     return (struct path_mark){
@@ -91,6 +119,7 @@ struct path_mark path_build_mark(const struct path_build *b)
         .gaps = b->gaps.n,
         .segment_begin = b->segments.n ? b->segments.v[b->segments.n - 1].begin : 0,
         .gap_begin = b->gaps.n ? b->gaps.v[b->gaps.n - 1].begin : 0,
+        .covered_from = b->covered_from,
     };
 }
 
@@ -103,6 +132,7 @@ void path_build_rewind(struct path_build *b, const struct path_mark *m)
         b->segments.v[m->segments - 1].begin = m->segment_begin;
     if (m->gaps)
         b->gaps.v[m->gaps - 1].begin = m->gap_begin;
+    b->covered_from = m->covered_from;
 }
 
 /* ---- totals ---- */
@@ -183,16 +213,28 @@ static void sum_up(struct path_owner *o)
         (v)[hi_] = swap_; \
     }
 
+/* Links that lie wholly behind the end of the question belong to the wait that crosses it, not to the answer. */
+static void drop_links_behind(struct path_build *b, int64_t end)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->links.n; i++)
+        if (b->links.v[i].to_ts <= end || b->links.v[i].from_ts < end)
+            b->links.v[n++] = b->links.v[i];
+    b->links.n = n;
+}
+
 struct path *path_build_finish(struct path_build *b, struct path_row start, int64_t begin, int64_t end)
 {
     struct path_owner *o = b->owner;
     struct path *p = &o->path;
+    drop_links_behind(b, end);
     REVERSE(b->segments.v, b->segments.n, struct path_segment)
     REVERSE(b->links.v, b->links.n, struct path_link)
     REVERSE(b->gaps.v, b->gaps.n, struct path_gap)
     p->start = start;
     p->begin = begin;
     p->end = end;
+    p->clamped = b->clamped;
     p->segments = o->segments = b->segments.v;
     p->n_segments = b->segments.n;
     p->links = o->links = b->links.v;

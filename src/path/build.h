@@ -30,27 +30,42 @@ struct path_cover {
     uint8_t reason;
 };
 
-/* Segments, links and gaps newest first. */
+/* What the walk has covered and written so far: segments, links and gaps newest first. The segments end at the end of
+ * the question and follow each other backward to `covered_from`, where the last one begins; nothing is written of the
+ * time before that. `cover` is what the walk has found out of the time right before `covered_from`: it becomes segments
+ * when the walk says down to where it holds. */
 struct path_build {
+    const struct path_source *source;
     struct path_owner *owner;
     VEC(struct path_segment) segments;
     VEC(struct path_link) links;
     VEC(struct path_gap) gaps;
+    bool clamped;            /* of the answer */
+    int64_t covered_from;
+    struct path_cover cover;
+    struct path_interval undescribed; /* the interval that `cover` was made of while its state is preempted and the
+                                       * source has not described it; else its state is 0 */
 };
 
-/* A place to come back to: everything written after it is older. */
+/* A state to come back to: all that was written after it is older. */
 struct path_mark {
     size_t segments, links, gaps;
-    int64_t segment_begin, gap_begin;
+    int64_t segment_begin, gap_begin, covered_from;
 };
 
-void path_build_init(struct path_build *);
+void path_build_init(struct path_build *, const struct path_source *, int64_t end);
 void path_build_fini(struct path_build *);
-/* Adds [begin, end], which ends where the last one began; grows the last one when it is of the same kind. */
-void path_build_cover(struct path_build *, const struct path_cover *, int64_t begin, int64_t end);
+/* From now on the state of the row covers, and is explained. */
+void path_build_set_cover(struct path_build *, struct path_row row, const struct path_interval *);
+/* The cover holds down to `begin`: it is written, as part of the last segment when it is of the same kind. Nothing when
+ * all from there on is covered. */
+void path_build_cover(struct path_build *, int64_t begin);
+void path_build_link(struct path_build *, int kind, struct path_row from, int64_t from_ts, struct path_row to,
+    int64_t to_ts);
 struct path_mark path_build_mark(const struct path_build *);
 void path_build_rewind(struct path_build *, const struct path_mark *);
-/* Turns everything round, sums up, and hands over. `build` is empty afterwards. */
+/* The whole question [begin, end] is covered: turns everything round, sums up, and hands over. `build` is empty
+ * afterwards. */
 struct path *path_build_finish(struct path_build *, struct path_row start, int64_t begin, int64_t end);
 
 #endif

@@ -196,7 +196,7 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
         ts <= out->end; /* stretches of polling were found when the store may have held something else */
 }
 
-static void tell_preempted(void *arg, struct path_row row, struct path_interval *iv)
+static void describe_preempted(void *arg, struct path_row row, struct path_interval *iv)
 {
     const struct path_local_host *h = host_of(arg, row);
     struct graph_interval told;
@@ -439,7 +439,7 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
     l->source = (struct path_source){.arg = l,
         .life = life,
         .interval = interval,
-        .tell_preempted = tell_preempted,
+        .describe_preempted = describe_preempted,
         .cause = cause,
         .host_name = host_name,
         .row_name = row_name};

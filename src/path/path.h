@@ -59,7 +59,7 @@ struct path_source {
     bool (*interval)(void *arg, struct path_row row, int64_t ts, struct path_interval *out);
     /* Sets the CPU and the detail of a preempted state that `interval` gave without them, because they take long to
      * find: asked only for what becomes part of a path. NULL: `interval` gives all. */
-    void (*tell_preempted)(void *arg, struct path_row row, struct path_interval *iv);
+    void (*describe_preempted)(void *arg, struct path_row row, struct path_interval *iv);
     /* What ended the interval: a wait or a polling stretch; for an unknown state why it is not known; for any other
      * state (asked only where the row's past leads nowhere: a message or wakeup that reached the row at iv->end
      * although it did not sleep). With origin = true: what created the row, whose

@@ -3,9 +3,9 @@
 #define WEFT_VIEWS_EVENT_TABLE_H
 
 #include "events/events.h"
-#include "tsp/provider.h"
+#include "views/view.h"
 
 /* event_table_free() it before the experiment is closed. */
-struct event_table *experiment_event_table(const struct tsp_experiment *);
+struct event_table *views_event_table(const struct views *);
 
 #endif

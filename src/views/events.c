@@ -2,7 +2,7 @@
 #include "base/expr.h"
 #include "tsp/search.h"
 #include "views/event_table.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 enum { LOOK_AFTER = 256 /* rows: whether the client is still there */ };
 
@@ -15,7 +15,7 @@ struct events {
 
 /* ---- what there is ---- */
 
-struct event_table *experiment_event_table(const struct tsp_experiment *x)
+struct event_table *views_event_table(const struct views *x)
 {
     struct event_origin *origins = mem_zalloc(sizeof *origins * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
@@ -29,11 +29,11 @@ struct event_table *experiment_event_table(const struct tsp_experiment *x)
     return t;
 }
 
-static void *make_events(struct tsp_experiment *x)
+static void *make_events(struct views *x)
 {
     struct events *t = mem_zalloc(sizeof *t);
     const struct event_column *columns;
-    t->table = experiment_event_table(x);
+    t->table = views_event_table(x);
     t->pager = event_pager_new(t->table);
     t->n_columns = event_table_columns(t->table, &columns);
     for (size_t i = 0; i < t->n_columns; i++)
@@ -41,7 +41,7 @@ static void *make_events(struct tsp_experiment *x)
     return t;
 }
 
-static void close_events(struct tsp_experiment *x, void *cache)
+static void close_events(struct views *x, void *cache)
 {
     struct events *t = cache;
     event_pager_free(t->pager);
@@ -49,21 +49,21 @@ static void close_events(struct tsp_experiment *x, void *cache)
     free(t);
 }
 
-static struct events *events_of(struct tsp_experiment *x)
+static struct events *events_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_provider_events, make_events);
+    return view_cache(x, &view_events, make_events);
 }
 
 /* Asked while the experiment is being opened: the counting happens then. */
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     return event_pager_items(events_of(x)->pager) > 0;
 }
 
-static struct tsp_result columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void columns(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct events *t = events_of(x);
-    return tsp_table_columns(t->columns, t->n_columns, j);
+    tsp_table_columns(answer, t->columns, t->n_columns);
 }
 
 /* ---- what is asked for ---- */
@@ -75,8 +75,7 @@ static struct event_wanted wanted(json_t *expressions, const char *where, struct
     struct event_wanted w = {.terms = terms, .where = where};
     const char *key;
     json_t *pattern;
-    json_object_foreach(expressions, key, pattern)
-    {
+    json_object_foreach (expressions, key, pattern) {
         char *end;
         long long id = strtoll(key, &end, 10);
         bool good = *key && !*end && json_is_string(pattern);
@@ -95,8 +94,7 @@ static const char *excluding(const struct tsp_query *q, struct err *e)
            *item;
     const char *all = NULL;
     size_t i;
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach (list, i, item) {
         const char *one = json_string_value(item);
         struct expr *checked = NULL;
         if (!one || !one[strspn(one, " \t\r\n")])
@@ -109,10 +107,9 @@ static const char *excluding(const struct tsp_query *q, struct err *e)
     return all;
 }
 
-static struct tsp_result refuse(const struct tsp_query *q, const struct err *e)
+static void refuse(const struct tsp_query *q, const struct err *e, struct tsp_answer *answer)
 {
-    return (struct tsp_result){
-        TSP_FAILED, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text)};
+    tsp_fail(answer, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text));
 }
 
 /* ---- lines ---- */
@@ -134,7 +131,7 @@ static bool has_gone(void *http)
 }
 
 static void write_lines(const struct tsp_query *q, const struct events *t, struct event_rows *rows,
-    struct event_match *search, struct json *j)
+    struct event_match *search, struct tsp_answer *answer)
 {
     const size_t *shown;
     size_t n_shown = search_columns(q, t->columns, t->n_columns, &shown);
@@ -151,43 +148,44 @@ static void write_lines(const struct tsp_query *q, const struct events *t, struc
     uint64_t end = any ? row + (uint64_t)q->count : 0;
     end = end < n ? end : n;
     struct line l = {.rows = rows};
-    search_begin_lines(j, row, n, t->columns, shown, n_shown);
+    search_begin_lines(answer, row, n, t->columns, shown, n_shown);
     for (; row < end && (row % LOOK_AFTER || !http_gone(q->http)); row++) {
         if (!(l.ev = event_rows_get(rows, row, end)))
             break;
-        search_write_line(j, row, event_rows_fit(rows, search, l.ev) ? 8 : 0, write_cell, &l, 0, shown, n_shown);
+        search_write_line(answer, row, event_rows_fit(rows, search, l.ev) ? 8 : 0, write_cell, &l, 0, shown, n_shown);
     }
-    search_end_lines(j);
+    search_end_lines(answer);
 }
 
-static struct tsp_result lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct events *t = events_of(x);
     struct event_rows *rows;
     struct event_match *search = NULL;
     struct err e = {0};
+    bool done;
     const char *where = excluding(q, &e);
-    if (e.code)
-        return refuse(q, &e);
     struct event_wanted only = wanted(q->row_filter, where, q->http->arena),
                         found = wanted(q->search, NULL, q->http->arena);
-    if (event_rows_open(
-            t->pager, where || only.n_terms ? &only : NULL, q->by_time ? UINT64_MAX : (uint64_t)q->index, &rows, &e))
-        return refuse(q, &e);
+    uint64_t near = q->by_time ? UINT64_MAX : (uint64_t)q->index;
+    if (e.code || event_rows_open(t->pager, where || only.n_terms ? &only : NULL, near, &rows, &e)) {
+        refuse(q, &e, answer);
+        return;
+    }
     if (event_match_new(t->table, &found, &search, &e) == 0)
-        write_lines(q, t, rows, search, j);
-    bool done;
+        write_lines(q, t, rows, search, answer);
     event_rows_count(rows, &done);
     event_match_free(search);
     event_rows_close(rows);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : done ? TSP_COMPLETED : TSP_RUNNING, NULL};
+    answer->status = done ? TSP_COMPLETED : TSP_RUNNING;
+    tsp_end(answer, q);
 }
 
-const struct tsp_provider tsp_provider_events = {
-    .id = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider",
-    .name = "Events Table",
-    .description = "All events of the traces in order of time",
-    .type = "TABLE",
+const struct view view_events = {
+    .provider = {.id = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider",
+        .name = "Events Table",
+        .description = "All events of the traces in order of time",
+        .type = "TABLE"},
     .has_data = has_data,
     .columns = columns,
     .lines = lines,

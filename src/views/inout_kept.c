@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "base/wait.h"
 #include "views/inout.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 enum { MAX_KEPT = 8, MAX_PAIRS_KEPT = 8 << 20 };
 /* So long a request waits; and reading ends that nobody asked about for so long: clients ask at least every 5 s. */
@@ -26,7 +26,7 @@ struct inout_entry {
 };
 
 struct inout_kept {
-    struct tsp_experiment *x;
+    struct views *x;
     struct event_table *table;
     uint64_t total; /* events and losses */
     pthread_mutex_t lock;
@@ -87,7 +87,7 @@ static void *run(void *arg)
     struct inout_entry *e = job.e;
     free(arg);
     struct event_pairs *pairs = NULL;
-    event_pairs_read(job.k->table, &e->config, job.k->x->end, note_read, e, &pairs, &e->error);
+    event_pairs_read(job.k->table, &e->config, job.k->x->data.end, note_read, e, &pairs, &e->error);
     pthread_mutex_lock(&job.k->lock);
     e->pairs = pairs;
     e->done = true;
@@ -256,11 +256,11 @@ const struct event_table *inout_table(const struct inout_kept *k)
     return k->table;
 }
 
-void *inout_kept_new(struct tsp_experiment *x)
+void *inout_kept_new(struct views *x)
 {
     struct inout_kept *k = mem_zalloc(sizeof *k);
     k->x = x;
-    k->table = experiment_event_table(x);
+    k->table = views_event_table(x);
     for (size_t i = 0; i < x->n_sources; i++)
         k->total += ctf_trace_items(x->sources[i].trace);
     pthread_mutex_init(&k->lock, NULL);
