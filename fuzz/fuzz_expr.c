@@ -1,4 +1,4 @@
-/* Expressions: the input is the source; its names get values of every kind. */
+/* Expressions and filters: the input is the source; its names get values of every kind. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,19 @@ static void get(void *arg, size_t slot, struct expr_value *out)
     *out = values[(slot + *(size_t *)arg) % (sizeof values / sizeof *values)];
 }
 
+static const char *next(void *arg, size_t slot, size_t *at)
+{
+    static const char *const values[] = {"sched_switch", "12000000", "10 ms", "", "-1.5e300", "nan"};
+    return *at < sizeof values / sizeof *values ? values[(*at)++] : NULL;
+}
+
+static void filter(const char *source)
+{
+    struct expr *x = expr_compile_filter(source);
+    expr_eval_filter(x, next, NULL);
+    expr_free(x);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     char *source = malloc(n + 1);
@@ -31,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         return 0;
     memcpy(source, data, n);
     source[n] = '\0';
+    filter(source);
     struct expr *x;
     struct err e = {0};
     if (expr_compile(source, &x, &e) == ERR_OK) {

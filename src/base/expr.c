@@ -5,7 +5,6 @@
 
 #include "base/expr_code.h"
 #include "base/mem.h"
-#include "base/regex.h"
 #include "base/text.h"
 
 enum { LONGEST_SOURCE = 4096, DEEPEST = 64 };
@@ -69,32 +68,20 @@ static bool is_name(char c)
     return is_name_start(c) || is_digit(c) || c == '.' || c == ':';
 }
 
-static size_t emit(struct parser *p, int op, size_t arg)
-{
-    struct expr *x = p->x;
-    if (x->n_code == x->cap_code)
-        x->code = mem_grow(x->code, &x->cap_code, x->n_code + 1, sizeof *x->code);
-    x->code[x->n_code] = (struct expr_instruction){(uint16_t)op, (uint16_t)arg};
-    return x->n_code++;
-}
-
 /* Emits something that leaves one more cell on the stack. */
 static int emit_value(struct parser *p, int op, size_t arg)
 {
     if (p->stack == EXPR_STACK)
         return fail_at(p, p->at, ERR_LIMIT, "too deeply nested");
     p->stack++;
-    emit(p, op, arg);
+    expr_emit(p->x, op, arg);
     return ERR_OK;
 }
 
 static int emit_constant(struct parser *p, struct expr_cell cell)
 {
-    struct expr *x = p->x;
-    if (x->n_constants == x->cap_constants)
-        x->constants = mem_grow(x->constants, &x->cap_constants, x->n_constants + 1, sizeof *x->constants);
-    x->constants[x->n_constants] = cell;
-    return emit_value(p, OP_CONSTANT, x->n_constants++);
+    vec_push(&p->x->constants, cell);
+    return emit_value(p, OP_CONSTANT, p->x->constants.n - 1);
 }
 
 static int parse_number(struct parser *p)
@@ -177,16 +164,7 @@ static int parse_name(struct parser *p)
             break;
         }
     }
-    struct expr *x = p->x;
-    size_t n = (size_t)(p->at - begin), slot = 0;
-    while (slot < x->n_names && (strncmp(x->names[slot], begin, n) != 0 || x->names[slot][n]))
-        slot++;
-    if (slot == x->n_names) {
-        if (x->n_names == x->cap_names)
-            x->names = mem_grow(x->names, &x->cap_names, x->n_names + 1, sizeof *x->names);
-        x->names[x->n_names++] = arena_strndup(&x->arena, begin, n);
-    }
-    return emit_value(p, OP_LOAD, slot);
+    return emit_value(p, OP_LOAD, expr_slot(p->x, begin, (size_t)(p->at - begin)));
 }
 
 static int parse_binary(struct parser *p, int lowest);
@@ -221,7 +199,7 @@ static int parse_operand(struct parser *p)
             p->at++;
     } else {
         code = parse_operand(p);
-        emit(p, c == '!' ? OP_NOT : OP_NEGATE, 0);
+        expr_emit(p->x, c == '!' ? OP_NOT : OP_NEGATE, 0);
     }
     p->depth--;
     return code;
@@ -230,7 +208,6 @@ static int parse_operand(struct parser *p)
 /* The pattern is compiled here, so it has to be written out. */
 static int parse_pattern(struct parser *p, int op)
 {
-    struct expr *x = p->x;
     skip_space(p);
     const char *begin = p->at;
     if (*begin != '"' && *begin != '\'')
@@ -240,14 +217,12 @@ static int parse_pattern(struct parser *p, int op)
     int code = read_text(p, &pattern, &n);
     if (code)
         return code;
-    if (x->n_patterns == x->cap_patterns)
-        x->patterns = mem_grow(x->patterns, &x->cap_patterns, x->n_patterns + 1, sizeof *x->patterns);
-    code = regex_compile(pattern, &x->patterns[x->n_patterns], p->e);
+    code = expr_add_pattern(p->x, pattern, p->e);
     if (code) {
         err_wrap(p->e, "column %zu", text_cells(p->source, (size_t)(begin - p->source)) + 1);
         return code;
     }
-    emit(p, op, x->n_patterns++);
+    expr_emit(p->x, op, p->x->patterns.n - 1);
     return ERR_OK;
 }
 
@@ -266,15 +241,15 @@ static int parse_right(struct parser *p, const struct operator* o)
     if (o->op == OP_MATCH || o->op == OP_NO_MATCH)
         return parse_pattern(p, o->op);
     if (o->op == OP_AND || o->op == OP_OR) {
-        size_t jump = emit(p, o->op, 0);
+        size_t jump = expr_emit(p->x, o->op, 0);
         p->stack--;
         int code = parse_binary(p, o->precedence + 1);
-        emit(p, OP_TRUTH, 0);
-        p->x->code[jump].arg = (uint16_t)p->x->n_code;
+        expr_emit(p->x, OP_TRUTH, 0);
+        expr_land(p->x, jump);
         return code;
     }
     int code = parse_binary(p, o->precedence + 1);
-    emit(p, o->op, 0);
+    expr_emit(p->x, o->op, 0);
     p->stack--;
     return code;
 }
@@ -314,24 +289,4 @@ int expr_compile(const char *source, struct expr **out, struct err *e)
     }
     *out = x;
     return ERR_OK;
-}
-
-void expr_free(struct expr *x)
-{
-    if (!x)
-        return;
-    for (size_t i = 0; i < x->n_patterns; i++)
-        regex_free(x->patterns[i]);
-    free(x->patterns);
-    free(x->names);
-    free(x->constants);
-    free(x->code);
-    arena_fini(&x->arena);
-    free(x);
-}
-
-size_t expr_names(const struct expr *x, const char *const **out)
-{
-    *out = x->names;
-    return x->n_names;
 }

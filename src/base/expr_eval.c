@@ -152,19 +152,44 @@ static int matches(const struct regex *pattern, const struct expr_cell *c)
     return regex_finds(pattern, s, n);
 }
 
-bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct expr_value *out), void *arg)
+/* Texts are compared without regard to case, and are less or greater than nothing. */
+static bool value_fits(const struct expr_test *t, const char *value)
+{
+    switch (t->op) {
+    case OP_PRESENT: return true;
+    case OP_CONTAINS: return strcasestr(value, t->text) != NULL;
+    case OP_MATCH: return regex_finds(t->pattern, value, strlen(value)) == 1;
+    }
+    struct expr_cell a = of_float(isnan(t->number) ? NAN : expr_number(value)), b = of_float(t->number);
+    if (!isnan(a.f))
+        return compare(t->op, &a, &b);
+    return (t->op == OP_EQ || t->op == OP_NE) && holds(t->op, strcasecmp(value, t->text));
+}
+
+static bool some_fits(const struct expr_test *t, expr_next *next, void *arg)
+{
+    const char *value;
+    for (size_t at = 0; (value = next(arg, t->slot, &at));)
+        if (value_fits(t, value))
+            return true;
+    return false;
+}
+
+/* Of `get` and `next` one is called: what the program's compiler has emitted. */
+static bool run(const struct expr *x, expr_get *get, expr_next *next, void *arg)
 {
     struct expr_cell stack[EXPR_STACK + 1], *top = stack; /* cell 0 stays empty; the compiler has counted the others */
-    for (size_t pc = 0; pc < x->n_code; pc++) {
-        const struct expr_instruction in = x->code[pc];
+    for (size_t pc = 0; pc < x->code.n; pc++) {
+        const struct expr_instruction in = x->code.v[pc];
         switch (in.op) {
-        case OP_CONSTANT: *++top = x->constants[in.arg]; break;
+        case OP_CONSTANT: *++top = x->constants.v[in.arg]; break;
         case OP_LOAD: {
             struct expr_value v = {.type = EXPR_ABSENT};
             get(arg, in.arg, &v);
             *++top = of_value(&v);
             break;
         }
+        case OP_SOME: *++top = of_int(some_fits(&x->tests.v[in.arg], next, arg)); break;
         case OP_OR:
         case OP_AND:
             if (truth(top) == (in.op == OP_OR)) {
@@ -183,7 +208,7 @@ bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct 
         }
         case OP_MATCH:
         case OP_NO_MATCH:
-            *top = of_int(top->type != EXPR_ABSENT && matches(x->patterns[in.arg], top) == (in.op == OP_MATCH));
+            *top = of_int(top->type != EXPR_ABSENT && matches(x->patterns.v[in.arg], top) == (in.op == OP_MATCH));
             break;
         case OP_EQ:
         case OP_NE:
@@ -198,4 +223,14 @@ bool expr_eval(const struct expr *x, void (*get)(void *arg, size_t slot, struct 
         }
     }
     return truth(top);
+}
+
+bool expr_eval(const struct expr *x, expr_get *get, void *arg)
+{
+    return run(x, get, NULL, arg);
+}
+
+bool expr_eval_filter(const struct expr *x, expr_next *next, void *arg)
+{
+    return run(x, NULL, next, arg);
 }

@@ -28,6 +28,7 @@ struct session {
     const char **hosts; /* by source */
     enum ctf_print_format format;
     struct ctf_window window;
+    struct event_table *table; /* with the filter */
     struct event_filter *filter;
     struct ctf_merge *merge;
     struct ctf_print *print;
@@ -126,8 +127,13 @@ static int open_filter(const struct request *q, struct session *s, struct err *e
 {
     if (!q->names.n && q->cpu < 0 && q->tid < 0 && !q->where)
         return ERR_OK;
-    struct event_filter_options o = {q->names.v, q->names.n, q->cpu, q->tid, q->where, s->hosts};
-    int r = event_filter_new(&o, s->sources, s->n, s->window, &s->filter, e);
+    struct event_filter_options o = {q->names.v, q->names.n, q->cpu, q->tid, q->where};
+    struct event_origin *origins = mem_zalloc(sizeof *origins * (s->n + 1));
+    for (size_t i = 0; i < s->n; i++)
+        origins[i].host = s->hosts[i];
+    s->table = event_table_new(s->sources, origins, s->n);
+    free(origins);
+    int r = event_filter_new(s->table, &o, s->window, &s->filter, e);
     if (r != ERR_OK)
         return q->where ? err_wrap(e, "--where") : r;
     event_filter_check(s->filter, note_unknown);
@@ -165,6 +171,7 @@ static void close_session(struct session *s)
     if (s->merge)
         ctf_merge_free(s->merge);
     event_filter_free(s->filter);
+    event_table_free(s->table);
     free(s->sources);
     free(s->hosts);
     if (s->x)
@@ -224,7 +231,7 @@ static int show_all(struct session *s, uint64_t limit, struct text *out, struct 
     ctf_print_header(s->print, out);
     for (size_t n; r == ERR_OK && s->shown < limit && (n = ctf_merge_next(s->merge, batch, BATCH)) > 0;) {
         for (size_t i = 0; i < n && s->shown < limit; i++) {
-            if (s->filter && !event_filter_keep(s->filter, s->merge, &batch[i]))
+            if (s->filter && !event_filter_matches(s->filter, s->merge, &batch[i]))
                 continue;
             ctf_print_event(s->print, s->merge, &batch[i], out);
             if (batch[i].cls->item == CTF_EVENT)

@@ -7,7 +7,7 @@ static bool is_int(const struct ctf_type *t)
     return t->kind == CTF_INT || t->kind == CTF_ENUM;
 }
 
-static const struct ctf_type *holder(const struct ctf_type *t)
+const struct ctf_type *event_integer_type(const struct ctf_type *t)
 {
     return t->kind == CTF_ENUM && t->u.enumeration.container ? t->u.enumeration.container : t;
 }
@@ -76,7 +76,7 @@ void event_field_bind(const struct ctf_event_class *cls, const char *path, struc
 
 /* ---- walking ---- */
 
-struct walk {
+struct field_walk {
     const char *want;
     struct expr_value *out;
     unsigned depth;
@@ -89,7 +89,7 @@ struct walk {
 };
 
 /* Puts the item's own step behind the path of what holds it; returns the new length. */
-static size_t add_step(struct walk *w, const struct ctf_value *v)
+static size_t add_step(struct field_walk *w, const struct ctf_value *v)
 {
     size_t at = w->depth ? w->level[w->depth - 1].length : 0;
     if (at + 32 >= sizeof w->path)
@@ -104,7 +104,7 @@ static size_t add_step(struct walk *w, const struct ctf_value *v)
 
 static void walk_begin(void *arg, const struct ctf_value *v)
 {
-    struct walk *w = arg;
+    struct field_walk *w = arg;
     size_t n = add_step(w, v);
     if (w->depth < sizeof w->level / sizeof *w->level) {
         w->level[w->depth].length = n;
@@ -116,13 +116,13 @@ static void walk_begin(void *arg, const struct ctf_value *v)
 
 static void walk_end(void *arg, const struct ctf_value *v)
 {
-    struct walk *w = arg;
+    struct field_walk *w = arg;
     w->depth--;
 }
 
 static void walk_leaf(void *arg, const struct ctf_value *v)
 {
-    struct walk *w = arg;
+    struct field_walk *w = arg;
     if (w->depth > sizeof w->level / sizeof *w->level)
         return;
     size_t n = add_step(w, v);
@@ -130,7 +130,8 @@ static void walk_leaf(void *arg, const struct ctf_value *v)
     if (w->out->type != EXPR_ABSENT || strcmp(w->path, w->want) != 0)
         return;
     if (is_int(v->type))
-        *w->out = (struct expr_value){.type = EXPR_INT, .i = v->v.i, .is_unsigned = !holder(v->type)->is_signed};
+        *w->out = (struct expr_value){
+            .type = EXPR_INT, .i = v->v.i, .is_unsigned = !event_integer_type(v->type)->is_signed};
     else if (v->type->kind == CTF_FLOAT)
         *w->out = (struct expr_value){.type = EXPR_FLOAT, .f = v->v.f};
     else
@@ -139,9 +140,9 @@ static void walk_leaf(void *arg, const struct ctf_value *v)
 
 /* ---- values ---- */
 
-static const char *label_of(const struct ctf_type *t, int64_t v)
+const char *event_label(const struct ctf_type *t, int64_t v)
 {
-    bool is_signed = holder(t)->is_signed;
+    bool is_signed = event_integer_type(t)->is_signed;
     for (uint32_t i = 0; i < t->n; i++) {
         const struct ctf_range *r = &t->u.enumeration.ranges[i];
         if (is_signed ? v >= r->lo && v <= r->hi : (uint64_t)v >= (uint64_t)r->lo && (uint64_t)v <= (uint64_t)r->hi)
@@ -161,10 +162,11 @@ void event_field_get(const struct event_field *f, const struct ctf_event *ev, st
         if (!present)
             return;
         if (f->how == EVENT_FIELD_INT) {
-            *out = (struct expr_value){.type = EXPR_INT, .i = v, .is_unsigned = !holder(f->access.type)->is_signed};
+            *out = (struct expr_value){
+                .type = EXPR_INT, .i = v, .is_unsigned = !event_integer_type(f->access.type)->is_signed};
             return;
         }
-        const char *label = label_of(f->access.type, v);
+        const char *label = event_label(f->access.type, v);
         if (label)
             *out = (struct expr_value){.type = EXPR_STRING, .s = label, .n = strlen(label)};
         return;
@@ -177,7 +179,7 @@ void event_field_get(const struct event_field *f, const struct ctf_event *ev, st
         return;
     }
     case EVENT_FIELD_WALK: {
-        struct walk w = {.want = f->path, .out = out};
+        struct field_walk w = {.want = f->path, .out = out};
         ctf_visit(ev, (enum ctf_scope)f->access.scope, &(struct ctf_visitor){walk_leaf, walk_begin, walk_end, &w});
         return;
     }

@@ -17,5 +17,9 @@ struct event_field {
 void event_field_bind(const struct ctf_event_class *, const char *path, struct event_field *out);
 /* The value; strings are borrowed from the event. */
 void event_field_get(const struct event_field *, const struct ctf_event *, struct expr_value *out);
+/* The integer that holds an enumeration; other types as they are. */
+const struct ctf_type *event_integer_type(const struct ctf_type *);
+/* The label of a value; NULL: it has none. */
+const char *event_label(const struct ctf_type *, int64_t v);
 
 #endif

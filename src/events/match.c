@@ -1,24 +1,22 @@
 #include "events/match.h"
 
-#include "events/events.h"
-
-#include "tsp/search.h"
+#include "base/terms.h"
+#include "events/cell.h"
 
 enum answer { UNKNOWN, YES, NO };
 enum kind { BY_TYPE, BY_STREAM, BY_CPU, BY_EVENT, KINDS };
 enum { MAX_CPUS = 65536 };
 
 struct event_match {
-    const struct event_cells *cells;
-    struct search search;
-    struct search_terms {
+    const struct event_table *table;
+    struct terms terms;
+    struct {
         size_t n;
-        const struct search_term *v[SEARCH_MAX];
-    } terms[KINDS];
+        const struct term *v[TERMS_MOST];
+    } by_kind[KINDS];
     struct event_filter *filter; /* or NULL */
-    const char **hosts;          /* by source */
-    struct event_prios *prios;
-    uint8_t **types;  /* answers by source and number of the type; sources with the same declarations share them */
+    struct event_threads *threads;
+    uint8_t **types;  /* answers by schema and number of the type */
     uint8_t *streams; /* answers by stream */
     struct {
         uint8_t *v;
@@ -37,50 +35,36 @@ static enum kind kind_of(int64_t column)
     }
 }
 
-static void sort_terms(struct event_match *m)
+static void add_term(struct event_match *m, const struct event_term *t)
 {
-    for (size_t i = 0; i < m->search.n; i++) {
-        struct search_terms *t = &m->terms[kind_of(m->cells->columns[m->search.terms[i].column].id)];
-        t->v[t->n++] = &m->search.terms[i];
+    size_t column = 0, before = m->terms.n;
+    while (column < m->table->n_columns && m->table->columns[column].id != t->column)
+        column++;
+    if (column == m->table->n_columns) {
+        m->terms.impossible = true;
+        return;
     }
-}
-
-static void make_types(struct event_match *m)
-{
-    const struct views *x = m->cells->x;
-    const struct ctf_event_class *const *classes, *const *others;
-    m->types = mem_zalloc(sizeof *m->types * (x->n_sources + 1));
-    for (size_t i = 0; i < x->n_sources; i++) {
-        size_t n = ctf_trace_classes(x->sources[i].trace, &classes);
-        for (size_t k = 0; k < i && !m->types[i]; k++)
-            if (ctf_trace_classes(x->sources[k].trace, &others) == n && others == classes)
-                m->types[i] = m->types[k];
-        if (!m->types[i])
-            m->types[i] = mem_zalloc(n + 1);
+    terms_add(&m->terms, column, t->pattern);
+    if (m->terms.n > before) {
+        enum kind kind = kind_of(t->column);
+        m->by_kind[kind].v[m->by_kind[kind].n++] = &m->terms.v[before];
     }
-}
-
-static int make_filter(struct event_match *m, const char *where, struct err *e)
-{
-    const struct views *x = m->cells->x;
-    m->hosts = mem_zalloc(sizeof *m->hosts * (x->n_sources + 1));
-    for (size_t i = 0; i < x->n_sources; i++)
-        m->hosts[i] = x->source_hosts[i] >= 0 ? x->hosts[x->source_hosts[i]].id : NULL;
-    struct event_filter_options o = {.cpu = -1, .tid = -1, .where = where, .hosts = m->hosts};
-    return event_filter_new(&o, x->sources, x->n_sources, (struct ctf_window){INT64_MIN, INT64_MAX}, &m->filter, e);
 }
 
 int event_match_new(
-    const struct event_cells *cells, json_t *patterns, const char *where, struct event_match **out, struct err *e)
+    const struct event_table *table, const struct event_wanted *wanted, struct event_match **out, struct err *e)
 {
+    struct event_filter_options o = {.cpu = -1, .tid = -1, .where = wanted->where};
     struct event_match *m = mem_zalloc(sizeof *m);
-    m->cells = cells;
-    search_init(&m->search, patterns, cells->columns, cells->n_columns);
-    sort_terms(m);
-    make_types(m);
-    m->prios = event_prios_new(cells);
-    m->streams = mem_zalloc(cells->n_streams + 1);
-    int rc = where ? make_filter(m, where, e) : 0;
+    m->table = table;
+    for (size_t i = 0; i < wanted->n_terms; i++)
+        add_term(m, &wanted->terms[i]);
+    m->types = mem_zalloc(sizeof *m->types * (table->schemas.n + 1));
+    for (size_t i = 0; i < table->schemas.n; i++)
+        m->types[i] = mem_zalloc(table->schemas.v[i].n + 1);
+    m->threads = event_threads_new(table);
+    m->streams = mem_zalloc(table->n_streams + 1);
+    int rc = o.where ? event_filter_new(table, &o, (struct ctf_window){INT64_MIN, INT64_MAX}, &m->filter, e) : 0;
     if (rc) {
         event_match_free(m);
         return rc;
@@ -131,11 +115,11 @@ static bool never_shows(const struct ctf_type *t, const char *text)
 /* False: no event of this type has all the texts that are looked for as they stand. */
 static bool type_may_fit(const struct event_match *m, const struct ctf_event_class *cls)
 {
-    for (size_t i = 0; i < m->terms[BY_EVENT].n; i++) {
-        const struct search_term *t = m->terms[BY_EVENT].v[i];
+    for (size_t i = 0; i < m->by_kind[BY_EVENT].n; i++) {
+        const struct term *t = m->by_kind[BY_EVENT].v[i];
         enum ctf_scope scope;
-        if (cls->item == CTF_EVENT && t->plain && event_cell_scope(m->cells, t->column, &scope) && cls->scope[scope] &&
-            never_shows(cls->scope[scope], t->plain))
+        if (cls->item == CTF_EVENT && t->plain && event_column_scope(m->table->columns[t->column].id, &scope) &&
+            cls->scope[scope] && never_shows(cls->scope[scope], t->plain))
             return false;
     }
     return true;
@@ -145,11 +129,11 @@ static bool type_may_fit(const struct event_match *m, const struct ctf_event_cla
 
 static bool cells_fit(struct event_match *m, enum kind kind, uint32_t source, const struct ctf_event *ev)
 {
-    for (size_t i = 0; i < m->terms[kind].n; i++) {
-        const struct search_term *t = m->terms[kind].v[i];
-        m->search.cell.n = 0;
-        event_cell_write(m->cells, m->prios, t->column, ev, source, &m->search.cell);
-        if (!search_term_fits(t, text_cstr(&m->search.cell)))
+    for (size_t i = 0; i < m->by_kind[kind].n; i++) {
+        const struct term *t = m->by_kind[kind].v[i];
+        m->terms.cell.n = 0;
+        event_cell_write(m->table, m->threads, t->column, ev, source, &m->terms.cell);
+        if (!term_fits(t, text_cstr(&m->terms.cell)))
             return false;
     }
     return true;
@@ -175,45 +159,39 @@ static bool fits_cells(struct event_match *m, const struct ctf_merge *merge, con
 {
     uint32_t source = ctf_merge_source(merge, ev->stream);
     uint8_t odd = UNKNOWN; /* a CPU number that no machine has */
-    if (!fits_once(m, BY_TYPE, source, ev, &m->types[source][ev->cls->index]))
+    if (!fits_once(m, BY_TYPE, source, ev, &m->types[m->table->schema_of[source]][ev->cls->index]))
         return false;
-    if (m->terms[BY_STREAM].n && !fits_once(m, BY_STREAM, source, ev, &m->streams[ev->stream]))
+    if (m->by_kind[BY_STREAM].n && !fits_once(m, BY_STREAM, source, ev, &m->streams[ev->stream]))
         return false;
-    if (m->terms[BY_CPU].n && !fits_once(m, BY_CPU, source, ev, ev->cpu < MAX_CPUS ? cpu_answer(m, ev->cpu) : &odd))
+    if (m->by_kind[BY_CPU].n && !fits_once(m, BY_CPU, source, ev, ev->cpu < MAX_CPUS ? cpu_answer(m, ev->cpu) : &odd))
         return false;
-    return !m->terms[BY_EVENT].n || cells_fit(m, BY_EVENT, source, ev);
+    return !m->by_kind[BY_EVENT].n || cells_fit(m, BY_EVENT, source, ev);
 }
 
 bool event_match_fits(struct event_match *m, const struct ctf_merge *merge, const struct ctf_event *ev)
 {
     /* A loss has neither name nor fields, but the filter must see it: it forgets which threads run. */
-    if (m->filter && (!event_filter_keep(m->filter, merge, ev) || ev->cls->item != CTF_EVENT))
+    if (m->filter && (!event_filter_matches(m->filter, merge, ev) || ev->cls->item != CTF_EVENT))
         return false;
-    return !m->search.impossible && (m->search.n || m->filter) && (!m->search.n || fits_cells(m, merge, ev));
+    return !m->terms.impossible && (m->terms.n || m->filter) && (!m->terms.n || fits_cells(m, merge, ev));
 }
 
 bool event_match_impossible(const struct event_match *m)
 {
-    return m->search.impossible || (!m->search.n && !m->filter);
+    return m->terms.impossible || (!m->terms.n && !m->filter);
 }
 
 void event_match_free(struct event_match *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; i < m->cells->x->n_sources; i++) {
-        bool shared = false;
-        for (size_t k = i + 1; k < m->cells->x->n_sources && !shared; k++)
-            shared = m->types[k] == m->types[i];
-        if (!shared)
-            free(m->types[i]);
-    }
+    for (size_t i = 0; i < m->table->schemas.n; i++)
+        free(m->types[i]);
     free(m->types);
-    event_prios_free(m->prios);
+    event_threads_free(m->threads);
     free(m->streams);
     vec_free(&m->cpus);
-    free(m->hosts);
     event_filter_free(m->filter);
-    search_fini(&m->search);
+    terms_fini(&m->terms);
     free(m);
 }

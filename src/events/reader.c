@@ -1,10 +1,12 @@
 #include "events/reader.h"
 
+#include <pthread.h>
+
 enum { READERS = 8, SHORT_WAY = 20000 };
 
 struct event_reader {
     struct ctf_merge *merge;
-    struct event_prios *prios;
+    struct event_threads *threads;
     uint64_t next;
     bool busy;
     uint64_t used;
@@ -13,24 +15,24 @@ struct event_reader {
     struct ctf_event batch[EVENT_BATCH];
 };
 struct event_readers {
-    const struct event_cells *cells;
+    const struct event_table *table;
     pthread_mutex_t lock; /* guards the readers' fields but for busy ones */
     pthread_cond_t free_reader;
     struct event_reader v[READERS];
     uint64_t clock;
 };
 
-struct ctf_merge *event_merge_new(const struct views *x)
+struct ctf_merge *event_merge_new(const struct event_table *t)
 {
     struct err e = {0};
     struct ctf_merge *m;
-    return ctf_merge_new(x->sources, x->n_sources, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e) ? NULL : m;
+    return ctf_merge_new(t->sources, t->n, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, &e) ? NULL : m;
 }
 
-struct event_readers *event_readers_new(const struct event_cells *cells)
+struct event_readers *event_readers_new(const struct event_table *table)
 {
     struct event_readers *t = mem_zalloc(sizeof *t);
-    t->cells = cells;
+    t->table = table;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->free_reader, NULL);
     return t;
@@ -40,7 +42,7 @@ void event_readers_free(struct event_readers *t)
 {
     for (int i = 0; i < READERS; i++) {
         ctf_merge_free(t->v[i].merge);
-        event_prios_free(t->v[i].prios);
+        event_threads_free(t->v[i].threads);
     }
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->free_reader);
@@ -82,8 +84,8 @@ struct event_reader *event_reader_take(struct event_readers *t, uint64_t index)
     r->busy = true;
     r->used = ++t->clock;
     pthread_mutex_unlock(&t->lock);
-    if (!r->merge && (r->merge = event_merge_new(t->cells->x))) {
-        r->prios = event_prios_new(t->cells);
+    if (!r->merge && (r->merge = event_merge_new(t->table))) {
+        r->threads = event_threads_new(t->table);
         r->next = 0;
     }
     return r;
@@ -102,9 +104,9 @@ const struct ctf_merge *event_reader_merge(const struct event_reader *r)
     return r->merge;
 }
 
-struct event_prios *event_reader_prios(struct event_reader *r)
+struct event_threads *event_reader_threads(struct event_reader *r)
 {
-    return r->prios;
+    return r->threads;
 }
 
 size_t event_reader_read(struct event_reader *r, struct ctf_event *out, size_t max)

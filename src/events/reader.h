@@ -1,26 +1,26 @@
-/* Private to events: a few positioned readers over all events of an experiment, so that a viewer that pages through them
+/* Private to events: a few positioned readers over all events, so that a viewer that pages through them
  * reads on where it stopped. */
 #ifndef WEFT_EVENTS_READER_H
 #define WEFT_EVENTS_READER_H
 
-#include "events/cell.h"
+#include "events/thread.h"
 
 enum { EVENT_BATCH = 256 };
 
 struct event_readers;        /* thread-safe */
 struct event_reader;         /* one owner between take and leave */
-struct event_readers *event_readers_new(const struct event_cells *);
+struct event_readers *event_readers_new(const struct event_table *);
 void event_readers_free(struct event_readers *);
 /* The free reader that is best placed for item `index`: that has it at hand, or is just before it. Waits while all are
  * taken. */
 struct event_reader *event_reader_take(struct event_readers *, uint64_t index);
 void event_reader_leave(struct event_readers *, struct event_reader *);
 
-/* A merge over all sources of the experiment, on its clock; NULL when it cannot be made. */
-struct ctf_merge *event_merge_new(const struct views *);
+/* A merge over all sources; NULL when it cannot be made. */
+struct ctf_merge *event_merge_new(const struct event_table *);
 const struct ctf_merge *event_reader_merge(const struct event_reader *);
-/* What is known of the threads at the places where it has read. */
-struct event_prios *event_reader_prios(struct event_reader *);
+/* What is known of the threads where it has read. */
+struct event_threads *event_reader_threads(struct event_reader *);
 /* Makes `index` the next item. False when there is none. */
 bool event_reader_go(struct event_reader *, uint64_t index);
 /* Next items, at most `max`; 0 at the end. They stay valid until the next read. */

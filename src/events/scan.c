@@ -1,8 +1,12 @@
 #include "events/scan.h"
 
+#include <pthread.h>
+
+#include "base/arena.h"
 #include "base/expr.h"
 #include "base/time.h"
 #include "base/wait.h"
+#include "events/match.h"
 #include "events/reader.h"
 #include "events/set.h"
 
@@ -11,9 +15,10 @@ static const int64_t unasked_ns = 8000000000; /* clients ask at least every 5 s 
 static const size_t max_bytes = (size_t)64 << 20;
 
 struct event_scan {
-    const struct event_cells *of;
-    char *key, *where; /* where: or NULL */
-    json_t *cells;
+    const struct event_table *table;
+    struct arena arena; /* of the two below */
+    struct event_wanted wanted;
+    const char *key;           /* the same for all that is equal */
     struct event_match *match; /* the thread's, and so is the merge */
     struct ctf_merge *merge;
     unsigned users; /* under the scans' lock, and so is `used` */
@@ -29,7 +34,7 @@ struct event_scan {
 };
 
 struct event_scans {
-    const struct event_cells *cells;
+    const struct event_table *table;
     pthread_mutex_t lock;
     pthread_cond_t left;
     VEC(struct event_scan *) list;
@@ -57,8 +62,8 @@ static bool publish(struct event_scan *s, const uint64_t *found, size_t n, size_
 static bool prepare(struct event_scan *s)
 {
     struct err e = {0};
-    return (s->match || !event_match_new(s->of, s->cells, s->where, &s->match, &e)) &&
-        !event_match_impossible(s->match) && (s->merge || (s->merge = event_merge_new(s->of->x)));
+    return (s->match || !event_match_new(s->table, &s->wanted, &s->match, &e)) && !event_match_impossible(s->match) &&
+        (s->merge || (s->merge = event_merge_new(s->table)));
 }
 
 static void *run_scan(void *arg)
@@ -66,19 +71,19 @@ static void *run_scan(void *arg)
     struct event_scan *s = arg;
     struct ctf_event batch[BATCH];
     uint64_t found[BATCH], at = s->items;
-    size_t n, kept;
+    size_t n, n_found;
     if (!prepare(s)) {
         publish(s, found, 0, 0);
         return NULL;
     }
     do {
-        kept = 0;
+        n_found = 0;
         n = ctf_merge_next(s->merge, batch, BATCH);
         for (size_t i = 0; i < n; i++)
             if (event_match_fits(s->match, s->merge, &batch[i]))
-                found[kept++] = at + i;
+                found[n_found++] = at + i;
         at += n;
-    } while (publish(s, found, kept, n));
+    } while (publish(s, found, n_found, n));
     return NULL;
 }
 
@@ -114,29 +119,43 @@ static void free_scan(struct event_scan *s)
     event_set_fini(&s->set);
     event_match_free(s->match);
     ctf_merge_free(s->merge);
-    json_decref(s->cells);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->more);
-    free(s->key);
-    free(s->where);
+    arena_fini(&s->arena);
     free(s);
 }
 
-static struct event_scan *new_scan(const struct event_cells *cells, json_t *patterns, const char *where)
+static int compare_terms(const void *pa, const void *pb)
+{
+    const struct event_term *a = pa, *b = pb;
+    return a->column != b->column ? (a->column < b->column ? -1 : 1) : strcmp(a->pattern, b->pattern);
+}
+
+static struct event_scan *new_scan(const struct event_table *table, const struct event_wanted *wanted)
 {
     struct event_scan *s = mem_zalloc(sizeof *s);
+    struct event_term *terms = arena_new(&s->arena, struct event_term, wanted->n_terms + 1);
+    struct text key = {.fd = -1};
     pthread_mutex_init(&s->lock, NULL);
     wait_init(&s->more);
-    s->of = cells;
-    s->cells = json_deep_copy(patterns);
-    s->where = where ? mem_strdup(where) : NULL;
+    s->table = table;
+    for (size_t i = 0; i < wanted->n_terms; i++)
+        terms[i] = (struct event_term){wanted->terms[i].column, arena_strdup(&s->arena, wanted->terms[i].pattern)};
+    qsort(terms, wanted->n_terms, sizeof *terms, compare_terms);
+    for (size_t i = 0; i < wanted->n_terms; i++)
+        text_printf(&key, "%lld %zu %s\n", (long long)terms[i].column, strlen(terms[i].pattern), terms[i].pattern);
+    text_puts(&key, wanted->where ? wanted->where : "");
+    s->wanted = (struct event_wanted){
+        terms, wanted->n_terms, wanted->where ? arena_strdup(&s->arena, wanted->where) : NULL};
+    s->key = arena_strdup(&s->arena, text_cstr(&key));
+    text_fini(&key);
     return s;
 }
 
-struct event_scans *event_scans_new(const struct event_cells *cells)
+struct event_scans *event_scans_new(const struct event_table *table)
 {
     struct event_scans *t = mem_zalloc(sizeof *t);
-    t->cells = cells;
+    t->table = table;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->left, NULL);
     return t;
@@ -180,39 +199,28 @@ static struct event_scan *find_scan(struct event_scans *t, const char *key)
     return NULL;
 }
 
-static char *make_key(json_t *cells, const char *where)
+int event_scan_take(struct event_scans *t, const struct event_wanted *wanted, struct event_scan **out, struct err *e)
 {
-    struct text t = {.fd = -1};
-    char *patterns = cells ? json_dumps(cells, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    text_printf(&t, "%s\n%s", patterns ? patterns : "", where ? where : "");
-    free(patterns);
-    text_cstr(&t);
-    return t.v;
-}
-
-int event_scan_take(struct event_scans *t, json_t *cells, const char *where, struct event_scan **out, struct err *e)
-{
-    struct event_scan *s;
     struct expr *checked = NULL;
-    int rc = where ? expr_compile(where, &checked, e) : 0;
+    int rc = wanted->where ? expr_compile(wanted->where, &checked, e) : 0;
     expr_free(checked);
     if (rc)
         return rc;
-    char *key = make_key(cells, where);
+    struct event_scan *s, *fresh = new_scan(t->table, wanted);
     pthread_mutex_lock(&t->lock);
-    while (!(s = find_scan(t, key)) && !make_room(t))
+    while (!(s = find_scan(t, fresh->key)) && !make_room(t))
         pthread_cond_wait(&t->left, &t->lock);
     if (!s) {
-        s = new_scan(t->cells, cells, where);
-        s->key = key;
-        key = NULL;
+        s = fresh;
+        fresh = NULL;
         vec_push(&t->list, s);
     }
     s->users++;
     s->used = ++t->clock;
     go_on(s);
     pthread_mutex_unlock(&t->lock);
-    free(key);
+    if (fresh)
+        free_scan(fresh);
     *out = s;
     return 0;
 }

@@ -1,20 +1,19 @@
 /* Private to events: which events fit a filter, found out in the background, once for all who ask for the same.
  *
- * A scan reads the experiment from its begin and stops when nobody has asked for a while; the next who asks lets it go
- * on. A few scans are kept. */
+ * A scan reads all events from the first and stops when nobody has asked for a while; the next who asks lets it go
+ * on. A few scans stay. */
 #ifndef WEFT_EVENTS_SCAN_H
 #define WEFT_EVENTS_SCAN_H
 
-#include "events/match.h"
+#include "events/table.h"
 
-struct event_scans;          /* of an experiment; thread-safe */
+struct event_scans;          /* thread-safe */
 struct event_scan;
-struct event_scans *event_scans_new(const struct event_cells *);
+struct event_scans *event_scans_new(const struct event_table *);
 void event_scans_free(struct event_scans *); /* stops what runs */
 
-/* The scan for these expressions (event_match_new), running unless it is done. event_scan_leave it. Errors: those of
- * the expression. */
-int event_scan_take(struct event_scans *, json_t *cells, const char *where, struct event_scan **out, struct err *e);
+/* The scan for what is wanted, running unless it is done. event_scan_leave it. Errors: those of the expression. */
+int event_scan_take(struct event_scans *, const struct event_wanted *, struct event_scan **out, struct err *e);
 void event_scan_leave(struct event_scans *, struct event_scan *);
 
 struct event_found { uint64_t items, matches; bool done, running; }; /* read so far, fit so far */

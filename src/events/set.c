@@ -1,14 +1,14 @@
 #include "events/set.h"
 
-enum { BLOCK = 65536, MAX_PLACES = 4096, WORDS = BLOCK / 64 };
+enum { BLOCK = 65536, MAX_POSITIONS = 4096, WORDS = BLOCK / 64 };
 
 static void to_bits(struct event_set *s, struct event_block *b)
 {
     uint64_t *bits = mem_zalloc(sizeof *bits * WORDS);
     for (uint32_t i = 0; i < b->n; i++)
-        bits[b->places[i] / 64] |= (uint64_t)1 << (b->places[i] % 64);
-    free(b->places);
-    s->bytes += sizeof *bits * WORDS - sizeof *b->places * b->cap;
+        bits[b->positions[i] / 64] |= (uint64_t)1 << (b->positions[i] % 64);
+    free(b->positions);
+    s->bytes += sizeof *bits * WORDS - sizeof *b->positions * b->cap;
     b->bits = bits;
     b->cap = 0;
 }
@@ -16,46 +16,46 @@ static void to_bits(struct event_set *s, struct event_block *b)
 static struct event_block *new_block(struct event_set *s, uint64_t base)
 {
     struct event_block b = {.base = base, .before = s->n, .cap = 8};
-    b.places = mem_alloc(sizeof *b.places * b.cap);
-    s->bytes += sizeof b + sizeof *b.places * b.cap;
+    b.positions = mem_alloc(sizeof *b.positions * b.cap);
+    s->bytes += sizeof b + sizeof *b.positions * b.cap;
     vec_push(&s->blocks, b);
     return &s->blocks.v[s->blocks.n - 1];
 }
 
 static void grow(struct event_set *s, struct event_block *b)
 {
-    s->bytes += sizeof *b->places * b->cap;
+    s->bytes += sizeof *b->positions * b->cap;
     b->cap *= 2;
-    b->places = mem_resize(b->places, sizeof *b->places * b->cap);
+    b->positions = mem_resize(b->positions, sizeof *b->positions * b->cap);
 }
 
 void event_set_add(struct event_set *s, uint64_t number)
 {
     struct event_block *b = s->blocks.n ? &s->blocks.v[s->blocks.n - 1] : NULL;
-    uint16_t place = (uint16_t)(number % BLOCK);
+    uint16_t position = (uint16_t)(number % BLOCK);
     if (!b || b->base != number / BLOCK)
         b = new_block(s, number / BLOCK);
-    if (b->cap && b->n == MAX_PLACES)
+    if (b->cap && b->n == MAX_POSITIONS)
         to_bits(s, b);
     else if (b->cap && b->n == b->cap)
         grow(s, b);
     if (b->cap)
-        b->places[b->n] = place;
+        b->positions[b->n] = position;
     else
-        b->bits[place / 64] |= (uint64_t)1 << (place % 64);
+        b->bits[position / 64] |= (uint64_t)1 << (position % 64);
     b->n++;
     s->n++;
 }
 
-static uint64_t rank_in(const struct event_block *b, uint32_t place)
+static uint64_t rank_in(const struct event_block *b, uint32_t position)
 {
     uint64_t n = 0;
     if (!b->cap) {
-        for (uint32_t w = 0; w < place / 64; w++)
+        for (uint32_t w = 0; w < position / 64; w++)
             n += (uint64_t)__builtin_popcountll(b->bits[w]);
-        return n + (uint64_t)__builtin_popcountll(b->bits[place / 64] & (((uint64_t)1 << (place % 64)) - 1));
+        return n + (uint64_t)__builtin_popcountll(b->bits[position / 64] & (((uint64_t)1 << (position % 64)) - 1));
     }
-    while (n < b->n && b->places[n] < place)
+    while (n < b->n && b->positions[n] < position)
         n++;
     return n;
 }
@@ -83,7 +83,7 @@ static size_t get_from(const struct event_block *b, uint64_t first, uint64_t *ou
     uint64_t base = b->base * BLOCK;
     if (b->cap) {
         for (; first + n < b->n && n < max; n++)
-            out[n] = base + b->places[first + n];
+            out[n] = base + b->positions[first + n];
         return n;
     }
     for (uint32_t w = 0; w < WORDS && n < max; w++) {
@@ -120,6 +120,6 @@ size_t event_set_get(const struct event_set *s, uint64_t first, uint64_t *out, s
 void event_set_fini(struct event_set *s)
 {
     for (size_t i = 0; i < s->blocks.n; i++)
-        free(s->blocks.v[i].cap ? (void *)s->blocks.v[i].places : (void *)s->blocks.v[i].bits);
+        free(s->blocks.v[i].cap ? (void *)s->blocks.v[i].positions : (void *)s->blocks.v[i].bits);
     vec_free(&s->blocks);
 }

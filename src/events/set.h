@@ -1,6 +1,6 @@
 /* Private to events: a growing set of item numbers with rank and selection: the lines of a filtered table.
  *
- * Numbers lie in blocks of 65536; a block holds 16-bit places while it has at most 4096, else a bit per number. So a
+ * Numbers lie in blocks of 65536; a block holds 16-bit positions while it has at most 4096, else a bit per number. So a
  * set costs at most one bit per item read and two bytes per number in it, whichever is less. Not thread-safe. */
 #ifndef WEFT_EVENTS_SET_H
 #define WEFT_EVENTS_SET_H
@@ -14,8 +14,8 @@
 struct event_block {
     uint64_t base;           /* number / 65536 */
     uint64_t before;         /* numbers in the blocks before */
-    uint32_t n, cap;         /* cap: places there is room for; 0: bits */
-    union { uint16_t *places; uint64_t *bits; };
+    uint32_t n, cap;         /* cap: positions there is room for; 0: bits */
+    union { uint16_t *positions; uint64_t *bits; };
 };
 /* zero-initialise; only blocks that hold something */
 struct event_set { VEC(struct event_block) blocks; uint64_t n; size_t bytes; };

@@ -106,6 +106,18 @@ const struct ctf_event_class *index_type(const struct index_types *, size_t i, u
  * most, whatever the range. */
 int index_types_count(const struct index_types *, int64_t begin, int64_t end, uint64_t *counts, struct err *e);
 
+/* ---- what the stores know besides events; times by the host's clock ---- */
+
+/* The interval [begin, end) in which a thread, or nobody, has a CPU. row: the thread's, -1 nobody that is known. */
+struct index_occupant { int64_t begin, end; int32_t row; };
+/* As the states tell, or the row alone as the graph does; false, -1: not known. */
+bool index_occupant_at(const struct index_host *, int32_t cpu, int64_t t, struct index_occupant *out);
+int32_t index_occupant_row(const struct index_host *, int32_t cpu, int64_t t);
+/* The ids of a row's thread. */
+bool index_thread(const struct index_host *, int32_t row, int32_t *tid, int32_t *tgid);
+/* About how many events of the kernel trace lie before t; false: not known. */
+bool index_events_before(const struct index_host *, int64_t t, uint64_t *out);
+
 struct index_finding {       /* borrowed for the call */
     const char *host, *file; /* file: the directory when nothing has been built */
     int code;                /* 0: sound; ERR_STALE: made from other data than the trace as it is; ERR_NOTFOUND: not

@@ -1,53 +1,51 @@
-/* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. Lines are read
- * from the traces. */
+/* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. */
 #include "base/expr.h"
-#include "events/reader.h"
-#include "events/scan.h"
-#include "views/list.h"
 #include "tsp/search.h"
+#include "views/event_table.h"
+#include "views/list.h"
 
-enum { WINDOW = 4096, STEP_BACK = 4096, MAX_STEP_BACK = 1 << 20, ROWS_AT_ONCE = 1024 };
-/* A filter that is through by then is answered in one piece; and how often a search that waits for one looks whether
- * its client is there. */
-static const int64_t settle_ns = 20000000, look_ns = 100000000;
+enum { LOOK_AFTER = 256 /* rows: whether the client is still there */ };
 
 struct events {
-    struct event_cells cells;
-    uint64_t total; /* events and losses */
-    struct event_readers *readers;
-    struct event_scans *scans;
-};
-
-/* The lines that a request is about: all, or those that a scan found. */
-struct rows {
-    const struct tsp_query *q;
-    const struct events *t;
-    struct event_reader *reader;
-    struct event_scan *scan; /* NULL: all */
-    uint64_t n;              /* as far as known */
-    uint64_t items;          /* scanned so far */
-    bool done;
+    struct event_table *table;
+    struct event_pager *pager;
+    struct tsp_column columns[EVENT_COLUMNS];
+    size_t n_columns;
 };
 
 /* ---- what there is ---- */
 
+struct event_table *experiment_event_table(const struct views *x)
+{
+    struct event_origin *origins = mem_zalloc(sizeof *origins * (x->n_sources + 1));
+    for (size_t i = 0; i < x->n_sources; i++) {
+        int32_t host = x->source_hosts[i];
+        if (host >= 0)
+            origins[i] = (struct event_origin){
+                x->hosts[host].id, (uint32_t)host, x->hosts[host].index, x->hosts[host].map};
+    }
+    struct event_table *t = event_table_new(x->sources, origins, x->n_sources);
+    free(origins);
+    return t;
+}
+
 static void *make_events(struct views *x)
 {
     struct events *t = mem_zalloc(sizeof *t);
-    event_cells_init(&t->cells, x);
-    t->readers = event_readers_new(&t->cells);
-    t->scans = event_scans_new(&t->cells);
-    for (size_t i = 0; i < x->n_sources; i++)
-        t->total += ctf_trace_items(x->sources[i].trace);
+    const struct event_column *columns;
+    t->table = experiment_event_table(x);
+    t->pager = event_pager_new(t->table);
+    t->n_columns = event_table_columns(t->table, &columns);
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->columns[i] = (struct tsp_column){columns[i].id, columns[i].name, columns[i].description, columns[i].type};
     return t;
 }
 
 static void close_events(struct views *x, void *cache)
 {
     struct events *t = cache;
-    event_scans_free(t->scans);
-    event_readers_free(t->readers);
-    event_cells_fini(&t->cells);
+    event_pager_free(t->pager);
+    event_table_free(t->table);
     free(t);
 }
 
@@ -59,211 +57,31 @@ static struct events *events_of(struct views *x)
 /* Asked while the experiment is being opened: the counting happens then. */
 static bool has_data(const struct view *self, struct views *x)
 {
-    return events_of(x)->total > 0;
+    return event_pager_items(events_of(x)->pager) > 0;
 }
-
-/* ---- items by time ---- */
-
-static bool time_at(struct event_reader *r, uint64_t index, int64_t *out)
-{
-    const struct ctf_event *ev = event_reader_at(r, index, index);
-    if (ev)
-        *out = ev->ts;
-    return ev;
-}
-
-/* About how many events lie before the time; false when some trace does not know. */
-static bool guess(const struct views *x, int64_t time, uint64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < x->n_sources; i++) {
-        const struct view_host *h = x->source_hosts[i] >= 0 ? &x->hosts[x->source_hosts[i]] : NULL;
-        uint64_t count;
-        bool exact;
-        if (!h || !h->states || h->index->trace != x->sources[i].trace)
-            return false;
-        state_event_counts(h->states, &(int64_t){view_to_host(h, time)}, 1, &count, &exact);
-        *out += count;
-    }
-    return true;
-}
-
-/* First item at or after the time; total: none. */
-static uint64_t find_time(const struct events *t, struct event_reader *r, int64_t time)
-{
-    const struct views *x = t->cells.x;
-    uint64_t lo = 0, hi = t->total, near; /* what is wanted lies in [lo, hi] */
-    int64_t ts;
-    if (guess(x, time, &near)) {
-        uint64_t reach = WINDOW * (x->n_sources + 1);
-        if (near > reach && near - reach < hi && time_at(r, near - reach, &ts) && ts < time)
-            lo = near - reach;
-        if (near + reach < hi && time_at(r, near + reach, &ts) && ts >= time)
-            hi = near + reach;
-    }
-    while (hi - lo > WINDOW * 2) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        if (!time_at(r, mid, &ts))
-            return t->total;
-        if (ts < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < hi; lo++) {
-        const struct ctf_event *ev = event_reader_at(r, lo, hi);
-        if (!ev)
-            return t->total;
-        if (ev->ts >= time)
-            break;
-    }
-    return lo;
-}
-
-/* ---- rows ---- */
-
-static void take_found(struct rows *w, struct event_found found)
-{
-    w->n = found.matches;
-    w->items = found.items;
-    w->done = found.done;
-}
-
-/* Item numbers of rows from `first` on. */
-static size_t items_of(const struct rows *w, uint64_t first, uint64_t *out, size_t max)
-{
-    size_t n = 0;
-    if (w->scan)
-        return event_scan_items(w->scan, first, out, max);
-    for (; n < max && first + n < w->n; n++)
-        out[n] = first + n;
-    return n;
-}
-
-/* First row at or after the time; w->n: none, or not found yet. */
-static uint64_t row_at(const struct rows *w, int64_t time)
-{
-    uint64_t item = find_time(w->t, w->reader, time);
-    if (!w->scan)
-        return item;
-    uint64_t row = event_scan_rank(w->scan, item);
-    return row < w->n ? row : w->n;
-}
-
-struct cell_of {
-    const struct rows *w;
-    const struct ctf_event *ev;
-};
-
-static void write_cell(void *arg, size_t row, size_t column, struct text *out)
-{
-    const struct cell_of *c = arg;
-    event_cell_write(&c->w->t->cells, event_reader_prios(c->w->reader), column, c->ev,
-        ctf_merge_source(event_reader_merge(c->w->reader), c->ev->stream), out);
-}
-
-/* ---- search ---- */
-
-/* First match in the rows [from, to), or the last; UINT64_MAX: none, or the client has gone. */
-static uint64_t search_rows(const struct rows *w, struct event_match *m, uint64_t from, uint64_t to, bool last)
-{
-    uint64_t items[ROWS_AT_ONCE], found = UINT64_MAX;
-    while (from < to && !http_gone(w->q->http)) {
-        size_t n = items_of(w, from, items, to - from < ROWS_AT_ONCE ? (size_t)(to - from) : ROWS_AT_ONCE);
-        for (size_t i = 0; i < n; i++) {
-            const struct ctf_event *ev = event_reader_at(w->reader, items[i], items[n - 1]);
-            if (!ev)
-                return found;
-            if (!event_match_fits(m, event_reader_merge(w->reader), ev))
-                continue;
-            found = from + i;
-            if (!last)
-                return found;
-        }
-        if (!n)
-            break;
-        from += n;
-    }
-    return found;
-}
-
-/* Waits for rows that a scan has still to find, as long as the client does. */
-static uint64_t search_on(struct rows *w, struct event_match *m, uint64_t row)
-{
-    for (;;) {
-        uint64_t found = search_rows(w, m, row, w->n, false);
-        if (found != UINT64_MAX || w->done || http_gone(w->q->http))
-            return found;
-        row = row > w->n ? row : w->n;
-        struct event_found more = event_scan_wait(w->scan, w->n, look_ns);
-        take_found(w, more);
-        if (!more.running && !more.done)
-            return UINT64_MAX;
-    }
-}
-
-static uint64_t search_back(const struct rows *w, struct event_match *m, uint64_t row)
-{
-    uint64_t step = STEP_BACK;
-    for (uint64_t end = row < w->n ? row + 1 : w->n; end > 0;) {
-        uint64_t begin = end > step ? end - step : 0, found = search_rows(w, m, begin, end, true);
-        if (found != UINT64_MAX || http_gone(w->q->http))
-            return found;
-        end = begin;
-        step = step < MAX_STEP_BACK ? step * 2 : step;
-    }
-    return UINT64_MAX;
-}
-
-static uint64_t find_match(struct rows *w, struct event_match *m, uint64_t row)
-{
-    if (event_match_impossible(m))
-        return UINT64_MAX;
-    return w->q->search_backward ? search_back(w, m, row) : search_on(w, m, row);
-}
-
-/* ---- operations ---- */
 
 static void columns(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct events *t = events_of(x);
-    tsp_table_columns(answer, t->cells.columns, t->cells.n_columns);
+    tsp_table_columns(answer, t->columns, t->n_columns);
 }
 
-static void write_lines(
-    const struct rows *w, struct event_match *m, uint64_t row, uint64_t end, struct tsp_answer *answer)
-{
-    const struct event_cells *cells = &w->t->cells;
-    const size_t *places;
-    size_t n_places = search_columns(w->q, cells->columns, cells->n_columns, &places), n;
-    uint64_t items[EVENT_BATCH];
-    search_begin_lines(answer, row, w->n, cells->columns, places, n_places);
-    while (row < end && !http_gone(w->q->http) &&
-        (n = items_of(w, row, items, end - row < EVENT_BATCH ? (size_t)(end - row) : EVENT_BATCH))) {
-        for (size_t i = 0; i < n; i++) {
-            struct cell_of cell = {w, event_reader_at(w->reader, items[i], items[n - 1])};
-            if (!cell.ev)
-                break;
-            bool fits = event_match_fits(m, event_reader_merge(w->reader), cell.ev);
-            search_write_line(answer, row + i, fits ? 8 : 0, write_cell, &cell, 0, places, n_places);
-        }
-        row += n;
-    }
-    search_end_lines(answer);
-}
+/* ---- what is asked for ---- */
 
-static void write_answer(struct rows *w, struct event_match *m, struct tsp_answer *answer)
+/* {column id: regular expression}; what is no column or no expression becomes a column that is not there. */
+static struct event_wanted wanted(json_t *expressions, const char *where, struct arena *a)
 {
-    const struct tsp_query *q = w->q;
-    uint64_t row = q->by_time ? row_at(w, q->table_time) : (uint64_t)q->index, end;
-    if (q->search && q->search_find) {
-        uint64_t found = find_match(w, m, row);
-        row = found == UINT64_MAX ? 0 : found;
-        end = found == UINT64_MAX ? 0 : found + (uint64_t)q->count;
-    } else {
-        end = row < w->n ? row + (uint64_t)q->count : row;
+    struct event_term *terms = arena_new(a, struct event_term, json_object_size(expressions) + 1);
+    struct event_wanted w = {.terms = terms, .where = where};
+    const char *key;
+    json_t *pattern;
+    json_object_foreach (expressions, key, pattern) {
+        char *end;
+        long long id = strtoll(key, &end, 10);
+        bool good = *key && !*end && json_is_string(pattern);
+        terms[w.n_terms++] = good ? (struct event_term){id, json_string_value(pattern)} : (struct event_term){-1, ""};
     }
-    write_lines(w, m, row, end < w->n ? end : w->n, answer);
+    return w;
 }
 
 /* All expressions under the key 4 ("leave out what does not fit") in one; NULL: none. Each must make sense by itself.
@@ -294,35 +112,76 @@ static void refuse(const struct tsp_query *q, const struct err *e, struct tsp_an
     tsp_fail(answer, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text));
 }
 
+/* ---- lines ---- */
+
+struct line {
+    struct event_rows *rows;
+    const struct ctf_event *ev;
+};
+
+static void write_cell(void *arg, size_t row, size_t column, struct text *out)
+{
+    const struct line *l = arg;
+    event_rows_cell(l->rows, l->ev, column, out);
+}
+
+static bool has_gone(void *http)
+{
+    return http_gone(http);
+}
+
+static void write_lines(const struct tsp_query *q, const struct events *t, struct event_rows *rows,
+    struct event_match *search, struct tsp_answer *answer)
+{
+    const size_t *shown;
+    size_t n_shown = search_columns(q, t->columns, t->n_columns, &shown);
+    bool done;
+    uint64_t row = q->by_time ? event_rows_at(rows, q->table_time) : (uint64_t)q->index,
+             n = event_rows_count(rows, &done);
+    bool any = row < n;
+    if (q->search && q->search_find) {
+        row = event_rows_find(rows, search, row, q->search_backward, has_gone, q->http);
+        n = event_rows_count(rows, &done);
+        any = row != UINT64_MAX;
+        row = any ? row : 0;
+    }
+    uint64_t end = any ? row + (uint64_t)q->count : 0;
+    end = end < n ? end : n;
+    struct line l = {.rows = rows};
+    search_begin_lines(answer, row, n, t->columns, shown, n_shown);
+    for (; row < end && (row % LOOK_AFTER || !http_gone(q->http)); row++) {
+        if (!(l.ev = event_rows_get(rows, row, end)))
+            break;
+        search_write_line(answer, row, event_rows_fit(rows, search, l.ev) ? 8 : 0, write_cell, &l, 0, shown, n_shown);
+    }
+    search_end_lines(answer);
+}
+
 static void lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct events *t = events_of(x);
-    struct rows w = {.q = q, .t = t, .n = t->total, .done = true};
-    struct event_match *m = NULL;
+    const struct events *t = events_of(x);
+    struct event_rows *rows;
+    struct event_match *search = NULL;
     struct err e = {0};
     const char *where = excluding(q, &e);
     if (e.code) {
         refuse(q, &e, answer);
         return;
     }
-    if (where || json_object_size(q->row_filter)) {
-        if (event_scan_take(t->scans, q->row_filter, where, &w.scan, &e)) {
-            refuse(q, &e, answer);
-            return;
-        }
-        take_found(&w, event_scan_wait(w.scan, UINT64_MAX, settle_ns));
+    struct event_wanted only = wanted(q->row_filter, where, q->http->arena),
+                        found = wanted(q->search, NULL, q->http->arena);
+    if (event_rows_open(
+            t->pager, where || only.n_terms ? &only : NULL, q->by_time ? UINT64_MAX : (uint64_t)q->index, &rows, &e)) {
+        refuse(q, &e, answer);
+        return;
     }
-    uint64_t first = 0;
-    if (!q->by_time)
-        items_of(&w, (uint64_t)q->index, &first, 1);
-    w.reader = event_reader_take(t->readers, first);
-    if (event_match_new(&t->cells, q->search, NULL, &m, &e) == 0)
-        write_answer(&w, m, answer);
-    event_match_free(m);
-    event_reader_leave(t->readers, w.reader);
-    if (w.scan)
-        event_scan_leave(t->scans, w.scan);
-    answer->status = w.done ? TSP_COMPLETED : TSP_RUNNING;
+    if (event_match_new(t->table, &found, &search, &e) == 0)
+        write_lines(q, t, rows, search, answer);
+    bool done;
+    event_rows_count(rows, &done);
+    event_match_free(search);
+    event_rows_close(rows);
+    answer->status = done ? TSP_COMPLETED : TSP_RUNNING;
     tsp_end(answer, q);
 }
 

@@ -1,4 +1,4 @@
-/* In-and-out: a mould that makes analyses of a user's own from expressions over events; a flame chart and a table of
+/* In-and-out: a template for analyses of a user's own from expressions over events; a flame chart and a table of
  * what each found. */
 #include "views/inout.h"
 #include "views/state_rows.h"
@@ -22,10 +22,10 @@ static bool has_data(const struct view *self, struct views *x)
 
 static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
 {
-    struct inout_config c;
-    const char *wrong = inout_config_parse(inout_cells(kept_of(x)), parameters, a, &c);
+    struct event_pair_config c;
+    const char *wrong = inout_config_parse(inout_table(kept_of(x)), parameters, a, &c);
     if (!wrong)
-        inout_config_free(&c);
+        event_pair_config_free(&c);
     return wrong;
 }
 
@@ -80,9 +80,9 @@ static void write_host(struct views *x, size_t host, struct tsp_answer *answer)
 
 /* The lowest level stands for the group; those above lie below it in the tree. */
 static void write_row(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, size_t row, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, size_t row, struct tsp_answer *answer)
 {
-    const struct inout_row *r = &p->rows[row];
+    const struct event_pair_row *r = &p->rows[row];
     const char *labels[2] = {r->classifier, r->context};
     if (!*r->classifier) {
         labels[0] = *r->context ? r->context : "All";
@@ -105,7 +105,7 @@ static void write_row(
 }
 
 static void write_tree(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {
         {"Name", "Machine; below it what the classifier tells apart; below that what was open at once", "STRING"},
@@ -129,24 +129,24 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 struct rows_writer {
     struct views *x;
     const struct tsp_query *q;
-    const struct inout_pairs *pairs;
-    const struct inout_row *row;
+    const struct event_pairs *pairs;
+    const struct event_pair_row *row;
     struct tsp_answer *answer;
 };
 
-static const struct inout_pair *pair_of(const struct rows_writer *w, size_t i)
+static const struct event_pair *pair_of(const struct rows_writer *w, size_t i)
 {
     return &w->pairs->v[w->pairs->by_row[w->row->first + i]];
 }
 
 static void bounds(void *writer, size_t i, int64_t *begin, int64_t *end)
 {
-    const struct inout_pair *v = pair_of(writer, i);
+    const struct event_pair *v = pair_of(writer, i);
     *begin = v->begin;
     *end = v->end;
 }
 
-static int tags_of(const struct rows_writer *w, const struct inout_pair *v, const char *label)
+static int tags_of(const struct rows_writer *w, const struct event_pair *v, const char *label)
 {
     struct view_shown shown;
     shown.n = 0;
@@ -156,14 +156,14 @@ static int tags_of(const struct rows_writer *w, const struct inout_pair *v, cons
     view_add_property(&shown, "context", w->row->context);
     view_add_number(&shown, "level", w->row->level + 1);
     view_add_number(&shown, "start", v->begin);
-    view_add_number(&shown, "duration", inout_duration(v));
+    view_add_number(&shown, "duration", event_pair_duration(v));
     return tsp_filter_tags(w->q, shown.properties, shown.n);
 }
 
 static bool write_pair(void *writer, size_t i, bool only_matches)
 {
     const struct rows_writer *w = writer;
-    const struct inout_pair *v = pair_of(w, i);
+    const struct event_pair *v = pair_of(w, i);
     struct tsp_state s = {.start = v->begin, .end = v->end, .label = w->pairs->names[v->name].label};
     s.style_key = stacks_style(s.label);
     s.tags = w->q->filter ? tags_of(w, v, s.label) : 0;
@@ -182,14 +182,14 @@ static struct view_spans spans_of(struct rows_writer *w, size_t row)
 }
 
 /* Number of the row with that entry id; SIZE_MAX: none. */
-static size_t row_of(const struct views *x, const struct inout_pairs *p, int64_t entry)
+static size_t row_of(const struct views *x, const struct event_pairs *p, int64_t entry)
 {
     int64_t first = inout_row_id(x, 0);
     return entry >= first && (uint64_t)(entry - first) < p->n_rows ? (size_t)(entry - first) : SIZE_MAX;
 }
 
 static void write_states(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     struct rows_writer w = {x, q, p, NULL, answer};
     size_t n = q->has_items ? q->n_items : p->n_rows;
@@ -212,7 +212,7 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
 /* ---- flame chart: tooltip and styles ---- */
 
 static void write_tooltip(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     int64_t entry, t;
     size_t row = view_tooltip_target(q, &entry, &t) ? row_of(x, p, entry) : SIZE_MAX;
@@ -221,7 +221,7 @@ static void write_tooltip(
     if (row != SIZE_MAX) {
         struct view_spans spans = spans_of(&w, row);
         size_t at = view_find_span(&spans, t);
-        const struct inout_pair *v = at != SIZE_MAX ? pair_of(&w, at) : NULL;
+        const struct event_pair *v = at != SIZE_MAX ? pair_of(&w, at) : NULL;
         if (v && t < v->end) {
             tsp_write_tip(answer, "Name", p->names[v->name].label);
             tsp_write_tip(answer, "Host", x->hosts[w.row->host].index->name);
@@ -262,18 +262,18 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 struct lines {
     const struct views *x;
-    const struct inout_pairs *pairs;
+    const struct event_pairs *pairs;
 };
 
 static void cell(void *arg, size_t line, size_t column, struct text *out)
 {
     const struct lines *l = arg;
-    const struct inout_pair *v = &l->pairs->v[line];
-    const struct inout_row *r = &l->pairs->rows[v->row];
+    const struct event_pair *v = &l->pairs->v[line];
+    const struct event_pair_row *r = &l->pairs->rows[v->row];
     switch (columns[column].id) {
     case START: text_i64(out, v->begin); break;
     case END: text_i64(out, v->end); break;
-    case DURATION: text_i64(out, inout_duration(v)); break;
+    case DURATION: text_i64(out, event_pair_duration(v)); break;
     case NAME: text_puts(out, l->pairs->names[v->name].label); break;
     case HOST: text_puts(out, l->x->hosts[r->host].index->name); break;
     case CLASSIFIER: text_puts(out, r->classifier); break;
@@ -294,7 +294,7 @@ static void table_columns(
 }
 
 static void write_lines(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     struct lines l = {x, p};
     struct tsp_table t = {
@@ -304,7 +304,7 @@ static void write_lines(
 
 static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct inout_pairs nothing;
+    static const struct event_pairs nothing;
     size_t before = answer->json.out->n;
     inout_answer_with(x, q, answer, write_lines);
     if (answer->status == TSP_RUNNING && answer->json.out->n == before)

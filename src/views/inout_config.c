@@ -23,7 +23,7 @@ const char inout_schema[] =
     "\"required\":[\"label\",\"inRegex\",\"outRegex\"]}}},\"required\":[\"specifiers\"]}";
 
 struct parser {
-    const struct event_cells *cells;
+    const struct event_table *table;
     struct arena *arena;
     json_t *object; /* the specifier at hand */
     size_t number;
@@ -76,14 +76,16 @@ static size_t classifier_of(struct parser *p)
     const char *name = text_of(p, "classifier", false);
     if (!name || !name[strspn(name, " \t")])
         return SIZE_MAX;
-    for (size_t i = 0; i < p->cells->n_columns; i++)
-        if (!strcasecmp(p->cells->columns[i].name, name))
+    const struct event_column *columns;
+    size_t n = event_table_columns(p->table, &columns);
+    for (size_t i = 0; i < n; i++)
+        if (!strcasecmp(columns[i].name, name))
             return i;
     refuse(p, "classifier", arena_printf(p->arena, "the events table of these traces has no column %.100s", name));
     return SIZE_MAX;
 }
 
-static void set_label(struct parser *p, struct inout_specifier *s)
+static void set_label(struct parser *p, struct event_pair_specifier *s)
 {
     const char *label = text_of(p, "label", true);
     if (!label)
@@ -92,21 +94,21 @@ static void set_label(struct parser *p, struct inout_specifier *s)
         refuse(p, "label", "it must have 1 to 256 bytes");
     s->label = mem_strdup(label);
     if (strlen(label) == 3 && label[0] == '{' && label[1] >= '0' && label[1] <= '3' && label[2] == '}')
-        s->label_is = INOUT_LABEL_IN + (unsigned)(label[1] - '0');
+        s->label_is = EVENT_LABEL_IN + (unsigned)(label[1] - '0');
 }
 
 const char *inout_config_parse(
-    const struct event_cells *cells, json_t *parameters, struct arena *a, struct inout_config *out)
+    const struct event_table *table, json_t *parameters, struct arena *a, struct event_pair_config *out)
 {
     json_t *list = json_object_get(parameters, "specifiers");
-    struct parser p = {.cells = cells, .arena = a};
-    *out = (struct inout_config){.n = 0};
+    struct parser p = {.table = table, .arena = a};
+    *out = (struct event_pair_config){.n = 0};
     if (!list)
         return "Missing query parameters: specifiers";
-    if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > INOUT_MAX_SPECIFIERS)
+    if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > EVENT_PAIR_SPECIFIERS)
         return "Invalid query parameters: specifiers (an array of 1 to 64)";
     for (; p.number < json_array_size(list) && !p.wrong; p.number++) {
-        struct inout_specifier *s = &out->v[out->n++];
+        struct event_pair_specifier *s = &out->v[out->n++];
         p.object = json_array_get(list, p.number);
         if (!json_is_object(p.object)) {
             p.wrong = arena_printf(a, "Invalid query parameters: specifiers[%zu] (it must be an object)", p.number);
@@ -120,18 +122,6 @@ const char *inout_config_parse(
         s->classifier = classifier_of(&p);
     }
     if (p.wrong)
-        inout_config_free(out);
+        event_pair_config_free(out);
     return p.wrong;
-}
-
-void inout_config_free(struct inout_config *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        free(c->v[i].label);
-        regex_free(c->v[i].in);
-        regex_free(c->v[i].out);
-        regex_free(c->v[i].context_in);
-        regex_free(c->v[i].context_out);
-    }
-    c->n = 0;
 }

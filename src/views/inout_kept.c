@@ -4,22 +4,21 @@
 
 #include "base/time.h"
 #include "base/wait.h"
-#include "events/reader.h"
 #include "views/inout.h"
 #include "views/list.h"
 
-enum { MAX_KEPT = 8, MAX_PAIRS_KEPT = 8 << 20, BATCH = 1024 };
+enum { MAX_KEPT = 8, MAX_PAIRS_KEPT = 8 << 20 };
 /* So long a request waits; and reading ends that nobody asked about for so long: clients ask at least every 5 s. */
 static const int64_t patience_ns = 300000000, unasked_ns = 8000000000;
 
 struct inout_entry {
     char *key;
-    struct inout_config config;
+    struct event_pair_config config;
     atomic_bool stop;
     _Atomic uint64_t read; /* events */
     _Atomic int64_t asked_ns;
     /* All below under the lock: */
-    struct inout_pairs *pairs;
+    struct event_pairs *pairs;
     struct err error; /* the thread's until it is done */
     bool done, listed;
     unsigned refs; /* of the list, the thread, requests */
@@ -28,7 +27,7 @@ struct inout_entry {
 
 struct inout_kept {
     struct views *x;
-    struct event_cells cells;
+    struct event_table *table;
     uint64_t total; /* events and losses */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -44,33 +43,17 @@ static bool is_unwanted(const struct inout_entry *e)
     return atomic_load(&e->stop) || time_monotonic_ns() > atomic_load(&e->asked_ns) + unasked_ns;
 }
 
-/* NULL: the error is set. */
-static struct inout_pairs *read_pairs(struct inout_kept *k, struct inout_entry *e)
+static int note_read(void *entry, size_t events, struct err *error)
 {
-    struct ctf_event batch[BATCH];
-    struct inout_pairs *pairs = NULL;
-    struct ctf_merge *merge = event_merge_new(k->x);
-    struct inout_pass *pass = inout_pass_new(&k->cells, &e->config);
-    size_t n = 0;
-    int rc = merge ? 0 : err_set(&e->error, ERR_IO, "the events cannot be read");
-    while (!rc && (n = ctf_merge_next(merge, batch, BATCH))) {
-        for (size_t i = 0; i < n && !rc && !atomic_load_explicit(&e->stop, memory_order_relaxed); i++)
-            rc = inout_pass_add(pass, merge, &batch[i], &e->error);
-        atomic_fetch_add(&e->read, n);
-        if (!rc && is_unwanted(e))
-            rc = err_set(&e->error, ERR_CANCELLED, "nobody asks for it");
-    }
-    if (!rc && !(rc = ctf_merge_intact(merge, &e->error)))
-        pairs = inout_pass_finish(pass);
-    inout_pass_free(pass);
-    ctf_merge_free(merge);
-    return pairs;
+    struct inout_entry *e = entry;
+    atomic_fetch_add(&e->read, events);
+    return is_unwanted(e) ? err_set(error, ERR_CANCELLED, "nobody asks for it") : 0;
 }
 
 static void free_entry(struct inout_entry *e)
 {
-    inout_pairs_free(e->pairs);
-    inout_config_free(&e->config);
+    event_pairs_free(e->pairs);
+    event_pair_config_free(&e->config);
     free(e->key);
     free(e);
 }
@@ -103,7 +86,8 @@ static void *run(void *arg)
     struct job job = *(struct job *)arg;
     struct inout_entry *e = job.e;
     free(arg);
-    struct inout_pairs *pairs = read_pairs(job.k, e);
+    struct event_pairs *pairs = NULL;
+    event_pairs_read(job.k->table, &e->config, job.k->x->data.end, note_read, e, &pairs, &e->error);
     pthread_mutex_lock(&job.k->lock);
     e->pairs = pairs;
     e->done = true;
@@ -163,11 +147,11 @@ static bool make_room(struct inout_kept *k)
 }
 
 /* With the lock held. Takes the configuration over, unless another request was faster; NULL: there is no room. */
-static struct inout_entry *add(struct inout_kept *k, const char *key, struct inout_config *config)
+static struct inout_entry *add(struct inout_kept *k, const char *key, struct event_pair_config *config)
 {
     struct inout_entry *e = find(k, key);
     if (e || !make_room(k)) {
-        inout_config_free(config);
+        event_pair_config_free(config);
         return e;
     }
     e = mem_zalloc(sizeof *e);
@@ -219,9 +203,9 @@ struct inout_answer inout_get(struct inout_kept *k, json_t *parameters, struct h
     pthread_mutex_lock(&k->lock);
     struct inout_entry *e = find(k, key);
     if (!e) {
-        struct inout_config config;
+        struct event_pair_config config;
         pthread_mutex_unlock(&k->lock);
-        const char *wrong = inout_config_parse(&k->cells, parameters, http->arena, &config);
+        const char *wrong = inout_config_parse(k->table, parameters, http->arena, &config);
         if (wrong)
             return (struct inout_answer){.status = TSP_FAILED, .message = wrong};
         pthread_mutex_lock(&k->lock);
@@ -267,16 +251,16 @@ void inout_forget(struct inout_kept *k, json_t *parameters)
 
 /* ---- begin and end ---- */
 
-const struct event_cells *inout_cells(const struct inout_kept *k)
+const struct event_table *inout_table(const struct inout_kept *k)
 {
-    return &k->cells;
+    return k->table;
 }
 
 void *inout_kept_new(struct views *x)
 {
     struct inout_kept *k = mem_zalloc(sizeof *k);
     k->x = x;
-    event_cells_init(&k->cells, x);
+    k->table = experiment_event_table(x);
     for (size_t i = 0; i < x->n_sources; i++)
         k->total += ctf_trace_items(x->sources[i].trace);
     pthread_mutex_init(&k->lock, NULL);
@@ -297,6 +281,6 @@ void inout_kept_free(struct inout_kept *k)
     vec_free(&k->list);
     pthread_cond_destroy(&k->changed);
     pthread_mutex_destroy(&k->lock);
-    event_cells_fini(&k->cells);
+    event_table_free(k->table);
     free(k);
 }

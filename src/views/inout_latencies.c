@@ -13,7 +13,7 @@ static int64_t after(int64_t t)
     return t < INT64_MAX ? t + 1 : t;
 }
 
-static const char *full_name(const struct views *x, const struct inout_name *n, struct arena *a)
+static const char *full_name(const struct views *x, const struct event_pair_name *n, struct arena *a)
 {
     return x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[n->host].index->name, n->label) : n->label;
 }
@@ -21,12 +21,12 @@ static const char *full_name(const struct views *x, const struct inout_name *n, 
 /* ---- over time ---- */
 
 static void write_scatter_tree(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     static const struct tsp_header header = {"Name", "Machine, label", "STRING"};
     tsp_begin_tree(answer, &header, 1, -1);
     for (size_t i = 0; i < p->n_names && !tsp_full(answer); i++) {
-        const struct inout_name *n = &p->names[i];
+        const struct event_pair_name *n = &p->names[i];
         const struct view_host *h = &x->hosts[n->host];
         if (!i || p->names[i - 1].host != n->host)
             tsp_write_entry(answer,
@@ -50,18 +50,19 @@ static void write_scatter_tree(
 }
 
 /* The shortest and the longest of each name that begin between two samples. */
-static void add_points(const struct tsp_query *q, const struct inout_pairs *p, struct figures_points *of)
+static void add_points(const struct tsp_query *q, const struct event_pairs *p, struct figures_points *of)
 {
-    size_t samples = q->n_times > 1 ? q->n_times - 1 : 1, at = inout_find(p, q->n_times > 1 ? q->times[0] : q->begin);
+    size_t samples = q->n_times > 1 ? q->n_times - 1 : 1,
+           at = event_pairs_find(p, q->n_times > 1 ? q->times[0] : q->begin);
     struct figures *figures = arena_new(q->http->arena, struct figures, p->n_names + 1);
     VEC(uint32_t) seen = {0};
     for (size_t i = 0; i < samples && !http_gone(q->http); i++) {
-        size_t to = inout_find(
+        size_t to = event_pairs_find(
             p, i + 1 == samples ? after(q->n_times > 1 ? q->times[samples] : q->end) : q->times[i + 1]);
         seen.n = 0;
         for (; at < to; at++) {
-            const struct inout_pair *v = &p->v[at];
-            int64_t d = inout_duration(v);
+            const struct event_pair *v = &p->v[at];
+            int64_t d = event_pair_duration(v);
             if (!figures[v->name].n)
                 vec_push(&seen, v->name);
             figures_join(&figures[v->name], &(struct figures){1, d, d, d, v->begin, v->begin, 0});
@@ -75,7 +76,7 @@ static void add_points(const struct tsp_query *q, const struct inout_pairs *p, s
 }
 
 static void write_scatter(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     struct figures_points *of = mem_zalloc(sizeof *of * (p->n_names + 1));
     if (q->n_items)
@@ -106,14 +107,14 @@ static void scatter_xy(const struct view *self, struct views *x, const struct ts
 
 /* By name: the pairs that begin within [begin, end]. First the means, then the distances from them: so no digits are
  * lost. */
-static struct figures *figures_of(const struct tsp_query *q, const struct inout_pairs *p, int64_t begin, int64_t end)
+static struct figures *figures_of(const struct tsp_query *q, const struct event_pairs *p, int64_t begin, int64_t end)
 {
     struct figures *of = arena_new(q->http->arena, struct figures, p->n_names + 1);
-    size_t first = inout_find(p, begin), last = inout_find(p, after(end));
+    size_t first = event_pairs_find(p, begin), last = event_pairs_find(p, after(end));
     for (size_t i = first; i < last; i++) {
-        const struct inout_pair *v = &p->v[i];
+        const struct event_pair *v = &p->v[i];
         struct figures *f = &of[v->name];
-        int64_t d = inout_duration(v);
+        int64_t d = event_pair_duration(v);
         f->least_begin = !f->n || d < f->least ? v->begin : f->least_begin;
         f->most_begin = !f->n || d > f->most ? v->begin : f->most_begin;
         f->least = !f->n || d < f->least ? d : f->least;
@@ -123,14 +124,14 @@ static struct figures *figures_of(const struct tsp_query *q, const struct inout_
     }
     for (size_t i = first; i < last; i++) {
         struct figures *f = &of[p->v[i].name];
-        double distance = (double)inout_duration(&p->v[i]) - (double)f->sum / (double)f->n;
+        double distance = (double)event_pair_duration(&p->v[i]) - (double)f->sum / (double)f->n;
         f->spread += distance * distance;
     }
     return of;
 }
 
 static void write_figures(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     struct arena *a = q->http->arena;
     int64_t total = x->last_thread + 1, selection = total + 1 + (int64_t)p->n_names;
@@ -162,16 +163,16 @@ static void density_tree(const struct view *self, struct views *x, const struct 
 }
 
 static void write_density(
-    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
-    size_t first = inout_find(p, q->begin), last = inout_find(p, after(q->end));
+    size_t first = event_pairs_find(p, q->begin), last = event_pairs_find(p, after(q->end));
     uint64_t counts[BUCKETS] = {0};
     int64_t longest = 0;
     for (size_t i = first; i < last; i++)
-        longest = inout_duration(&p->v[i]) > longest ? inout_duration(&p->v[i]) : longest;
+        longest = event_pair_duration(&p->v[i]) > longest ? event_pair_duration(&p->v[i]) : longest;
     int64_t width = density_width(longest, BUCKETS);
     for (size_t i = first; i < last; i++)
-        counts[inout_duration(&p->v[i]) / width]++;
+        counts[event_pair_duration(&p->v[i]) / width]++;
     density_write(x, q, answer, width, counts, BUCKETS);
 }
 

@@ -1,11 +1,13 @@
 /* Pairing events: one pass in order of time. Memory goes with what is found, and that is bounded. */
-#include "views/inout.h"
+#include "events/cell.h"
+#include "events/reader.h"
 
 enum {
     MAX_PAIRS = 8 << 20,
     MAX_ROWS = 1 << 17,
     MAX_TEXTS = 1 << 22,
     MAX_TEXT_BYTES = 32 << 20,
+    BATCH = 1024,
     MAX_LEVELS = 64 /* open at once within a group; of more, the one that was opened first is given up */
 };
 static const uint32_t unclosed = UINT32_C(1) << 31; /* in a pair's row, while its end was not seen */
@@ -14,7 +16,7 @@ struct open {
     uint32_t specifier, pair, level;
 };
 /* What must be the same in both events of a pair. */
-struct group {
+struct pair_group {
     uint32_t host, classifier, context; /* texts by number */
     size_t losses;                      /* of the host, that it knows of */
     uint64_t levels;                    /* bits of those in use */
@@ -28,23 +30,24 @@ struct fits {
     bool known;
     uint64_t in, out; /* bits of specifiers whose expressions fit the name */
 };
-struct named {
+struct pair_label {
     uint32_t host, label;
 };
 
-struct inout_pass {
-    const struct event_cells *cells;
-    const struct inout_config *config;
-    struct event_prios *prios;
-    size_t contents;      /* place of the column */
-    struct fits **fits;   /* by source, by number of the type */
+struct pairing {
+    const struct event_table *table;
+    const struct event_pair_config *config;
+    struct event_threads *threads;
+    size_t contents;      /* the column */
+    struct fits **fits;   /* by schema, by number of the type */
     struct strings texts; /* in the end the result's, and so are the pairs */
     size_t text_bytes;
     struct map group_of, name_of;
-    VEC(struct group) groups;
+    VEC(struct pair_group) groups;
     VEC(struct level) rows;
-    VEC(struct named) names;
-    VEC(struct inout_pair) pairs;
+    VEC(struct pair_label) names;
+    VEC(struct event_pair) pairs;
+    size_t n_hosts;
     struct losses {
         VEC(int64_t) times;
     } * losses; /* by host */
@@ -52,54 +55,9 @@ struct inout_pass {
     int64_t now; /* where recorded times step back, it stands */
 };
 
-struct inout_pass *inout_pass_new(const struct event_cells *cells, const struct inout_config *config)
-{
-    const struct views *x = cells->x;
-    struct inout_pass *p = mem_zalloc(sizeof *p);
-    const struct ctf_event_class *const *classes;
-    p->cells = cells;
-    p->config = config;
-    p->prios = event_prios_new(cells);
-    p->now = INT64_MIN;
-    while (p->contents < cells->n_columns && cells->columns[p->contents].id != EVENT_CONTENTS)
-        p->contents++;
-    p->fits = mem_zalloc((x->n_sources + 1) * sizeof *p->fits);
-    for (size_t i = 0; i < x->n_sources; i++)
-        p->fits[i] = mem_zalloc((ctf_trace_classes(x->sources[i].trace, &classes) + 1) * sizeof **p->fits);
-    p->losses = mem_zalloc((x->n_hosts + 1) * sizeof *p->losses);
-    return p;
-}
+/* ---- what is kept apart ---- */
 
-void inout_pass_free(struct inout_pass *p)
-{
-    if (!p)
-        return;
-    for (size_t i = 0; i < p->cells->x->n_sources; i++)
-        free(p->fits[i]);
-    for (size_t i = 0; i < p->cells->x->n_hosts; i++)
-        vec_free(&p->losses[i].times);
-    for (size_t i = 0; i < p->groups.n; i++) {
-        vec_free(&p->groups.v[i].open);
-        vec_free(&p->groups.v[i].rows);
-    }
-    free(p->fits);
-    free(p->losses);
-    event_prios_free(p->prios);
-    strings_fini(&p->texts);
-    map_fini(&p->group_of);
-    map_fini(&p->name_of);
-    vec_free(&p->groups);
-    vec_free(&p->rows);
-    vec_free(&p->names);
-    vec_free(&p->pairs);
-    text_fini(&p->fields);
-    text_fini(&p->value);
-    free(p);
-}
-
-/* ---- what is told apart ---- */
-
-static int intern(struct inout_pass *p, const char *s, size_t n, uint32_t *out, struct err *e)
+static int intern(struct pairing *p, const char *s, size_t n, uint32_t *out, struct err *e)
 {
     size_t before = p->texts.n;
     *out = strings_intern(&p->texts, s, n);
@@ -112,19 +70,19 @@ static int intern(struct inout_pass *p, const char *s, size_t n, uint32_t *out, 
 }
 
 /* NULL: there is none, and none is made. */
-static struct group *group_of(struct inout_pass *p, uint32_t host, uint32_t classifier, uint32_t context, bool make)
+static struct pair_group *group_of(struct pairing *p, uint32_t host, uint32_t classifier, uint32_t context, bool make)
 {
     uint64_t key = (uint64_t)host << 44 | (uint64_t)classifier << 22 | context, *number = map_find(&p->group_of, key);
     if (number || !make)
         return number ? &p->groups.v[*number] : NULL;
     *map_put(&p->group_of, key, NULL) = p->groups.n;
     vec_push(&p->groups,
-        ((struct group){
+        ((struct pair_group){
             .host = host, .classifier = classifier, .context = context, .losses = p->losses[host].times.n}));
     return &p->groups.v[p->groups.n - 1];
 }
 
-static int row_of(struct inout_pass *p, struct group *g, uint32_t level, uint32_t *out, struct err *e)
+static int row_of(struct pairing *p, struct pair_group *g, uint32_t level, uint32_t *out, struct err *e)
 {
     while (g->rows.n <= level) {
         if (p->rows.n >= MAX_ROWS)
@@ -137,13 +95,13 @@ static int row_of(struct inout_pass *p, struct group *g, uint32_t level, uint32_
     return 0;
 }
 
-static uint32_t name_of(struct inout_pass *p, uint32_t host, uint32_t label)
+static uint32_t name_of(struct pairing *p, uint32_t host, uint32_t label)
 {
     bool fresh;
     uint64_t *number = map_put(&p->name_of, (uint64_t)host << 32 | label, &fresh);
     if (fresh) {
         *number = p->names.n;
-        vec_push(&p->names, ((struct named){host, label}));
+        vec_push(&p->names, ((struct pair_label){host, label}));
     }
     return (uint32_t)*number;
 }
@@ -151,7 +109,7 @@ static uint32_t name_of(struct inout_pass *p, uint32_t host, uint32_t label)
 /* ---- opening and closing ---- */
 
 /* They are no longer open: they went on until `end`, as far as is known. */
-static void end_pairs(struct inout_pass *p, struct group *g, size_t first, size_t n, int64_t end)
+static void end_pairs(struct pairing *p, struct pair_group *g, size_t first, size_t n, int64_t end)
 {
     for (size_t i = first; i < first + n; i++) {
         p->pairs.v[g->open.v[i].pair].end = end;
@@ -162,7 +120,7 @@ static void end_pairs(struct inout_pass *p, struct group *g, size_t first, size_
 }
 
 /* Where events were lost, what closed one may be among them, and what opened the next. */
-static void heed_losses(struct inout_pass *p, struct group *g)
+static void heed_losses(struct pairing *p, struct pair_group *g)
 {
     const struct losses *l = &p->losses[g->host];
     if (g->losses < l->times.n && g->open.n)
@@ -170,7 +128,7 @@ static void heed_losses(struct inout_pass *p, struct group *g)
     g->losses = l->times.n;
 }
 
-static void close_pair(struct inout_pass *p, struct group *g, uint32_t specifier)
+static void close_pair(struct pairing *p, struct pair_group *g, uint32_t specifier)
 {
     for (size_t i = g->open.n; i-- > 0;)
         if (g->open.v[i].specifier == specifier) {
@@ -180,7 +138,7 @@ static void close_pair(struct inout_pass *p, struct group *g, uint32_t specifier
         }
 }
 
-static int open_pair(struct inout_pass *p, struct group *g, uint32_t specifier, uint32_t label, struct err *e)
+static int open_pair(struct pairing *p, struct pair_group *g, uint32_t specifier, uint32_t label, struct err *e)
 {
     uint32_t row = 0;
     if (p->pairs.n >= MAX_PAIRS)
@@ -194,30 +152,30 @@ static int open_pair(struct inout_pass *p, struct group *g, uint32_t specifier, 
     g->levels |= UINT64_C(1) << level;
     vec_push(&g->open, ((struct open){specifier, (uint32_t)p->pairs.n, level}));
     vec_push(
-        &p->pairs, ((struct inout_pair){.begin = p->now, .row = row | unclosed, .name = name_of(p, g->host, label)}));
+        &p->pairs, ((struct event_pair){.begin = p->now, .row = row | unclosed, .name = name_of(p, g->host, label)}));
     return 0;
 }
 
 /* ---- an event ---- */
 
-struct at {
+struct occurrence {
     const struct ctf_event *ev;
     uint32_t source, host;
     bool has_fields; /* they are printed */
 };
 
 static int too_costly(
-    const struct inout_pass *p, const struct inout_specifier *s, const char *key, const char *name, struct err *e)
+    const struct pairing *p, const struct event_pair_specifier *s, const char *key, const char *name, struct err *e)
 {
     return err_set(e, ERR_LIMIT, "specifiers[%zu].%s needs too many steps on events %.100s: make it simpler",
         (size_t)(s - p->config->v), key, name);
 }
 
-static int find_fits(const struct inout_pass *p, const char *name, struct fits *f, struct err *e)
+static int find_fits(const struct pairing *p, const char *name, struct fits *f, struct err *e)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < p->config->n; i++) {
-        const struct inout_specifier *s = &p->config->v[i];
+        const struct event_pair_specifier *s = &p->config->v[i];
         int in = regex_fits(s->in, name, n), out = regex_fits(s->out, name, n);
         if (in < 0 || out < 0)
             return too_costly(p, s, in < 0 ? "inRegex" : "outRegex", name, e);
@@ -229,13 +187,13 @@ static int find_fits(const struct inout_pass *p, const char *name, struct fits *
 }
 
 /* What an expression captures of the event's fields. 1 found, 0 not, < 0: the error. */
-static int capture_fields(struct inout_pass *p, struct at *at, const struct inout_specifier *s, const struct regex *r,
-    const char **text, size_t *n, struct err *e)
+static int capture_fields(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s,
+    const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
     if (!at->has_fields) {
         p->fields.n = 0;
-        event_cell_write(p->cells, p->prios, p->contents, at->ev, at->source, &p->fields);
+        event_cell_write(p->table, p->threads, p->contents, at->ev, at->source, &p->fields);
         text_cstr(&p->fields);
         at->has_fields = true;
     }
@@ -247,7 +205,7 @@ static int capture_fields(struct inout_pass *p, struct at *at, const struct inou
     return found;
 }
 
-static int capture_name(struct inout_pass *p, const struct at *at, const struct inout_specifier *s,
+static int capture_name(struct pairing *p, const struct occurrence *at, const struct event_pair_specifier *s,
     const struct regex *r, const char **text, size_t *n, struct err *e)
 {
     struct regex_part part;
@@ -260,18 +218,19 @@ static int capture_name(struct inout_pass *p, const struct at *at, const struct 
     return found;
 }
 
-static int label_of(struct inout_pass *p, struct at *at, const struct inout_specifier *s, uint32_t *out, struct err *e)
+static int label_of(
+    struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, uint32_t *out, struct err *e)
 {
     const char *text;
     size_t n;
     int found = 0;
     switch (s->label_is) {
-    case INOUT_LABEL_IN: found = capture_name(p, at, s, s->in, &text, &n, e); break;
-    case INOUT_LABEL_OUT: found = capture_name(p, at, s, s->out, &text, &n, e); break;
-    case INOUT_LABEL_CONTEXT_IN:
+    case EVENT_LABEL_IN: found = capture_name(p, at, s, s->in, &text, &n, e); break;
+    case EVENT_LABEL_OUT: found = capture_name(p, at, s, s->out, &text, &n, e); break;
+    case EVENT_LABEL_CONTEXT_IN:
         found = s->context_in ? capture_fields(p, at, s, s->context_in, &text, &n, e) : 0;
         break;
-    case INOUT_LABEL_CONTEXT_OUT:
+    case EVENT_LABEL_CONTEXT_OUT:
         found = s->context_out ? capture_fields(p, at, s, s->context_out, &text, &n, e) : 0;
         break;
     default: break;
@@ -283,8 +242,8 @@ static int label_of(struct inout_pass *p, struct at *at, const struct inout_spec
 
 /* The event's group as it opens or closes; *out NULL: there is nothing to close, or the event has no value for the
  * classifier. */
-static int find_group(
-    struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool opens, struct group **out, struct err *e)
+static int find_group(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, bool opens,
+    struct pair_group **out, struct err *e)
 {
     const struct regex *context = opens ? s->context_in : s->context_out;
     uint32_t classifier = 0, captured = 0;
@@ -293,12 +252,12 @@ static int find_group(
     int rc = 0;
     *out = NULL;
     if (s->classifier != SIZE_MAX) {
-        const char *column = p->cells->columns[s->classifier].name;
+        const char *column = p->table->columns[s->classifier].name;
         size_t before = strlen(column) + 1;
         p->value.n = 0;
         text_puts(&p->value, column);
         text_putc(&p->value, ' ');
-        event_cell_write(p->cells, p->prios, s->classifier, at->ev, at->source, &p->value);
+        event_cell_write(p->table, p->threads, s->classifier, at->ev, at->source, &p->value);
         if (p->value.n == before)
             return 0;
         rc = intern(p, p->value.v, p->value.n, &classifier, e);
@@ -311,11 +270,11 @@ static int find_group(
 }
 
 /* First it closes, then it opens: so one kind of event can part time into pieces. */
-static int add_to(
-    struct inout_pass *p, struct at *at, const struct inout_specifier *s, bool closes, bool opens, struct err *e)
+static int add_to(struct pairing *p, struct occurrence *at, const struct event_pair_specifier *s, bool closes,
+    bool opens, struct err *e)
 {
     uint32_t specifier = (uint32_t)(s - p->config->v), label;
-    struct group *g = NULL;
+    struct pair_group *g = NULL;
     int rc = closes ? find_group(p, at, s, false, &g, e) : 0;
     if (g)
         close_pair(p, g, specifier);
@@ -324,17 +283,17 @@ static int add_to(
     return open_pair(p, g, specifier, label, e);
 }
 
-int inout_pass_add(struct inout_pass *p, const struct ctf_merge *merge, const struct ctf_event *ev, struct err *e)
+static int add_event(struct pairing *p, const struct ctf_merge *merge, const struct ctf_event *ev, struct err *e)
 {
-    struct at at = {.ev = ev, .source = ctf_merge_source(merge, ev->stream)};
+    struct occurrence at = {.ev = ev, .source = ctf_merge_source(merge, ev->stream)};
     int rc = 0;
-    at.host = (uint32_t)p->cells->x->source_hosts[at.source];
+    at.host = p->table->origins[at.source].host_number;
     p->now = ev->ts > p->now ? ev->ts : p->now;
     if (ev->cls->item != CTF_EVENT) {
         vec_push(&p->losses[at.host].times, p->now);
         return 0;
     }
-    struct fits *f = &p->fits[at.source][ev->cls->index];
+    struct fits *f = &p->fits[p->table->schema_of[at.source]][ev->cls->index];
     if (!f->known && (rc = find_fits(p, ev->cls->name, f, e)))
         return rc;
     for (uint64_t left = f->in | f->out; left && !rc; left &= left - 1) {
@@ -346,23 +305,23 @@ int inout_pass_add(struct inout_pass *p, const struct ctf_merge *merge, const st
 
 /* ---- the result ---- */
 
-static struct inout_row row_at(const struct inout_pass *p, uint32_t number)
+static struct event_pair_row row_at(const struct pairing *p, uint32_t number)
 {
-    const struct group *g = &p->groups.v[p->rows.v[number].group];
-    return (struct inout_row){.host = g->host,
+    const struct pair_group *g = &p->groups.v[p->rows.v[number].group];
+    return (struct event_pair_row){.host = g->host,
         .level = p->rows.v[number].level,
         .classifier = strings_get(&p->texts, g->classifier),
         .context = strings_get(&p->texts, g->context)};
 }
 
-static struct inout_name name_at(const struct inout_pass *p, uint32_t number)
+static struct event_pair_name name_at(const struct pairing *p, uint32_t number)
 {
-    return (struct inout_name){p->names.v[number].host, strings_get(&p->texts, p->names.v[number].label)};
+    return (struct event_pair_name){p->names.v[number].host, strings_get(&p->texts, p->names.v[number].label)};
 }
 
-static int compare_rows(const void *pa, const void *pb, void *pass)
+static int compare_rows(const void *pa, const void *pb, void *pairing)
 {
-    struct inout_row a = row_at(pass, *(const uint32_t *)pa), b = row_at(pass, *(const uint32_t *)pb);
+    struct event_pair_row a = row_at(pairing, *(const uint32_t *)pa), b = row_at(pairing, *(const uint32_t *)pb);
     if (a.host != b.host)
         return a.host < b.host ? -1 : 1;
     int order = strverscmp(a.classifier, b.classifier);
@@ -370,9 +329,9 @@ static int compare_rows(const void *pa, const void *pb, void *pass)
     return order ? order : a.level < b.level ? -1 : a.level > b.level;
 }
 
-static int compare_names(const void *pa, const void *pb, void *pass)
+static int compare_names(const void *pa, const void *pb, void *pairing)
 {
-    struct inout_name a = name_at(pass, *(const uint32_t *)pa), b = name_at(pass, *(const uint32_t *)pb);
+    struct event_pair_name a = name_at(pairing, *(const uint32_t *)pa), b = name_at(pairing, *(const uint32_t *)pb);
     if (a.host != b.host)
         return a.host < b.host ? -1 : 1;
     return strverscmp(a.label, b.label);
@@ -380,27 +339,27 @@ static int compare_names(const void *pa, const void *pb, void *pass)
 
 /* The numbers 0 … n - 1 in order; and where each of them is then. */
 struct order {
-    uint32_t *number, *place;
+    uint32_t *number, *position;
 };
-static struct order order_of(struct inout_pass *p, size_t n, int (*compare)(const void *, const void *, void *))
+static struct order order_of(struct pairing *p, size_t n, int (*compare)(const void *, const void *, void *))
 {
-    struct order o = {mem_alloc((n + 1) * sizeof *o.number), mem_alloc((n + 1) * sizeof *o.place)};
+    struct order o = {mem_alloc((n + 1) * sizeof *o.number), mem_alloc((n + 1) * sizeof *o.position)};
     for (size_t i = 0; i < n; i++)
         o.number[i] = (uint32_t)i;
     if (n)
         qsort_r(o.number, n, sizeof *o.number, compare, p);
     for (size_t i = 0; i < n; i++)
-        o.place[o.number[i]] = (uint32_t)i;
+        o.position[o.number[i]] = (uint32_t)i;
     return o;
 }
 
 static void order_free(struct order *o)
 {
     free(o->number);
-    free(o->place);
+    free(o->position);
 }
 
-static void take_rows(struct inout_pass *p, struct inout_pairs *out)
+static void take_rows(struct pairing *p, struct event_pairs *out)
 {
     struct order rows = order_of(p, p->rows.n, compare_rows), names = order_of(p, p->names.n, compare_names);
     out->rows = mem_alloc((p->rows.n + 1) * sizeof *out->rows);
@@ -412,32 +371,32 @@ static void take_rows(struct inout_pass *p, struct inout_pairs *out)
     for (size_t i = 0; i < out->n_names; i++)
         out->names[i] = name_at(p, names.number[i]);
     for (size_t i = 0; i < out->n; i++) {
-        struct inout_pair *v = &out->v[i];
-        v->row = rows.place[v->row & ~unclosed] | (v->row & unclosed);
-        v->name = names.place[v->name];
+        struct event_pair *v = &out->v[i];
+        v->row = rows.position[v->row & ~unclosed] | (v->row & unclosed);
+        v->name = names.position[v->name];
     }
     order_free(&rows);
     order_free(&names);
 }
 
 /* Closed pairs to the front, both kinds in their order; and their new numbers by row. */
-static void arrange(struct inout_pairs *out)
+static void arrange(struct event_pairs *out)
 {
-    VEC(struct inout_pair) rest = {0};
-    size_t place = 0, others = 0, done = 0;
+    VEC(struct event_pair) rest = {0};
+    size_t position = 0, others = 0, done = 0;
     for (size_t i = 0; i < out->n; i++) {
         out->closed += !(out->v[i].row & unclosed);
         out->rows[out->v[i].row & ~unclosed].n++;
     }
     for (size_t i = 0; i < out->n_rows; i++) {
-        out->rows[i].first = place;
-        place += out->rows[i].n;
+        out->rows[i].first = position;
+        position += out->rows[i].n;
         out->rows[i].n = 0;
     }
     out->by_row = mem_alloc((out->n + 1) * sizeof *out->by_row);
     for (size_t i = 0; i < out->n; i++) {
-        struct inout_pair v = out->v[i];
-        struct inout_row *r = &out->rows[v.row & ~unclosed];
+        struct event_pair v = out->v[i];
+        struct event_pair_row *r = &out->rows[v.row & ~unclosed];
         bool closed = !(v.row & unclosed);
         out->by_row[r->first + r->n++] = (uint32_t)(closed ? done : out->closed + others);
         v.row &= ~unclosed;
@@ -453,10 +412,11 @@ static void arrange(struct inout_pairs *out)
     vec_free(&rest);
 }
 
-struct inout_pairs *inout_pass_finish(struct inout_pass *p)
+/* What was found; the pairing can only be freed then. */
+static struct event_pairs *finish(struct pairing *p, int64_t end)
 {
-    struct inout_pairs *out = mem_zalloc(sizeof *out);
-    int64_t end = p->cells->x->data.end > p->now ? p->cells->x->data.end : p->now;
+    struct event_pairs *out = mem_zalloc(sizeof *out);
+    end = end > p->now ? end : p->now;
     for (size_t i = 0; i < p->groups.n; i++) {
         heed_losses(p, &p->groups.v[i]);
         end_pairs(p, &p->groups.v[i], 0, p->groups.v[i].open.n, end);
@@ -471,7 +431,82 @@ struct inout_pairs *inout_pass_finish(struct inout_pass *p)
     return out;
 }
 
-void inout_pairs_free(struct inout_pairs *p)
+/* ---- reading ---- */
+
+static void pairing_init(struct pairing *p, const struct event_table *table, const struct event_pair_config *config)
+{
+    *p = (struct pairing){.table = table, .config = config, .threads = event_threads_new(table), .now = INT64_MIN};
+    while (p->contents < table->n_columns && table->columns[p->contents].id != EVENT_CONTENTS)
+        p->contents++;
+    p->fits = mem_zalloc((table->schemas.n + 1) * sizeof *p->fits);
+    for (size_t i = 0; i < table->schemas.n; i++)
+        p->fits[i] = mem_zalloc((table->schemas.v[i].n + 1) * sizeof **p->fits);
+    for (size_t i = 0; i < table->n; i++)
+        p->n_hosts = table->origins[i].host_number >= p->n_hosts ? table->origins[i].host_number + 1 : p->n_hosts;
+    p->losses = mem_zalloc((p->n_hosts + 1) * sizeof *p->losses);
+}
+
+static void pairing_fini(struct pairing *p)
+{
+    for (size_t i = 0; i < p->table->schemas.n; i++)
+        free(p->fits[i]);
+    for (size_t i = 0; i < p->n_hosts; i++)
+        vec_free(&p->losses[i].times);
+    for (size_t i = 0; i < p->groups.n; i++) {
+        vec_free(&p->groups.v[i].open);
+        vec_free(&p->groups.v[i].rows);
+    }
+    free(p->fits);
+    free(p->losses);
+    event_threads_free(p->threads);
+    strings_fini(&p->texts);
+    map_fini(&p->group_of);
+    map_fini(&p->name_of);
+    vec_free(&p->groups);
+    vec_free(&p->rows);
+    vec_free(&p->names);
+    vec_free(&p->pairs);
+    text_fini(&p->fields);
+    text_fini(&p->value);
+}
+
+int event_pairs_read(const struct event_table *table, const struct event_pair_config *config, int64_t end,
+    int (*progress)(void *arg, size_t events, struct err *e), void *arg, struct event_pairs **out, struct err *e)
+{
+    struct ctf_event batch[BATCH];
+    struct ctf_merge *merge = event_merge_new(table);
+    struct pairing p;
+    size_t n = 0;
+    if (!merge)
+        return err_set(e, ERR_IO, "the events cannot be read");
+    pairing_init(&p, table, config);
+    int rc = 0;
+    while (!rc && (n = ctf_merge_next(merge, batch, BATCH))) {
+        for (size_t i = 0; i < n && !rc; i++)
+            rc = add_event(&p, merge, &batch[i], e);
+        rc = rc ? rc : progress(arg, n, e);
+    }
+    rc = rc ? rc : ctf_merge_intact(merge, e);
+    if (!rc)
+        *out = finish(&p, end);
+    pairing_fini(&p);
+    ctf_merge_free(merge);
+    return rc;
+}
+
+void event_pair_config_free(struct event_pair_config *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->v[i].label);
+        regex_free(c->v[i].in);
+        regex_free(c->v[i].out);
+        regex_free(c->v[i].context_in);
+        regex_free(c->v[i].context_out);
+    }
+    c->n = 0;
+}
+
+void event_pairs_free(struct event_pairs *p)
 {
     if (!p)
         return;
@@ -483,7 +518,7 @@ void inout_pairs_free(struct inout_pairs *p)
     free(p);
 }
 
-size_t inout_find(const struct inout_pairs *p, int64_t t)
+size_t event_pairs_find(const struct event_pairs *p, int64_t t)
 {
     size_t lo = 0, hi = p->closed;
     while (lo < hi) {

@@ -1,0 +1,73 @@
+/* Programs of expressions: what both compilers put them together with. */
+#include "base/expr_code.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t expr_emit(struct expr *x, int op, size_t arg)
+{
+    vec_push(&x->code, ((struct expr_instruction){(uint16_t)op, (uint16_t)arg}));
+    return x->code.n - 1;
+}
+
+void expr_land(struct expr *x, size_t jump)
+{
+    x->code.v[jump].arg = (uint16_t)x->code.n;
+}
+
+size_t expr_slot(struct expr *x, const char *name, size_t n)
+{
+    size_t slot = 0;
+    while (slot < x->names.n && (strncmp(x->names.v[slot], name, n) != 0 || x->names.v[slot][n]))
+        slot++;
+    if (slot == x->names.n)
+        vec_push(&x->names, arena_strndup(&x->arena, name, n));
+    return slot;
+}
+
+int expr_add_pattern(struct expr *x, const char *pattern, struct err *e)
+{
+    struct regex *r;
+    int code = regex_compile(pattern, &r, e);
+    if (code == ERR_OK)
+        vec_push(&x->patterns, r);
+    return code;
+}
+
+const struct expr_unit expr_units[EXPR_UNITS] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+double expr_number(const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text)
+        return NAN;
+    while (*end == ' ')
+        end++;
+    for (size_t i = 0; i < EXPR_UNITS; i++)
+        if (!strcmp(end, expr_units[i].name))
+            return v * expr_units[i].scale;
+    return NAN;
+}
+
+size_t expr_names(const struct expr *x, const char *const **out)
+{
+    *out = x->names.v;
+    return x->names.n;
+}
+
+void expr_free(struct expr *x)
+{
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->patterns.n; i++)
+        regex_free(x->patterns.v[i]);
+    vec_free(&x->patterns);
+    vec_free(&x->names);
+    vec_free(&x->constants);
+    vec_free(&x->tests);
+    vec_free(&x->code);
+    arena_fini(&x->arena);
+    free(x);
+}
