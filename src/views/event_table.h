@@ -6,6 +6,6 @@
 #include "views/view.h"
 
 /* event_table_free() it before the experiment is closed. */
-struct event_table *views_event_table(const struct views *);
+struct event_table *experiment_event_table(const struct views *);
 
 #endif

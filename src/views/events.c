@@ -15,7 +15,7 @@ struct events {
 
 /* ---- what there is ---- */
 
-struct event_table *views_event_table(const struct views *x)
+struct event_table *experiment_event_table(const struct views *x)
 {
     struct event_origin *origins = mem_zalloc(sizeof *origins * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
@@ -33,7 +33,7 @@ static void *make_events(struct views *x)
 {
     struct events *t = mem_zalloc(sizeof *t);
     const struct event_column *columns;
-    t->table = views_event_table(x);
+    t->table = experiment_event_table(x);
     t->pager = event_pager_new(t->table);
     t->n_columns = event_table_columns(t->table, &columns);
     for (size_t i = 0; i < t->n_columns; i++)
@@ -163,17 +163,21 @@ static void lines(const struct view *self, struct views *x, const struct tsp_que
     struct event_rows *rows;
     struct event_match *search = NULL;
     struct err e = {0};
-    bool done;
     const char *where = excluding(q, &e);
+    if (e.code) {
+        refuse(q, &e, answer);
+        return;
+    }
     struct event_wanted only = wanted(q->row_filter, where, q->http->arena),
                         found = wanted(q->search, NULL, q->http->arena);
-    uint64_t near = q->by_time ? UINT64_MAX : (uint64_t)q->index;
-    if (e.code || event_rows_open(t->pager, where || only.n_terms ? &only : NULL, near, &rows, &e)) {
+    if (event_rows_open(
+            t->pager, where || only.n_terms ? &only : NULL, q->by_time ? UINT64_MAX : (uint64_t)q->index, &rows, &e)) {
         refuse(q, &e, answer);
         return;
     }
     if (event_match_new(t->table, &found, &search, &e) == 0)
         write_lines(q, t, rows, search, answer);
+    bool done;
     event_rows_count(rows, &done);
     event_match_free(search);
     event_rows_close(rows);

@@ -260,7 +260,7 @@ void *inout_kept_new(struct views *x)
 {
     struct inout_kept *k = mem_zalloc(sizeof *k);
     k->x = x;
-    k->table = views_event_table(x);
+    k->table = experiment_event_table(x);
     for (size_t i = 0; i < x->n_sources; i++)
         k->total += ctf_trace_items(x->sources[i].trace);
     pthread_mutex_init(&k->lock, NULL);

@@ -101,8 +101,7 @@ static void scatter_xy(const struct view *self, struct views *x, const struct ts
 /* ---- figures ---- */
 
 /* Of the latencies that begin within [begin, end]: by the host's names, with begins on the reference clock. */
-static void host_figures(
-    const struct views *x, size_t host, int kind, int64_t begin, int64_t end, struct figures *out)
+static void host_figures(const struct views *x, size_t host, int kind, int64_t begin, int64_t end, struct figures *out)
 {
     const struct view_host *h = &x->hosts[host];
     if (!h->states)
