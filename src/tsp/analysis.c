@@ -102,7 +102,7 @@ static void send_answer(struct call *c, const struct tsp_provider *p, const stru
     json_key(&answer.json, "model");
     size_t before = t.n;
     write_model(c, p, q, &answer);
-    open_told(c->s, c->open, answer.last_id);
+    open_note_ids(c->s, c->open, answer.last_id);
     if (tsp_full(&answer))
         tsp_fail(&answer, "The answer is too large: ask for fewer rows or samples");
     if (answer.status == TSP_FAILED) {

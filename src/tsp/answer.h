@@ -96,6 +96,13 @@ void tsp_end_styles(struct tsp_answer *);
 struct tsp_column { int64_t id; const char *name, *description, *type; }; /* type as in tsp_header; NULL: STRING */
 /* Appends the text of a cell. `column` is an index into the table's columns, not an id. */
 typedef void tsp_cell(void *arg, size_t row, size_t column, struct text *out);
+/* Tables that are read as they are written: begin, lines, end. All columns, or those that the query asks for. */
+struct tsp_lines { struct tsp_answer *answer; const size_t *columns; size_t n_columns; };
+struct tsp_lines tsp_begin_lines(struct tsp_answer *, const struct tsp_query *, const struct tsp_column *, size_t n,
+    uint64_t low, uint64_t size);
+/* found: the line is what was searched for. */
+void tsp_write_line(const struct tsp_lines *, uint64_t index, bool found, tsp_cell *, void *arg, size_t row);
+void tsp_end_lines(const struct tsp_lines *);
 /* A table whose rows are at hand by number. */
 struct tsp_table {
     const struct tsp_column *columns; size_t n_columns;
@@ -106,7 +113,7 @@ struct tsp_table {
     int64_t (*time)(void *arg, size_t row);
 };
 void tsp_table_columns(struct tsp_answer *, const struct tsp_column *, size_t n);
-/* Lines by index or time, with search, as the protocol tells; ends early when the client has gone. */
+/* Lines by index or time, with search, as the protocol has them; ends early when the client has gone. */
 void tsp_table_lines(struct tsp_answer *, const struct tsp_table *, const struct tsp_query *);
 
 #endif

@@ -21,7 +21,7 @@ void tsp_figures_add(struct tsp_figures *sum, const struct tsp_figures *f)
     sum->events += f->events;
 }
 
-void open_told(struct tsp_server *s, struct tsp_opening *o, int64_t last_id)
+void open_note_ids(struct tsp_server *s, struct tsp_opening *o, int64_t last_id)
 {
     pthread_mutex_lock(&s->lock);
     o->ids.last = last_id > o->ids.last ? last_id : o->ids.last;

@@ -75,7 +75,7 @@ void persist_save(struct tsp_server *s)
     json_end_array(&j);
     json_end_object(&j);
     text_putc(&t, '\n');
-    /* A full disk must not stop the server: answers tell it. */
+    /* A full disk must not stop the server: answers say so. */
     s->unsaved = (struct err){0};
     file_write(s->state_file, t.v, t.n, &s->unsaved);
     text_fini(&t);

@@ -54,7 +54,7 @@ struct tsp_query {
     bool has_range;
     /* sample times: expanded range or requested_times, ascending; at least 1 for states, xy and tooltip */
     const int64_t *times; size_t n_times;
-    /* requested_items, ascending, distinct; has_items tells whether given */
+    /* requested_items, ascending, distinct; has_items: they were given */
     const int64_t *items; size_t n_items;
     bool has_items;
     const struct tsp_filter *filter;     /* filter_query_parameters; NULL: none */
@@ -128,7 +128,7 @@ struct tsp_backend {
     const struct tsp_provider *const *providers;
     /* Is there a trace at or below the path? ERR_IO: it cannot be read; others: none. Opens nothing. */
     int (*look)(void *arg, const char *path, struct err *);
-    /* Takes as long as it needs; tells its progress by `grow`. */
+    /* Takes as long as it needs; reports its progress by `grow`. */
     int (*open)(void *arg, const struct tsp_open_request *, struct tsp_data **out, struct err *);
     /* After open, while first requests are answered: loads what they are about to need, until `stop` says so. */
     void (*populate)(struct tsp_data *, bool (*stop)(void *), void *stop_arg);

@@ -62,7 +62,7 @@ enum { N_ROUTES = sizeof routes / sizeof *routes };
 
 /* ---- answers ---- */
 
-/* Changes hold although they could not be written; whoever makes one is told (RFC 7234, 5.5: 199). */
+/* Changes hold although they could not be written; whoever makes one learns it (RFC 7234, 5.5: 199). */
 static void warn_unsaved(struct call *c)
 {
     struct err why;

@@ -93,7 +93,7 @@ void open_unref_locked(struct tsp_server *, struct tsp_opening *); /* may let th
  * it go then, so that it is opened anew, from what is left, when it is wanted next. Without the lock. */
 int open_intact(struct tsp_server *, struct tsp_opening *, struct err *);
 /* An answer with ids up to this one is about to be sent. Without the lock. */
-void open_told(struct tsp_server *, struct tsp_opening *, int64_t last_id);
+void open_note_ids(struct tsp_server *, struct tsp_opening *, int64_t last_id);
 /* The output with that id; NULL: none. It must be open. */
 const struct tsp_output *open_output(const struct tsp_opening *, const char *id);
 /* The derived output with that id, or that it is shown by; NULL: none. *answers: the provider for operations on it.
@@ -101,7 +101,7 @@ const struct tsp_output *open_output(const struct tsp_opening *, const char *id)
 struct tsp_derived *derived_find(const struct tsp_experiment *, const char *id,
     const struct tsp_provider **answers);
 
-/* persist.c. With the lock held. What cannot be written is told in s->unsaved, and written with the next change or at
+/* persist.c. With the lock held. What cannot be written is in s->unsaved, and written with the next change or at
  * the end. */
 void persist_save(struct tsp_server *);
 int persist_load(struct tsp_server *, struct err *);

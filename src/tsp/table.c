@@ -1,6 +1,7 @@
 /* Tables whose rows are at hand by number: columns, lines by index or time, search. */
+#include "base/search.h"
+#include "base/terms.h"
 #include "tsp/provider.h"
-#include "tsp/search.h"
 
 void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *columns, size_t n)
 {
@@ -19,11 +20,11 @@ void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *colum
 
 /* ---- search ---- */
 
-void search_init(struct terms *t, json_t *expressions, const struct tsp_column *columns, size_t n)
+/* {column id: regular expression}, or NULL */
+static void add_terms(struct terms *t, json_t *expressions, const struct tsp_column *columns, size_t n)
 {
     const char *key;
     json_t *pattern;
-    *t = (struct terms){0};
     json_object_foreach (expressions, key, pattern) {
         char *end;
         long long id = strtoll(key, &end, 10);
@@ -39,81 +40,65 @@ void search_init(struct terms *t, json_t *expressions, const struct tsp_column *
 
 /* ---- lines ---- */
 
-size_t search_columns(const struct tsp_query *q, const struct tsp_column *columns, size_t n, const size_t **out)
+struct tsp_lines tsp_begin_lines(struct tsp_answer *answer, const struct tsp_query *q, const struct tsp_column *columns,
+    size_t n, uint64_t low, uint64_t size)
 {
-    size_t *places = arena_new(q->http->arena, size_t, (q->has_columns ? q->n_columns : n) + 1), kept = 0;
+    struct json *j = &answer->json;
+    size_t *shown = arena_new(q->http->arena, size_t, (q->has_columns ? q->n_columns : n) + 1);
+    struct tsp_lines l = {answer, shown, 0};
     for (size_t i = 0; !q->has_columns && i < n; i++)
-        places[kept++] = i;
+        shown[l.n_columns++] = i;
     for (size_t i = 0; q->has_columns && i < q->n_columns; i++)
         for (size_t k = 0; k < n; k++)
             if (columns[k].id == q->columns[i])
-                places[kept++] = k;
-    *out = places;
-    return kept;
-}
-
-void search_begin_lines(struct tsp_answer *answer, uint64_t low, uint64_t size, const struct tsp_column *columns,
-    const size_t *places, size_t n)
-{
-    struct json *j = &answer->json;
+                shown[l.n_columns++] = k;
     json_begin_object(j);
     json_kv_u64(j, "lowIndex", low);
     json_kv_u64(j, "size", size);
     json_key(j, "columnIds");
     json_begin_array(j);
-    for (size_t i = 0; i < n; i++)
-        json_i64(j, columns[places[i]].id);
+    for (size_t i = 0; i < l.n_columns; i++)
+        json_i64(j, columns[shown[i]].id);
     json_end_array(j);
     json_key(j, "lines");
     json_begin_array(j);
+    return l;
 }
 
-void search_write_line(struct tsp_answer *answer, uint64_t index, int tags, tsp_cell *cell, void *arg, size_t row,
-    const size_t *places, size_t n)
+void tsp_write_line(const struct tsp_lines *l, uint64_t index, bool found, tsp_cell *cell, void *arg, size_t row)
 {
-    struct json *j = &answer->json;
+    struct json *j = &l->answer->json;
     struct text *t = j->out;
-    if (tsp_full(answer))
+    if (tsp_full(l->answer))
         return;
     json_before_value(j);
     TEXT_PUT(t, "{\"index\":");
     text_u64(t, index);
     TEXT_PUT(t, ",\"cells\":[");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < l->n_columns; i++) {
         if (i)
             text_putc(t, ',');
         TEXT_PUT(t, "{\"content\":\"");
         size_t from = t->n;
-        cell(arg, row, places[i], t);
+        cell(arg, row, l->columns[i], t);
         json_escape_since(t, from);
         TEXT_PUT(t, "\"}");
     }
     text_putc(t, ']');
-    if (tags) {
-        TEXT_PUT(t, ",\"tags\":");
-        text_i64(t, tags);
-    }
+    if (found)
+        TEXT_PUT(t, ",\"tags\":8"); /* highlight */
     text_putc(t, '}');
 }
 
-void search_end_lines(struct tsp_answer *answer)
+void tsp_end_lines(const struct tsp_lines *l)
 {
-    struct json *j = &answer->json;
-    json_end_array(j);
-    json_end_object(j);
+    json_end_array(&l->answer->json);
+    json_end_object(&l->answer->json);
 }
 
 static size_t first_at(const struct tsp_table *t, int64_t time)
 {
-    size_t lo = 0, hi = t->time ? t->rows : 0;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (t->time(t->arg, mid) < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, 0, t->time ? t->rows : 0, t->time(t->arg, i) >= time);
 }
 
 /* The next or previous row that fits, from `row` on; t->rows: none. */
@@ -135,24 +120,19 @@ static size_t find(const struct tsp_table *t, const struct tsp_query *q, struct 
 
 static void write_lines(struct tsp_answer *answer, const struct tsp_table *t, const struct tsp_query *q)
 {
-    const size_t *places;
-    size_t n = search_columns(q, t->columns, t->n_columns, &places);
     size_t row = q->by_time ? first_at(t, q->table_time) : (uint64_t)q->index < t->rows ? (size_t)q->index : t->rows;
-    struct terms s;
-    search_init(&s, q->search, t->columns, t->n_columns);
+    struct terms terms = {0};
+    add_terms(&terms, q->search, t->columns, t->n_columns);
     if (q->search && q->search_find)
-        row = find(t, q, &s, row);
+        row = find(t, q, &terms, row);
     size_t end = t->rows - row < (uint64_t)q->count ? t->rows : row + (size_t)q->count;
-    search_begin_lines(answer,
-        row < t->rows || q->by_time ? row
-            : q->search_find        ? 0
-                                    : (uint64_t)q->index,
-        t->rows, t->columns, places, n);
+    uint64_t beyond = q->search_find ? 0 : (uint64_t)q->index;
+    struct tsp_lines l = tsp_begin_lines(
+        answer, q, t->columns, t->n_columns, row < t->rows || q->by_time ? row : beyond, t->rows);
     for (; row < end; row++)
-        search_write_line(
-            answer, row, s.n && terms_fit(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
-    search_end_lines(answer);
-    terms_fini(&s);
+        tsp_write_line(&l, row, terms_fit(&terms, t->cell, t->arg, row), t->cell, t->arg, row);
+    tsp_end_lines(&l);
+    terms_fini(&terms);
     tsp_end(answer, q);
 }
 
@@ -178,12 +158,12 @@ static int64_t chosen_time(void *arg, size_t row)
 void tsp_table_lines(struct tsp_answer *answer, const struct tsp_table *t, const struct tsp_query *q)
 {
     struct chosen c = {.of = t};
-    struct terms s;
+    struct terms s = {0};
     if (!json_object_size(q->row_filter)) {
         write_lines(answer, t, q);
         return;
     }
-    search_init(&s, q->row_filter, t->columns, t->n_columns);
+    add_terms(&s, q->row_filter, t->columns, t->n_columns);
     for (size_t row = 0; row < t->rows && (row % 1024 || !http_gone(q->http)); row++)
         if (terms_fit(&s, t->cell, t->arg, row))
             vec_push(&c.rows, row);

@@ -1,6 +1,5 @@
 /* Events table: all events of all traces in order of the experiment's clock, or those that fit a filter. */
 #include "base/expr.h"
-#include "tsp/search.h"
 #include "views/event_table.h"
 #include "views/list.h"
 
@@ -133,8 +132,6 @@ static bool has_gone(void *http)
 static void write_lines(const struct tsp_query *q, const struct events *t, struct event_rows *rows,
     struct event_match *search, struct tsp_answer *answer)
 {
-    const size_t *shown;
-    size_t n_shown = search_columns(q, t->columns, t->n_columns, &shown);
     bool done;
     uint64_t row = q->by_time ? event_rows_at(rows, q->table_time) : (uint64_t)q->index,
              n = event_rows_count(rows, &done);
@@ -148,13 +145,13 @@ static void write_lines(const struct tsp_query *q, const struct events *t, struc
     uint64_t end = any ? row + (uint64_t)q->count : 0;
     end = end < n ? end : n;
     struct line l = {.rows = rows};
-    search_begin_lines(answer, row, n, t->columns, shown, n_shown);
+    struct tsp_lines out = tsp_begin_lines(answer, q, t->columns, t->n_columns, row, n);
     for (; row < end && (row % LOOK_AFTER || !http_gone(q->http)); row++) {
         if (!(l.ev = event_rows_get(rows, row, end)))
             break;
-        search_write_line(answer, row, event_rows_fit(rows, search, l.ev) ? 8 : 0, write_cell, &l, 0, shown, n_shown);
+        tsp_write_line(&out, row, event_rows_fit(rows, search, l.ev), write_cell, &l, 0);
     }
-    search_end_lines(answer);
+    tsp_end_lines(&out);
 }
 
 static void lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
