@@ -292,7 +292,7 @@ static int run(int argc, char **argv)
     } else {
         int r = show_all(&s, q.limit >= 0 ? (uint64_t)q.limit : UINT64_MAX, &out, &e);
         code = note_problems(&s);
-        if (r != ERR_OK && r != ERR_IO) /* write errors are told, or not, by cli_finish */
+        if (r != ERR_OK && r != ERR_IO) /* cli_finish reports write errors */
             code = cli_fail(&e);
     }
     close_session(&s);

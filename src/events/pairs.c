@@ -1,4 +1,5 @@
 /* Pairing events: one pass in order of time. Memory goes with what is found, and that is bounded. */
+#include "base/search.h"
 #include "events/cell.h"
 #include "events/reader.h"
 
@@ -520,13 +521,5 @@ void event_pairs_free(struct event_pairs *p)
 
 size_t event_pairs_find(const struct event_pairs *p, int64_t t)
 {
-    size_t lo = 0, hi = p->closed;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (p->v[mid].begin < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, 0, p->closed, p->v[i].begin >= t);
 }

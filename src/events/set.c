@@ -1,5 +1,7 @@
 #include "events/set.h"
 
+#include "base/search.h"
+
 enum { BLOCK = 65536, MAX_POSITIONS = 4096, WORDS = BLOCK / 64 };
 
 static void to_bits(struct event_set *s, struct event_block *b)
@@ -62,14 +64,7 @@ static uint64_t rank_in(const struct event_block *b, uint32_t position)
 
 uint64_t event_set_rank(const struct event_set *s, uint64_t number)
 {
-    size_t lo = 0, hi = s->blocks.n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (s->blocks.v[mid].base < number / BLOCK)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, s->blocks.n, s->blocks.v[i].base >= number / BLOCK);
     if (lo == s->blocks.n)
         return s->n;
     const struct event_block *b = &s->blocks.v[lo];
@@ -102,16 +97,10 @@ static size_t get_from(const struct event_block *b, uint64_t first, uint64_t *ou
 
 size_t event_set_get(const struct event_set *s, uint64_t first, uint64_t *out, size_t max)
 {
-    size_t lo = 0, hi = s->blocks.n, n = 0;
+    size_t n = 0;
     if (first >= s->n)
         return 0;
-    while (hi - lo > 1) {
-        size_t mid = (lo + hi) / 2;
-        if (s->blocks.v[mid].before <= first)
-            lo = mid;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, s->blocks.n, s->blocks.v[i].before > first) - 1;
     for (first -= s->blocks.v[lo].before; lo < s->blocks.n && n < max; lo++, first = 0)
         n += get_from(&s->blocks.v[lo], first, out + n, max - n);
     return n;
