@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "clock/curve.h"
+#include "clock/curve_fit.h"
 
 enum { GRID = 256 };
 
@@ -70,8 +70,8 @@ static struct times course_cuts(const struct course *c, const struct times *bend
  */
 static void middle_knots(const struct course *c, const struct pair_frame *f, const struct times *at, struct curve *out)
 {
-    struct node *node = mem_alloc(at->n * sizeof *node);
-    bool *keep = mem_alloc(at->n * sizeof *keep);
+    struct curve_node *node = mem_alloc(at->n * sizeof *node);
+    bool *needed = mem_alloc(at->n * sizeof *needed);
     int64_t end = at->v[at->n - 1], apart = (end - at->v[0]) / 4096;
     size_t n = 0;
     for (size_t i = 0; i < at->n; i++) {
@@ -84,14 +84,14 @@ static void middle_knots(const struct course *c, const struct pair_frame *f, con
             int64_t run = x - node[n - 1].t;
             d = clamp64(d, node[n - 1].d - run / 2, node[n - 1].d + run);
         }
-        node[n++] = (struct node){x, d, half / 32 + 2};
+        node[n++] = (struct curve_node){x, d, half / 32 + 2};
     }
-    curve_thin(node, n, keep);
+    curve_thin(node, n, needed);
     for (size_t i = 0; i < n; i++)
-        if (keep[i])
+        if (needed[i])
             out->knots[out->nknots++] = (struct knot){f->x0 + node[i].t, f->y0 + node[i].t + node[i].d};
     free(node);
-    free(keep);
+    free(needed);
 }
 
 static struct knot knot_on(const struct straight *s, const struct pair_frame *f, int64_t x)
