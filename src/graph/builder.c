@@ -24,7 +24,7 @@ void graph_builder_free(struct graph_builder *b)
     vec_free(&b->cpus);
     vec_free(&b->losses);
     vec_free(&b->windows.by_begin);
-    vec_free(&b->late);
+    vec_free(&b->early_wakes);
     vec_free(&b->detail_of);
     strings_fini(&b->details);
     arena_fini(&b->arena);
@@ -66,7 +66,8 @@ static void push(
     struct graph_entry x = {.begin = begin, .state = e->state, .cause = e->cause, .detail = e->detail, .arg = e->arg};
     graph_log_push(&b->arena, &r->log, &x);
     if (e->cause == GRAPH_CAUSE_WAKEUP && e->ts != end)
-        vec_push(&b->late, ((struct graph_late){.row = (int32_t)(r - b->rows.v), .n = r->log.n - 1, .ts = e->ts}));
+        vec_push(&b->early_wakes,
+            ((struct graph_early_wake){.row = (int32_t)(r - b->rows.v), .n = r->log.n - 1, .ts = e->ts}));
 }
 
 static struct graph_ending running_on(int32_t cpu)

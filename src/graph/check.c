@@ -216,8 +216,9 @@ static const char *values_defect(const struct graph *g)
     for (size_t i = 0; i < g->n_detail_names; i++)
         if (g->detail_names[i] >= g->n_strings)
             return "a detail without a name";
-    for (size_t i = 0; i < g->n_late; i++)
-        if (g->late[i].interval >= g->n_intervals || (i && g->late[i].interval <= g->late[i - 1].interval))
+    for (size_t i = 0; i < g->n_early_wakes; i++)
+        if (g->early_wakes[i].interval >= g->n_intervals ||
+            (i && g->early_wakes[i].interval <= g->early_wakes[i - 1].interval))
             return "late wakes out of order";
     for (size_t i = 0; i < g->n_strings; i++)
         if (g->string_at[i] >= g->n_text)
