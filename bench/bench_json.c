@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "tsp/provider.h"
+#include "tsp/answer.h"
 
 enum { ROWS = 30, STATES = 1000, RUNS = 200 };
 
@@ -45,23 +45,23 @@ static void make(void)
         times[i] = 1795225075368285001 + i * 12345678;
 }
 
-static void write_states(struct json *j)
+static void write_states(struct tsp_answer *answer)
 {
-    tsp_begin_rows(j);
+    tsp_begin_rows(answer);
     for (int r = 0; r < ROWS; r++) {
-        tsp_begin_row(j, r + 1);
+        tsp_begin_row(answer, r + 1);
         for (int i = 0; i < STATES; i++)
-            tsp_write_state(j, &states[r][i]);
-        tsp_end_row(j);
+            tsp_write_state(answer, &states[r][i]);
+        tsp_end_row(answer);
     }
-    tsp_end_rows(j);
+    tsp_end_rows(answer);
 }
 
-static void write_xy(struct json *j)
+static void write_xy(struct tsp_answer *answer)
 {
-    tsp_begin_xy(j, "Disks");
+    tsp_begin_xy(answer, "Disks");
     for (int r = 0; r < ROWS; r++)
-        tsp_write_series(j,
+        tsp_write_series(answer,
             &(struct tsp_series){.id = r + 1,
                 .name = "made/nvme0n1/read",
                 .x = times,
@@ -69,12 +69,12 @@ static void write_xy(struct json *j)
                 .n = STATES,
                 .y_label = "Throughput",
                 .y_unit = "B/s"});
-    tsp_end_xy(j);
+    tsp_end_xy(answer);
 }
 
 /* ---- measuring ---- */
 
-static void measure(const char *what, void (*write)(struct json *))
+static void measure(const char *what, void (*write)(struct tsp_answer *))
 {
     int64_t best = INT64_MAX, copy = INT64_MAX;
     size_t bytes = 0;
@@ -82,7 +82,7 @@ static void measure(const char *what, void (*write)(struct json *))
         struct text t = {.fd = -1}; /* a fresh buffer, as every request has */
         struct tsp_answer a = {.json = JSON_TO(&t)};
         int64_t begin = time_monotonic_ns();
-        write(&a.json);
+        write(&a);
         int64_t ns = time_monotonic_ns() - begin;
         best = ns < best ? ns : best;
         bytes = t.n;

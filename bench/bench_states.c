@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "ctf/ctf.h"
 #include "index/index.h"
 #include "kernel/kernel.h"
 #include "state/state.h"
@@ -79,7 +80,7 @@ static void measure_values(const char *what, int kind, const struct row *rows, s
 static void measure_latencies(const struct index_host *h)
 {
     int64_t begin, end, best = INT64_MAX;
-    struct state_figures figures[512];
+    struct figures figures[512];
     if (state_latency_names(h->states, STATE_LATENCY_SYSCALL) > sizeof figures / sizeof *figures)
         return;
     state_span(h->states, &begin, &end);
@@ -117,7 +118,7 @@ static size_t collect(const struct index_host *hosts, size_t n_hosts, int kind, 
 
 /* ---- building ---- */
 
-static void on_record(void *arg, struct kernel_record *r)
+static void on_record(void *arg, const struct kernel_record *r)
 {
     struct state_builder *b = *(struct state_builder **)arg;
     if (b)

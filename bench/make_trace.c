@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "ctf/ctf.h"
+#include "ctf/writer.h"
 
 #define I32 "integer { size = 32; align = 8; signed = 1; } "
 #define U32 "integer { size = 32; align = 8; signed = 0; } "

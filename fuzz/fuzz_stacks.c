@@ -103,7 +103,7 @@ static void read_all(const struct stack_store *s)
         sum += strlen(f.name);
     }
     for (size_t i = 0; i < stack_losses(s); i++) {
-        struct state_loss l;
+        struct stack_loss l;
         stack_loss(s, i, &l);
         sum += l.count;
     }

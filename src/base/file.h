@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -42,6 +43,12 @@ struct file_stamp {
     int64_t modified_ns, changed_ns;
 };
 int file_stamp(const char *path, struct file_stamp *out, struct err *e);
+/* The part of a path behind its last slash; the whole of one without. Borrowed. */
+static inline const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
 /* mkdir -p */
 int file_make_dirs(const char *path, struct err *e);
 /* Writes a small file through a temporary name: after a failure the old file is as it was and nothing else is left.

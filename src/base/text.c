@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+
 /* "00" "01" … "99": two digits per division, which is what bounds decimal conversion. */
 static const char pairs[201] = "0001020304050607080910111213141516171819"
                                "2021222324252627282930313233343536373839"
@@ -67,6 +69,12 @@ static unsigned write_short(char *p, uint32_t v)
     unsigned zeros = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
     write_eight(p, (digits | 0x3030303030303030) >> 8 * zeros);
     return 8 - zeros;
+}
+
+void text_fill(struct text *t, char c, size_t n)
+{
+    memset(text_room(t, n + 1), c, n);
+    t->n += n;
 }
 
 void text_u64(struct text *t, uint64_t v)
@@ -212,6 +220,13 @@ void text_fini(struct text *t)
     t->n = t->cap = 0;
 }
 
+char *text_to_arena(struct text *t, struct arena *a)
+{
+    char *s = arena_strdup(a, text_cstr(t));
+    text_fini(t);
+    return s;
+}
+
 void text_duration(struct text *t, int64_t ns)
 {
     uint64_t v = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
@@ -253,6 +268,13 @@ void text_duration(struct text *t, int64_t ns)
         text_pad(t, steps % powers[decimals], (int)decimals, '0');
     }
     text_puts(t, scales[i].unit);
+}
+
+const char *arena_duration(struct arena *a, int64_t ns)
+{
+    struct text t = {.fd = -1};
+    text_duration(&t, ns);
+    return text_to_arena(&t, a);
 }
 
 void text_grouped(struct text *t, uint64_t v)

@@ -40,6 +40,7 @@ static inline void text_put(struct text *t, const char *s, size_t n)
 static inline void text_puts(struct text *t, const char *s) { text_put(t, s, strlen(s)); }
 /* A text that is known when the program is compiled. */
 #define TEXT_PUT(t, literal) text_put((t), "" literal, sizeof(literal) - 1)
+void text_fill(struct text *, char c, size_t n);                   /* n times the same */
 void text_u64(struct text *, uint64_t v);
 void text_i64(struct text *, int64_t v);
 /* The same for numbers that follow one another closely, as times do: the digits that they share are kept.
@@ -53,9 +54,13 @@ const char *text_cstr(struct text *);                              /* terminated
 /* Writes out what is there when more than `threshold` bytes wait (0: always). ERR_IO once writing failed. */
 int text_drain(struct text *, size_t threshold, struct err *e);
 void text_fini(struct text *);
+struct arena;
+char *text_to_arena(struct text *, struct arena *);                /* its contents, terminated; ends the text */
+static inline bool text_is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Human numbers: four digits at most below 10 000 s, and a unit: "88.49 ms", "1.200 s", "350 ns", "-2.000 µs". */
 void text_duration(struct text *, int64_t ns);
+const char *arena_duration(struct arena *, int64_t ns);
 /* 12 345 678 with thin separators as plain spaces. */
 void text_grouped(struct text *, uint64_t v);
 /* Cells a UTF-8 string takes on a terminal (one per code point). */

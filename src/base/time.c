@@ -3,7 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_PER_S INT64_C(1000000000)
 enum { S_PER_DAY = 86400 };
 
 /* Days since 1970-01-01 of a date of the Gregorian calendar. The year is counted from March, so that the leap day is
@@ -37,17 +36,12 @@ static int64_t day_of(int64_t ns)
     return ns / ns_per_day - (ns % ns_per_day < 0);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Reads exactly `width` digits; false leaves *s anywhere. */
 static bool read_fixed(const char **s, int width, int *out)
 {
     *out = 0;
     for (int i = 0; i < width; i++, (*s)++) {
-        if (!is_digit(**s))
+        if (!text_is_digit(**s))
             return false;
         *out = *out * 10 + (**s - '0');
     }
@@ -60,9 +54,9 @@ static bool read_fraction(const char **s, int64_t *ns)
     int digits = 0;
     *ns = 0;
     for (;; (*s)++) {
-        if (**s == ' ' && (digits == 3 || digits == 6) && is_digit((*s)[1]))
+        if (**s == ' ' && (digits == 3 || digits == 6) && text_is_digit((*s)[1]))
             continue;
-        if (!is_digit(**s))
+        if (!text_is_digit(**s))
             break;
         if (++digits > 9)
             return false;
@@ -116,7 +110,7 @@ static bool read_zone(const char **s, int64_t *offset_ns)
         return false;
     if (**s == ':')
         ++*s;
-    if (is_digit(**s) && (!read_fixed(s, 2, &m) || m > 59))
+    if (text_is_digit(**s) && (!read_fixed(s, 2, &m) || m > 59))
         return false;
     *offset_ns = sign * ((int64_t)h * 3600 + m * 60) * NS_PER_S;
     return true;
@@ -163,7 +157,7 @@ static bool read_whole(const char **s, __int128 *out)
 {
     const char *begin = *s;
     *out = 0;
-    for (; is_digit(**s); (*s)++)
+    for (; text_is_digit(**s); (*s)++)
         if (*out <= INT64_MAX)
             *out = *out * 10 + (**s - '0');
     return *s > begin;
@@ -315,6 +309,15 @@ static int64_t now(clockid_t clock)
     struct timespec ts;
     clock_gettime(clock, &ts);
     return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+void time_write_seconds(struct text *t, int64_t ns)
+{
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    text_puts(t, ns < 0 ? "-" : "");
+    text_u64(t, size / NS_PER_S);
+    text_putc(t, '.');
+    text_pad(t, size % NS_PER_S, 9, '0');
 }
 
 int64_t time_now_ns(void)

@@ -77,12 +77,6 @@ static size_t widest_label(const struct cli_option *o, size_t widest)
     return widest;
 }
 
-static void spaces(struct text *t, size_t n)
-{
-    while (n--)
-        text_putc(t, ' ');
-}
-
 /* Words broken into lines from column `indent` on; the first line begins where the text stands. */
 static void write_wrapped(struct text *t, const char *s, size_t indent, size_t width)
 {
@@ -91,7 +85,7 @@ static void write_wrapped(struct text *t, const char *s, size_t indent, size_t w
         size_t n = strcspn(s, " "), cells = text_cells(s, n);
         if (used && used + 1 + cells > room) {
             text_putc(t, '\n');
-            spaces(t, indent);
+            text_fill(t, ' ', indent);
             used = 0;
         } else if (used) {
             text_putc(t, ' ');
@@ -113,7 +107,7 @@ static void write_options(struct text *t, const struct cli_option *o, size_t col
             text_printf(t, "      --%s", o->name);
         if (o->value)
             text_printf(t, " %s", o->value);
-        spaces(t, column - label_cells(o));
+        text_fill(t, ' ', column - label_cells(o));
         write_wrapped(t, o->help, column, width);
     }
 }
@@ -123,7 +117,7 @@ void cli_help(const struct cli_verb *verb, const struct cli_option *options, int
     size_t columns = width > 0 ? (size_t)width : 100;
     size_t column = widest_label(common_options, widest_label(options, 0)) + 2;
     text_printf(t, "Usage: weft %s [options] %s\n\n", verb->name, verb->arguments);
-    spaces(t, 2);
+    text_fill(t, ' ', 2);
     write_wrapped(t, verb->summary, 2, columns);
     if (options->name) {
         text_puts(t, "\nOptions:\n");

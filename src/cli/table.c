@@ -188,12 +188,6 @@ static size_t write_cut(struct text *out, const char *s, size_t width)
     return keep < cells ? width : cells;
 }
 
-static void fill(struct text *out, size_t n)
-{
-    while (n--)
-        text_putc(out, ' ');
-}
-
 static void write_row(const struct cli_table *t, const size_t *widths, size_t row, bool heading, struct text *out)
 {
     size_t owed = 0; /* spaces before the next cell that shows something, so that lines do not end with spaces */
@@ -204,7 +198,7 @@ static void write_row(const struct cli_table *t, const size_t *widths, size_t ro
         if (t->columns[c].right)
             owed += lead;
         if (*s) {
-            fill(out, owed);
+            text_fill(out, ' ', owed);
             owed = 0;
             write_cut(out, s, widths[c]);
         }

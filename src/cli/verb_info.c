@@ -217,23 +217,10 @@ static int64_t clock_offset_ns(const struct ctf_clock *c)
     return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
 }
 
-static void put_seconds(struct text *t, int64_t ns)
-{
-    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    text_printf(t, "%s%llu.%09llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000),
-        (unsigned long long)(size % 1000000000));
-}
-
 static void put_count(struct text *t, uint64_t n, const char *what)
 {
     text_grouped(t, n);
     text_printf(t, " %s%s", what, n == 1 ? "" : "s");
-}
-
-static int64_t duration(const struct trace_facts *f)
-{
-    int64_t ns;
-    return __builtin_sub_overflow(f->end, f->begin, &ns) ? INT64_MAX : ns;
 }
 
 static const char *or_dash(const char *s)
@@ -254,7 +241,7 @@ static void put_clock(struct text *t, const struct ctf_clock *c)
     text_printf(t, "%s, ", or_dash(c->name));
     put_frequency(t, c->freq);
     text_puts(t, ", starts at ");
-    put_seconds(t, clock_offset_ns(c));
+    time_write_seconds(t, clock_offset_ns(c));
     text_puts(t, c->absolute || clock_offset_ns(c) ? " s after the epoch\n" : " s, not tied to the epoch\n");
 }
 
@@ -269,7 +256,7 @@ static void put_span(struct text *t, const struct trace_facts *f)
     text_puts(t, "  →  ");
     time_write_utc(t, f->end, true);
     text_puts(t, " UTC   ");
-    text_duration(t, duration(f));
+    text_duration(t, time_between(f->begin, f->end));
     text_putc(t, '\n');
 }
 
@@ -355,7 +342,7 @@ static void put_table(struct text *out, const struct trace_facts *facts, size_t 
             time_write_utc(&t, f->begin, true);
         text_cell(table, &t);
         if (f->has_span)
-            text_duration(&t, duration(f));
+            text_duration(&t, time_between(f->begin, f->end));
         text_cell(table, &t);
         put_bytes(&t, f->bytes), text_cell(table, &t);
         cli_table_cell(table, "%zu", f->n_streams);
@@ -411,7 +398,7 @@ static void put_csv(struct text *out, const struct trace_facts *facts, size_t n)
             number_cell(t, true, (int64_t)counts[k]);
         number_cell(t, f->has_span, f->begin);
         number_cell(t, f->has_span, f->end);
-        number_cell(t, f->has_span, duration(f));
+        number_cell(t, f->has_span, time_between(f->begin, f->end));
         number_cell(t, true, (int64_t)f->bytes);
         number_cell(t, true, (int64_t)f->problems.n);
     }
@@ -491,7 +478,7 @@ static void json_trace(struct json *j, const struct trace_facts *f)
     json_kv_u64(j, "lost_packets", f->lost_packets);
     kv_time(j, "begin", f->has_span, f->begin);
     kv_time(j, "end", f->has_span, f->end);
-    kv_time(j, "duration", f->has_span, duration(f));
+    kv_time(j, "duration", f->has_span, time_between(f->begin, f->end));
     json_kv_u64(j, "bytes", f->bytes);
     json_key(j, "problems");
     json_array(j);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "tsp/tsp.h"
+#include "views/views.h"
 
 enum { MAX_TOKEN_BYTES = 4096 };
 
@@ -115,10 +116,9 @@ static int run(int argc, char **argv)
     struct tsp_options o = {.http = {.listen = listen, .tls_cert = cert, .tls_key = key},
         .trace_root = root,
         .state_dir = state,
-        .store = store,
         .experiment_name = name,
-        .version = WEFT_VERSION,
-        .no_sync = no_sync};
+        .version = WEFT_VERSION};
+
     char *token = NULL;
     sigset_t stop;
     if (code >= 0)
@@ -127,6 +127,8 @@ static int run(int argc, char **argv)
         return cli_fail(&e);
     vec_push(&origins, (const char *)NULL);
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
+    struct views_options views = {.store = store, .no_sync = no_sync};
+    o.backend = views_backend(&views);
     o.http.origins = origins.v;
     o.http.token = token;
     o.traces = (const char *const *)argv + 1;

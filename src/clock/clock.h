@@ -13,6 +13,9 @@
 struct text;
 struct json;
 
+/* Grows whenever the same messages give other maps: what was stored of them is then computed again. */
+enum { CLOCK_RULES_VERSION = 0 };
+
 enum clock_category { CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY,
     CLOCK_ABSENT };
 const char *clock_category_name(int category); /* "reference", "accurate", … */

@@ -4,6 +4,8 @@
 
 #include "ctf/decode.h"
 
+enum { CTF_DATA_DEPENDENT = INT32_MIN }; /* an offset that is no fixed one */
+
 const struct ctf_type *ctf_variant_tag(const struct ctf_type *t)
 {
     return t->kind == CTF_VARIANT && t->tag ? t->tag->target : NULL;

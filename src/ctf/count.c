@@ -229,7 +229,48 @@ uint64_t ctf_trace_items(const struct ctf_trace *t)
     return sum;
 }
 
-/* ---- kept ---- */
+/* ---- times of streams: those of some are known once they are counted ---- */
+
+void ctf_trace_stream(const struct ctf_trace *t, size_t i, struct ctf_stream_info *out)
+{
+    const struct ctf_stream *s = &t->streams.v[i];
+    if (ctf_stream_untimed(s))
+        ctf_trace_count(t);
+    *out = (struct ctf_stream_info){.name = s->name,
+        .class_id = s->plan->sc->id,
+        .instance_id = s->instance_id,
+        .cpu = s->cpu,
+        .packets = s->packets.n,
+        .lost_events = s->lost_events,
+        .lost_packets = s->lost_packets,
+        .bytes = s->bytes,
+        .begin = s->begin,
+        .end = s->end};
+    if (s->begin > s->end)
+        out->begin = out->end = 0;
+}
+
+bool ctf_trace_span(const struct ctf_trace *t, int64_t *begin, int64_t *end)
+{
+    *begin = INT64_MAX;
+    *end = INT64_MIN;
+    for (size_t i = 0; i < t->streams.n; i++) {
+        const struct ctf_stream *s = &t->streams.v[i];
+        if (ctf_stream_untimed(s))
+            ctf_trace_count(t);
+        if (s->plan->sc->clock < 0 || s->begin > s->end)
+            continue;
+        *begin = s->begin < *begin ? s->begin : *begin;
+        *end = s->end > *end ? s->end : *end;
+    }
+    if (*begin > *end) {
+        *begin = *end = 0;
+        return false;
+    }
+    return true;
+}
+
+/* ---- counts in stores ---- */
 
 void ctf_trace_counts(const struct ctf_trace *t, struct ctf_counts *out)
 {

@@ -7,70 +7,14 @@
 #ifndef WEFT_CTF_CTF_H
 #define WEFT_CTF_CTF_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "ctf/types.h"
 
 struct text; /* base/text.h: output buffer */
 
-/* ---- declarations, as the metadata gives them ---- */
-
-enum ctf_kind { CTF_INT, CTF_FLOAT, CTF_ENUM, CTF_STRING, CTF_STRUCT, CTF_ARRAY, CTF_SEQUENCE, CTF_VARIANT };
-
-struct ctf_range {           /* one label of an enumeration; for unsigned enumerations lo and hi are unsigned values */
-    const char *label;
-    int64_t lo, hi;
-};
-
-struct ctf_type;
-struct ctf_field {
-    const char *name;        /* as written, with the leading underscore that LTTng adds */
-    const char *shown;       /* as babeltrace2 shows it */
-    const struct ctf_type *type;
-};
-
-/* A type. Alignments are relative to the packet's start. Read-only. */
-struct ctf_type {
-    uint8_t kind;            /* enum ctf_kind */
-    bool is_signed, big_endian, is_text; /* integers; is_text: encoding UTF8 or ASCII (an array of such is a string) */
-    uint8_t base;            /* 2, 8, 10, 16: how integers are shown */
-    uint32_t align_bits;     /* power of two, >= 1 */
-    int64_t size_bits;       /* from an aligned start; -1 when it depends on the data */
-    uint32_t n;              /* fields of a struct or variant, labels of an enumeration, elements of an array */
-    union {
-        const struct ctf_field *fields;      /* struct, variant */
-        struct { const struct ctf_range *ranges; const struct ctf_type *container; } enumeration;
-        /* array, sequence (length: private) */
-        struct { const struct ctf_type *element; struct ctf_ref *length; } list;
-    } u;
-    struct ctf_ref *tag;     /* variants: private */
-    int32_t clock;           /* integers mapped to a clock: its number among the trace's clocks by name (private),
-                              * else -1 */
-    uint32_t slot;           /* != 0: the value is remembered while decoding because a length or tag refers to it
-                              * (private) */
-};
-/* The type of the very field that tells which option a variant holds: an enumeration whose labels name the options.
- * NULL: not a variant. */
-const struct ctf_type *ctf_variant_tag(const struct ctf_type *);
-
-enum ctf_scope { CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT,
-    CTF_PAYLOAD, CTF_SCOPES };
-
-/* What an item of a stream is. Losses are items in the flow of events, at the time where the loss begins. */
-enum ctf_item { CTF_EVENT, CTF_LOST_EVENTS, CTF_LOST_PACKETS };
-
-struct ctf_event_class {
-    const char *name;
-    uint64_t id, stream_id;
-    uint32_t index;          /* dense, unique among all classes of the schema (losses have 0 and 1) */
-    uint8_t item;            /* enum ctf_item */
-    int64_t loglevel;        /* -1 when not given */
-    const char *model_uri;   /* or NULL */
-    const struct ctf_type *scope[CTF_SCOPES]; /* NULL when the class has no such scope; always struct types */
-    const struct ctf_layout *layout; /* private */
-};
+/* ---- events ---- */
 
 /* For items that are losses, `data` of the event points to one of these. */
 struct ctf_loss {
@@ -122,18 +66,16 @@ struct ctf_schemas *ctf_schemas_new(void);
 void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
 
 /* A set of directories that make one trace, sorted by path. */
-struct ctf_group { char **dirs; size_t n, place; }; /* place: of the first directory found, of one with a name if
-                                                     * there is any */
-/* Where to look: a trace, or a tree of them. Pieces below places with different names are not joined; NULL: joined with
- * any. */
-/* filled: directories with traces, and how many of them an earlier place has too */
-struct ctf_place { const char *path, *name; size_t found, again; };
+struct ctf_group { char **dirs; size_t n, root; }; /* root: below which the first one was found, one with a name if any */
+/* Where to look: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL: with any.
+ * Filled: directories with traces, and how many of them an earlier root has too. */
+struct ctf_root { const char *path, *name; size_t found, again; };
 /* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping
  * snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
 int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e);
-/* The same below several places, whose order comes first. A directory that lies below several of them, or is reached by
+/* The same below several roots, whose order comes first. A directory that lies below several of them, or is reached by
  * links, counts once. ERR_NOTFOUND when one of them has none. */
-int ctf_discover_all(struct ctf_place *places, size_t n_places, struct ctf_group **groups, size_t *n, struct err *e);
+int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **groups, size_t *n, struct err *e);
 void ctf_groups_free(struct ctf_group *groups, size_t n);
 
 /* Opens the directories of one group. Reads the metadata and finds the packets (LTTng index files when present and
@@ -142,7 +84,6 @@ int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struc
 void ctf_trace_close(struct ctf_trace *);
 
 const char *ctf_trace_path(const struct ctf_trace *);          /* of the first directory */
-const uint8_t *ctf_trace_uuid(const struct ctf_trace *);       /* 16 bytes, or NULL */
 size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);
 size_t ctf_trace_env(const struct ctf_trace *, const struct ctf_env **out);
 const char *ctf_trace_env_string(const struct ctf_trace *, const char *name); /* or NULL */
@@ -218,14 +159,12 @@ void ctf_merge_count(struct ctf_merge *);
 /* ---- fields ---- */
 
 /* Where a field of one event class lies; compiled once, read per event. */
-enum { CTF_DATA_DEPENDENT = INT32_MIN };
 struct ctf_access {
-    uint8_t mode;            /* 0 absent, 1 whole bytes at a fixed place (little endian), 2 same, big endian, 3
-                              * anything else */
+    uint8_t mode;            /* 0 absent; whole bytes at a fixed offset: 1 little, 2 big endian; 3 anything else */
     uint8_t bytes;           /* modes 1, 2: 1, 2, 4, 8 */
     bool is_signed;
     int32_t offset_bytes;    /* modes 1, 2: from the payload's start (negative: in a context before it) */
-    int32_t offset_bits;     /* mode 3: the same in bits, CTF_DATA_DEPENDENT when only the data tell */
+    int32_t offset_bits;     /* mode 3: the same in bits; INT32_MIN when it depends on the data */
     uint8_t scope;
     const struct ctf_event_class *cls;
     const struct ctf_type *type;
@@ -285,31 +224,5 @@ void ctf_print_event(struct ctf_print *, const struct ctf_merge *, const struct 
 /* Another name for the host of a source, shown by JSON and CSV (text shows the environment's, as babeltrace2 does). */
 void ctf_print_host(struct ctf_print *, size_t source, const char *host);
 void ctf_print_free(struct ctf_print *);
-
-/* ---- writing ---- */
-/* See ctf/writer.h's subject in docs/formats/ctf-writer.md: traces for tests and benches, readable by babeltrace2
- * without a word. */
-struct ctf_writer;
-/* Creates `dir`. `tsdl` is the body after the writer's own trace, clock, header and context blocks: event declarations
- * as LTTng writes them (`event { name = …; id = …; stream_id = 0; fields := struct { … }; };`), 8-bit aligned. `env`:
- * "name=value" strings, NULL at the end. */
-struct ctf_writer_options {
-    const char *hostname, *tsdl;
-    const char *const *env;
-    uint64_t freq; int64_t clock_offset_ns; uint32_t packet_bytes; uint32_t cpus; uint8_t uuid[16];
-    bool index_files, big_endian;
-    bool large_header;         /* 16-bit ids and 32-bit times in event headers, as LTTng writes when it has many
-                                * event types */
-    const char *event_context; /* fields of the stream's event context ("int32_t _tid;"), or NULL; their bytes come
-                                * first in `payload` */
-};
-int ctf_writer_open(const char *dir, const struct ctf_writer_options *, struct ctf_writer **out, struct err *e);
-/* Appends an event with its payload bytes to the stream of `cpu`. Times must not decrease within a stream. */
-int ctf_writer_event(struct ctf_writer *, uint32_t cpu, uint64_t id, int64_t ts_ns, const void *payload, size_t bytes,
-    struct err *e);
-/* Closes the stream's packet now, telling that `events` were lost since the last one, and that `packets` sequence
- * numbers are missing after it. */
-int ctf_writer_lose(struct ctf_writer *, uint32_t cpu, uint64_t events, uint64_t packets, struct err *e);
-int ctf_writer_close(struct ctf_writer *, struct err *e);
 
 #endif

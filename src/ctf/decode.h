@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "ctf/ctf.h"
 #include "ctf/layout.h"
 
 /* Values met while a program runs. Clock fields extend `cycles` (the low bits of a clock that wraps). */

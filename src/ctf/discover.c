@@ -19,13 +19,13 @@ struct inode {
 struct found {
     char *dir, *key; /* key: what makes traces one; NULL: nothing does */
     struct inode inode;
-    size_t place;
+    size_t root;
 };
 struct finder {
-    struct ctf_place *places;
-    size_t place; /* where it looks now */
+    struct ctf_root *roots;
+    size_t root; /* where it looks now */
     VEC(struct found) list;
-    VEC(struct inode) seen; /* directories of this place: one that is reached twice, through links, counts once */
+    VEC(struct inode) seen; /* directories of this root: one that is reached twice, through links, counts once */
 };
 
 /* ---- what a trace says of itself ---- */
@@ -158,14 +158,14 @@ static bool first_visit(struct finder *f, struct inode here)
 
 static void add_trace(struct finder *f, const char *dir, struct inode inode)
 {
-    struct ctf_place *place = &f->places[f->place];
-    place->found++;
+    struct ctf_root *root = &f->roots[f->root];
+    root->found++;
     for (size_t i = 0; i < f->list.n; i++)
         if (same_inode(f->list.v[i].inode, inode)) {
-            place->again++;
+            root->again++;
             return;
         }
-    struct found one = {mem_strdup(dir), identity(dir), inode, f->place};
+    struct found one = {mem_strdup(dir), identity(dir), inode, f->root};
     vec_push(&f->list, one);
 }
 
@@ -197,10 +197,10 @@ static void search(struct finder *f, const char *dir, int depth)
         free(names);
 }
 
-static int by_place(const void *pa, const void *pb)
+static int by_root(const void *pa, const void *pb)
 {
     const struct found *a = pa, *b = pb;
-    return a->place != b->place ? (a->place < b->place ? -1 : 1) : strcmp(a->dir, b->dir);
+    return a->root != b->root ? (a->root < b->root ? -1 : 1) : strcmp(a->dir, b->dir);
 }
 
 static int by_path(const void *a, const void *b)
@@ -210,7 +210,7 @@ static int by_path(const void *a, const void *b)
 
 static bool are_one(const struct finder *f, const struct found *a, const struct found *b)
 {
-    const char *p = f->places[a->place].name, *q = f->places[b->place].name;
+    const char *p = f->roots[a->root].name, *q = f->roots[b->root].name;
     return a->key && b->key && !strcmp(a->key, b->key) && (!p || !q || !strcmp(p, q));
 }
 
@@ -222,18 +222,18 @@ static void group(struct finder *f, struct ctf_group **groups, size_t *n)
         if (!first->dir)
             continue;
         VEC(char *) dirs = {0};
-        size_t place = first->place;
+        size_t root = first->root;
         for (size_t k = i; k < f->list.n; k++) {
             struct found *other = &f->list.v[k];
             if (k != i && (!other->dir || !are_one(f, first, other)))
                 continue;
             vec_push(&dirs, other->dir);
             other->dir = NULL;
-            if (!f->places[place].name)
-                place = other->place;
+            if (!f->roots[root].name)
+                root = other->root;
         }
-        qsort(dirs.v, dirs.n, sizeof *dirs.v, by_path); /* the same trace, whatever the order of the places */
-        struct ctf_group g = {dirs.v, dirs.n, place};
+        qsort(dirs.v, dirs.n, sizeof *dirs.v, by_path); /* the same trace, whatever the order of the roots */
+        struct ctf_group g = {dirs.v, dirs.n, root};
         vec_push(&out, g);
     }
     *groups = out.v;
@@ -259,24 +259,24 @@ static int look_below(struct finder *f, const char *path, struct err *e)
     f->seen.n = 0;
     search(f, top, 0);
     free(top);
-    if (!f->places[f->place].found)
+    if (!f->roots[f->root].found)
         return err_set(e, ERR_NOTFOUND, "%s: no trace here: none of the directories below has a `metadata` file", path);
     return 0;
 }
 
-int ctf_discover_all(struct ctf_place *places, size_t n_places, struct ctf_group **groups, size_t *n, struct err *e)
+int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **groups, size_t *n, struct err *e)
 {
-    struct finder f = {.places = places};
+    struct finder f = {.roots = roots};
     int rc = 0;
     *groups = NULL;
     *n = 0;
-    for (; !rc && f.place < n_places; f.place++) {
-        places[f.place].found = places[f.place].again = 0;
-        rc = look_below(&f, places[f.place].path, e);
+    for (; !rc && f.root < n_roots; f.root++) {
+        roots[f.root].found = roots[f.root].again = 0;
+        rc = look_below(&f, roots[f.root].path, e);
     }
     if (!rc) {
         if (f.list.n)
-            qsort(f.list.v, f.list.n, sizeof *f.list.v, by_place);
+            qsort(f.list.v, f.list.n, sizeof *f.list.v, by_root);
         group(&f, groups, n);
     }
     for (size_t i = 0; i < f.list.n; i++) {
@@ -290,8 +290,8 @@ int ctf_discover_all(struct ctf_place *places, size_t n_places, struct ctf_group
 
 int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e)
 {
-    struct ctf_place place = {.path = path};
-    return ctf_discover_all(&place, 1, groups, n, e);
+    struct ctf_root root = {.path = path};
+    return ctf_discover_all(&root, 1, groups, n, e);
 }
 
 void ctf_groups_free(struct ctf_group *groups, size_t n)

@@ -2,6 +2,7 @@
 #include "ctf/layout.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 

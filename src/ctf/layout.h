@@ -6,7 +6,7 @@
 #ifndef WEFT_CTF_LAYOUT_H
 #define WEFT_CTF_LAYOUT_H
 
-#include "ctf/metadata.h"
+#include "ctf/schema.h"
 
 /* What a number in a packet's or event's header is for. */
 enum ctf_role {

@@ -20,13 +20,6 @@ static void correct(const struct ctf_source *s, struct ctf_event *ev, size_t n)
     }
 }
 
-int64_t ctf_merge_corrected(const struct ctf_source *s, int64_t ts)
-{
-    if (s->map)
-        s->map(s->map_arg, &ts, 1);
-    return ts;
-}
-
 static size_t within(struct ctf_window w, struct ctf_event *ev, size_t n)
 {
     size_t kept = 0;

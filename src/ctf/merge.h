@@ -1,4 +1,4 @@
-/* Private to ctf: a merge, for what reads it (merge.c) and what positions it (seek.c). */
+/* Private to ctf: a merge, for what reads it (merge.c) and what positions it (marks.c, seek.c). */
 #ifndef WEFT_CTF_MERGE_H
 #define WEFT_CTF_MERGE_H
 
@@ -56,13 +56,24 @@ struct ctf_merge {
 bool ctf_merge_next_packet(const struct ctf_merge *, struct cursor *);
 /* Decodes the cursor's next batch; the key of its first event, KEY_NONE at the lane's end. */
 merge_key ctf_merge_refill(struct ctf_merge *, struct cursor *);
-/* seek.c: lets the cursor go on in its packet from the last mark before the time, where times ascend; *before: items
- * passed. False: there is none. */
-bool ctf_merge_to_mark(struct cursor *, int64_t time, uint64_t *before);
-/* seek.c: the number behind that of the last packet of the lane whose first item is before the time; 0: none. Of
- * counted streams. */
-size_t ctf_merge_packets_begun(const struct cursor *, int64_t time);
-int64_t ctf_merge_corrected(const struct ctf_source *, int64_t ts);
+static inline int64_t ctf_merge_corrected(const struct ctf_source *s, int64_t ts)
+{
+    if (s->map)
+        s->map(s->map_arg, &ts, 1);
+    return ts;
+}
 static inline bool ctf_merge_limited(struct ctf_window w) { return w.begin != INT64_MIN || w.end != INT64_MAX; }
+
+/* ---- marks.c: of counted streams whose times ascend ---- */
+
+/* The time as this merge gives it. INT64_MIN, of packets without items before the first item, stays. */
+int64_t ctf_merge_item_time(const struct cursor *, int64_t ts);
+/* The number behind that of the last packet of the track whose first item is before the time; 0: none. */
+size_t ctf_merge_packets_begun(const struct cursor *, int64_t time);
+/* How many of the packet's marks are before the time. */
+uint32_t ctf_merge_marks_begun(const struct cursor *, const struct ctf_packet *, int64_t time);
+/* Lets the cursor go on in its packet from the last mark before the time; *before: items passed. False: there is
+ * none. */
+bool ctf_merge_to_mark(struct cursor *, int64_t time, uint64_t *before);
 
 #endif

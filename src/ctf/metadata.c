@@ -307,14 +307,14 @@ static void add_schema_warnings(struct reader *r, const char *text, const struct
 {
     const struct ctf_schema *s = r->out->schema;
     for (size_t i = 0; i < s->n_warnings; i++) {
-        size_t place = s->warnings[i].place, k = 0;
+        size_t pos = s->warnings[i].pos, k = 0;
         const char *at = text;
         for (; k < scan->shared.n; k++) {
             size_t n = (size_t)(scan->shared.v[k].end - scan->shared.v[k].begin);
-            at = scan->shared.v[k].begin + (place < n ? place : n);
-            if (place < n)
+            at = scan->shared.v[k].begin + (pos < n ? pos : n);
+            if (pos < n)
                 break;
-            place -= n;
+            pos -= n;
         }
         warn(r, "line %zu: %s", tsdl_line(text, at), s->warnings[i].text);
     }
@@ -397,34 +397,4 @@ void ctf_metadata_fini(struct ctf_metadata *m, struct ctf_schemas *schemas)
     ctf_schemas_put(schemas, m->schema);
     arena_fini(&m->arena);
     *m = (struct ctf_metadata){0};
-}
-
-const struct ctf_stream_class *ctf_schema_stream(const struct ctf_schema *s, uint64_t id)
-{
-    if (id < s->n_streams && s->streams[id].id == id)
-        return &s->streams[id];
-    size_t lo = 0, hi = s->n_streams;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->streams[mid].id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < s->n_streams && s->streams[lo].id == id ? &s->streams[lo] : NULL;
-}
-
-const struct ctf_event_class *ctf_stream_class_event(const struct ctf_stream_class *s, uint64_t id)
-{
-    if (s->by_id)
-        return id < s->by_id_n ? s->by_id[id] : NULL;
-    size_t lo = 0, hi = s->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->sorted[mid]->id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < s->n && s->sorted[lo]->id == id ? s->sorted[lo] : NULL;
 }

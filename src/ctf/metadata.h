@@ -1,60 +1,10 @@
-/* Private to ctf: what a metadata file declares, parsed and resolved. The schema (streams, events, types) is shared by
- * all traces with the same declarations. */
+/* Private to ctf: what a metadata file declares, parsed and resolved: a schema that traces share, and what is the
+ * trace's own. */
 #ifndef WEFT_CTF_METADATA_H
 #define WEFT_CTF_METADATA_H
 
-#include "base/arena.h"
 #include "ctf/ctf.h"
-
-/* How a length or a tag is found: the decoder remembers the value of every integer or enumeration whose type has slot
- * != 0 in `slots[slot]`. Types that carry a slot are never shared between two places. Slots are numbered per event
- * class (packet scopes and event header first, the same numbers for all classes of a stream), at most CTF_SLOTS - 1. */
-enum { CTF_SLOTS = 64 };
-enum { CTF_DEPTH = 32 };          /* compounds within compounds in one scope: at most this many levels, the scope's
-                                   * struct is the first */
-struct ctf_choice { int64_t lo, hi; uint32_t option; };   /* tag value range -> option number; compared as the tag's
-                                                           * signedness says */
-struct ctf_ref {
-    const struct ctf_type *target;    /* integer (length, or tag container) or enumeration */
-    uint32_t slot;
-    uint32_t n_choices;               /* variants */
-    const struct ctf_choice *choices; /* first hit counts */
-};
-
-struct ctf_stream_class {
-    uint64_t id;
-    const struct ctf_type *event_header, *packet_context, *event_context; /* structs or NULL */
-    struct ctf_event_class **by_id;   /* dense where ids are small: by_id[id], NULL for gaps */
-    size_t by_id_n;
-    struct ctf_event_class **sorted;  /* all events by id */
-    size_t n;
-    struct ctf_stream_plan *plan;     /* layout.c: how its packets and events are read; NULL until the first
-                                       * ctf_layout_compile for this stream */
-    int32_t clock;                    /* clock of the header's timestamp (else of the packet context's), as number in
-                                       * schema->clock_names; -1 none */
-};
-
-/* Something odd in the shared declarations. The place is counted in the shared parts of the text, so that each trace
- * can tell its own line. */
-struct ctf_schema_warning { size_t place; const char *text; };
-
-struct ctf_schema {
-    const struct ctf_type *packet_header;      /* struct or NULL */
-    struct ctf_stream_class *streams;
-    size_t n_streams;
-    struct ctf_event_class **classes;          /* by index; 0 and 1 are the losses */
-    size_t n_classes;
-    const char **clock_names;                  /* names that integers are mapped to; a trace's clocks are looked up
-                                                * by these. "" stands for the trace's only clock: `timestamp`,
-                                                * `timestamp_begin` and `timestamp_end` that are mapped to none */
-    size_t n_clock_names;
-    bool big_endian;                           /* trace.byte_order */
-    struct ctf_schema_warning *warnings;
-    size_t n_warnings;
-    struct arena arena;
-    unsigned references;                       /* under the lock of ctf_schemas */
-    uint64_t hash[2], hashed_bytes;            /* of the shared parts of the text */
-};
+#include "ctf/schema.h"
 
 struct ctf_metadata {
     struct ctf_schema *schema;                 /* one reference held */
@@ -76,12 +26,5 @@ struct ctf_metadata {
 int ctf_metadata_parse(const char *name, const void *data, size_t n, struct ctf_schemas *, struct ctf_metadata *out,
     struct err *e);
 void ctf_metadata_fini(struct ctf_metadata *, struct ctf_schemas *);
-const struct ctf_stream_class *ctf_schema_stream(const struct ctf_schema *, uint64_t id);
-const struct ctf_event_class *ctf_stream_class_event(const struct ctf_stream_class *, uint64_t id);
-
-/* Compiles the reading plan of one class (layout.c); called once per class when its schema is made. Memory from the
- * schema's arena. */
-const struct ctf_layout *ctf_layout_compile(struct arena *, const struct ctf_stream_class *,
-    const struct ctf_event_class *);
 
 #endif

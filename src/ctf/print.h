@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "ctf/ctf.h"
-#include "ctf/metadata.h"
+#include "ctf/schema.h"
 
 enum print_code {
     /* move the cursor, write nothing */

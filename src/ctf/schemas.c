@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "ctf/ctf.h"
 #include "ctf/tsdl.h"
 
 enum { KEPT_UNUSED = 8 }; /* schemas that no trace uses, kept for the next one */
@@ -33,7 +34,7 @@ void ctf_schemas_free(struct ctf_schemas *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->entries.n; i++)
-        tsdl_schema_free(s->entries.v[i].schema);
+        ctf_schema_free(s->entries.v[i].schema);
     vec_free(&s->entries);
     pthread_cond_destroy(&s->made);
     pthread_mutex_destroy(&s->lock);
@@ -119,7 +120,7 @@ static void trim(struct ctf_schemas *s)
     }
     if (unused <= KEPT_UNUSED)
         return;
-    tsdl_schema_free(oldest->schema);
+    ctf_schema_free(oldest->schema);
     *oldest = s->entries.v[--s->entries.n];
 }
 
@@ -128,7 +129,7 @@ void ctf_schemas_put(struct ctf_schemas *s, struct ctf_schema *schema)
     if (!schema)
         return;
     if (!s) {
-        tsdl_schema_free(schema);
+        ctf_schema_free(schema);
         return;
     }
     pthread_mutex_lock(&s->lock);

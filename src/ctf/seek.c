@@ -31,58 +31,6 @@ static int skip(struct ctf_merge *m, uint64_t n, struct err *e)
     return 0;
 }
 
-/* Packets without items before the first item have no time. */
-static int64_t item_time(const struct cursor *c, int64_t ts)
-{
-    return ts == INT64_MIN ? ts : ctf_merge_corrected(c->source, ts);
-}
-
-size_t ctf_merge_packets_begun(const struct cursor *c, int64_t time)
-{
-    const struct ctf_stream *s = c->stream;
-    size_t lo = 0, hi = s->packets.n;
-    if (s->lanes > 1) {
-        while (hi > 0 && (s->packets.v[hi - 1].lane != c->lane || item_time(c, s->packets.v[hi - 1].first) >= time))
-            hi--;
-        return hi;
-    }
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (item_time(c, s->packets.v[mid].first) < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/* How many of the packet's marks are before the time. */
-static uint32_t marks_begun(const struct cursor *c, const struct ctf_packet *p, int64_t time)
-{
-    uint32_t lo = 0, hi = p->marks;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (item_time(c, c->stream->marks[p->mark + mid].first) < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-bool ctf_merge_to_mark(struct cursor *c, int64_t time, uint64_t *before)
-{
-    const struct ctf_packet *p = c->packet;
-    uint32_t marks = marks_begun(c, p, time);
-    if (!marks)
-        return false;
-    const struct ctf_mark *mark = &c->stream->marks[p->mark + marks - 1];
-    c->d.pos = mark->pos_bits;
-    c->d.cycles = mark->cycles;
-    *before = mark->before;
-    return true;
-}
-
 /* Items between marks (or ends of packets) where the first is before the time: all that are before it, and some more.
  */
 static uint64_t items_begun(const struct cursor *c, int64_t time)
@@ -91,7 +39,7 @@ static uint64_t items_begun(const struct cursor *c, int64_t time)
     if (n == 0)
         return 0;
     const struct ctf_packet *p = &c->stream->packets.v[n - 1];
-    uint32_t marks = marks_begun(c, p, time);
+    uint32_t marks = ctf_merge_marks_begun(c, p, time);
     return p->before + (marks < p->marks ? c->stream->marks[p->mark + marks].before : p->items);
 }
 
@@ -103,10 +51,10 @@ static uint64_t items_about(const struct cursor *c, int64_t time)
         return 0;
     const struct ctf_packet *p = &c->stream->packets.v[n - 1];
     const struct ctf_mark *marks = c->stream->marks + p->mark;
-    uint32_t k = marks_begun(c, p, time);
+    uint32_t k = ctf_merge_marks_begun(c, p, time);
     uint64_t from = k ? marks[k - 1].before : 0, to = k < p->marks ? marks[k].before : p->items;
-    int64_t begin = item_time(c, k ? marks[k - 1].first : p->first),
-            end = item_time(c, k < p->marks ? marks[k].first : p->last);
+    int64_t begin = ctf_merge_item_time(c, k ? marks[k - 1].first : p->first),
+            end = ctf_merge_item_time(c, k < p->marks ? marks[k].first : p->last);
     double share = time < end && begin < time
         ? (double)((uint64_t)time - (uint64_t)begin) / (double)((uint64_t)end - (uint64_t)begin)
         : 1;
@@ -132,8 +80,8 @@ static void span(const struct ctf_merge *m, int64_t *lo, int64_t *hi)
         const struct cursor *c = &m->cursors[i];
         size_t n = c->stream->packets.n, step = c->stream->lanes > 1 || n < 2 ? 1 : n - 1;
         for (size_t k = 0; k < n; k += step) {
-            int64_t first = item_time(c, c->stream->packets.v[k].first),
-                    last = item_time(c, c->stream->packets.v[k].last);
+            int64_t first = ctf_merge_item_time(c, c->stream->packets.v[k].first),
+                    last = ctf_merge_item_time(c, c->stream->packets.v[k].last);
             *lo = first < *lo ? first : *lo;
             *hi = last >= *hi ? last + 1 : *hi;
         }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "ctf/decode.h"
+#include "ctf/metadata.h"
 
 /* Problems by text; equal texts are counted, the number of different ones is bounded. */
 struct ctf_problems { VEC(struct ctf_problem) list; };
@@ -88,6 +89,7 @@ struct ctf_index_entry { uint64_t offset, packet_bits, content_bits, begin, end,
 struct ctf_index { VEC(struct ctf_index_entry) entries; bool has_instance_and_seq; };
 bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out);
 
+const uint8_t *ctf_trace_uuid(const struct ctf_trace *); /* 16 bytes, or NULL */
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
 /* Opens the decoder on a packet; `d->cycles` goes on when the packet does not tell its begin. False when its head is
  * damaged. */

@@ -9,8 +9,9 @@
 #ifndef WEFT_CTF_TSDL_H
 #define WEFT_CTF_TSDL_H
 
+#include "base/err.h"
 #include "base/mem.h"
-#include "ctf/metadata.h"
+#include "ctf/schema.h"
 
 enum {
     TSDL_MAX_TEXT = 256 << 20,      /* bytes of metadata */
@@ -184,12 +185,12 @@ void tsdl_parse(struct tsdl_parser *);
 /* Fills the schema from the declarations (tsdl_resolve.c). */
 void tsdl_resolve(struct tsdl_parser *);
 
-/* Both: a new schema for a text, or NULL with the error. */
+/* Both: a new schema for a text, or NULL with the error. ctf_schema_free it. */
 struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *, struct err *e);
-void tsdl_schema_free(struct ctf_schema *);
 
 /* ---- sharing ---- */
 
+struct ctf_schemas;
 /* The schema of the scanned text, with one more reference. `schemas` may be NULL: then it is the caller's own. */
 struct ctf_schema *ctf_schemas_get(struct ctf_schemas *, const char *text, const struct tsdl_scan *, struct err *e);
 void ctf_schemas_put(struct ctf_schemas *, struct ctf_schema *);

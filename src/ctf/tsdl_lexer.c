@@ -5,19 +5,16 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
 #include "ctf/tsdl.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 static bool is_word_start(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 static bool is_word(char c)
 {
-    return is_word_start(c) || is_digit(c);
+    return is_word_start(c) || text_is_digit(c);
 }
 static bool is_space(char c)
 {
@@ -26,7 +23,7 @@ static bool is_space(char c)
 
 static int digit_value(char c)
 {
-    if (is_digit(c))
+    if (text_is_digit(c))
         return c - '0';
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
@@ -207,7 +204,7 @@ void tsdl_next(struct tsdl_lexer *l)
         l->t = (struct tsdl_token){.kind = TSDL_WORD, .s = p, .n = (size_t)(q - p)};
         return;
     }
-    if (is_digit(c)) {
+    if (text_is_digit(c)) {
         read_number(l, p);
         return;
     }

@@ -57,16 +57,16 @@ void tsdl_warn(struct tsdl_parser *p, const char *at, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    size_t place = 0;
+    size_t pos = 0;
     for (size_t i = 0; i < p->scan->shared.n; i++) {
         struct tsdl_span span = p->scan->shared.v[i];
         if (at < span.end) {
-            place += at > span.begin ? (size_t)(at - span.begin) : 0;
+            pos += at > span.begin ? (size_t)(at - span.begin) : 0;
             break;
         }
-        place += (size_t)(span.end - span.begin);
+        pos += (size_t)(span.end - span.begin);
     }
-    vec_push(&p->warnings, ((struct ctf_schema_warning){place, arena_strdup(&p->schema->arena, text)}));
+    vec_push(&p->warnings, ((struct ctf_schema_warning){pos, arena_strdup(&p->schema->arena, text)}));
 }
 
 struct tsdl_binding *tsdl_enter(struct tsdl_parser *p)

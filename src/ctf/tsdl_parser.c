@@ -292,15 +292,7 @@ struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *sca
     arena_fini(&p.temp);
     if (!failed)
         return schema;
-    tsdl_schema_free(schema);
+    ctf_schema_free(schema);
     err_set(e, first.code, "%s", first.text);
     return NULL;
-}
-
-void tsdl_schema_free(struct ctf_schema *schema)
-{
-    if (!schema)
-        return;
-    arena_fini(&schema->arena);
-    free(schema);
 }

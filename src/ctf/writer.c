@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "ctf/ctf.h"
+#include "ctf/writer.h"
 
 enum {
     PACKET_HEADER_BYTES = 4 + 16 + 4 + 8,

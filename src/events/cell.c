@@ -34,7 +34,7 @@ bool event_cell_scope(const struct event_cells *c, size_t column, enum ctf_scope
     return id == EVENT_CONTENTS || id == EVENT_PACKET_CONTEXT || id == EVENT_STREAM_CONTEXT || id == EVENT_CONTEXT;
 }
 
-static bool has_scope(const struct tsp_experiment *x, enum ctf_scope scope)
+static bool has_scope(const struct views *x, enum ctf_scope scope)
 {
     for (size_t i = 0; i < x->n_sources; i++) {
         const struct ctf_event_class *const *classes;
@@ -46,7 +46,7 @@ static bool has_scope(const struct tsp_experiment *x, enum ctf_scope scope)
     return false;
 }
 
-static bool is_shown(const struct tsp_experiment *x, int64_t column)
+static bool is_shown(const struct views *x, int64_t column)
 {
     switch (column) {
     case EVENT_TRACE: return x->n_sources > 1;
@@ -60,7 +60,7 @@ static bool is_shown(const struct tsp_experiment *x, int64_t column)
     }
 }
 
-void event_cells_init(struct event_cells *c, const struct tsp_experiment *x)
+void event_cells_init(struct event_cells *c, const struct views *x)
 {
     uint32_t n = 0;
     *c = (struct event_cells){.x = x};
@@ -221,12 +221,12 @@ static bool thread_of(const struct event_cells *c, struct event_prios *prios, bo
     uint32_t source, struct graph_row *out)
 {
     int32_t host = c->x->source_hosts[source];
-    const struct tsp_host *h = host >= 0 ? &c->x->hosts[host] : NULL;
+    const struct view_host *h = host >= 0 ? &c->x->hosts[host] : NULL;
     if (!h || !h->index->graph || ev->cpu < 0 || h->index->trace != c->x->sources[source].trace)
         return false;
     int32_t row = leaves ? -1 : event_thread(prios, ev, source);
     if (row < 0)
-        row = graph_cpu_occupant(h->index->graph, (uint32_t)ev->cpu, tsp_to_host(h, ev->ts) - 1);
+        row = graph_cpu_occupant(h->index->graph, (uint32_t)ev->cpu, view_to_host(h, ev->ts) - 1);
     if (row < 0)
         return false;
     graph_row(h->index->graph, row, out);

@@ -11,14 +11,14 @@ enum event_column { EVENT_TIMESTAMP, EVENT_TRACE, EVENT_CHANNEL, EVENT_CPU, EVEN
 
 /* What cells need to know of the experiment; immutable. */
 struct event_cells {
-    const struct tsp_experiment *x;
+    const struct views *x;
     struct tsp_column columns[EVENT_COLUMNS]; /* those that this experiment has; their id is the event_column */
     size_t n_columns;
     uint32_t *first_stream;          /* of each source; owned */
     char **channels;                 /* by stream; owned */
     uint32_t n_streams;
 };
-void event_cells_init(struct event_cells *, const struct tsp_experiment *);
+void event_cells_init(struct event_cells *, const struct views *);
 void event_cells_fini(struct event_cells *);
 /* Appends the text of the cell: columns[column] of the event. */
 void event_cell_write(const struct event_cells *, struct event_prios *, size_t column, const struct ctf_event *,

@@ -47,7 +47,7 @@ static void sort_terms(struct event_match *m)
 
 static void make_types(struct event_match *m)
 {
-    const struct tsp_experiment *x = m->cells->x;
+    const struct views *x = m->cells->x;
     const struct ctf_event_class *const *classes, *const *others;
     m->types = mem_zalloc(sizeof *m->types * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
@@ -62,7 +62,7 @@ static void make_types(struct event_match *m)
 
 static int make_filter(struct event_match *m, const char *where, struct err *e)
 {
-    const struct tsp_experiment *x = m->cells->x;
+    const struct views *x = m->cells->x;
     m->hosts = mem_zalloc(sizeof *m->hosts * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++)
         m->hosts[i] = x->source_hosts[i] >= 0 ? x->hosts[x->source_hosts[i]].id : NULL;

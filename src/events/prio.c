@@ -21,7 +21,7 @@ static bool is_switch(const struct ctf_event_class *cls)
         (!strcmp(cls->name, "sched_switch") || !strcmp(cls->name, "sched:sched_switch"));
 }
 
-bool event_prios_told(const struct tsp_experiment *x)
+bool event_prios_told(const struct views *x)
 {
     struct ctf_access a;
     for (size_t i = 0; i < x->n_sources; i++) {
@@ -72,12 +72,12 @@ static bool read_switch(
 static const struct state_interval *interval_of(struct event_prios *p, const struct ctf_event *ev, uint32_t source)
 {
     struct state_interval *at = &p->slots[ev->stream].at;
-    const struct tsp_experiment *x = p->cells->x;
+    const struct views *x = p->cells->x;
     int32_t host = x->source_hosts[source];
-    const struct tsp_host *h = host >= 0 ? &x->hosts[host] : NULL;
+    const struct view_host *h = host >= 0 ? &x->hosts[host] : NULL;
     if (!h || !h->states || ev->cpu < 0 || h->index->trace != x->sources[source].trace)
         return NULL;
-    int64_t t = tsp_to_host(h, ev->ts);
+    int64_t t = view_to_host(h, ev->ts);
     if (at->begin <= t && t < at->end)
         return at;
     int64_t row = state_find_row(h->states, STATE_CPU_THREAD, ev->cpu);
@@ -99,7 +99,7 @@ static bool at_switch(struct event_prios *p, const struct ctf_event *ev, uint32_
     int32_t host = p->cells->x->source_hosts[source];
     s->known = host >= 0;
     if (s->known)
-        s->since = tsp_to_host(&p->cells->x->hosts[host], ev->ts);
+        s->since = view_to_host(&p->cells->x->hosts[host], ev->ts);
     s->has = event_field_integer(ev, CTF_PAYLOAD, "next_prio", &s->prio);
     return event_field_integer(ev, CTF_PAYLOAD, "prev_prio", out);
 }

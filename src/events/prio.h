@@ -2,7 +2,7 @@
 #ifndef WEFT_EVENTS_PRIO_H
 #define WEFT_EVENTS_PRIO_H
 
-#include "tsp/provider.h"
+#include "views/view.h"
 
 struct event_cells;
 /* Remembers which thread has each CPU since when, so that only the first event of an interval costs a search. One
@@ -15,6 +15,6 @@ int32_t event_thread(struct event_prios *, const struct ctf_event *, uint32_t so
 /* As the context tells, or the switch to the thread; false: not known. */
 bool event_prio(struct event_prios *, const struct ctf_event *, uint32_t source, int64_t *out);
 /* Do these traces tell priorities? */
-bool event_prios_told(const struct tsp_experiment *);
+bool event_prios_told(const struct views *);
 
 #endif

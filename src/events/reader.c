@@ -20,7 +20,7 @@ struct event_readers {
     uint64_t clock;
 };
 
-struct ctf_merge *event_merge_new(const struct tsp_experiment *x)
+struct ctf_merge *event_merge_new(const struct views *x)
 {
     struct err e = {0};
     struct ctf_merge *m;

@@ -17,7 +17,7 @@ struct event_reader *event_reader_take(struct event_readers *, uint64_t index);
 void event_reader_leave(struct event_readers *, struct event_reader *);
 
 /* A merge over all sources of the experiment, on its clock; NULL when it cannot be made. */
-struct ctf_merge *event_merge_new(const struct tsp_experiment *);
+struct ctf_merge *event_merge_new(const struct views *);
 const struct ctf_merge *event_reader_merge(const struct event_reader *);
 /* What is known of the threads at the places where it has read. */
 struct event_prios *event_reader_prios(struct event_reader *);

@@ -328,26 +328,26 @@ static uint32_t backlog_receive(struct flow_builder *b, const struct kernel_reco
     return best;
 }
 
-static void add_wake(struct flow_builder *b, struct kernel_record *r)
+/* Returns the number of the wake + 1, 0: no packet caused it. */
+static uint32_t add_wake(struct flow_builder *b, const struct kernel_record *r)
 {
     struct cpu *c = cpu_of(b, r->cpu);
     struct wake w = {.ts = r->ts, .row = r->u.wake.row, .first = NO_PACKET, .last = NO_PACKET, .frame = r->ctx_frame};
     bool same_run = c->first != NO_PACKET && c->frame == r->ctx_frame;
     if (w.row < 0)
-        return;
+        return 0;
     if (same_run && (network_softirq(r->ctx, r->ctx_number) || r->ctx == KERNEL_CTX_THREAD)) {
         w.first = c->first;
         w.last = c->last;
     } else if (r->ctx == KERNEL_CTX_THREAD) {
         w.last = backlog_receive(b, r);
         if (w.last == NO_PACKET)
-            return;
+            return 0;
         b->packets.v[w.last].consumed = true;
     } else {
-        return;
+        return 0;
     }
     vec_push(&b->wakes, w);
-    r->u.wake.packet_wake = (uint32_t)b->wakes.n;
     if (w.first == w.last) {
         struct built_packet *p = &b->packets.v[w.last];
         uint32_t connection = b->flows.v[p->p.flow].connection;
@@ -356,9 +356,10 @@ static void add_wake(struct flow_builder *b, struct kernel_record *r)
         if (t && !is_kernel_thread(t) && b->flows.v[connection].users == UINT32_MAX && p->p.bytes)
             add_user(b, connection, w.row);
     }
+    return (uint32_t)b->wakes.n;
 }
 
-void flow_builder_add(struct flow_builder *b, struct kernel_record *r)
+uint32_t flow_builder_add(struct flow_builder *b, const struct kernel_record *r)
 {
     switch (r->kind) {
     case KERNEL_PACKET_SEND:
@@ -366,12 +367,13 @@ void flow_builder_add(struct flow_builder *b, struct kernel_record *r)
         if (r->u.packet.family || r->u.packet.protocol == TCP) /* not ARP and the like */
             add_packet(b, r);
         break;
-    case KERNEL_WAKE: add_wake(b, r); break;
+    case KERNEL_WAKE: return add_wake(b, r);
     case KERNEL_SWITCH: /* receives in thread context belong to the stretch between two switches */
         cpu_of(b, r->cpu)->first = NO_PACKET;
         break;
     default: break;
     }
+    return 0;
 }
 
 /* ---- the end: all users are known ---- */

@@ -11,6 +11,9 @@
 
 #include "base/err.h"
 
+/* Grows whenever the same records give other flows, packets or wakes: stores made of them are then built again. */
+enum { FLOW_RULES_VERSION = 7 };
+
 struct flow_key {
     uint8_t family, protocol;      /* 4, 6, 0 unknown; 6 TCP, 17 UDP */
     uint16_t sport, dport;
@@ -97,9 +100,9 @@ struct kernel_record;
 struct kernel_tracker;
 /* The tracker is asked for threads (processes, parents) and names; borrowed. */
 struct flow_builder *flow_builder_new(const struct kernel_tracker *);
-/* To be called for every record before the graph's builder sees it: sets u.wake.packet_wake of wakes that a packet
- * caused. */
-void flow_builder_add(struct flow_builder *, struct kernel_record *);
+/* To be called for every record. When it is a wake that a packet caused: the wake's number for flow_wake, plus 1; else
+ * 0. */
+uint32_t flow_builder_add(struct flow_builder *, const struct kernel_record *);
 int flow_builder_write(struct flow_builder *, const char *path, uint64_t fingerprint, struct err *e);
 void flow_builder_free(struct flow_builder *);
 

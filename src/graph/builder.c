@@ -340,7 +340,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
 
 /* ---- wakes ---- */
 
-static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
+static void on_wake(struct graph_builder *b, const struct kernel_record *rec, uint32_t packet_wake)
 {
     struct graph_building_row *r = row_at(b, rec->u.wake.row);
     if (!r || (rec->u.wake.row == rec->row && r->now == GRAPH_NOW_RUNNING))
@@ -349,7 +349,7 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
     int64_t from, to;
     switch (r->now) {
     case GRAPH_NOW_RUNNING:
-        e = graph_wake_ending(b, rec, r->amendable ? r->wait_detail : r->syscall);
+        e = graph_wake_ending(b, rec, packet_wake, r->amendable ? r->wait_detail : r->syscall);
         if (r->amendable && r->since == b->now && r->log.n && !r->held) {
             graph_log_amend(
                 &r->log, &(struct graph_entry){.state = e.state, .cause = e.cause, .detail = e.detail, .arg = e.arg});
@@ -362,12 +362,12 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
     case GRAPH_NOW_READY: /* already woken, unless it could run and wait again unseen */
         if (!graph_windows_hull(&b->windows, r->since, b->now, &from, &to))
             return;
-        e = graph_wake_ending(b, rec, 0);
+        e = graph_wake_ending(b, rec, packet_wake, 0);
         until_loss(b, r, from, may_run_unseen(b) ? b->now : to);
         until(b, r, b->now, &e);
         break;
     case GRAPH_NOW_WAITING:
-        e = graph_wake_ending(b, rec, r->wait_detail);
+        e = graph_wake_ending(b, rec, packet_wake, r->wait_detail);
         if (r->since == b->now && r->log.n &&
             kernel_tracker_has(
                 b->tracker, KERNEL_WAKEUP)) { /* in the ns of its switch-out: it is not off its CPU yet */
@@ -378,7 +378,7 @@ static void on_wake(struct graph_builder *b, const struct kernel_record *rec)
         settle(b, r, b->now, &e);
         break;
     case GRAPH_NOW_UNKNOWN:
-        e = graph_wake_ending(b, rec, r->syscall);
+        e = graph_wake_ending(b, rec, packet_wake, r->syscall);
         settle(b, r, b->now, &e);
         break;
     default: return;
@@ -428,7 +428,7 @@ static void on_dumped(struct graph_builder *b, const struct kernel_record *rec)
 
 /* ---- records ---- */
 
-void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec)
+void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec, uint32_t packet_wake)
 {
     if (rec->ts > b->now)
         b->now = rec->ts;
@@ -446,7 +446,7 @@ void graph_builder_add(struct graph_builder *b, const struct kernel_record *rec)
     struct graph_building_row *r;
     switch (rec->kind) {
     case KERNEL_SWITCH: on_switch(b, rec); break;
-    case KERNEL_WAKE: on_wake(b, rec); break;
+    case KERNEL_WAKE: on_wake(b, rec, packet_wake); break;
     case KERNEL_WAKEUP: on_wakeup(b, rec); break;
     case KERNEL_WAKE_NEW: on_fork(b, rec->u.wake.row); break;
     case KERNEL_FORK:

@@ -70,8 +70,10 @@ struct graph_builder {
 /* wake.c */
 uint16_t graph_detail(struct graph_builder *, const char *s);
 uint16_t graph_detail_of_string(struct graph_builder *, uint32_t string);
-/* What the waking says of the wait it ends. `call`: the woken thread's system call. */
-struct graph_ending graph_wake_ending(struct graph_builder *, const struct kernel_record *, uint16_t call);
+/* What the waking says of the wait it ends. `packet_wake`: as graph_builder_add gets it; `call`: the woken thread's
+ * system call. */
+struct graph_ending graph_wake_ending(
+    struct graph_builder *, const struct kernel_record *, uint32_t packet_wake, uint16_t call);
 
 /* builder.c: ends all rows at `end`. */
 void graph_builder_close(struct graph_builder *, int64_t end);

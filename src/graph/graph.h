@@ -10,6 +10,9 @@
 
 #include "base/err.h"
 
+/* Grows whenever the same records give another graph: stores are then built again. */
+enum { GRAPH_RULES_VERSION = 0 };
+
 /* States of rows and of path segments. The names are the contract of `critpath --format json`. */
 #define GRAPH_STATES(X) \
     X(UNKNOWN, "unknown") X(RUNNING, "running") X(PREEMPTED, "preempted") X(INTERRUPTED, "interrupted") \
@@ -102,7 +105,8 @@ size_t graph_losses(const struct graph *, const struct graph_loss **out);
 struct kernel_record;
 struct kernel_tracker;
 struct graph_builder *graph_builder_new(const struct kernel_tracker *);
-void graph_builder_add(struct graph_builder *, const struct kernel_record *);
+/* packet_wake: what flow_builder_add returned for the record. */
+void graph_builder_add(struct graph_builder *, const struct kernel_record *, uint32_t packet_wake);
 /* After kernel_tracker_finish: closes all rows at `end` and writes the store (to a temporary name, fsync, rename). */
 int graph_builder_write(struct graph_builder *, int64_t end, const char *path, uint64_t fingerprint, struct err *e);
 void graph_builder_free(struct graph_builder *);

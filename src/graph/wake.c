@@ -97,16 +97,17 @@ static struct graph_ending softirq_ending(struct graph_builder *b, const struct 
     }
 }
 
-static struct graph_ending context_ending(struct graph_builder *b, const struct kernel_record *r, uint16_t call)
+static struct graph_ending context_ending(
+    struct graph_builder *b, const struct kernel_record *r, uint32_t packet_wake, uint16_t call)
 {
     const struct graph_building_cpu *c = &b->cpus.v[r->cpu];
     uint8_t nobody = c->lost ? GRAPH_CAUSE_LOST : GRAPH_CAUSE_NONE;
     if (r->ctx == KERNEL_CTX_NET &&
         r->ctx_number == KERNEL_CTX_THREAD) /* a threaded interrupt or NAPI handler: it names the device */
         call = thread_detail(b, r->row);
-    if (r->u.wake.packet_wake)
+    if (packet_wake)
         return (struct graph_ending){
-            .state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_PACKET, .arg = r->u.wake.packet_wake - 1, .detail = call};
+            .state = GRAPH_NETWORK, .cause = GRAPH_CAUSE_PACKET, .arg = packet_wake - 1, .detail = call};
     bool completed = r->ctx_frame && c->block_frame == r->ctx_frame;
     if (completed &&
         (r->ctx == KERNEL_CTX_IRQ || r->ctx == KERNEL_CTX_IPI ||
@@ -137,9 +138,10 @@ static struct graph_ending context_ending(struct graph_builder *b, const struct 
     }
 }
 
-struct graph_ending graph_wake_ending(struct graph_builder *b, const struct kernel_record *r, uint16_t call)
+struct graph_ending graph_wake_ending(
+    struct graph_builder *b, const struct kernel_record *r, uint32_t packet_wake, uint16_t call)
 {
-    struct graph_ending e = context_ending(b, r, call);
+    struct graph_ending e = context_ending(b, r, packet_wake, call);
     e.ts = b->now;
     return e;
 }

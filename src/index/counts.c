@@ -3,17 +3,16 @@
 #include <stdlib.h>
 
 #include "base/store.h"
-#include "index/experiment.h"
-#include "index/types.h"
+#include "index/stores.h"
 
 enum { VERSION = 2 };
 
-int index_counts_write(
-    const struct ctf_trace *t, struct types_builder *types, const char *path, uint64_t key, struct err *e)
+int index_counts_write(const struct index_files *to, struct types_builder *types, struct err *e)
 {
     struct ctf_counts c;
-    ctf_trace_counts(t, &c);
-    struct store_writer *s = store_create(path, "packets", VERSION, key, 5);
+    ctf_trace_counts(to->trace, &c);
+    struct store_writer *s = store_create(
+        to->path[INDEX_PACKETS], "packets", VERSION, index_key(to->trace, INDEX_PACKETS), 5);
     store_add(s, "packets", c.packets, sizeof *c.packets, c.n_packets);
     store_add(s, "marks", c.marks, sizeof *c.marks, c.n_marks);
     types_builder_store(types, s);
@@ -23,9 +22,10 @@ int index_counts_write(
     return rc;
 }
 
-int index_counts_open(
-    const struct ctf_trace *t, const char *path, uint64_t key, struct index_types **types, struct err *e)
+int index_counts_open(const struct index_files *from, struct index_types **types, struct err *e)
 {
+    const char *path = from->path[INDEX_PACKETS];
+    uint64_t key = index_key(from->trace, INDEX_PACKETS);
     struct ctf_counts c;
     struct store *s;
     int rc = store_open(path, "packets", VERSION, &key, &s, e);
@@ -33,10 +33,10 @@ int index_counts_open(
         return rc;
     c.packets = (struct ctf_packet_count *)store_section(s, "packets", sizeof *c.packets, &c.n_packets);
     c.marks = (struct ctf_mark *)store_section(s, "marks", sizeof *c.marks, &c.n_marks);
-    if (!ctf_trace_set_counts(t, &c))
+    if (!ctf_trace_set_counts(from->trace, &c))
         rc = err_set(e, ERR_FORMAT, "%s: not the packets of this trace", path);
     else
-        rc = types_open(t, s, path, types, e);
+        rc = types_open(from->trace, s, path, types, e);
     store_close(s);
     return rc;
 }

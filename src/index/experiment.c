@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "index/experiment.h"
-#include "index/types.h"
+#include "index/stores.h"
 
 /* ---- stores ---- */
 
@@ -24,13 +23,8 @@ static void index_one(void *arg, size_t i)
 {
     struct indexing *job = arg;
     struct experiment *x = job->x;
-    struct index_trace *t = &x->traces.v[i];
-    if (t->is_kernel) {
-        index_host_stores(x, &x->hosts.v[t->host], job->options, &job->errors[i]);
-        t->types = x->hosts.v[t->host].types;
-    } else if (is_wanted(x, job->options, i)) {
-        index_user_stores(x, t, job->options, &job->errors[i]);
-    }
+    if (is_wanted(x, job->options, i))
+        index_open_stores(x, &x->traces.v[i], job->options, &job->errors[i]);
 }
 
 /* What cannot be indexed is told; it stops nothing as long as something remains to look at. */

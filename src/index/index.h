@@ -114,7 +114,7 @@ struct index_finding {       /* borrowed for the call */
 };
 /* Checks every store file of an experiment that was opened without stores. Returns ERR_FORMAT when any is damaged,
  * ERR_NOTFOUND when there is none. */
-int index_verify(struct experiment *, void (*report)(void *arg, const struct index_finding *), void *arg,
+int experiment_verify(struct experiment *, void (*report)(void *arg, const struct index_finding *), void *arg,
     struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
 struct opening {
     struct experiment *x;
     const char *const *args;
-    struct ctf_place *places; /* one per argument */
+    struct ctf_root *places; /* one per argument */
     size_t n_places;
     struct ctf_group *groups;
     size_t n;
@@ -20,7 +20,9 @@ struct opening {
 
 /* ---- arguments ---- */
 
-const char *index_split_name(struct arena *a, const char *arg, const char **path)
+/* "NAME=PATH" names the hosts below PATH (NULL: no name); a path may itself contain '=', then it must contain a '/'
+ * before it. */
+static const char *split_name(struct arena *a, const char *arg, const char **path)
 {
     const char *eq = strchr(arg, '='), *slash = strchr(arg, '/');
     *path = arg;
@@ -30,18 +32,18 @@ const char *index_split_name(struct arena *a, const char *arg, const char **path
     return arena_strndup(a, arg, (size_t)(eq - arg));
 }
 
-struct ctf_place *index_places(struct arena *a, const char *const *args, size_t n)
+static struct ctf_root *places_of(struct arena *a, const char *const *args, size_t n)
 {
-    struct ctf_place *places = arena_new(a, struct ctf_place, n + 1);
+    struct ctf_root *places = arena_new(a, struct ctf_root, n + 1);
     for (size_t i = 0; i < n; i++)
-        places[i].name = index_split_name(a, args[i], &places[i].path);
+        places[i].name = split_name(a, args[i], &places[i].path);
     return places;
 }
 
 static void tell_twice(const struct opening *o)
 {
     for (size_t i = 0; i < o->n_places; i++) {
-        const struct ctf_place *p = &o->places[i];
+        const struct ctf_root *p = &o->places[i];
         if (p->again && p->again == p->found)
             experiment_note(o->x, INDEX_NOTE_TWICE, o->args[i], "was given before; it counts once", 1);
         else if (p->again)
@@ -83,7 +85,7 @@ static void name_traces(struct opening *o)
     size_t *of = mem_zalloc(sizeof *of * (o->n + 1)), n = 0;
     for (size_t i = 0; i < o->n; i++) {
         const char *told = o->traces[i] ? kernel_host_name(o->traces[i]) : NULL;
-        o->names[i] = o->places[o->groups[i].place].name;
+        o->names[i] = o->places[o->groups[i].root].name;
         if (!o->names[i] && told && *told)
             o->names[i] = arena_strdup(a, told);
         if (o->names[i])
@@ -147,7 +149,7 @@ static int32_t find_host(const struct opening *o, const size_t *group_of, size_t
     int32_t found = -1;
     for (size_t i = 0; i < o->x->hosts.n; i++)
         if (!strcmp(o->names[group_of[i]], o->names[group]) &&
-            (found < 0 || o->groups[group_of[i]].place == o->groups[group].place))
+            (found < 0 || o->groups[group_of[i]].root == o->groups[group].root))
             found = (int32_t)i;
     return found;
 }
@@ -179,7 +181,7 @@ static void make_hosts(struct opening *o)
 
 int experiment_open_traces(struct experiment *x, const char *const *args, size_t n, struct err *e)
 {
-    struct opening o = {.x = x, .args = args, .places = index_places(&x->arena, args, n), .n_places = n};
+    struct opening o = {.x = x, .args = args, .places = places_of(&x->arena, args, n), .n_places = n};
     for (size_t i = 0; i < n; i++)
         if (!strncmp(o.places[i].path, "net://", 6))
             return err_set(e, ERR_UNSUPPORTED,

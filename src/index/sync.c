@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "index/experiment.h"
+#include "index/stores.h"
 
 struct messages {
     struct clock_net *net;
@@ -51,12 +51,14 @@ static void add_messages(struct experiment *x, struct clock_net *net)
 
 static uint64_t net_key(const struct experiment *x, const struct clock_options *o)
 {
-    uint64_t key = map_hash(&o->drift_prior_ppm, sizeof o->drift_prior_ppm) ^
-        map_hash(&o->min_drift, 2 * sizeof o->min_drift);
+    uint64_t key = (map_hash(&o->drift_prior_ppm, sizeof o->drift_prior_ppm) ^
+                       map_hash(&o->min_drift, 2 * sizeof o->min_drift)) +
+        CLOCK_RULES_VERSION;
     if (o->reference)
         key ^= map_mix(map_hash(o->reference, strlen(o->reference)));
     for (size_t i = 0; i < x->hosts.n; i++)
-        key = map_mix(key + index_key(x->hosts.v[i].trace) + map_hash(x->hosts.v[i].name, strlen(x->hosts.v[i].name)));
+        key = map_mix(key + index_key(x->hosts.v[i].trace, INDEX_FLOWS) +
+            map_hash(x->hosts.v[i].name, strlen(x->hosts.v[i].name)));
     return key;
 }
 

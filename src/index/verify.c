@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include "base/store.h"
-#include "index/experiment.h"
+#include "index/stores.h"
 
 struct verifying {
     void (*report)(void *, const struct index_finding *);
     void *arg;
     struct arena names;
     const char *host;
-    uint64_t key;
     bool damaged, found;
 };
 
@@ -26,32 +25,31 @@ static void tell(struct verifying *v, const char *file, int code, const char *pr
 }
 
 /* What the numbers of a sound file point to. */
-static int check_contents(const char *path, const char *name, struct err *e)
+static int check_contents(const char *path, enum index_file file, struct err *e)
 {
-    int rc = 0;
-    if (!strcmp(name, "graph")) {
-        rc = graph_check(path, e);
-    } else if (!strcmp(name, "flows")) {
-        rc = flow_check(path, e);
-    } else if (!strcmp(name, "states")) {
-        rc = state_check(path, e);
-    } else if (!strcmp(name, "stacks")) {
-        struct stack_store *s;
-        if (!(rc = stack_open(path, &s, e)))
-            stack_close(s);
+    struct stack_store *s = NULL;
+    int rc;
+    switch (file) {
+    case INDEX_GRAPH: return graph_check(path, e);
+    case INDEX_FLOWS: return flow_check(path, e);
+    case INDEX_STATES: return state_check(path, e);
+    case INDEX_STACKS:
+        rc = stack_open(path, &s, e);
+        stack_close(s);
+        return rc;
+    default: return 0;
     }
-    return rc;
 }
 
-static void verify_file(struct verifying *v, const char *dir, const char *name)
+/* file: INDEX_FILES for clock maps, which are of a set of traces. */
+static void verify_file(struct verifying *v, const struct ctf_trace *t, const char *path, enum index_file file)
 {
-    const char *path = arena_printf(&v->names, "%s/%s", dir, name);
     struct err e = {0};
     int rc = store_check(path, &e);
     if (!rc)
-        rc = check_contents(path, name, &e);
-    if (!rc && strncmp(name, "clocks-", 7) != 0) /* those are of a set of traces */
-        rc = store_check_key(path, v->key, &e);
+        rc = check_contents(path, file, &e);
+    if (!rc && file != INDEX_FILES)
+        rc = store_check_key(path, index_key(t, file), &e);
     tell(v, path, rc, rc == ERR_NOTFOUND ? "the last build did not come to its end" : e.text);
 }
 
@@ -60,10 +58,9 @@ static int is_clocks(const struct dirent *d)
     return !strncmp(d->d_name, "clocks-", 7) && !strstr(d->d_name, ".tmp");
 }
 
-static void verify_dir(struct verifying *v, const char *dir, bool is_kernel)
+static void verify_dir(struct verifying *v, const char *dir, const struct index_trace *t)
 {
-    static const char *const of_kernel[] = {"manifest", "graph", "flows", "states", "packets", NULL},
-                             *const of_user[] = {"manifest", "stacks", "packets", NULL};
+    struct index_files files = index_files_in(&v->names, dir, t);
     struct dirent **entries;
     int n = access(dir, F_OK) ? -1 : scandir(dir, &entries, is_clocks, alphasort);
     if (n < 0) {
@@ -71,16 +68,17 @@ static void verify_dir(struct verifying *v, const char *dir, bool is_kernel)
         return;
     }
     v->found = true;
-    for (const char *const *store = is_kernel ? of_kernel : of_user; *store; store++)
-        verify_file(v, dir, *store);
+    for (int i = 0; i < INDEX_FILES; i++)
+        if (files.path[i])
+            verify_file(v, t->trace, files.path[i], i);
     for (int i = 0; i < n; i++) {
-        verify_file(v, dir, entries[i]->d_name);
+        verify_file(v, t->trace, arena_printf(&v->names, "%s/%s", dir, entries[i]->d_name), INDEX_FILES);
         free(entries[i]);
     }
     free(entries);
 }
 
-int index_verify(
+int experiment_verify(
     struct experiment *x, void (*report)(void *arg, const struct index_finding *), void *arg, struct err *e)
 {
     struct verifying v = {.report = report, .arg = arg};
@@ -89,9 +87,8 @@ int index_verify(
         const struct index_trace *t = &x->traces.v[i];
         const char *dir = index_store_dir(&v.names, ctf_trace_path(t->trace), x->store, false, e);
         v.host = x->hosts.v[t->host].name;
-        v.key = index_key(t->trace);
         if (dir)
-            verify_dir(&v, dir, t->is_kernel);
+            verify_dir(&v, dir, t);
         else
             rc = e->code;
     }

@@ -1,4 +1,4 @@
-/* Names and fields of a trace's event classes, bound once. One table tells all tracers' variants. */
+/* Names and fields of a trace's event classes, bound once. One table has all tracers' variants. */
 #include "kernel/binding.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 
-/* Fields in the order that kernel.h documents for kernel_decode; "a|b" are alternatives, the first that exists counts.
- */
+/* Fields in the order in which kernel_fields and kernel_decode return them; "a|b" are alternatives, the first that
+ * exists counts. */
 struct spec {
     const char *name; /* LTTng >= 2.7; other tracers' names are further lines. Perf's subsystem prefix ("sched:") is cut
                          off before the look-up */
@@ -291,7 +291,7 @@ const char *kernel_text(const struct ctf_event *ev, const struct kernel_plan *p,
     return s ? s : "";
 }
 
-int kernel_decode(const struct kernel_binding *b, const struct ctf_event *ev, int64_t values[6])
+int kernel_decode(const struct kernel_binding *b, const struct ctf_event *ev, int64_t values[KERNEL_FIELDS])
 {
     uint32_t index = ev->cls->index;
     const struct kernel_plan *p = index < b->n ? &b->plans[index] : &b->plans[0];

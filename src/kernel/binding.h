@@ -2,7 +2,10 @@
 #ifndef WEFT_KERNEL_BINDING_H
 #define WEFT_KERNEL_BINDING_H
 
+#include <string.h>
+
 #include "base/arena.h"
+#include "ctf/ctf.h"
 #include "kernel/kernel.h"
 
 enum { KERNEL_FIELDS = 6, KERNEL_COMM_BYTES = 16 };
@@ -95,6 +98,10 @@ static inline void kernel_fields(const struct ctf_event *ev, const struct kernel
         values[3] = values[4] = values[5] = 0;
 }
 
+/* The integer fields of one event in the order of binding.c's table, without any state. Returns the kind. What the kind
+ * or the trace does not have is 0. */
+int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[KERNEL_FIELDS]);
+
 /* Text number i of an event: not terminated, *n bytes; "" when absent. */
 const char *kernel_text(const struct ctf_event *, const struct kernel_plan *, int i, size_t *n);
 bool kernel_text_present(const struct kernel_plan *, int i);
@@ -104,8 +111,10 @@ void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const s
 void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *,
     int64_t values[KERNEL_MOST_COUNTERS]);
 
-/* io.c: a system call that works with file descriptors: names of the arguments that are `fd`, `other` and `flags` of
- * its record, and of the path. */
+/* io.c: the two descriptors that a call of KERNEL_IO_PAIR returns; -1 when the event does not have them. */
+void kernel_io_pair(const struct ctf_event *, int32_t *first, int64_t *second);
+/* A system call that works with file descriptors: names of the arguments that are `fd`, `other` and `flags` of its
+ * record, and of the path. */
 struct kernel_io_call {
     const char *name;
     uint8_t io; /* enum kernel_io */

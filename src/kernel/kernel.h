@@ -8,57 +8,43 @@
 #define WEFT_KERNEL_KERNEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "ctf/ctf.h"
+struct ctf_event; struct ctf_trace; struct err;
+
+/* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
+ * again. */
+enum { KERNEL_RULES_VERSION = 8 };
 
 enum kernel_kind {
     KERNEL_OTHER,
     KERNEL_SWITCH,
-    KERNEL_WAKE,
+    KERNEL_WAKE,   /* sched_waking, or what stands for it */
     KERNEL_WAKE_NEW,
-    KERNEL_WAKEUP, /* WAKE: sched_waking (or what stands for it); WAKEUP: the target was put on a run queue */
-    KERNEL_FORK,
-    KERNEL_EXEC,
-    KERNEL_EXIT, /* begins to exit; may still run and wait */
-    KERNEL_FREE, /* is gone */
+    KERNEL_WAKEUP, /* beside WAKE: the target was put on a run queue */
+    KERNEL_FORK, KERNEL_EXEC,
+    KERNEL_EXIT,   /* begins to exit; may still run and wait */
+    KERNEL_FREE,   /* is gone */
     KERNEL_MIGRATE,
-    KERNEL_IRQ_ENTRY,
-    KERNEL_IRQ_EXIT,
-    KERNEL_SOFTIRQ_RAISE,
-    KERNEL_SOFTIRQ_ENTRY,
-    KERNEL_SOFTIRQ_EXIT,
-    KERNEL_HRTIMER_ENTRY,
-    KERNEL_HRTIMER_EXIT,
-    KERNEL_IPI_ENTRY,
-    KERNEL_IPI_EXIT,
-    KERNEL_PACKET_SEND,
-    KERNEL_PACKET_RECEIVE,
-    KERNEL_NET_ENTRY,
-    KERNEL_NET_EXIT,
-    KERNEL_BLOCK_INSERT,
-    KERNEL_BLOCK_ISSUE,
+    KERNEL_IRQ_ENTRY, KERNEL_IRQ_EXIT,
+    KERNEL_SOFTIRQ_RAISE, KERNEL_SOFTIRQ_ENTRY, KERNEL_SOFTIRQ_EXIT,
+    KERNEL_HRTIMER_ENTRY, KERNEL_HRTIMER_EXIT,
+    KERNEL_IPI_ENTRY, KERNEL_IPI_EXIT,
+    KERNEL_PACKET_SEND, KERNEL_PACKET_RECEIVE,
+    KERNEL_NET_ENTRY, KERNEL_NET_EXIT,
+    KERNEL_BLOCK_INSERT, KERNEL_BLOCK_ISSUE,
     KERNEL_BLOCK_REQUEUE, /* the driver gives it back */
     KERNEL_BLOCK_COMPLETE,
-    KERNEL_SYSCALL_ENTRY,
-    KERNEL_SYSCALL_EXIT,
-    KERNEL_WORK_QUEUE,
-    KERNEL_WORK_START,
-    KERNEL_WORK_END,
-    KERNEL_KVM_ENTRY,
-    KERNEL_KVM_EXIT,
-    KERNEL_PAGE_ALLOC,
-    KERNEL_PAGE_FREE,
+    KERNEL_SYSCALL_ENTRY, KERNEL_SYSCALL_EXIT,
+    KERNEL_WORK_QUEUE, KERNEL_WORK_START, KERNEL_WORK_END,
+    KERNEL_KVM_ENTRY, KERNEL_KVM_EXIT,
+    KERNEL_PAGE_ALLOC, KERNEL_PAGE_FREE,
     KERNEL_FREQUENCY,
-    KERNEL_COUNTERS, /* what performance counters showed at the event before: in traces with such contexts behind
-                      * every event's record */
-    KERNEL_STATEDUMP_THREAD,
-    KERNEL_STATEDUMP_NS,
-    KERNEL_STATEDUMP_DISK,
-    KERNEL_STATEDUMP_NETIF,
-    KERNEL_STATEDUMP_IRQ,
-    KERNEL_STATEDUMP_FD,
-    KERNEL_STATEDUMP_END,
+    KERNEL_COUNTERS, /* what performance counters showed at the event before; in traces with such contexts behind every
+                      * event's record */
+    KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_NS, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ,
+    KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
     KERNEL_LOST,
     KERNEL_KINDS
 };
@@ -66,55 +52,26 @@ enum kernel_kind {
 /* Innermost context in which an event happened. UNKNOWN: the CPU was not watched long enough (start of the trace, lost
  * events). An entry happens in the context it opens, an exit in the one it closes. */
 enum kernel_context {
-    KERNEL_CTX_UNKNOWN,
-    KERNEL_CTX_THREAD,
-    KERNEL_CTX_IRQ,
-    KERNEL_CTX_SOFTIRQ,
-    KERNEL_CTX_HRTIMER,
-    KERNEL_CTX_IPI,
+    KERNEL_CTX_UNKNOWN, KERNEL_CTX_THREAD, KERNEL_CTX_IRQ, KERNEL_CTX_SOFTIRQ, KERNEL_CTX_HRTIMER, KERNEL_CTX_IPI,
     KERNEL_CTX_NET
 };
-enum {
-    KERNEL_SOFTIRQ_HI,
-    KERNEL_SOFTIRQ_TIMER,
-    KERNEL_SOFTIRQ_NET_TX,
-    KERNEL_SOFTIRQ_NET_RX,
-    KERNEL_SOFTIRQ_BLOCK,
-    KERNEL_SOFTIRQ_IRQ_POLL,
-    KERNEL_SOFTIRQ_TASKLET,
-    KERNEL_SOFTIRQ_SCHED,
-    KERNEL_SOFTIRQ_HRTIMER,
-    KERNEL_SOFTIRQ_RCU
+enum kernel_softirq {
+    KERNEL_SOFTIRQ_HI, KERNEL_SOFTIRQ_TIMER, KERNEL_SOFTIRQ_NET_TX, KERNEL_SOFTIRQ_NET_RX, KERNEL_SOFTIRQ_BLOCK,
+    KERNEL_SOFTIRQ_IRQ_POLL, KERNEL_SOFTIRQ_TASKLET, KERNEL_SOFTIRQ_SCHED, KERNEL_SOFTIRQ_HRTIMER, KERNEL_SOFTIRQ_RCU
 };
 
 /* What the state dump says of a thread (lttng-modules' numbers). */
 enum kernel_dumped {
-    KERNEL_DUMPED_UNKNOWN,
-    KERNEL_DUMPED_FORKED,
-    KERNEL_DUMPED_QUEUED,
-    KERNEL_DUMPED_EXIT,
-    KERNEL_DUMPED_ZOMBIE,
-    KERNEL_DUMPED_WAITING,
-    KERNEL_DUMPED_RUNNABLE,
-    KERNEL_DUMPED_DEAD
+    KERNEL_DUMPED_UNKNOWN, KERNEL_DUMPED_FORKED, KERNEL_DUMPED_QUEUED, KERNEL_DUMPED_EXIT, KERNEL_DUMPED_ZOMBIE,
+    KERNEL_DUMPED_WAITING, KERNEL_DUMPED_RUNNABLE, KERNEL_DUMPED_DEAD
 };
 
 /* What a system call does with file descriptors. The result of READ, WRITE and COPY (from `fd` to `other`) is a number
  * of bytes, that of OPEN (fd: the directory), DUP, FCNTL (other: the command, flags: its argument) and HIDDEN (what is
- * no file) a descriptor; CLOSE: up to `other`; PAIR tells two. */
+ * no file) a descriptor. CLOSE: up to `other`. PAIR returns `fd` and `other`. */
 enum kernel_io {
-    KERNEL_IO_NONE,
-    KERNEL_IO_READ,
-    KERNEL_IO_WRITE,
-    KERNEL_IO_COPY,
-    KERNEL_IO_SYNC,
-    KERNEL_IO_OTHER,
-    KERNEL_IO_OPEN,
-    KERNEL_IO_CLOSE,
-    KERNEL_IO_DUP,
-    KERNEL_IO_FCNTL,
-    KERNEL_IO_HIDDEN,
-    KERNEL_IO_PAIR
+    KERNEL_IO_NONE, KERNEL_IO_READ, KERNEL_IO_WRITE, KERNEL_IO_COPY, KERNEL_IO_SYNC, KERNEL_IO_OTHER, KERNEL_IO_OPEN,
+    KERNEL_IO_CLOSE, KERNEL_IO_DUP, KERNEL_IO_FCNTL, KERNEL_IO_HIDDEN, KERNEL_IO_PAIR
 };
 
 /* Why a thread left its CPU (prev_state by explicit classes, not by masks). */
@@ -124,59 +81,49 @@ enum { KERNEL_NO_ROW = -1, KERNEL_NO_STRING = 0, KERNEL_MOST_COUNTERS = 64, KERN
 
 struct kernel_packet {
     uint64_t skb;
-    uint32_t number;              /* of this packet event on the host, from 0: the name by which graph and flow speak
-                                   * of it */
-    uint8_t family;               /* 4, 6, or 0 when the event tells no addresses (old inet_sock_local_in/out) */
-    uint8_t protocol;             /* 6 TCP, 17 UDP, 1 ICMP */
+    uint32_t number;   /* of this packet event on the host, from 0: the name by which graph and flow speak of it */
+    uint8_t family;    /* 4, 6, or 0 when the event has no addresses (old inet_sock_local_in/out) */
+    uint8_t protocol;  /* 6 TCP, 17 UDP, 1 ICMP */
     uint8_t saddr[16], daddr[16]; /* network order; IPv4 in the first 4 bytes */
     uint16_t sport, dport;
     uint32_t seq, ack;
-    uint16_t flags; /* TCP: FIN 1 SYN 2 RST 4 PSH 8 ACK 16 */
+    uint16_t flags;    /* TCP: FIN 1 SYN 2 RST 4 PSH 8 ACK 16 */
     uint16_t ip_id;
-    uint32_t payload_bytes; /* of the transport layer; 0 when not told */
+    uint32_t payload_bytes; /* of the transport layer; 0 when not known */
     bool has_length;
-    uint32_t device; /* string number of the interface name */
+    uint32_t device;   /* string number of the interface name */
 };
 
-/* One thing that happened on the host. Rows and strings by number. */
+/* One thing that happened on the host. Rows and strings by number. The record and what it points to live until the
+ * sink returns; it points to text and numbers only, never to a struct of the decoder. */
 struct kernel_record {
-    int64_t ts; /* ns, the host's clock */
+    int64_t ts;          /* ns, the host's clock */
     uint32_t cpu;
-    uint8_t kind; /* enum kernel_kind */
-    uint8_t ctx;  /* enum kernel_context: innermost when the event happened */
-    uint16_t
-        ctx_number; /* of that context: irq number, softirq vector, IPI: string number of its name ("reschedule"),
-                     * NET: the context it runs in (enum kernel_context) */
-    uint32_t
-        ctx_frame; /* serial number of that context's frame on the host: two records of one softirq run share it
-                    * (also inside NET); 0 in threads */
-    int32_t row; /* the thread that ran on `cpu` (the idle thread has a row per CPU), KERNEL_NO_ROW when unknown */
+    uint8_t kind;        /* enum kernel_kind */
+    uint8_t ctx;         /* enum kernel_context: innermost when the event happened */
+    uint16_t ctx_number; /* of that context: irq number, enum kernel_softirq, IPI: string number of its name
+                          * ("reschedule"), NET: the context it runs in (enum kernel_context) */
+    uint32_t ctx_frame;  /* serial number of that context's frame on the host: two records of one softirq run share it
+                          * (also inside NET); 0 in threads */
+    int32_t row;         /* the thread that ran on `cpu` (the idle thread has a row per CPU), or KERNEL_NO_ROW */
     union {
         struct {
             int32_t prev, next;
-            uint8_t leave;
-            int64_t prev_state, since;
-            int32_t priority;
-        } sw; /* priority: next's, KERNEL_NO_PRIORITY when not told. since: prev surely had the CPU from then on; =
-               * ts when that is not known */
-        /* packet_wake: filled by flow: number + 1 of the wake in its table, 0 none. by_wakeup: sched_wakeup stands for
-         * sched_waking (it may fire on the target's CPU) */
+            uint8_t leave;       /* enum kernel_leave */
+            int64_t prev_state, since; /* since: prev surely had the CPU from then on; = ts when that is not known */
+            int32_t priority;    /* next's, or KERNEL_NO_PRIORITY */
+        } sw;
         struct {
             int32_t row, target_cpu;
-            uint32_t packet_wake;
-            bool by_wakeup;
+            bool by_wakeup;      /* sched_wakeup stands for sched_waking: it may fire on the target's CPU */
         } wake;
-        struct {
-            int32_t parent, child;
-        } fork;
-        struct {
-            uint32_t file;
-        } exec;
-        struct {
+        struct { int32_t parent, child; } fork;
+        struct { uint32_t file; } exec;
+        struct {                 /* EXIT, FREE, MIGRATE, STATEDUMP_THREAD and _NS */
             int32_t row;
-            uint8_t status;
-            uint64_t files; /* STATEDUMP_THREAD: where its table of descriptors is, 0 not told */
-        } thread; /* EXIT, FREE, MIGRATE, STATEDUMP_THREAD (status: enum kernel_dumped) and _NS */
+            uint8_t status;      /* STATEDUMP_THREAD: enum kernel_dumped */
+            uint64_t files;      /* STATEDUMP_THREAD: where its table of descriptors is, 0 not known */
+        } thread;
         struct {
             uint32_t dev, nr_sector;
             uint64_t sector;
@@ -184,46 +131,36 @@ struct kernel_record {
             int32_t error;
         } block;
         struct {
-            uint32_t name;
+            uint32_t name;       /* without syscall_entry_ */
+            uint8_t io;          /* enum kernel_io */
+            uint8_t operation;   /* of a futex: Linux's number without flags */
             int64_t ret;
-            const struct ctf_event *event;
-            uint64_t futex;
-            uint8_t operation;
-            int64_t other; /* with io; -1: not told */
-            int32_t fd;    /* likewise */
+            uint64_t futex;      /* its address, when a call of futex begins, else 0 */
+            int64_t other;       /* fd, other, flags: when a call with io begins or a PAIR returns; -1 not known */
+            int32_t fd;
             uint32_t flags;
-            uint8_t io; /* enum kernel_io */
-        } syscall; /* name without syscall_entry_; event borrowed. futex: its address, when a call of futex begins,
-                    * else 0; operation: what with, Linux's number without flags */
+            const char *path;    /* when an OPEN begins: path_bytes of it, not terminated */
+            size_t path_bytes;
+        } syscall;
+        struct { uint64_t work, function; } work;
+        struct { uint32_t vcpu, reason, isa; } kvm; /* isa: 1 VMX, 2 SVM, 0 not known */
+        struct { uint64_t order; } page; /* 1 << order pages */
+        struct { uint32_t of_cpu, khz; } frequency;
         struct {
-            uint64_t work, function;
-        } work;
-        struct {
-            uint32_t vcpu, reason, isa;
-        } kvm; /* isa: 1 VMX, 2 SVM, 0 not told */
-        struct {
-            uint64_t order;
-        } page; /* 1 << order pages */
-        struct {
-            uint32_t of_cpu, khz;
-        } frequency;
-        struct {
-            uint64_t present; /* bit per counter */
-            const int64_t *values; /* by counter, of `cpu`; borrowed */
+            uint64_t present;    /* bit per counter */
+            const int64_t *values; /* by counter, of `cpu` */
         } counters;
+        struct {                 /* STATEDUMP_FD */
+            const char *path;    /* path_bytes, not terminated */
+            size_t path_bytes;
+            uint64_t table;      /* as STATEDUMP_THREAD's files, 0 not known */
+            int32_t row, fd;     /* row: of the process, or KERNEL_NO_ROW */
+            uint32_t flags;
+        } descriptor;
         struct {
             int64_t begin, end;
             uint64_t count;
-        } lost; /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
-        struct {
-            const struct ctf_event *event;
-        } raw; /* STATEDUMP_NETIF: borrowed */
-        struct {
-            const struct ctf_event *event;
-            uint64_t table; /* as STATEDUMP_THREAD tells it, 0 not told */
-            int32_t row, fd;
-            uint32_t flags;
-        } descriptor; /* STATEDUMP_FD: event borrowed; row: of the process, KERNEL_NO_ROW not told */
+        } lost;                  /* on `cpu` (all CPUs when cpu == UINT32_MAX); see below */
         struct kernel_packet packet;
     } u;
 };
@@ -240,23 +177,9 @@ struct kernel_binding;
 int kernel_bind(const struct ctf_trace *, struct kernel_binding **, struct err *);
 void kernel_binding_free(struct kernel_binding *);
 bool kernel_is_kernel_trace(const struct ctf_trace *);
-const char *kernel_host_name(const struct ctf_trace *);   /* env hostname, or host (perf); NULL when absent */
-bool kernel_has(const struct kernel_binding *, int kind); /* does the trace have events of that kind (as far as its
-                                                           * metadata tells) */
-/* The integer fields of one event, no state: what benches measure and what needs no tracking. Returns the kind; values
- * that the kind does not have or the trace does not tell are 0:
- *   SWITCH prev_tid, prev_state, next_tid, prev_prio, next_prio     WAKE, WAKE_NEW, WAKEUP tid, target_cpu, prio
- *   FORK parent_tid, child_tid, child_pid, child_ns_inum           EXEC tid, old_tid    EXIT, FREE tid    MIGRATE tid,
- *   orig_cpu, dest_cpu
- *   IRQ irq, ret     SOFTIRQ vec     HRTIMER hrtimer, function      IPI vector
- *   PACKET skbaddr, len (inet_sock: sk, seq, ack, flags)            BLOCK dev, sector, nr_sector, rwbs, error
- *   SYSCALL ret or the number of an unknown call; fd, other, flags WORK work, function  KVM vcpu, reason, isa      PAGE
- *   order, page or frame
- *   FREQUENCY kHz, CPU
- *   STATEDUMP_THREAD tid, pid, ppid, status, vtid, ns_inum          STATEDUMP_NS tid, vtid, ns_level, ns_inum
- *   STATEDUMP_DISK dev   STATEDUMP_IRQ irq
- *   STATEDUMP_FD pid, fd, flags, table */
-int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[6]);
+const char *kernel_host_name(const struct ctf_trace *); /* env hostname, or host (perf); NULL when absent */
+/* Does the trace have events of that kind, as far as its metadata tells? */
+bool kernel_has(const struct kernel_binding *, int kind);
 
 /* ---- tracker ---- */
 struct kernel_thread {
@@ -271,7 +194,7 @@ struct kernel_thread {
     bool born, died;    /* begin is a fork, end is an exit */
 };
 
-typedef void kernel_sink(void *arg, struct kernel_record *rec);
+typedef void kernel_sink(void *arg, const struct kernel_record *);
 struct kernel_tracker;
 struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *, kernel_sink *, void *arg);
 /* Feeds merged events of the host in order; calls the sink once per record (events of no kind make none). */
@@ -284,12 +207,6 @@ uint32_t kernel_tracker_disk_name(const struct kernel_tracker *, uint32_t dev);
 uint32_t kernel_tracker_irq_name(const struct kernel_tracker *, uint32_t irq);
 /* Names of the performance counters, by number. */
 size_t kernel_tracker_counters(const struct kernel_tracker *, const char *const **out);
-uint32_t kernel_tracker_intern(struct kernel_tracker *, const char *s, size_t n);
-/* The path that an event tells: of a call to open a file, or of STATEDUMP_FD; not terminated, *n bytes, borrowed from
- * the event. */
-const char *kernel_event_path(const struct kernel_tracker *, const struct ctf_event *, size_t *n);
-/* The two descriptors that a call tells when it returns; false: it does not. */
-bool kernel_io_pair(const struct ctf_event *, int32_t fds[2]);
 bool kernel_tracker_has(const struct kernel_tracker *, int kind); /* kernel_has of its binding */
 void kernel_tracker_free(struct kernel_tracker *);
 

@@ -210,12 +210,12 @@ bool kernel_on_statedump(
         return true;
     case KERNEL_STATEDUMP_FD:
         kernel_fields(ev, p, v);
-        r->u.descriptor.event = ev;
+        r->u.descriptor.path = kernel_text(ev, p, 0, &r->u.descriptor.path_bytes);
         r->u.descriptor.row = p->present & 1 ? kernel_row_find(t, v[0]) : KERNEL_NO_ROW;
         r->u.descriptor.fd = (int32_t)v[1];
         r->u.descriptor.flags = (uint32_t)v[2];
         r->u.descriptor.table = (uint64_t)v[3];
         return true;
-    default: r->u.raw.event = ev; return true;
+    default: return true;
     }
 }

@@ -149,7 +149,3 @@ uint32_t kernel_tracker_irq_name(const struct kernel_tracker *t, uint32_t irq)
 {
     return look_up(&t->irqs, irq);
 }
-uint32_t kernel_tracker_intern(struct kernel_tracker *t, const char *s, size_t n)
-{
-    return strings_intern(&t->names, s, n);
-}

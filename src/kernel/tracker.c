@@ -42,11 +42,6 @@ void kernel_tracker_free(struct kernel_tracker *t)
     free(t);
 }
 
-const char *kernel_event_path(const struct kernel_tracker *t, const struct ctf_event *ev, size_t *n)
-{
-    return kernel_text(ev, &t->binding->plans[ev->cls->index], 0, n);
-}
-
 bool kernel_tracker_has(const struct kernel_tracker *t, int kind)
 {
     return kernel_has(t->binding, kind);
@@ -270,7 +265,6 @@ static void on_wake(
     struct kernel_record *r = start(t, c, p->kind);
     r->u.wake.row = row;
     r->u.wake.target_cpu = p->present & 2 ? (int32_t)v[1] : -1;
-    r->u.wake.packet_wake = 0;
     r->u.wake.by_wakeup = p->by_wakeup;
     send(t);
 }
@@ -315,6 +309,8 @@ static void on_syscall(
         bool told = p->futex && (p->present & 6) == 6;
         r->u.syscall.futex = told ? (uint64_t)v[1] : 0;
         r->u.syscall.operation = told ? v[2] & 0x7f : 0;
+        if (p->io == KERNEL_IO_OPEN)
+            r->u.syscall.path = kernel_text(ev, p, 0, &r->u.syscall.path_bytes);
     } else {
         r->u.syscall.io = p->io;
         if (life && !name) {
@@ -325,9 +321,10 @@ static void on_syscall(
             life->syscall = life->io = 0;
         r->u.syscall.ret = v[0];
         r->u.syscall.futex = 0;
+        if (r->u.syscall.io == KERNEL_IO_PAIR)
+            kernel_io_pair(ev, &r->u.syscall.fd, &r->u.syscall.other);
     }
     r->u.syscall.name = name;
-    r->u.syscall.event = ev;
     send(t);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "kernel/kernel.h"
+#include "ctf/ctf.h"
 #include "stack/format.h"
 
 #define STACK_NO_THREAD UINT32_MAX

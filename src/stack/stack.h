@@ -7,7 +7,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "state/state.h"
+#include "base/figures.h"
+
+/* Grows whenever the same events give other stacks: stores are then built again. */
+enum { STACK_RULES_VERSION = 15 };
 
 /* A store of its own per trace: calls of instrumented functions by thread and depth, memory that threads hold.
  * Columnar, mapped, immutable, safe to read by many threads. docs/formats/stacks.md */
@@ -70,7 +73,7 @@ bool stack_at(const struct stack_store *, size_t row, int64_t t, struct stack_ca
 size_t stack_sample(const struct stack_store *, size_t row, const int64_t *times, size_t n, struct stack_call *out);
 
 /* Of WHOLE calls: `self` is without the calls one level below. */
-struct stack_figures { struct state_figures calls; int64_t self; };
+struct stack_figures { struct figures calls; int64_t self; };
 /* Adds to of[function] the row's calls first … end - 1. O(log calls · functions). */
 void stack_figures(const struct stack_store *, size_t row, size_t first, size_t end, struct stack_figures *of);
 /* The shortest and the longest of them alone, which costs less. `reached` lists the n functions that have any; returns
@@ -87,8 +90,9 @@ size_t stack_whole_at(const struct stack_store *, size_t row, size_t k);   /* th
 /* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against
  * them. */
 void stack_memory(const struct stack_store *, size_t thread, const int64_t *times, size_t n, int64_t *bytes);
+struct stack_loss { int64_t begin, end; uint64_t count; int32_t cpu; };     /* events are missing; cpu -1: not known */
 size_t stack_losses(const struct stack_store *);                           /* sorted by begin */
-void stack_loss(const struct stack_store *, size_t i, struct state_loss *out);
+void stack_loss(const struct stack_store *, size_t i, struct stack_loss *out);
 
 struct ctf_trace; struct ctf_event;
 struct stack_builder;

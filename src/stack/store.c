@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "stack/tiles.h"
 
 /* ---- checking: all that a file claims. What leads from one table to another is kept in memory, so that it stays as it
@@ -122,7 +123,7 @@ static const char *whole_defect(const struct stack_store *s, const struct stack_
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < r->calls; i++) {
-        if (i % TILE_LATENCIES == 0 && s->whole[(*at)++] != n)
+        if (i % TILE_ITEMS == 0 && s->whole[(*at)++] != n)
             return "calls are counted wrong";
         n += stack_how_of(&s->calls[r->first_call + i]) == STACK_WHOLE;
     }
@@ -133,7 +134,7 @@ static const char *tiles_defect(const struct stack_store *s)
 {
     uint64_t tiles = 0, finest = 0, tile = 0, at = 0;
     for (size_t i = 0; i < s->n_rows; i++) {
-        tiles += stack_tiles_of(s->rows[i].calls);
+        tiles += tile_total(s->rows[i].calls);
         finest += tile_count(s->rows[i].calls, 0);
     }
     if (s->n_tiles != tiles + 1 || s->n_whole != finest || s->tiles[0] != 0 || s->tiles[tiles] != s->n_figures)
@@ -195,7 +196,7 @@ static void find_rows(struct stack_store *s)
     for (size_t i = 0; i < s->n_rows; i++) {
         s->first_tile[i] = tile;
         s->first_finest[i] = finest;
-        tile += stack_tiles_of(s->rows[i].calls);
+        tile += tile_total(s->rows[i].calls);
         finest += tile_count(s->rows[i].calls, 0);
     }
     for (size_t i = 0; i < s->n_threads; i++)
@@ -318,14 +319,7 @@ size_t stack_calls(const struct stack_store *s, size_t row)
 
 int64_t stack_long_duration(const struct stack_store *s, uint64_t call)
 {
-    size_t lo = 0, hi = s->n_longs;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->longs[mid].call < call)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, s->n_longs, s->longs[i].call >= call);
     return lo < s->n_longs ? s->longs[lo].duration : 0;
 }
 
@@ -345,14 +339,7 @@ static uint64_t begun(const struct stack_store *s, const struct stack_disk_row *
         hi = step < r->calls - hi ? hi + step : r->calls;
         step *= 2;
     }
-    while (lo < hi) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        if (calls[mid].begin <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, lo, hi, calls[i].begin > t);
 }
 
 size_t stack_begun(const struct stack_store *s, size_t row, size_t from, int64_t t)
@@ -420,14 +407,7 @@ void stack_memory(const struct stack_store *s, size_t thread, const int64_t *tim
     const struct stack_disk_value *v = s->memory + t->first_value;
     uint64_t at = 0;
     for (size_t k = 0; k < n; k++) {
-        uint64_t hi = t->values;
-        while (at < hi) {
-            uint64_t mid = at + (hi - at) / 2;
-            if (v[mid].time <= times[k])
-                at = mid + 1;
-            else
-                hi = mid;
-        }
+        at = search_first(i, at, t->values, v[i].time > times[k]);
         bytes[k] = at ? v[at - 1].bytes : 0;
     }
 }
@@ -437,8 +417,8 @@ size_t stack_losses(const struct stack_store *s)
     return s->n_losses;
 }
 
-void stack_loss(const struct stack_store *s, size_t i, struct state_loss *out)
+void stack_loss(const struct stack_store *s, size_t i, struct stack_loss *out)
 {
     const struct stack_disk_loss *l = &s->losses[i];
-    *out = (struct state_loss){l->begin, l->end, l->count, l->cpu};
+    *out = (struct stack_loss){l->begin, l->end, l->count, l->cpu};
 }

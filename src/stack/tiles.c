@@ -22,11 +22,6 @@ static size_t place_of(struct making *m, uint32_t function)
     return m->place_of[function] - 1;
 }
 
-static int64_t wrapping_sum(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 /* Adds figures whose shortest and longest call took `least` and `most`. */
 static void join(struct making *m, const struct stack_disk_figures *f, int64_t least, int64_t most)
 {
@@ -40,10 +35,10 @@ static void join(struct making *m, const struct stack_disk_figures *f, int64_t l
         m->most.v[i] = most;
         to->most = f->most;
     }
-    to->spread = to->n ? tile_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
+    to->spread = to->n ? figures_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
     to->n += f->n;
-    to->sum = wrapping_sum(to->sum, f->sum);
-    to->self = wrapping_sum(to->self, f->self);
+    to->sum = figures_sum(to->sum, f->sum);
+    to->self = figures_sum(to->self, f->self);
 }
 
 static void end_tile(struct stack_tiles *t, struct making *m)
@@ -82,16 +77,16 @@ static void add_call(struct making *m, size_t k, int64_t duration, int64_t self,
         f->most = place;
     }
     f->n++;
-    f->sum = wrapping_sum(f->sum, duration);
-    f->self = wrapping_sum(f->self, self);
+    f->sum = figures_sum(f->sum, duration);
+    f->self = figures_sum(f->self, self);
 }
 
 /* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: nothing is
  * below. */
 static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t end, size_t *below)
 {
-    size_t of[TILE_LATENCIES], n = 0;
-    int64_t durations[TILE_LATENCIES];
+    size_t of[TILE_ITEMS], n = 0;
+    int64_t durations[TILE_ITEMS];
     struct stack_call c;
     for (uint64_t i = first; i < end; i++) {
         stack_call(m->s, row, i, &c);
@@ -117,10 +112,9 @@ static void add_finest(struct stack_tiles *t, struct making *m, size_t row, bool
 {
     uint64_t calls = stack_calls(m->s, row), whole = 0;
     size_t below = 0;
-    for (uint64_t i = 0; i < calls; i += TILE_LATENCIES) {
+    for (uint64_t i = 0; i < calls; i += TILE_ITEMS) {
         vec_push(&t->whole, whole);
-        whole += add_calls(
-            m, row, i, calls - i < TILE_LATENCIES ? calls : i + TILE_LATENCIES, has_below ? &below : NULL);
+        whole += add_calls(m, row, i, calls - i < TILE_ITEMS ? calls : i + TILE_ITEMS, has_below ? &below : NULL);
         end_tile(t, m);
     }
 }

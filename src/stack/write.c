@@ -2,6 +2,7 @@
  * written. */
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/text.h"
 #include "stack/builder.h"
 #include "stack/tiles.h"
@@ -38,9 +39,7 @@ static int by_pid_and_name(const void *pa, const void *pb, void *arg)
 {
     const struct stack_builder *b = arg;
     const struct stack_owner *x = &b->owners.v[*(const uint32_t *)pa], *y = &b->owners.v[*(const uint32_t *)pb];
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    return strcmp(strings_get(&b->strings, x->name), strings_get(&b->strings, y->name));
+    return order_of(x->pid, y->pid) ?: strcmp(strings_get(&b->strings, x->name), strings_get(&b->strings, y->name));
 }
 
 static int by_owner_and_tid(const void *pa, const void *pb, void *arg)
@@ -48,11 +47,8 @@ static int by_owner_and_tid(const void *pa, const void *pb, void *arg)
     const struct writing *w = arg;
     const struct stack_runner *x = &w->b->runners.v[*(const uint32_t *)pa],
                               *y = &w->b->runners.v[*(const uint32_t *)pb];
-    if (x->owner != y->owner)
-        return w->owner_place[x->owner] < w->owner_place[y->owner] ? -1 : 1;
-    if (x->tid != y->tid)
-        return x->tid < y->tid ? -1 : 1;
-    return x->stream < y->stream ? -1 : x->stream > y->stream;
+    return order_of(w->owner_place[x->owner], w->owner_place[y->owner]) ?: order_of(x->tid, y->tid)
+                                                                        ?: order_of(x->stream, y->stream);
 }
 
 static uint32_t *numbers(size_t n)
@@ -157,9 +153,7 @@ static void add_thread(struct writing *w, const struct stack_runner *r)
 static int by_begin(const void *pa, const void *pb)
 {
     const struct stack_disk_loss *a = pa, *b = pb;
-    if (a->begin != b->begin)
-        return a->begin < b->begin ? -1 : 1;
-    return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
+    return order_of(a->begin, b->begin) ?: order_of(a->cpu, b->cpu);
 }
 
 static void add_losses(struct writing *w)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "state/lines.h"
 #include "state/sums.h"
 #include "state/tiles.h"
@@ -440,17 +441,8 @@ static const char *losses_defect(const struct state_store *s)
 
 static void find_late(struct state_store *s)
 {
-    for (int kind = 0; kind <= STATE_LATENCY_KINDS; kind++) {
-        size_t lo = kind ? s->first_late[kind - 1] : 0, hi = s->n_late;
-        while (lo < hi) {
-            size_t mid = lo + (hi - lo) / 2;
-            if (s->late[mid].kind < kind)
-                lo = mid + 1;
-            else
-                hi = mid;
-        }
-        s->first_late[kind] = lo;
-    }
+    for (int kind = 0; kind <= STATE_LATENCY_KINDS; kind++)
+        s->first_late[kind] = search_first(i, kind ? s->first_late[kind - 1] : 0, s->n_late, s->late[i].kind >= kind);
 }
 
 const char *state_structure_defect(struct state_store *s)

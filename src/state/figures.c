@@ -1,64 +1,42 @@
-/* Latencies by name: figures of a range and how many are how long, from tiles (tiles.h) and the two ends. Contents of
- * tiles were not checked when the store was opened: what makes no sense is left out here. */
+/* Latencies by name: figures of a range and how many are how long, from tiles (tiles.h) and the two ends. What tiles
+ * contain was not checked when the store was opened: what makes no sense is left out here. */
 #include <stdlib.h>
 
 #include "state/tiles.h"
 
 enum { NO_NAME = UINT32_MAX };
 
-/* The table of one kind, and where the tiles of each level stand. */
-struct reading {
+/* The table of one kind and its tiles. */
+struct kind_tiles {
     const struct state_store *s;
     const struct state_disk_table *table;
-    int kind, levels;
-    uint64_t n;
-    size_t tiles[TILE_LEVELS];
+    int kind;
+    struct tile_set tiles;
 };
 
 size_t state_tiles(const struct state_store *s, int kind)
 {
     size_t tiles = 0;
-    for (int k = 0; k < kind; k++) {
-        uint64_t n = state_latency_table(s, k)->n;
-        for (int level = 0; level < tile_levels(n); level++)
-            tiles += tile_count(n, level);
-    }
+    for (int k = 0; k < kind; k++)
+        tiles += tile_total(state_latency_table(s, k)->n);
     return tiles;
 }
 
-static struct reading reading(const struct state_store *s, int kind)
+static struct kind_tiles kind_tiles(const struct state_store *s, int kind)
 {
-    struct reading r = {.s = s, .kind = kind, .table = state_latency_table(s, kind)};
-    r.n = r.table->n;
-    r.levels = tile_levels(r.n);
-    size_t at = state_tiles(s, kind);
-    for (int level = 0; level < r.levels; at += tile_count(r.n, level), level++)
-        r.tiles[level] = at;
-    return r;
+    const struct state_disk_table *table = state_latency_table(s, kind);
+    return (struct kind_tiles){s, table, kind, tile_set(table->n, state_tiles(s, kind))};
 }
 
-/* Part of a range: a whole tile, or (level -1) some latencies of one block. */
-struct piece {
-    int level;
-    uint64_t first, end;
-};
-
-/* The piece that begins at i, at most up to `end`, with tiles of levels below `below`. */
-static struct piece piece_at(const struct reading *r, uint64_t i, uint64_t end, int below)
+static struct tile_piece piece_at(const struct kind_tiles *r, uint64_t i, uint64_t end, int below)
 {
-    for (int level = (below < r->levels ? below : r->levels) - 1; level >= 0; level--) {
-        uint64_t size = tile_size(level), last = r->n - i < size ? r->n : i + size;
-        if (i % size == 0 && last <= end)
-            return (struct piece){level, i, last};
-    }
-    uint64_t last = i - i % STATE_BLOCK + STATE_BLOCK;
-    return (struct piece){-1, i, last < end ? last : end};
+    return tile_piece(&r->tiles, i, end, below, STATE_BLOCK);
 }
 
-static size_t tile_figures(const struct reading *r, const struct piece *p, const struct state_disk_figures **out)
+static size_t tile_figures(
+    const struct kind_tiles *r, const struct tile_piece *p, const struct state_disk_figures **out)
 {
-    size_t tile = r->tiles[p->level] + p->first / tile_size(p->level);
-    uint64_t begin = r->s->tiles[tile], end = r->s->tiles[tile + 1];
+    uint64_t begin = r->s->tiles[p->tile], end = r->s->tiles[p->tile + 1];
     if (begin > end || end > r->s->n_figures ||
         end - begin > p->end - p->first) /* damaged: each of its names is that of a latency */
         return 0;
@@ -66,24 +44,24 @@ static size_t tile_figures(const struct reading *r, const struct piece *p, const
     return end - begin;
 }
 
-static uint32_t name_number(const struct reading *r, int64_t code)
+static uint32_t name_number(const struct kind_tiles *r, int64_t code)
 {
     return code >= 0 && (uint64_t)code < r->s->n_codes ? r->s->latency_names[r->kind].of[code] : NO_NAME;
 }
 
-static bool sound(const struct reading *r, const struct piece *p, const struct state_disk_figures *f)
+static bool sound(const struct kind_tiles *r, const struct tile_piece *p, const struct state_disk_figures *f)
 {
     return name_number(r, f->code) != NO_NAME && f->n && f->least_at < p->end - p->first &&
         f->most_at < p->end - p->first;
 }
 
-static int64_t value_at(const struct reading *r, int column, uint64_t i)
+static int64_t value_at(const struct kind_tiles *r, int column, uint64_t i)
 {
     return state_column_at(r->s, r->table, column, i);
 }
 
 /* The block's values of a column that holds latency i. */
-static void take_block(const struct reading *r, int column, uint64_t i, int64_t *out)
+static void take_block(const struct kind_tiles *r, int column, uint64_t i, int64_t *out)
 {
     struct column c = state_column(r->s, r->table, i / STATE_BLOCK, column);
     column_take(&c, out);
@@ -97,11 +75,11 @@ struct parts {
     size_t n_late;
 };
 
-static struct parts parts_of(const struct reading *r, size_t first, size_t end)
+static struct parts parts_of(const struct kind_tiles *r, size_t first, size_t end)
 {
     size_t a = state_late_before(r->s, r->kind, first), b = state_late_before(r->s, r->kind, end);
     uint64_t from = first - (a < first ? a : first), to = end - (b < end ? b : end);
-    to = to < r->n ? to : r->n;
+    to = to < r->tiles.n ? to : r->tiles.n;
     return (struct parts){from < to ? from : to, to, r->s->late + r->s->first_late[r->kind] + a, b > a ? b - a : 0};
 }
 
@@ -123,10 +101,10 @@ void state_names_init(struct state_store *s)
         names->of = mem_alloc((s->n_codes + 1) * sizeof *names->of);
         for (size_t i = 0; i < s->n_codes; i++)
             names->of[i] = NO_NAME;
-        struct reading r = reading(s, kind);
-        for (struct piece p = {.end = 0}; p.end < r.n;) {
+        struct kind_tiles r = kind_tiles(s, kind);
+        for (struct tile_piece p = {.end = 0}; p.end < r.tiles.n;) {
             const struct state_disk_figures *f;
-            p = piece_at(&r, p.end, r.n, r.levels);
+            p = piece_at(&r, p.end, r.tiles.n, r.tiles.levels);
             for (size_t i = 0, n = tile_figures(&r, &p, &f); i < n; i++)
                 add_name(s, names, f[i].code);
         }
@@ -155,27 +133,10 @@ const char *state_latency_name(const struct state_store *s, int kind, size_t nam
 
 /* ---- figures ---- */
 
-void state_figures_join(struct state_figures *to, const struct state_figures *f)
-{
-    if (!f->n)
-        return;
-    if (!to->n || f->least < to->least) {
-        to->least = f->least;
-        to->least_begin = f->least_begin;
-    }
-    if (!to->n || f->most > to->most) {
-        to->most = f->most;
-        to->most_begin = f->most_begin;
-    }
-    to->spread = to->n ? tile_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
-    to->n += f->n;
-    to->sum = (int64_t)((uint64_t)to->sum + (uint64_t)f->sum);
-}
-
 /* Adds what is not in whole tiles. Squares are those of distances from the first of the name, which is never so far
  * from the mean that digits are lost: that is mended at the end. While the table is read, least_begin and most_begin
  * hold places in it. */
-static void add_latencies(const struct reading *r, const struct piece *p, struct state_figures *out, int64_t *firsts)
+static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p, struct figures *out, int64_t *firsts)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
     take_block(r, STATE_DURATION, p->first, durations);
@@ -185,10 +146,10 @@ static void add_latencies(const struct reading *r, const struct piece *p, struct
         int64_t d = durations[i % STATE_BLOCK];
         if (name == NO_NAME)
             continue;
-        struct state_figures *f = &out[name];
+        struct figures *f = &out[name];
         if (!f->n) {
             firsts[name] = d;
-            *f = (struct state_figures){.least = d, .most = d, .least_begin = (int64_t)i, .most_begin = (int64_t)i};
+            *f = (struct figures){.least = d, .most = d, .least_begin = (int64_t)i, .most_begin = (int64_t)i};
         } else if (d < f->least) {
             f->least = d;
             f->least_begin = (int64_t)i;
@@ -198,41 +159,41 @@ static void add_latencies(const struct reading *r, const struct piece *p, struct
         }
         double from = (double)d - (double)firsts[name];
         f->n++;
-        f->sum = (int64_t)((uint64_t)f->sum + (uint64_t)d);
+        f->sum = figures_sum(f->sum, d);
         f->spread += from * from;
     }
 }
 
 /* Squares of distances from the mean instead. */
-static void mend_spread(struct state_figures *f, int64_t first)
+static void mend_spread(struct figures *f, int64_t first)
 {
     double from = (double)f->sum / (double)f->n - (double)first;
     double spread = f->spread - from * from * (double)f->n;
     f->spread = spread > 0 ? spread : 0;
 }
 
-static void join_tile(const struct reading *r, const struct piece *p, struct state_figures *out)
+static void join_tile(const struct kind_tiles *r, const struct tile_piece *p, struct figures *out)
 {
     const struct state_disk_figures *f;
     for (size_t i = 0, n = tile_figures(r, p, &f); i < n; i++) {
         if (!sound(r, p, &f[i]))
             continue;
         int64_t least = (int64_t)(p->first + f[i].least_at), most = (int64_t)(p->first + f[i].most_at);
-        state_figures_join(&out[name_number(r, f[i].code)],
-            &(struct state_figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
+        figures_join(&out[name_number(r, f[i].code)],
+            &(struct figures){f[i].n, f[i].sum, f[i].least, f[i].most, least, most, f[i].spread});
     }
 }
 
-void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct state_figures *out)
+void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct figures *out)
 {
-    struct reading r = reading(s, kind);
+    struct kind_tiles r = kind_tiles(s, kind);
     struct parts parts = parts_of(&r, first, end);
     size_t n_names = state_latency_names(s, kind);
     for (size_t i = 0; i < n_names; i++)
-        out[i] = (struct state_figures){0};
+        out[i] = (struct figures){0};
     int64_t *firsts = mem_alloc((n_names + 1) * sizeof *firsts);
-    for (struct piece p = {.end = parts.first}; p.end < parts.end;) {
-        p = piece_at(&r, p.end, parts.end, r.levels);
+    for (struct tile_piece p = {.end = parts.first}; p.end < parts.end;) {
+        p = piece_at(&r, p.end, parts.end, r.tiles.levels);
         if (p.level < 0)
             add_latencies(&r, &p, out, firsts);
     }
@@ -240,8 +201,8 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
         if (out[i].n)
             mend_spread(&out[i], firsts[i]);
     free(firsts);
-    for (struct piece p = {.end = parts.first}; p.end < parts.end;) {
-        p = piece_at(&r, p.end, parts.end, r.levels);
+    for (struct tile_piece p = {.end = parts.first}; p.end < parts.end;) {
+        p = piece_at(&r, p.end, parts.end, r.tiles.levels);
         if (p.level >= 0)
             join_tile(&r, &p, out);
     }
@@ -254,14 +215,14 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
         uint32_t name = name_number(&r, parts.late[i].code);
         int64_t d = parts.late[i].duration, begin = parts.late[i].begin;
         if (name != NO_NAME)
-            state_figures_join(&out[name], &(struct state_figures){1, d, d, d, begin, begin, 0});
+            figures_join(&out[name], &(struct figures){1, d, d, d, begin, begin, 0});
     }
 }
 
 /* ---- how many are how long ---- */
 
 struct counting {
-    const struct reading *r;
+    const struct kind_tiles *r;
     int64_t width;
     size_t n;
     uint64_t *counts;
@@ -273,7 +234,7 @@ static size_t bucket(const struct counting *c, int64_t duration)
     return k < c->n ? k : c->n - 1;
 }
 
-static bool count_tile(const struct counting *c, const struct piece *p)
+static bool count_tile(const struct counting *c, const struct tile_piece *p)
 {
     const struct state_disk_figures *f;
     size_t n = tile_figures(c->r, p, &f);
@@ -295,7 +256,7 @@ static void count_range(const struct counting *c, uint64_t first, uint64_t end, 
 {
     int64_t durations[STATE_BLOCK];
     for (uint64_t at = first; at < end;) {
-        struct piece p = piece_at(c->r, at, end, below);
+        struct tile_piece p = piece_at(c->r, at, end, below);
         if (p.level < 0) {
             take_block(c->r, STATE_DURATION, at, durations);
             for (uint64_t i = at; i < p.end; i++)
@@ -310,10 +271,10 @@ static void count_range(const struct counting *c, uint64_t first, uint64_t end, 
 void state_latency_histogram(
     const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
-    struct reading r = reading(s, kind);
+    struct kind_tiles r = kind_tiles(s, kind);
     struct parts parts = parts_of(&r, first, end);
     struct counting c = {&r, width > 0 ? width : 1, n, counts};
-    count_range(&c, parts.first, parts.end, r.levels);
+    count_range(&c, parts.first, parts.end, r.tiles.levels);
     for (size_t i = 0; i < parts.n_late; i++)
         counts[bucket(&c, parts.late[i].duration)]++;
 }

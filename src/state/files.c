@@ -390,8 +390,8 @@ static unsigned end_use(struct state_builder *b, struct call *c, int64_t ts, int
 static uint32_t full_path(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
     struct builder_files *f = b->files;
-    size_t n;
-    const char *path = kernel_event_path(b->tracker, r->u.syscall.event, &n);
+    size_t n = r->u.syscall.path_bytes;
+    const char *path = r->u.syscall.path;
     const struct descriptor *d = descriptor_at(f, table_of(b, row), r->u.syscall.fd);
     if (!n || *path == '/' || !d || d->file <= 0 || f->names.v[d->file - 1].fd >= 0)
         return strings_intern(&f->paths, path, n);
@@ -440,7 +440,6 @@ static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int3
 {
     struct call c = *call_of(b->files, row);
     int64_t ret = r->u.syscall.ret;
-    int32_t pair[2];
     unsigned told = end_use(
         b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* else it is another call's return */
     if (ret < 0)
@@ -452,8 +451,10 @@ static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int3
     case KERNEL_IO_FCNTL: controlled(b, row, &c, ret, r->ts); break;
     case KERNEL_IO_HIDDEN: hide(b, row, ret, r->ts, false); break;
     case KERNEL_IO_PAIR:
-        for (int i = 0; i < 2 && kernel_io_pair(r->u.syscall.event, pair); i++)
-            hide(b, row, pair[i], r->ts, c.flags & CLOSE_ON_EXEC);
+        if (r->u.syscall.io != KERNEL_IO_PAIR || r->u.syscall.fd < 0)
+            break;
+        hide(b, row, r->u.syscall.fd, r->ts, c.flags & CLOSE_ON_EXEC);
+        hide(b, row, r->u.syscall.other, r->ts, c.flags & CLOSE_ON_EXEC);
         break;
     default: break;
     }
@@ -563,8 +564,8 @@ void files_dumped_descriptor(struct state_builder *b, const struct kernel_record
     struct descriptor *d = place ? descriptor_at(f, place, r->u.descriptor.fd) : NULL;
     if (!d || (d->file != UNKNOWN && (d->file == HIDDEN || f->names.v[d->file - 1].fd < 0)))
         return; /* what calls told is newer */
-    size_t n;
-    const char *path = kernel_event_path(b->tracker, r->u.descriptor.event, &n);
+    size_t n = r->u.descriptor.path_bytes;
+    const char *path = r->u.descriptor.path;
     *d = (struct descriptor){.opener = -1, .user = -1, .losses = (uint32_t)b->windows.n};
     d->file = n && *path == '/' ? path_place(f, strings_intern(&f->paths, path, n), false) + 1 : HIDDEN;
     d->close_on_exec = r->u.descriptor.flags & CLOSE_ON_EXEC;

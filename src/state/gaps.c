@@ -3,6 +3,8 @@
  * packed anew. */
 #include <stdlib.h>
 
+#include "base/order.h"
+#include "base/search.h"
 #include "state/builder.h"
 #include "state/cell.h"
 
@@ -13,7 +15,7 @@ typedef VEC(struct builder_gap) gap_list;
 static int by_begin(const void *a, const void *b)
 {
     const struct builder_gap *x = a, *y = b;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
+    return order_of(x->begin, y->begin);
 }
 
 /* The stretches of one CPU (-1: of any), apart and in order. */
@@ -37,24 +39,10 @@ static void collect(const struct state_builder *b, int32_t cpu, gap_list *out)
     out->n = n;
 }
 
-/* First that ends after t. */
-static size_t first_after(const struct builder_gap *v, size_t n, int64_t t)
-{
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (v[mid].end <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 /* From the first to the last gap that touches [begin, end), cut to it. */
 static bool hull(const gap_list *g, int64_t begin, int64_t end, struct builder_gap *out)
 {
-    size_t i = first_after(g->v, g->n, begin);
+    size_t i = search_first(k, 0, g->n, g->v[k].end > begin);
     if (i == g->n || g->v[i].begin >= end)
         return false;
     out->begin = g->v[i].begin > begin ? g->v[i].begin : begin;
@@ -328,7 +316,7 @@ int64_t builder_gaps_first(const struct builder_gaps *g, int64_t row, int64_t be
     if (row < 0 || (size_t)row + 1 >= g->first.n)
         return INT64_MAX;
     const struct builder_gap *v = g->gaps.v + g->first.v[row];
-    size_t n = g->first.v[row + 1] - g->first.v[row], i = n ? first_after(v, n, begin) : 0;
+    size_t n = g->first.v[row + 1] - g->first.v[row], i = search_first(k, 0, n, v[k].end > begin);
     if (i == n || v[i].begin >= end)
         return INT64_MAX;
     return v[i].begin > begin ? v[i].begin : begin;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "state/series.h"
 
 static const uint64_t ASIDE = UINT64_C(1) << 63; /* a handle that is a place in `late` */
@@ -159,9 +160,7 @@ void latency_drop(struct latencies *l, uint64_t handle)
 static int by_begin(const void *a, const void *b)
 {
     const struct latency *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return x->thread < y->thread ? -1 : x->thread > y->thread;
+    return order_of(x->begin, y->begin) ?: order_of(x->thread, y->thread);
 }
 
 static void sort_late(struct latencies *l, latency_refuse *refuse, const void *arg)

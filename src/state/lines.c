@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "state/row.h"
 
 /* ---- which there are ---- */
@@ -30,7 +32,7 @@ static int by_line(const void *a, const void *b, void *rows)
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     int32_t line_x = line_number((const struct state_disk_row *)rows + x),
             line_y = line_number((const struct state_disk_row *)rows + y);
-    return line_x != line_y ? (line_x < line_y ? -1 : 1) : x < y ? -1 : x > y;
+    return order_of(line_x, line_y) ?: order_of(x, y);
 }
 
 static void find_lines(struct state_lines *all, const struct state_disk_row *rows, size_t n)
@@ -86,14 +88,7 @@ void state_line_row(const struct state_store *s, int kind, size_t i, struct stat
 int64_t state_line_find(const struct state_store *s, int kind, int32_t number)
 {
     const struct state_lines *all = lines_of(s, kind);
-    size_t lo = 0, hi = all->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (all->v[mid].number < number)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, all->n, all->v[i].number >= number);
     return lo < all->n && all->v[lo].number == number ? (int64_t)lo : -1;
 }
 

@@ -61,14 +61,7 @@ static uint64_t sum_before(const struct at *x, uint32_t block)
 /* The first of blocks [lo, hi) before which more than that was moved, or hi. */
 static uint32_t first_beyond(const struct at *x, uint32_t lo, uint32_t hi, uint64_t sum)
 {
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (sum_before(x, mid) > sum)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
+    return (uint32_t)search_first(i, lo, hi, sum_before(x, (uint32_t)i) > sum);
 }
 
 /* When the last use ended that moved something, of those before an entry in its block. INT64_MIN: none did. */

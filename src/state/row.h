@@ -6,6 +6,7 @@
 #ifndef WEFT_STATE_ROW_H
 #define WEFT_STATE_ROW_H
 
+#include "base/search.h"
 #include "state/cell.h"
 
 /* Cell i of the row, i < n_cells. */
@@ -83,15 +84,7 @@ static inline bool row_is_next(struct state_interval *out, size_t found)
 /* First of the n times that is >= t. */
 static inline size_t row_first_from(const int64_t *times, size_t n, int64_t t)
 {
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (times[mid] < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, 0, n, times[i] >= t);
 }
 /* The same, where it is near the begin as a rule. */
 static inline size_t row_gallop(const int64_t *times, size_t n, int64_t t)

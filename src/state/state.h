@@ -10,6 +10,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/figures.h"
+
+/* Grows whenever the same records give other histories: stores are then built again. */
+enum { STATE_RULES_VERSION = 7 };
 
 enum state_value {
     STATE_NONE,              /* nothing there: not yet born, already dead, no interrupt */
@@ -195,15 +199,8 @@ size_t state_latency_find(const struct state_store *, int kind, int64_t t);
  * long as the store. */
 size_t state_latency_names(const struct state_store *, int kind);
 const char *state_latency_name(const struct state_store *, int kind, size_t name);
-struct state_figures {
-    uint64_t n;
-    int64_t sum, least, most;            /* ns; 0 when n is */
-    int64_t least_begin, most_begin;     /* when one of the shortest, of the longest began */
-    double spread;                       /* sum of squared distances from the mean */
-};
-void state_figures_join(struct state_figures *, const struct state_figures *more);
 /* Of the latencies first … end - 1, for each name. O(log latencies · names). */
-void state_latency_figures(const struct state_store *, int kind, size_t first, size_t end, struct state_figures *out);
+void state_latency_figures(const struct state_store *, int kind, size_t first, size_t end, struct figures *out);
 /* Adds to counts[k] how many of them took k * width … (k + 1) * width - 1 ns, longer ones to the last of n. */
 void state_latency_histogram(const struct state_store *, int kind, size_t first, size_t end, int64_t width, size_t n,
     uint64_t *counts);

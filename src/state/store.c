@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "state/lines.h"
 #include "state/moved.h"
 
@@ -140,14 +141,7 @@ int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
 {
     if (state_is_line(kind))
         return state_line_find(s, kind, number);
-    size_t lo = s->first[kind], hi = s->first[kind + 1];
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->rows[mid].number < number)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, s->first[kind], s->first[kind + 1], s->rows[i].number >= number);
     return lo < s->first[kind + 1] && s->rows[lo].number == number ? (int64_t)(lo - s->first[kind]) : -1;
 }
 
@@ -209,28 +203,16 @@ uint64_t state_events(const struct state_store *s)
 static size_t table_search(const struct state_store *s, const struct state_disk_table *t, size_t from, int64_t time)
 {
     const struct state_disk_head *heads = s->heads + t->first_head;
-    size_t lo = from / STATE_BLOCK, hi = t->n / STATE_BLOCK + (t->n % STATE_BLOCK > 0);
-    while (lo < hi) { /* the first block that begins with such a value; the one before it may hold some */
-        size_t mid = lo + (hi - lo) / 2;
-        if (heads[mid].first < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    /* the first block that begins with such a value; the one before it may hold some */
+    size_t lo = search_first(
+        i, from / STATE_BLOCK, t->n / STATE_BLOCK + (t->n % STATE_BLOCK > 0), heads[i].first >= time);
     size_t block = lo > from / STATE_BLOCK ? lo - 1 : lo;
     lo = block * STATE_BLOCK > from ? block * STATE_BLOCK : from;
-    hi = t->n - lo < STATE_BLOCK ? t->n : (block + 1) * STATE_BLOCK;
-    struct column column = {0};
-    if (lo < hi)
-        column = state_column(s, t, block, 0);
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (column_get(&column, mid % STATE_BLOCK) < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t end = t->n - lo < STATE_BLOCK ? t->n : (block + 1) * STATE_BLOCK;
+    if (lo >= end)
+        return lo;
+    struct column column = state_column(s, t, block, 0);
+    return search_first(i, lo, end, column_get(&column, i % STATE_BLOCK) >= time);
 }
 
 void state_event_counts(const struct state_store *s, const int64_t *times, size_t n, uint64_t *counts, bool *exact)
@@ -286,15 +268,8 @@ static struct beside late_of(const struct state_store *s, int kind)
 
 size_t state_late_before(const struct state_store *s, int kind, size_t i)
 {
-    size_t lo = s->first_late[kind], hi = s->first_late[kind + 1];
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->late[mid].place < i)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo - s->first_late[kind];
+    size_t first = s->first_late[kind];
+    return search_first(k, first, s->first_late[kind + 1], s->late[k].place >= i) - first;
 }
 
 size_t state_latencies(const struct state_store *s, int kind)
@@ -347,13 +322,5 @@ void state_latency(const struct state_store *s, int kind, size_t i, struct state
 size_t state_latency_find(const struct state_store *s, int kind, int64_t t)
 {
     struct beside late = late_of(s, kind);
-    size_t lo = 0, hi = late.n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (late.v[mid].begin < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return table_search(s, state_latency_table(s, kind), 0, t) + lo;
+    return table_search(s, state_latency_table(s, kind), 0, t) + search_first(i, 0, late.n, late.v[i].begin >= t);
 }

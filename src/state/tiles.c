@@ -6,35 +6,35 @@
 
 /* ---- one tile ---- */
 
-static __attribute__((noinline)) size_t add_name(struct tile_making *m, uint32_t code)
+static __attribute__((noinline)) size_t add_name(struct tile_next *m, uint32_t code)
 {
-    if (code >= m->place_of.n) {
-        size_t more = (size_t)code + 1 - m->place_of.n;
-        vec_reserve(&m->place_of, more);
-        memset(m->place_of.v + m->place_of.n, 0, more * sizeof *m->place_of.v);
-        m->place_of.n += more;
+    if (code >= m->index_of.n) {
+        size_t more = (size_t)code + 1 - m->index_of.n;
+        vec_reserve(&m->index_of, more);
+        memset(m->index_of.v + m->index_of.n, 0, more * sizeof *m->index_of.v);
+        m->index_of.n += more;
     }
     vec_push(&m->figures, ((struct state_disk_figures){.code = code, .least = INT64_MAX, .most = INT64_MIN}));
-    m->place_of.v[code] = (uint32_t)m->figures.n;
+    m->index_of.v[code] = (uint32_t)m->figures.n;
     return m->figures.n - 1;
 }
 
-static inline size_t place_of(struct tile_making *m, uint32_t code)
+static inline size_t index_of(struct tile_next *m, uint32_t code)
 {
-    return code < m->place_of.n && m->place_of.v[code] ? m->place_of.v[code] - 1 : add_name(m, code);
+    return code < m->index_of.n && m->index_of.v[code] ? m->index_of.v[code] - 1 : add_name(m, code);
 }
 
 /* The latencies of a tile of level 0. */
-static void measure(struct tile_making *m, const int64_t *durations, const int64_t *codes, size_t n)
+static void measure(struct tile_next *m, const int64_t *durations, const int64_t *codes, size_t n)
 {
-    uint32_t place[TILE_LATENCIES];
-    double mean[TILE_LATENCIES];
+    uint32_t index[TILE_ITEMS];
+    double mean[TILE_ITEMS];
     m->latencies = n;
     for (size_t i = 0; i < n; i++) {
-        size_t k = place_of(m, (uint32_t)codes[i]);
+        size_t k = index_of(m, (uint32_t)codes[i]);
         struct state_disk_figures *f = &m->figures.v[k];
         int64_t d = durations[i];
-        place[i] = (uint32_t)k;
+        index[i] = (uint32_t)k;
         if (d < f->least) {
             f->least = d;
             f->least_at = (uint32_t)i;
@@ -44,22 +44,22 @@ static void measure(struct tile_making *m, const int64_t *durations, const int64
             f->most_at = (uint32_t)i;
         }
         f->n++;
-        f->sum = (int64_t)((uint64_t)f->sum + (uint64_t)d);
+        f->sum = figures_sum(f->sum, d);
     }
     for (size_t k = 0; k < m->figures.n; k++)
         mean[k] = (double)m->figures.v[k].sum / m->figures.v[k].n;
     for (size_t i = 0; i < n; i++) {
-        double from = (double)durations[i] - mean[place[i]];
-        m->figures.v[place[i]].spread += from * from;
+        double from = (double)durations[i] - mean[index[i]];
+        m->figures.v[index[i]].spread += from * from;
     }
 }
 
 /* Adds a tile of the level below. */
-static void join(struct tile_making *m, const struct tile_making *part)
+static void join(struct tile_next *m, const struct tile_next *part)
 {
     for (size_t i = 0; i < part->figures.n; i++) {
         const struct state_disk_figures *f = &part->figures.v[i];
-        size_t k = place_of(m, f->code); /* which may move them */
+        size_t k = index_of(m, f->code); /* which may move them */
         struct state_disk_figures *to = &m->figures.v[k];
         if (f->least < to->least) {
             to->least = f->least;
@@ -69,9 +69,9 @@ static void join(struct tile_making *m, const struct tile_making *part)
             to->most = f->most;
             to->most_at = (uint32_t)m->latencies + f->most_at;
         }
-        to->spread = to->n ? tile_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
+        to->spread = to->n ? figures_spread(to->n, to->sum, to->spread, f->n, f->sum, f->spread) : f->spread;
         to->n += f->n;
-        to->sum = (int64_t)((uint64_t)to->sum + (uint64_t)f->sum);
+        to->sum = figures_sum(to->sum, f->sum);
     }
     m->latencies += part->latencies;
 }
@@ -98,27 +98,27 @@ static void complete(struct tiles *t, int level)
             complete(t, level + 1);
     }
     for (size_t i = 0; i < l->next.figures.n; i++)
-        l->next.place_of.v[l->next.figures.v[i].code] = 0;
+        l->next.index_of.v[l->next.figures.v[i].code] = 0;
     l->next.figures.n = 0;
     l->next.latencies = 0;
 }
 
 void tiles_add(struct tiles *t, const int64_t *durations, const int64_t *codes, size_t n)
 {
-    size_t at = t->n % TILE_LATENCIES;
+    size_t at = t->n % TILE_ITEMS;
     memcpy(t->durations + at, durations, n * sizeof *durations);
     memcpy(t->codes + at, codes, n * sizeof *codes);
     t->n += n;
-    if (at + n == TILE_LATENCIES) {
-        measure(&t->levels[0].next, t->durations, t->codes, TILE_LATENCIES);
+    if (at + n == TILE_ITEMS) {
+        measure(&t->levels[0].next, t->durations, t->codes, TILE_ITEMS);
         complete(t, 0);
     }
 }
 
 void tiles_end(struct tiles *t)
 {
-    if (t->n % TILE_LATENCIES)
-        measure(&t->levels[0].next, t->durations, t->codes, t->n % TILE_LATENCIES);
+    if (t->n % TILE_ITEMS)
+        measure(&t->levels[0].next, t->durations, t->codes, t->n % TILE_ITEMS);
     for (int level = 0; level < TILE_LEVELS; level++)
         if (t->levels[level].next.latencies)
             complete(t, level);
@@ -144,10 +144,10 @@ void tile_list_fini(struct tile_list *l)
 void tiles_fini(struct tiles *t)
 {
     for (int level = 0; level < TILE_LEVELS; level++) {
-        struct tile_making *m = &t->levels[level].next;
+        struct tile_next *m = &t->levels[level].next;
         tile_list_fini(&t->levels[level].complete);
         vec_free(&m->figures);
-        vec_free(&m->place_of);
+        vec_free(&m->index_of);
     }
     memset(t, 0, sizeof *t);
 }

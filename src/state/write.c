@@ -1,6 +1,7 @@
 /* The end of building: rows get their order and their grids, and the store is written. */
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "state/cell.h"
 #include "state/writing.h"
 
@@ -9,9 +10,7 @@
 static int by_kind_and_number(const void *a, const void *b)
 {
     const struct state_disk_row *x = &((const struct row *)a)->disk, *y = &((const struct row *)b)->disk;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
+    return order_of(x->kind, y->kind) ?: order_of(x->number, y->number);
 }
 
 /* Blocks by row, in the order of rows; each row's come in order of time. Their cells stay where they are: near what
@@ -214,7 +213,7 @@ static void add_tables(struct writing *w)
 static int by_begin(const void *a, const void *b)
 {
     const struct state_disk_loss *x = a, *y = b;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
+    return order_of(x->begin, y->begin);
 }
 
 enum { SECTIONS = 19 }; /* the cells, and those that commit adds */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/text.h"
 #include "state/writing.h"
 
@@ -174,8 +175,7 @@ static int by_name(const void *a, const void *b, void *writing)
 {
     const struct file_row *x = a, *y = b;
     const struct writing *w = writing;
-    int order = strcmp(w->names.v[x->name], w->names.v[y->name]);
-    return order ? order : x->access->thread < y->access->thread ? -1 : x->access->thread > y->access->thread;
+    return strcmp(w->names.v[x->name], w->names.v[y->name]) ?: order_of(x->access->thread, y->access->thread);
 }
 
 static void add_files(struct writing *w)

@@ -13,7 +13,7 @@ static void write_bookmark(struct json *j, const struct tsp_bookmark *b)
     json_end_object(j);
 }
 
-static struct tsp_bookmark *find(struct tsp_model_experiment *x, const char *uuid)
+static struct tsp_bookmark *find(struct tsp_experiment *x, const char *uuid)
 {
     for (size_t i = 0; x && i < x->bookmarks.n; i++)
         if (!strcasecmp(x->bookmarks.v[i].uuid, uuid))
@@ -22,7 +22,7 @@ static struct tsp_bookmark *find(struct tsp_model_experiment *x, const char *uui
 }
 
 /* Sends what the lock's holder found: a bookmark, or what is missing. Lets the lock go. */
-static void answer(struct call *c, const struct tsp_model_experiment *x, const struct tsp_bookmark *b)
+static void answer(struct call *c, const struct tsp_experiment *x, const struct tsp_bookmark *b)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
@@ -41,7 +41,7 @@ void bookmarks_list(struct call *c)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     json_begin_array(&j);
     for (size_t i = 0; x && i < x->bookmarks.n; i++)
         write_bookmark(&j, &x->bookmarks.v[i]);
@@ -82,7 +82,7 @@ void bookmarks_post(struct call *c)
         return;
     uuid_random(b.uuid);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     if (x && x->bookmarks.n >= MAX_BOOKMARKS) {
         pthread_mutex_unlock(&c->s->lock);
         call_error(c, 400, "There are too many bookmarks", "delete some");
@@ -99,7 +99,7 @@ void bookmarks_post(struct call *c)
 void bookmarks_get(struct call *c)
 {
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     answer(c, x, find(x, c->arg[1]));
 }
 
@@ -108,7 +108,7 @@ void bookmarks_put(struct call *c)
     const char *name;
     int64_t start, end;
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     if (!find(x, c->arg[1])) {
         answer(c, x, NULL);
         return;
@@ -132,7 +132,7 @@ void bookmarks_put(struct call *c)
 void bookmarks_delete(struct call *c)
 {
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     struct tsp_bookmark *b = find(x, c->arg[1]), gone = {0};
     if (b) {
         gone = *b;

@@ -87,8 +87,7 @@ static const char *wrong_markers(json_t *parameters)
         return "Missing query parameters: markers";
     if (!json_is_array(list) || json_array_size(list) > MAX_MARKERS)
         return "Invalid query parameters: markers";
-    json_array_foreach(list, i, m)
-    {
+    json_array_foreach (list, i, m) {
         json_t *duration = json_object_get(m, "duration");
         if (!json_is_object(m) || !call_integer(json_object_get(m, "time"), &number) ||
             (duration && (!call_integer(duration, &number) || number < 0)))
@@ -262,33 +261,23 @@ bool markers_write_category(struct tsp_server *s, const char *set, struct json *
     return c != NULL;
 }
 
-static bool category_wanted(const struct tsp_query *q, const char *category)
-{
-    json_t *item;
-    size_t i;
-    json_array_foreach(q->marker_categories, i,
-        item) if (json_is_string(item) && !strcmp(json_string_value(item), category)) return true;
-    return !q->marker_categories;
-}
-
-static void write_markers(
-    const struct tsp_config *c, json_t *list, const char *category, const struct tsp_query *q, struct json *j)
+static void write_markers(const struct tsp_config *c, json_t *list, const char *category, const struct tsp_query *q,
+    struct tsp_answer *answer)
 {
     json_t *m;
     size_t i;
-    json_array_foreach(list, i, m)
-    {
+    json_array_foreach (list, i, m) {
         int64_t time = 0, duration = 0;
         const char *label = call_string(m, "label"), *color = call_string(m, "color");
         call_integer(json_object_get(m, "time"), &time);
         call_integer(json_object_get(m, "duration"), &duration);
         if (!strcmp(category_of(c, m), category) && time <= q->end &&
             (time >= q->begin || (duration > 0 && (uint64_t)q->begin - (uint64_t)time <= (uint64_t)duration)))
-            tsp_write_annotation(j, time, duration, -1, label ? label : c->name, color ? color : "#ff8000", 0.5);
+            tsp_write_annotation(answer, time, duration, -1, label ? label : c->name, color ? color : "#ff8000", 0.5);
     }
 }
 
-void markers_write(struct tsp_server *s, const char *set, const struct tsp_query *q, struct json *j)
+void markers_write(struct tsp_server *s, const char *set, const struct tsp_query *q, struct tsp_answer *answer)
 {
     pthread_mutex_lock(&s->lock);
     const struct tsp_config *c = find(s, set);
@@ -298,12 +287,12 @@ void markers_write(struct tsp_server *s, const char *set, const struct tsp_query
         if (!is_first(c, list, i))
             continue;
         n++;
-        if (!category_wanted(q, category))
+        if (!tsp_wants_category(q, category))
             continue;
-        json_key(j, category);
-        json_begin_array(j);
-        write_markers(c, list, category, q, j);
-        json_end_array(j);
+        json_key(&answer->json, category);
+        json_begin_array(&answer->json);
+        write_markers(c, list, category, q, answer);
+        json_end_array(&answer->json);
     }
     pthread_mutex_unlock(&s->lock);
 }

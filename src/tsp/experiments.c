@@ -9,7 +9,7 @@ static int compare_text(const void *a, const void *b)
 }
 
 /* Are the two the same set, counting how often each is in it? */
-static bool same_traces(struct arena *a, const struct tsp_model_experiment *x, const char *const *traces, size_t n)
+static bool same_traces(struct arena *a, const struct tsp_experiment *x, const char *const *traces, size_t n)
 {
     if (x->traces.n != n)
         return false;
@@ -48,8 +48,7 @@ static bool trace_list(struct call *c, const char ***out, size_t *n)
         return false;
     *n = json_array_size(list);
     *out = arena_new(c->q->arena, const char *, *n + 1);
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach (list, i, item) {
         if (!json_is_string(item))
             return false;
         (*out)[i] = json_string_value(item);
@@ -67,7 +66,7 @@ static int post(
         if (!model_trace(s, traces[i]))
             return 404;
     uuid_of_name(name, uuid);
-    struct tsp_model_experiment *x = model_experiment(s, uuid);
+    struct tsp_experiment *x = model_experiment(s, uuid);
     if (x && !same_traces(a, x, traces, n)) {
         json_begin_object(&j);
         json_kv_string(&j, "title", "The experiment (name) already exists and both differ");
@@ -119,7 +118,7 @@ void experiments_get(struct call *c)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = open_wanted(c->s, c->arg[0]);
+    struct tsp_experiment *x = open_wanted(c->s, c->arg[0]);
     if (x)
         model_write_experiment(c->s, &j, x);
     pthread_mutex_unlock(&c->s->lock);
@@ -134,7 +133,7 @@ void experiments_delete(struct call *c)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     if (x) {
         model_write_experiment(c->s, &j, x);
         model_remove_experiment(c->s, x);

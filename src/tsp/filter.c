@@ -240,12 +240,10 @@ struct tsp_filter *filter_compile(json_t *map, struct arena *a)
     struct tsp_filter *f = arena_new(a, struct tsp_filter, 1);
     const char *key;
     json_t *list, *item;
-    json_object_foreach(map, key, list)
-    {
+    json_object_foreach (map, key, list) {
         size_t i;
         int tag = atoi(key);
-        json_array_foreach(list, i, item)
-        {
+        json_array_foreach (list, i, item) {
             const char *text = json_string_value(item);
             if (!text || !*text || strlen(text) > MAX_EXPRESSION_BYTES || f->n == MAX_EXPRESSIONS || tag <= 0 ||
                 tag > 255)

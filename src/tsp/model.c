@@ -10,7 +10,7 @@ struct tsp_trace *model_trace(struct tsp_server *s, const char *uuid)
     return NULL;
 }
 
-struct tsp_model_experiment *model_experiment(struct tsp_server *s, const char *uuid)
+struct tsp_experiment *model_experiment(struct tsp_server *s, const char *uuid)
 {
     for (size_t i = 0; i < s->experiments.n; i++)
         if (!strcasecmp(s->experiments.v[i]->uuid, uuid))
@@ -32,10 +32,9 @@ struct tsp_trace *model_add_trace(struct tsp_server *s, const char *name, const 
     return t;
 }
 
-struct tsp_model_experiment *model_add_experiment(
-    struct tsp_server *s, const char *name, const char *const *traces, size_t n)
+struct tsp_experiment *model_add_experiment(struct tsp_server *s, const char *name, const char *const *traces, size_t n)
 {
-    struct tsp_model_experiment *x = mem_zalloc(sizeof *x);
+    struct tsp_experiment *x = mem_zalloc(sizeof *x);
     uuid_of_name(name, x->uuid);
     x->name = mem_strdup(name);
     for (size_t i = 0; i < n; i++)
@@ -72,9 +71,9 @@ void tsp_derived_fini(struct tsp_derived *d)
     tsp_config_fini(&d->config);
 }
 
-static void free_experiment(struct tsp_server *s, struct tsp_model_experiment *x)
+static void free_experiment(struct tsp_server *s, struct tsp_experiment *x)
 {
-    struct tsp_open *open = x->open;
+    struct tsp_opening *open = x->open;
     for (size_t i = 0; i < x->traces.n; i++)
         free(x->traces.v[i]);
     for (size_t i = 0; i < x->bookmarks.n; i++)
@@ -100,7 +99,7 @@ void model_remove_trace(struct tsp_server *s, struct tsp_trace *t)
     free_trace(t);
 }
 
-void model_remove_experiment(struct tsp_server *s, struct tsp_model_experiment *x)
+void model_remove_experiment(struct tsp_server *s, struct tsp_experiment *x)
 {
     size_t i = 0;
     while (s->experiments.v[i] != x)
@@ -127,34 +126,34 @@ void model_free(struct tsp_server *s)
 
 /* ---- as text ---- */
 
-/* Of an argument; while it is being opened, as far as it has been read. */
-static struct tsp_figures figures_at(const struct tsp_open *open, size_t arg)
+/* Of a path of the opening; while it is being opened, as far as it has been read. */
+static struct tsp_figures figures_at(const struct tsp_opening *o, size_t path)
 {
-    const struct tsp_growing *g = &open->growing[arg];
-    if (open->stage == STAGE_OPEN)
-        return open->figures[arg];
-    struct tsp_figures f = {.events = atomic_load(&g->events)}; /* times are told before the events they belong to */
+    const struct tsp_growing *g = &o->growing[path];
+    if (o->stage == STAGE_OPEN)
+        return o->data->figures[path];
+    struct tsp_figures f = {.events = atomic_load(&g->events)}; /* times are set before the events they belong to */
     f.begin = atomic_load(&g->begin);
     f.end = atomic_load(&g->end);
     return f.events && f.begin <= f.end ? f : (struct tsp_figures){0};
 }
 
-static struct tsp_figures figures_of(const struct tsp_open *open, const struct tsp_trace *t)
+static struct tsp_figures figures_of(const struct tsp_opening *o, const struct tsp_trace *t)
 {
-    for (size_t i = 0; open && i < open->n_args; i++)
-        if (!strcmp(open->args[i], t->path))
-            return figures_at(open, i);
+    for (size_t i = 0; o && i < o->request.n; i++)
+        if (!strcmp(o->request.paths[i], t->path))
+            return figures_at(o, i);
     return (struct tsp_figures){0};
 }
 
-static struct tsp_figures all_figures(const struct tsp_open *open)
+static struct tsp_figures all_figures(const struct tsp_opening *o)
 {
     struct tsp_figures all = {0};
-    if (open && open->stage == STAGE_OPEN)
-        return (struct tsp_figures){.events = open->pub.events, .begin = open->pub.begin, .end = open->pub.end};
-    for (size_t i = 0; open && i < open->n_args; i++) {
-        struct tsp_figures f = figures_at(open, i);
-        figures_add(&all, &f);
+    if (o && o->stage == STAGE_OPEN)
+        return (struct tsp_figures){.events = o->data->events, .begin = o->data->begin, .end = o->data->end};
+    for (size_t i = 0; o && i < o->request.n; i++) {
+        struct tsp_figures f = figures_at(o, i);
+        tsp_figures_add(&all, &f);
     }
     return all;
 }
@@ -179,9 +178,9 @@ void model_write_trace(struct json *j, const struct tsp_trace *t, const struct t
     json_end_object(j);
 }
 
-void model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_model_experiment *x)
+void model_write_experiment(struct tsp_server *s, struct json *j, const struct tsp_experiment *x)
 {
-    const struct tsp_open *open = x->open && x->open->stage != STAGE_FAILED ? x->open : NULL;
+    const struct tsp_opening *open = x->open && x->open->stage != STAGE_FAILED ? x->open : NULL;
     const char *state = !open ? "CLOSED" : open->stage == STAGE_OPEN ? "COMPLETED" : "RUNNING";
     struct tsp_figures all = all_figures(open);
     json_begin_object(j);

@@ -4,45 +4,9 @@
 #include "base/time.h"
 #include "base/wait.h"
 
-enum { MAX_MEMBERS = 1000, MAX_DERIVED = 1000, WAIT_NS = 3000000000 };
+enum { MAX_DERIVED = 1000, WAIT_NS = 3000000000 };
 
 /* ---- which there are ---- */
-
-static int by_name(const void *a, const void *b)
-{
-    const struct tsp_output *p = a, *q = b;
-    int order = strcasecmp(p->name, q->name);
-    return order ? order : strcmp(p->id, q->id);
-}
-
-void outputs_find(struct tsp_open *o)
-{
-    VEC(struct tsp_output) all = {0};
-    for (size_t i = 0; tsp_providers[i]; i++) {
-        const struct tsp_provider *p = tsp_providers[i];
-        if (p->has_data && !p->has_data(&o->pub))
-            continue;
-        if (!p->members) {
-            vec_push(&all, ((struct tsp_output){.provider = p, .id = p->id, .name = p->name}));
-            continue;
-        }
-        size_t n = p->members(&o->pub);
-        for (size_t k = 0; k < n && k < MAX_MEMBERS; k++) {
-            const char *suffix, *name;
-            p->member(&o->pub, k, &suffix, &name);
-            vec_push(&all,
-                ((struct tsp_output){p, arena_printf(&o->arena, "%s:%s", p->id, suffix),
-                    arena_printf(&o->arena, "%s - %s", name, p->name), suffix}));
-        }
-    }
-    if (all.n)
-        qsort(all.v, all.n, sizeof *all.v, by_name);
-    o->outputs = arena_new(&o->arena, struct tsp_output, all.n + 1);
-    for (size_t i = 0; i < all.n; i++)
-        o->outputs[i] = all.v[i];
-    o->n_outputs = all.n;
-    vec_free(&all);
-}
 
 static void write_output(struct json *j, const struct tsp_output *o)
 {
@@ -54,7 +18,7 @@ static void write_output(struct json *j, const struct tsp_output *o)
     json_kv_string(j, "type", p->type);
     if (p->parent)
         json_kv_string(j, "parentId", p->parent);
-    if (p->config_type) {
+    if (p->derivation) {
         json_key(j, "capabilities");
         json_begin_object(j);
         json_kv_bool(j, "canCreate", true);
@@ -73,7 +37,7 @@ static void write_derived(struct json *j, const struct tsp_derived *d)
         *d->config.description ? d->config.description
             : p->description   ? p->description
                                : "");
-    json_kv_string(j, "type", p->derived_type ? p->derived_type : p->type);
+    json_kv_string(j, "type", p->derivation->output_type ? p->derivation->output_type : p->type);
     json_kv_string(j, "parentId", p->id);
     json_key(j, "configuration");
     model_write_config(j, &d->config);
@@ -101,12 +65,12 @@ static void write_view(struct json *j, const struct tsp_derived *d, const struct
 static void write_derived_and_views(struct json *j, const struct tsp_derived *d, struct arena *a)
 {
     write_derived(j, d);
-    for (const struct tsp_provider *const *v = d->provider->derived_views; v && *v; v++)
+    for (const struct tsp_provider *const *v = d->provider->derivation->shown_by; v && *v; v++)
         write_view(j, d, *v, a);
 }
 
 /* With the lock held: waits a little until the experiment is open. *x is looked up again; NULL: it is gone. */
-static struct tsp_open *wait_open(struct call *c, struct tsp_model_experiment **x)
+static struct tsp_opening *wait_open(struct call *c, struct tsp_experiment **x)
 {
     int64_t deadline = time_monotonic_ns() + WAIT_NS;
     for (;;) {
@@ -122,16 +86,16 @@ void outputs_list(struct call *c)
 {
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
-    struct tsp_model_experiment *x;
+    struct tsp_experiment *x;
     char why[sizeof(struct err)] = "";
     pthread_mutex_lock(&c->s->lock);
-    const struct tsp_open *o = wait_open(c, &x);
+    const struct tsp_opening *o = wait_open(c, &x);
     bool known = x != NULL;
     if (known && x->open && x->open->stage == STAGE_FAILED)
         snprintf(why, sizeof why, "%s", x->open->error.text);
     json_begin_array(&j);
-    for (size_t i = 0; o && i < o->n_outputs; i++)
-        write_output(&j, &o->outputs[i]);
+    for (size_t i = 0; o && i < o->data->n_outputs; i++)
+        write_output(&j, &o->data->outputs[i]);
     for (size_t i = 0; o && i < x->derived.n; i++)
         write_derived_and_views(&j, &x->derived.v[i], c->q->arena);
     json_end_array(&j);
@@ -156,15 +120,14 @@ static bool is_view(const struct tsp_provider *view, const char *derived, const 
     return !strncmp(id, view->id, n) && id[n] == ':' && !strcmp(id + n + 1, derived);
 }
 
-struct tsp_derived *derived_find(
-    const struct tsp_model_experiment *x, const char *id, const struct tsp_provider **answers)
+struct tsp_derived *derived_find(const struct tsp_experiment *x, const char *id, const struct tsp_provider **answers)
 {
     for (size_t i = 0; i < x->derived.n; i++) {
         struct tsp_derived *d = &x->derived.v[i];
         *answers = d->provider;
         if (!strcmp(d->id, id))
             return d;
-        for (const struct tsp_provider *const *v = d->provider->derived_views; v && (*answers = *v); v++)
+        for (const struct tsp_provider *const *v = d->provider->derivation->shown_by; v && (*answers = *v); v++)
             if (is_view(*v, d->id, id))
                 return d;
     }
@@ -172,7 +135,7 @@ struct tsp_derived *derived_find(
     return NULL;
 }
 
-static struct tsp_derived *find_derived(const struct tsp_model_experiment *x, const char *id)
+static struct tsp_derived *find_derived(const struct tsp_experiment *x, const char *id)
 {
     const struct tsp_provider *answers;
     struct tsp_derived *d = derived_find(x, id, &answers);
@@ -189,8 +152,8 @@ struct named {
 /* With the lock held. Sends a 404 and lets the lock go when the experiment or the output is not there. */
 static bool find_output(struct call *c, struct named *out)
 {
-    struct tsp_model_experiment *x;
-    const struct tsp_open *o = wait_open(c, &x);
+    struct tsp_experiment *x;
+    const struct tsp_opening *o = wait_open(c, &x);
     *out = (struct named){.output = o ? open_output(o, c->arg[1]) : NULL};
     if (x && !out->output && (out->derived = derived_find(x, c->arg[1], &out->view)) &&
         out->view == out->derived->provider)
@@ -225,11 +188,11 @@ void outputs_get(struct call *c)
 static void write_config_type(struct json *j, const struct tsp_provider *p)
 {
     json_begin_object(j);
-    json_kv_string(j, "id", p->config_type);
-    json_kv_string(j, "name", p->config_name);
+    json_kv_string(j, "id", p->derivation->type);
+    json_kv_string(j, "name", p->derivation->name);
     json_kv_string(j, "description", p->description ? p->description : "");
     json_key(j, "schema");
-    json_raw(j, p->config_schema, strlen(p->config_schema));
+    json_raw(j, p->derivation->schema, strlen(p->derivation->schema));
     json_end_object(j);
 }
 
@@ -253,7 +216,7 @@ void outputs_config_types(struct call *c)
     struct text t = {.fd = -1};
     struct json j = JSON_TO(&t);
     json_begin_array(&j);
-    if (p && p->config_type)
+    if (p && p->derivation)
         write_config_type(&j, p);
     json_end_array(&j);
     call_json(c, 200, &t);
@@ -264,7 +227,7 @@ void outputs_config_type(struct call *c)
     const struct tsp_provider *p;
     if (!provider_asked(c, &p))
         return;
-    if (!p || !p->config_type || strcmp(p->config_type, c->arg[2])) {
+    if (!p || !p->derivation || strcmp(p->derivation->type, c->arg[2])) {
         call_error(c, 404, "No such configuration type", NULL);
         return;
     }
@@ -288,18 +251,18 @@ static void config_id(const struct tsp_provider *p, const char *name, json_t *pa
 }
 
 /* With the lock held: the derived output, made or found; NULL: too many. */
-static struct tsp_derived *derive(struct call *c, struct tsp_model_experiment *x, const struct tsp_provider *p,
-    const char *name, const char *description)
+static struct tsp_derived *derive(
+    struct call *c, struct tsp_experiment *x, const struct tsp_provider *p, const char *name, const char *description)
 {
     char id[UUID_TEXT];
     config_id(p, name, c->parameters, id);
-    const char *full = p->derived_prefix ? arena_printf(c->q->arena, "%s%s", p->derived_prefix, id)
-                                         : arena_printf(c->q->arena, "%s:%s", p->id, id);
+    const char *full = p->derivation->prefix ? arena_printf(c->q->arena, "%s%s", p->derivation->prefix, id)
+                                             : arena_printf(c->q->arena, "%s:%s", p->id, id);
     struct tsp_derived *found = find_derived(x, full);
     if (found || x->derived.n >= MAX_DERIVED)
         return found;
     struct tsp_derived d = {.id = mem_strdup(full), .provider = p};
-    d.config = (struct tsp_config){.type = mem_strdup(p->config_type),
+    d.config = (struct tsp_config){.type = mem_strdup(p->derivation->type),
         .name = mem_strdup(name),
         .description = mem_strdup(description ? description : ""),
         .parameters = json_deep_copy(c->parameters)};
@@ -319,7 +282,7 @@ static const char *wrong_derivation(struct call *c, const struct tsp_provider *p
         return "Invalid query parameters: name";
     if (!type)
         return "Missing query parameters: sourceTypeId";
-    return p && p->config_type && !strcmp(type, p->config_type) ? NULL : "Invalid query parameters: sourceTypeId";
+    return p && p->derivation && !strcmp(type, p->derivation->type) ? NULL : "Invalid query parameters: sourceTypeId";
 }
 
 void outputs_post(struct call *c)
@@ -329,7 +292,7 @@ void outputs_post(struct call *c)
         return;
     const char *wrong = wrong_derivation(c, p);
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     c->open = x ? open_ref(x) : NULL;
     c->reads = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);
@@ -337,8 +300,12 @@ void outputs_post(struct call *c)
         call_error(c, 404, "No such trace", NULL);
         return;
     }
-    if (!wrong && p->config_check)
-        wrong = p->config_check(&c->open->pub, c->parameters, c->q->arena);
+    if (!c->reads) {
+        call_error(c, 503, "The traces are being opened", NULL);
+        return;
+    }
+    if (!wrong)
+        wrong = c->s->o.backend.check(c->open->data, p, c->parameters, c->q->arena);
     if (wrong) {
         call_error(c, 400, wrong, NULL);
         return;
@@ -365,12 +332,12 @@ void outputs_delete(struct call *c)
     const struct tsp_provider *p;
     if (!provider_asked(c, &p))
         return;
-    if (!p || !p->config_type) {
+    if (!p || !p->derivation) {
         call_error(c, 400, "Nothing can be derived from this output", NULL);
         return;
     }
     pthread_mutex_lock(&c->s->lock);
-    struct tsp_model_experiment *x = model_experiment(c->s, c->arg[0]);
+    struct tsp_experiment *x = model_experiment(c->s, c->arg[0]);
     struct tsp_derived *d = x ? find_derived(x, c->arg[2]) : NULL;
     bool found = d && d->provider == p;
     if (found) {
@@ -384,8 +351,8 @@ void outputs_delete(struct call *c)
     }
     bool is_open = c->open && c->open->stage == STAGE_OPEN;
     pthread_mutex_unlock(&c->s->lock);
-    if (is_open && p->derived_gone)
-        p->derived_gone(&c->open->pub, c->configuration);
+    if (is_open)
+        c->s->o.backend.forget(c->open->data, p, c->configuration);
     if (found)
         call_json(c, 200, &t);
     else

@@ -15,7 +15,7 @@ static void write_derived(struct json *j, const struct tsp_derived *d)
     json_end_object(j);
 }
 
-static void write_experiment(struct json *j, const struct tsp_model_experiment *x)
+static void write_experiment(struct json *j, const struct tsp_experiment *x)
 {
     json_begin_object(j);
     json_kv_string(j, "name", x->name);
@@ -96,13 +96,14 @@ static bool read_config(json_t *o, struct tsp_config *out)
     return true;
 }
 
-static void read_derived(struct tsp_model_experiment *x, json_t *o)
+static void read_derived(struct tsp_server *s, struct tsp_experiment *x, json_t *o)
 {
+    const struct tsp_provider *const *known = s->o.backend.providers;
     const char *id = call_string(o, "id"), *provider = call_string(o, "provider");
     struct tsp_derived d = {0};
-    for (size_t i = 0; provider && tsp_providers[i]; i++)
-        if (!strcmp(tsp_providers[i]->id, provider) && tsp_providers[i]->config_type)
-            d.provider = tsp_providers[i];
+    for (size_t i = 0; provider && known[i]; i++)
+        if (!strcmp(known[i]->id, provider))
+            d.provider = known[i];
     if (!id || !d.provider || !read_config(json_object_get(o, "configuration"), &d.config))
         return;
     d.id = mem_strdup(id);
@@ -114,13 +115,13 @@ static void read_experiment(struct tsp_server *s, json_t *o)
     const char *name = call_string(o, "name"), *traces[1024];
     json_t *item;
     size_t i, n = 0;
-    json_array_foreach(json_object_get(o, "traces"), i, item) if (n < 1024 && json_is_string(item) &&
-        model_trace(s, json_string_value(item))) traces[n++] = json_string_value(item);
+    json_array_foreach (json_object_get(o, "traces"), i, item)
+        if (n < 1024 && json_is_string(item) && model_trace(s, json_string_value(item)))
+            traces[n++] = json_string_value(item);
     if (!name || !n)
         return;
-    struct tsp_model_experiment *x = model_add_experiment(s, name, traces, n);
-    json_array_foreach(json_object_get(o, "bookmarks"), i, item)
-    {
+    struct tsp_experiment *x = model_add_experiment(s, name, traces, n);
+    json_array_foreach (json_object_get(o, "bookmarks"), i, item) {
         const char *uuid = call_string(item, "uuid"), *title = call_string(item, "name");
         struct tsp_bookmark b = {.start = json_integer_value(json_object_get(item, "start")),
             .end = json_integer_value(json_object_get(item, "end"))};
@@ -130,7 +131,8 @@ static void read_experiment(struct tsp_server *s, json_t *o)
         b.name = mem_strdup(title);
         vec_push(&x->bookmarks, b);
     }
-    json_array_foreach(json_object_get(o, "derived"), i, item) read_derived(x, item);
+    json_array_foreach (json_object_get(o, "derived"), i, item)
+        read_derived(s, x, item);
 }
 
 int persist_load(struct tsp_server *s, struct err *e)
@@ -154,17 +156,16 @@ int persist_load(struct tsp_server *s, struct err *e)
             wrong.line, wrong.text);
     }
     s->loading = true;
-    json_array_foreach(json_object_get(root, "traces"), i, item)
-    {
+    json_array_foreach (json_object_get(root, "traces"), i, item) {
         const char *name = call_string(item, "name"), *path = call_string(item, "path");
         const char *host = call_string(item, "host");
         struct tsp_trace *t = name && path ? model_add_trace(s, name, path, call_string(item, "type")) : NULL;
         if (t && host)
             t->host = mem_strdup(host);
     }
-    json_array_foreach(json_object_get(root, "experiments"), i, item) read_experiment(s, item);
-    json_array_foreach(json_object_get(root, "configurations"), i, item)
-    {
+    json_array_foreach (json_object_get(root, "experiments"), i, item)
+        read_experiment(s, item);
+    json_array_foreach (json_object_get(root, "configurations"), i, item) {
         struct tsp_config c;
         if (read_config(item, &c))
             vec_push(&s->configs, c);

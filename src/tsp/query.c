@@ -43,7 +43,9 @@ static const int64_t *integers(struct arena *a, json_t *list, bool sorted, size_
     if (!json_is_array(list))
         return NULL;
     int64_t *v = arena_new(a, int64_t, json_array_size(list) + 1);
-    json_array_foreach(list, i, item) if (!call_integer(item, &v[i])) return NULL;
+    json_array_foreach (list, i, item)
+        if (!call_integer(item, &v[i]))
+            return NULL;
     *n = json_array_size(list);
     if (!sorted)
         return v;
@@ -101,13 +103,13 @@ static const char *parse_times(struct tsp_query *q, bool needed, bool generic)
     return NULL;
 }
 
-/* sampled: every row is looked at at every time. */
 /* Entries have ids that every client can hold as a number; others are nobody's. */
 static bool is_id(int64_t id)
 {
     return id >= 0 && id < INT64_C(1) << 53;
 }
 
+/* sampled: every row is looked at at every time. */
 static const char *parse_items(struct tsp_query *q, bool needed, bool sampled)
 {
     json_t *items = get(q, "requested_items");
@@ -212,25 +214,26 @@ static const char *parse_markers(struct tsp_query *q)
     return NULL;
 }
 
-const char *query_parse(struct call *c, struct tsp_query *q)
+const char *query_parse(struct tsp_query *q)
 {
-    int op = c->operation & OP_KIND;
+    enum tsp_operation op = q->operation;
+    bool xy = op == TSP_XY || op == TSP_GENERIC_XY;
     const char *wrong = NULL;
-    bool timed = op == OP_STATES || op == OP_ARROWS || op == OP_XY || op == OP_ANNOTATIONS;
+    bool timed = op == TSP_STATES || op == TSP_ARROWS || xy || op == TSP_ANNOTATIONS;
     q->element_entry = q->element_destination = -1;
-    if (op == OP_COLUMNS || op == OP_STYLE || op == OP_ANNOTATION_CATEGORIES)
+    if (op == TSP_COLUMNS || op == TSP_STYLE || op == TSP_ANNOTATION_CATEGORIES)
         return NULL;
-    if (op == OP_LINES)
+    if (op == TSP_LINES)
         return parse_lines(q);
-    if (op == OP_TOOLTIP && !get(q, "requested_times") && !get(q, "requested_timerange"))
+    if (op == TSP_TOOLTIP && !get(q, "requested_times") && !get(q, "requested_timerange"))
         wrong = MISSING("requested_times");
     if (!wrong)
-        wrong = parse_times(q, timed || op == OP_TOOLTIP, op == OP_XY && c->operation & OP_GENERIC);
+        wrong = parse_times(q, timed || op == TSP_TOOLTIP, op == TSP_GENERIC_XY);
     if (!wrong)
-        wrong = parse_items(q, op == OP_STATES || op == OP_XY || op == OP_TOOLTIP, op == OP_STATES || op == OP_XY);
-    if (!wrong && op == OP_TOOLTIP)
+        wrong = parse_items(q, op == TSP_STATES || xy || op == TSP_TOOLTIP, op == TSP_STATES || xy);
+    if (!wrong && op == TSP_TOOLTIP)
         wrong = parse_element(q);
-    if (!wrong && op == OP_ANNOTATIONS)
+    if (!wrong && op == TSP_ANNOTATIONS)
         wrong = parse_markers(q);
     if (!wrong)
         parse_filter(q);
@@ -248,4 +251,15 @@ bool tsp_wants(const struct tsp_query *q, int64_t id)
             hi = mid;
     }
     return !q->has_items || (lo < q->n_items && q->items[lo] == id);
+}
+
+bool tsp_wants_category(const struct tsp_query *q, const char *category)
+{
+    json_t *wanted;
+    size_t i;
+    json_array_foreach (q->marker_categories, i, wanted) {
+        if (json_is_string(wanted) && !strcmp(json_string_value(wanted), category))
+            return true;
+    }
+    return !q->marker_categories;
 }

@@ -135,7 +135,7 @@ static void add_first_experiment(struct tsp_server *s, struct arena *a, const ch
     char uuid[UUID_TEXT];
     for (int i = 1;; i++) {
         uuid_of_name(name, uuid);
-        const struct tsp_model_experiment *x = model_experiment(s, uuid);
+        const struct tsp_experiment *x = model_experiment(s, uuid);
         bool same = x && x->traces.n == n;
         for (size_t k = 0; same && k < n; k++)
             same = !strcmp(x->traces.v[k], uuids[k]);

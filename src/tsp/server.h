@@ -2,6 +2,7 @@
 #ifndef WEFT_TSP_SERVER_H
 #define WEFT_TSP_SERVER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/mem.h"
@@ -17,41 +18,31 @@ struct tsp_bookmark { char uuid[UUID_TEXT]; char *name; int64_t start, end; };
 struct tsp_config { char id[UUID_TEXT]; char *type, *name, *description; json_t *parameters; };
 struct tsp_derived { char *id; const struct tsp_provider *provider; struct tsp_config config; };
 
-/* Figures of a trace that an opened experiment knows. */
-struct tsp_figures { uint64_t events; int64_t begin, end; size_t n_properties; const char *const (*properties)[2]; };
-/* The same while it is being opened, by those who read it. */
+/* Figures of a trace while it is being opened, by those who read it. */
 struct tsp_growing { _Atomic uint64_t events; _Atomic int64_t begin, end; };
-/* An output of an opened experiment. */
-struct tsp_output { const struct tsp_provider *provider; const char *id, *name, *member; };
 
 enum tsp_stage { STAGE_OPENING, STAGE_OPEN, STAGE_FAILED };
-/* Entry ids of one opening. The next one has the same if its traces are as they were then, by the fingerprint of all,
- * else others behind them: who still asks with ids of before must not be answered with rows of others. */
-struct tsp_ids { uint64_t fingerprint; int64_t first, last; /* last: that a client has been told */ };
-/* An experiment's traces, opened. `stage` changes once, under the server's lock; all else is written before it becomes
- * STAGE_OPEN. */
-struct tsp_open {
-    struct tsp_experiment pub;
-    unsigned refs;                   /* under the server's lock: the model's, the opener's, those of requests */
-    int stage;
+/* One opening of an experiment's traces. `stage` changes once, under the server's lock; all else is written before it
+ * becomes STAGE_OPEN. */
+struct tsp_opening {
+    unsigned refs;                   /* under the server's lock: the experiment's, the opener's, those of requests */
+    enum tsp_stage stage;
     struct err error;
     struct arena arena;
-    char **args; size_t n_args;      /* paths of the traces */
-    char **index_args;               /* the same as the index takes them */
-    struct tsp_figures *figures;     /* by argument */
-    struct tsp_growing *growing;     /* likewise */
-    struct tsp_output *outputs; size_t n_outputs;
+    struct tsp_open_request request;
+    struct tsp_growing *growing;     /* by path of the request */
+    struct tsp_data *data;           /* NULL until it is open */
     struct tsp_ids ids;              /* until the traces are known: those of the opening before. `last` is under the
                                       * server's lock */
 };
 
-struct tsp_model_experiment {
+struct tsp_experiment {
     char uuid[UUID_TEXT];
     char *name;
     VEC(char *) traces;              /* their uuids */
     VEC(struct tsp_bookmark) bookmarks;
     VEC(struct tsp_derived) derived;
-    struct tsp_open *open;           /* NULL: closed */
+    struct tsp_opening *open;           /* NULL: closed */
     int64_t failed_ns;               /* monotonic; when opening failed */
     struct tsp_ids ids;              /* of the last opening that was let go */
 };
@@ -67,20 +58,20 @@ struct tsp_server {
     unsigned openers;
     bool stopping, loading;
     VEC(struct tsp_trace *) traces;
-    VEC(struct tsp_model_experiment *) experiments;
+    VEC(struct tsp_experiment *) experiments;
     VEC(struct tsp_config) configs;
     struct err unsaved;              /* why the newest change is not in the state file; code 0: it is */
 };
 
 /* All with the lock held. */
 struct tsp_trace *model_trace(struct tsp_server *, const char *uuid);
-struct tsp_model_experiment *model_experiment(struct tsp_server *, const char *uuid);
+struct tsp_experiment *model_experiment(struct tsp_server *, const char *uuid);
 /* New ones; strings are copied. */
 struct tsp_trace *model_add_trace(struct tsp_server *, const char *name, const char *path, const char *type);
-struct tsp_model_experiment *model_add_experiment(struct tsp_server *, const char *name, const char *const *traces,
+struct tsp_experiment *model_add_experiment(struct tsp_server *, const char *name, const char *const *traces,
     size_t n);
 void model_remove_trace(struct tsp_server *, struct tsp_trace *);
-void model_remove_experiment(struct tsp_server *, struct tsp_model_experiment *);
+void model_remove_experiment(struct tsp_server *, struct tsp_experiment *);
 void model_free(struct tsp_server *);
 void tsp_config_fini(struct tsp_config *);
 void tsp_bookmark_fini(struct tsp_bookmark *);
@@ -88,28 +79,26 @@ void tsp_derived_fini(struct tsp_derived *);
 /* The model as text of the protocol. */
 /* figures NULL: closed */
 void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_figures *, const char *state);
-void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_model_experiment *);
+void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_experiment *);
 void model_write_config(struct json *, const struct tsp_config *);
 
 /* open.c. With the lock held (which may be let go for a moment): finds the experiment, and opens it in the background
  * unless it is open or being opened (or failed a moment ago). NULL when there is none. */
-struct tsp_model_experiment *open_wanted(struct tsp_server *, const char *uuid);
+struct tsp_experiment *open_wanted(struct tsp_server *, const char *uuid);
 /* A reference for a request, or NULL; with the lock held. */
-struct tsp_open *open_ref(struct tsp_model_experiment *);
-void open_unref(struct tsp_server *, struct tsp_open *); /* without the lock */
-void open_unref_locked(struct tsp_server *, struct tsp_open *); /* may let the lock go for a moment */
+struct tsp_opening *open_ref(struct tsp_experiment *);
+void open_unref(struct tsp_server *, struct tsp_opening *); /* without the lock */
+void open_unref_locked(struct tsp_server *, struct tsp_opening *); /* may let the lock go for a moment */
 /* ERR_LOST when files of the open experiment were cut off: what was computed from it must not be sent. The model lets
  * it go then, so that it is opened anew, from what is left, when it is wanted next. Without the lock. */
-int open_intact(struct tsp_server *, struct tsp_open *, struct err *);
+int open_intact(struct tsp_server *, struct tsp_opening *, struct err *);
 /* An answer with ids up to this one is about to be sent. Without the lock. */
-void open_told(struct tsp_server *, struct tsp_open *, int64_t last_id);
-void figures_add(struct tsp_figures *sum, const struct tsp_figures *); /* those without events count nothing */
-const struct tsp_output *open_output(const struct tsp_open *, const char *id);
-/* outputs.c: which outputs the experiment has; called once, when it is opened. */
-void outputs_find(struct tsp_open *);
+void open_told(struct tsp_server *, struct tsp_opening *, int64_t last_id);
+/* The output with that id; NULL: none. It must be open. */
+const struct tsp_output *open_output(const struct tsp_opening *, const char *id);
 /* The derived output with that id, or that it is shown by; NULL: none. *answers: the provider for operations on it.
  * With the lock held. */
-struct tsp_derived *derived_find(const struct tsp_model_experiment *, const char *id,
+struct tsp_derived *derived_find(const struct tsp_experiment *, const char *id,
     const struct tsp_provider **answers);
 
 /* persist.c. With the lock held. What cannot be written is told in s->unsaved, and written with the next change or at
@@ -133,9 +122,9 @@ struct call {
     json_t *body;                    /* object; NULL for requests without */
     json_t *parameters;              /* of the body: never NULL when the route needs a body; owned */
     json_t *configuration;           /* copy of a derived output's; owned */
-    struct tsp_open *open;           /* referenced while the call runs, or NULL */
+    struct tsp_opening *open;           /* referenced while the call runs, or NULL */
     bool reads;                      /* the answer is made of what is open */
-    int operation;                   /* of the route */
+    enum tsp_operation operation;    /* of the route */
 };
 void call_error(struct call *, int status, const char *title, const char *detail);
 void call_errorf(struct call *, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -156,7 +145,7 @@ call_handler traces_list, traces_post, traces_get, traces_delete, experiments_li
         marker_sets, upload_post, analysis_run;
 /* Server-wide configurations of markers (configurations.c): the annotations that a marker set stands for, by
  * category. */
-void markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct json *open_object);
+void markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct tsp_answer *);
 bool markers_write_category(struct tsp_server *, const char *set, struct json *open_array);
 /* Answers requests outside /tsp. */
 void files_serve(struct http_request *);
@@ -164,12 +153,8 @@ void files_serve(struct http_request *);
 void server_tell(struct call *, const char *what);
 void routes_handle(void *server, struct http_request *);
 
-/* query.c: what the operation needs, from the body. NULL, or the title of a 400. */
-enum { OP_TREE, OP_STATES, OP_ARROWS, OP_TOOLTIP, OP_XY, OP_COLUMNS, OP_LINES, OP_STYLE, OP_ANNOTATION_CATEGORIES,
-    OP_ANNOTATIONS,
-       OP_KIND = 0xf, /* operations proper; the rest tells by which path it was asked */
-       OP_GENERIC = 0x10, OP_TABLE = 0x20 };
-const char *query_parse(struct call *, struct tsp_query *);
+/* query.c: what q->operation needs, from q->parameters. NULL, or the title of a 400. */
+const char *query_parse(struct tsp_query *);
 /* NULL: nothing to filter by. filter_fini it (NULL too). */
 struct tsp_filter *filter_compile(json_t *map, struct arena *);
 void filter_fini(const struct tsp_filter *);

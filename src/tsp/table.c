@@ -3,8 +3,9 @@
 #include "tsp/provider.h"
 #include "tsp/search.h"
 
-struct tsp_result tsp_table_columns(const struct tsp_column *columns, size_t n, struct json *j)
+void tsp_table_columns(struct tsp_answer *answer, const struct tsp_column *columns, size_t n)
 {
+    struct json *j = &answer->json;
     json_begin_array(j);
     for (size_t i = 0; i < n; i++) {
         json_begin_object(j);
@@ -15,7 +16,6 @@ struct tsp_result tsp_table_columns(const struct tsp_column *columns, size_t n, 
         json_end_object(j);
     }
     json_end_array(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
 /* ---- search ---- */
@@ -37,8 +37,7 @@ void search_init(struct search *s, json_t *expressions, const struct tsp_column 
     const char *key;
     json_t *pattern;
     *s = (struct search){0};
-    json_object_foreach(expressions, key, pattern)
-    {
+    json_object_foreach (expressions, key, pattern) {
         char *end;
         long long id = strtoll(key, &end, 10);
         size_t i = 0;
@@ -64,8 +63,7 @@ bool search_term_fits(const struct search_term *t, const char *text)
     return t->plain ? strstr(text, t->plain) != NULL : regex_finds(t->regex, text, strlen(text)) == 1;
 }
 
-bool search_fits(
-    struct search *s, void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row)
+bool search_fits(struct search *s, tsp_cell *cell, void *arg, size_t row)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct search_term *t = &s->terms[i];
@@ -92,9 +90,10 @@ size_t search_columns(const struct tsp_query *q, const struct tsp_column *column
     return kept;
 }
 
-void search_begin_lines(
-    struct json *j, uint64_t low, uint64_t size, const struct tsp_column *columns, const size_t *places, size_t n)
+void search_begin_lines(struct tsp_answer *answer, uint64_t low, uint64_t size, const struct tsp_column *columns,
+    const size_t *places, size_t n)
 {
+    struct json *j = &answer->json;
     json_begin_object(j);
     json_kv_u64(j, "lowIndex", low);
     json_kv_u64(j, "size", size);
@@ -107,12 +106,12 @@ void search_begin_lines(
     json_begin_array(j);
 }
 
-void search_write_line(struct json *j, uint64_t index, int tags,
-    void (*cell)(void *arg, size_t row, size_t column, struct text *out), void *arg, size_t row, const size_t *places,
-    size_t n)
+void search_write_line(struct tsp_answer *answer, uint64_t index, int tags, tsp_cell *cell, void *arg, size_t row,
+    const size_t *places, size_t n)
 {
+    struct json *j = &answer->json;
     struct text *t = j->out;
-    if (tsp_full(j))
+    if (tsp_full(answer))
         return;
     json_before_value(j);
     TEXT_PUT(t, "{\"index\":");
@@ -135,8 +134,9 @@ void search_write_line(struct json *j, uint64_t index, int tags,
     text_putc(t, '}');
 }
 
-void search_end_lines(struct json *j)
+void search_end_lines(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_end_array(j);
     json_end_object(j);
 }
@@ -171,7 +171,7 @@ static size_t find(const struct tsp_table *t, const struct tsp_query *q, struct 
     return t->rows;
 }
 
-static struct tsp_result write_lines(const struct tsp_table *t, const struct tsp_query *q, struct json *j)
+static void write_lines(struct tsp_answer *answer, const struct tsp_table *t, const struct tsp_query *q)
 {
     const size_t *places;
     size_t n = search_columns(q, t->columns, t->n_columns, &places);
@@ -181,17 +181,17 @@ static struct tsp_result write_lines(const struct tsp_table *t, const struct tsp
     if (q->search && q->search_find)
         row = find(t, q, &s, row);
     size_t end = t->rows - row < (uint64_t)q->count ? t->rows : row + (size_t)q->count;
-    search_begin_lines(j,
+    search_begin_lines(answer,
         row < t->rows || q->by_time ? row
             : q->search_find        ? 0
                                     : (uint64_t)q->index,
         t->rows, t->columns, places, n);
     for (; row < end; row++)
         search_write_line(
-            j, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
-    search_end_lines(j);
+            answer, row, s.n && search_fits(&s, t->cell, t->arg, row) ? 8 : 0, t->cell, t->arg, row, places, n);
+    search_end_lines(answer);
     search_fini(&s);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end(answer, q);
 }
 
 /* ---- filtered ---- */
@@ -213,19 +213,20 @@ static int64_t chosen_time(void *arg, size_t row)
     return c->of->time(c->of->arg, c->rows.v[row]);
 }
 
-struct tsp_result tsp_table_lines(const struct tsp_table *t, const struct tsp_query *q, struct json *j)
+void tsp_table_lines(struct tsp_answer *answer, const struct tsp_table *t, const struct tsp_query *q)
 {
     struct chosen c = {.of = t};
     struct search s;
-    if (!json_object_size(q->row_filter))
-        return write_lines(t, q, j);
+    if (!json_object_size(q->row_filter)) {
+        write_lines(answer, t, q);
+        return;
+    }
     search_init(&s, q->row_filter, t->columns, t->n_columns);
     for (size_t row = 0; row < t->rows && (row % 1024 || !http_gone(q->http)); row++)
         if (search_fits(&s, t->cell, t->arg, row))
             vec_push(&c.rows, row);
     struct tsp_table shown = {t->columns, t->n_columns, c.rows.n, &c, chosen_cell, t->time ? chosen_time : NULL};
-    struct tsp_result result = write_lines(&shown, q, j);
+    write_lines(answer, &shown, q);
     vec_free(&c.rows);
     search_fini(&s);
-    return result;
 }

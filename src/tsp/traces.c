@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctf/ctf.h"
 
 /* ---- paths ---- */
 
@@ -45,21 +44,18 @@ static bool type_known(const char *type)
 }
 
 /* Status of a path that shall be opened: 0 when a trace is there. */
-static int look_at(const char *real, const char **detail, struct arena *a)
+static int look_at(const struct tsp_server *s, const char *real, const char **detail, struct arena *a)
 {
-    struct ctf_group *groups;
-    size_t n;
     struct err e = {0};
     struct stat st;
     if (stat(real, &st))
         return 404;
     if (access(real, R_OK | (S_ISDIR(st.st_mode) ? X_OK : 0)))
         return 406;
-    if (ctf_discover(real, &groups, &n, &e)) {
+    if (s->o.backend.look(s->o.backend.arg, real, &e)) {
         *detail = arena_strdup(a, e.text);
         return e.code == ERR_IO ? 406 : 501;
     }
-    ctf_groups_free(groups, n);
     return 0;
 }
 
@@ -119,7 +115,7 @@ struct tsp_trace_result trace_open(
     if (!type_known(type))
         return failed(
             501, arena_printf(a, "Trace type not supported: %s", type), "leave typeID out; CTF traces are recognised");
-    int status = look_at(real, &detail, a);
+    int status = look_at(s, real, &detail, a);
     if (status)
         return failed(status,
             status == 404       ? arena_printf(a, "No trace at %s", uri)

@@ -8,18 +8,18 @@
 
 #include "base/err.h"
 #include "http/http.h"
+#include "tsp/provider.h"
 
 struct tsp_options {
     struct http_options http;
+    struct tsp_backend backend;      /* who has the data */
     const char *trace_root;          /* traces may be opened below this directory only; NULL: only those given */
     const char *state_dir;           /* kept over restarts: traces, experiments, bookmarks, configurations, uploads;
                                       * NULL: nothing is kept */
-    const char *store;               /* index stores, as --store */
     const char *const *traces;       /* TRACE arguments, opened as one experiment at start; NULL at the end */
     const char *experiment_name;     /* of those; NULL: the name of the first trace's directory */
     const char *version;
     uint64_t max_upload_bytes;       /* 0, or no state_dir: uploads refused */
-    bool no_sync;                    /* do not synchronise experiments of several traces */
 };
 struct tsp_server;
 int tsp_server_start(const struct tsp_options *, struct tsp_server **out, struct err *e);

@@ -5,15 +5,26 @@
 
 enum { MAX_ANSWER_BYTES = 256 << 20 };
 
-bool tsp_full(const struct json *j)
+bool tsp_full(const struct tsp_answer *answer)
 {
-    return j->out->n > MAX_ANSWER_BYTES;
+    return answer->json.out->n > MAX_ANSWER_BYTES;
 }
 
-static void note_id(struct json *j, int64_t id)
+void tsp_end(struct tsp_answer *answer, const struct tsp_query *q)
 {
-    struct tsp_answer *a = (struct tsp_answer *)j;
-    a->last_id = id > a->last_id ? id : a->last_id;
+    if (answer->status != TSP_FAILED && http_gone(q->http))
+        answer->status = TSP_CANCELLED;
+}
+
+void tsp_fail(struct tsp_answer *answer, const char *message)
+{
+    answer->status = TSP_FAILED;
+    answer->message = message;
+}
+
+static void note_id(struct tsp_answer *answer, int64_t id)
+{
+    answer->last_id = id > answer->last_id ? id : answer->last_id;
 }
 
 static void kv_string_if(struct json *j, const char *key, const char *s)
@@ -36,8 +47,9 @@ static void write_style_key(struct json *j, const char *key)
 
 /* ---- trees ---- */
 
-void tsp_begin_tree(struct json *j, const struct tsp_header *headers, size_t n, int auto_expand)
+void tsp_begin_tree(struct tsp_answer *answer, const struct tsp_header *headers, size_t n, int auto_expand)
 {
+    struct json *j = &answer->json;
     json_begin_object(j);
     json_key(j, "headers");
     json_begin_array(j);
@@ -54,8 +66,9 @@ void tsp_begin_tree(struct json *j, const struct tsp_header *headers, size_t n, 
     json_begin_array(j);
 }
 
-void tsp_end_tree(struct json *j)
+void tsp_end_tree(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_end_array(j);
     json_end_object(j);
 }
@@ -86,11 +99,12 @@ static void write_metadata(struct json *j, const struct tsp_entry *e)
     json_end_object(j);
 }
 
-void tsp_write_entry(struct json *j, const struct tsp_entry *e)
+void tsp_write_entry(struct tsp_answer *answer, const struct tsp_entry *e)
 {
-    if (tsp_full(j))
+    struct json *j = &answer->json;
+    if (tsp_full(answer))
         return;
-    note_id(j, e->id);
+    note_id(answer, e->id);
     json_begin_object(j);
     json_kv_i64(j, "id", e->id);
     json_kv_i64(j, "parentId", e->parent);
@@ -114,16 +128,18 @@ void tsp_write_entry(struct json *j, const struct tsp_entry *e)
 
 /* ---- time graphs ---- */
 
-void tsp_begin_rows(struct json *j)
+void tsp_begin_rows(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_begin_object(j);
     json_key(j, "rows");
     json_begin_array(j);
 }
 
-void tsp_begin_row(struct json *j, int64_t entry)
+void tsp_begin_row(struct tsp_answer *answer, int64_t entry)
 {
-    note_id(j, entry);
+    struct json *j = &answer->json;
+    note_id(answer, entry);
     json_begin_object(j);
     json_kv_i64(j, "entryId", entry);
     json_key(j, "states");
@@ -131,10 +147,11 @@ void tsp_begin_row(struct json *j, int64_t entry)
 }
 
 /* What answers hold most of: keys and brackets are written as they stand. */
-void tsp_write_state(struct json *j, const struct tsp_state *s)
+void tsp_write_state(struct tsp_answer *answer, const struct tsp_state *s)
 {
+    struct json *j = &answer->json;
     struct text *t = j->out;
-    if (tsp_full(j))
+    if (tsp_full(answer))
         return;
     json_before_value(j);
     TEXT_PUT(t, "{\"start\":");
@@ -157,23 +174,27 @@ void tsp_write_state(struct json *j, const struct tsp_state *s)
     text_putc(t, '}');
 }
 
-void tsp_end_row(struct json *j)
+void tsp_end_row(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_end_array(j);
     json_end_object(j);
 }
 
-void tsp_end_rows(struct json *j)
+void tsp_end_rows(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_end_array(j);
     json_end_object(j);
 }
 
-void tsp_write_arrow(struct json *j, int64_t start, int64_t end, int64_t source, int64_t target, const char *style_key)
+void tsp_write_arrow(
+    struct tsp_answer *answer, int64_t start, int64_t end, int64_t source, int64_t target, const char *style_key)
 {
-    if (tsp_full(j))
+    struct json *j = &answer->json;
+    if (tsp_full(answer))
         return;
-    note_id(j, source > target ? source : target);
+    note_id(answer, source > target ? source : target);
     json_begin_object(j);
     JSON_KEY(j, "start");
     json_i64(j, start);
@@ -188,12 +209,38 @@ void tsp_write_arrow(struct json *j, int64_t start, int64_t end, int64_t source,
     json_end_object(j);
 }
 
-void tsp_write_annotation(
-    struct json *j, int64_t time, int64_t duration, int64_t entry, const char *label, const char *color, double opacity)
+void tsp_begin_arrows(struct tsp_answer *answer)
 {
-    if (tsp_full(j))
+    json_begin_array(&answer->json);
+}
+
+void tsp_end_arrows(struct tsp_answer *answer)
+{
+    json_end_array(&answer->json);
+}
+
+void tsp_begin_tooltip(struct tsp_answer *answer)
+{
+    json_begin_object(&answer->json);
+}
+
+void tsp_write_tip(struct tsp_answer *answer, const char *name, const char *value)
+{
+    json_kv_string(&answer->json, name, value);
+}
+
+void tsp_end_tooltip(struct tsp_answer *answer)
+{
+    json_end_object(&answer->json);
+}
+
+void tsp_write_annotation(struct tsp_answer *answer, int64_t time, int64_t duration, int64_t entry, const char *label,
+    const char *color, double opacity)
+{
+    struct json *j = &answer->json;
+    if (tsp_full(answer))
         return;
-    note_id(j, entry);
+    note_id(answer, entry);
     json_begin_object(j);
     json_kv_i64(j, "time", time);
     json_kv_i64(j, "duration", duration);
@@ -216,16 +263,18 @@ void tsp_write_annotation(
 
 /* ---- XY ---- */
 
-void tsp_begin_xy(struct json *j, const char *title)
+void tsp_begin_xy(struct tsp_answer *answer, const char *title)
 {
+    struct json *j = &answer->json;
     json_begin_object(j);
     json_kv_string(j, "title", title);
     json_key(j, "series");
     json_begin_array(j);
 }
 
-void tsp_end_xy(struct json *j)
+void tsp_end_xy(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_end_array(j);
     json_end_object(j);
 }
@@ -267,11 +316,12 @@ static void write_axis(struct json *j, const char *key, const char *label, const
     json_end_object(j);
 }
 
-void tsp_write_series(struct json *j, const struct tsp_series *s)
+void tsp_write_series(struct tsp_answer *answer, const struct tsp_series *s)
 {
-    if (tsp_full(j))
+    struct json *j = &answer->json;
+    if (tsp_full(answer))
         return;
-    note_id(j, s->id);
+    note_id(answer, s->id);
     json_begin_object(j);
     json_kv_i64(j, "seriesId", s->id);
     json_kv_string(j, "seriesName", s->name);
@@ -299,16 +349,18 @@ void tsp_write_series(struct json *j, const struct tsp_series *s)
 
 /* ---- styles ---- */
 
-void tsp_begin_styles(struct json *j)
+void tsp_begin_styles(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_begin_object(j);
     json_key(j, "styles");
     json_begin_object(j);
 }
 
-void tsp_write_style(struct json *j, const char *key, const char *parent, const char *color, double height,
+void tsp_write_style(struct tsp_answer *answer, const char *key, const char *parent, const char *color, double height,
     double opacity, const char *name)
 {
+    struct json *j = &answer->json;
     json_key(j, key);
     json_begin_object(j);
     kv_string_if(j, "parentKey", parent);
@@ -329,8 +381,9 @@ void tsp_write_style(struct json *j, const char *key, const char *parent, const 
     json_end_object(j);
 }
 
-void tsp_end_styles(struct json *j)
+void tsp_end_styles(struct tsp_answer *answer)
 {
+    struct json *j = &answer->json;
     json_end_object(j);
     json_end_object(j);
 }

@@ -6,7 +6,7 @@
 struct filling {
     struct attributes *t;
     size_t number; /* of the host */
-    const struct tsp_host *host;
+    const struct view_host *host;
     const struct state_store *s;
 };
 
@@ -162,7 +162,7 @@ static void add_devices(
     }
 }
 
-void attributes_fill(struct attributes *t, const struct tsp_experiment *x)
+void attributes_fill(struct attributes *t, const struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++) {
         struct filling f = {t, i, &x->hosts[i], x->hosts[i].states};

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "tsp/provider.h"
+#include "views/view.h"
 
 /* What an attribute's states say of the intervals of its row. */
 enum attribute_view {
@@ -27,7 +27,7 @@ struct attributes {
     VEC(struct attribute) v;
     struct arena texts;
 };
-void attributes_fill(struct attributes *, const struct tsp_experiment *);
+void attributes_fill(struct attributes *, const struct views *);
 void attributes_fini(struct attributes *);
 /* "host/CPUs/0/Status". */
 const char *attribute_path(const struct attributes *, const struct attribute *, struct arena *);

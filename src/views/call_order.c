@@ -9,7 +9,7 @@ static int64_t begin_of(const struct call_order *o, const struct call_row *r, si
 {
     struct stack_call c;
     get(r, k, &c);
-    return tsp_to_reference(&o->x->hosts[r->p->host], c.begin);
+    return view_to_reference(&o->x->hosts[r->p->host], c.begin);
 }
 
 static void set_next(const struct call_order *o, struct call_row *r, size_t next)
@@ -18,7 +18,7 @@ static void set_next(const struct call_order *o, struct call_row *r, size_t next
     r->begin = next < r->whole ? begin_of(o, r, next) : INT64_MAX;
 }
 
-void call_order_init(struct call_order *o, struct tsp_experiment *x, struct arena *a)
+void call_order_init(struct call_order *o, struct views *x, struct arena *a)
 {
     const struct stack_places *all = stacks_of(x);
     size_t rows = 0;
@@ -48,7 +48,7 @@ static size_t before(const struct call_order *o, int64_t t)
 /* The latest time before which no more than `place` begin; then those that begin at it, row after row. */
 static void seek(struct call_order *o, size_t place)
 {
-    int64_t lo = o->x->begin, hi = o->x->end;
+    int64_t lo = o->x->data.begin, hi = o->x->data.end;
     while (lo < hi) {
         int64_t mid = (int64_t)((uint64_t)lo + ((uint64_t)hi - (uint64_t)lo) / 2 + 1);
         if (before(o, mid) <= place)

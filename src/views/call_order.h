@@ -12,13 +12,13 @@ struct call_row {
 };
 /* A place in that order; at equal times row by row. */
 struct call_order {
-    const struct tsp_experiment *x;
+    const struct views *x;
     struct call_row *rows; size_t n_rows;
     size_t n;                            /* calls */
     size_t place;                        /* SIZE_MAX: none yet */
     size_t at;                           /* the row of the call at the place */
 };
-void call_order_init(struct call_order *, struct tsp_experiment *, struct arena *);
+void call_order_init(struct call_order *, struct views *, struct arena *);
 /* Goes to the call at a place that there is, with its times by its host's clock. O(rows) next to the one before; else
  * O(log time · rows · log calls). */
 const struct call_row *call_order_at(struct call_order *, size_t place, struct stack_call *out);

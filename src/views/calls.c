@@ -3,7 +3,7 @@
 
 #include "views/call_order.h"
 #include "views/figures.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 #define ANALYSIS ":org.eclipse.linuxtools.lttng2.ust.analysis.callstack"
 #define NAME "LTTng-UST CallStack - "
@@ -31,13 +31,13 @@ static void cell(void *arg, size_t line, size_t column, struct text *out)
     struct stack_thread t;
     struct stack_process d;
     const struct call_row *r = call_order_at(o, line, &c);
-    const struct tsp_host *h = &o->x->hosts[r->p->host];
+    const struct view_host *h = &o->x->hosts[r->p->host];
     stack_function(r->p->s, c.function, &f);
     stack_thread(r->p->s, r->p->row_threads[r->row], &t);
     stack_process(r->p->s, t.process, &d);
     switch (column) {
-    case START: text_i64(out, tsp_to_reference(h, c.begin)); break;
-    case END: text_i64(out, tsp_to_reference(h, c.end)); break;
+    case START: text_i64(out, view_to_reference(h, c.begin)); break;
+    case END: text_i64(out, view_to_reference(h, c.end)); break;
     case DURATION: text_i64(out, c.end - c.begin); break;
     case FUNCTION: text_puts(out, f.name); break;
     case HOST: text_puts(out, h->index->name); break;
@@ -52,21 +52,22 @@ static int64_t time_of(void *arg, size_t line)
     struct call_order *o = arg;
     struct stack_call c;
     const struct call_row *r = call_order_at(o, line, &c);
-    return tsp_to_reference(&o->x->hosts[r->p->host], c.begin);
+    return view_to_reference(&o->x->hosts[r->p->host], c.begin);
 }
 
-static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_columns(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tsp_table_columns(columns, COLUMNS, j);
+    tsp_table_columns(answer, columns, COLUMNS);
 }
 
-static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct call_order o;
     call_order_init(&o, x, q->http->arena);
     struct tsp_table t = {
         .columns = columns, .n_columns = COLUMNS, .rows = o.n, .arg = &o, .cell = cell, .time = time_of};
-    return tsp_table_lines(&t, q, j);
+    tsp_table_lines(answer, &t, q);
 }
 
 /* ---- durations over time ---- */
@@ -81,18 +82,18 @@ static int64_t first_function(const struct stack_places *all, size_t place)
     return id;
 }
 
-static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void scatter_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stack_places *all = stacks_of(x);
     static const struct tsp_header header = {"Name", "Process, function", "STRING"};
-    tsp_begin_tree(j, &header, 1, -1);
+    tsp_begin_tree(answer, &header, 1, -1);
     for (size_t i = 0; i < all->n; i++) {
         const struct stack_place *p = &all->v[i];
         const char *host = x->hosts[p->host].index->name;
         for (size_t k = 0; k < stack_processes(p->s) && stack_rows(p->s); k++) {
             const char *label = stacks_process_label(q->http->arena, p, k);
             label = x->n_hosts > 1 ? arena_printf(q->http->arena, "%s/%s", host, label) : label;
-            tsp_write_entry(j,
+            tsp_write_entry(answer,
                 &(struct tsp_entry){.id = p->first_process + (int64_t)k,
                     .parent = -1,
                     .labels = &label,
@@ -100,10 +101,10 @@ static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp
                     .xy = true,
                     .host_id = x->hosts[p->host].id});
         }
-        for (size_t k = 0; k < stack_functions(p->s) && !tsp_full(j); k++) {
+        for (size_t k = 0; k < stack_functions(p->s) && !tsp_full(answer); k++) {
             struct stack_function f;
             stack_function(p->s, k, &f);
-            tsp_write_entry(j,
+            tsp_write_entry(answer,
                 &(struct tsp_entry){.id = first_function(all, i) + (int64_t)k,
                     .parent = p->first_process + f.process,
                     .labels = &f.name,
@@ -114,8 +115,7 @@ static struct tsp_result scatter_tree(struct tsp_experiment *x, const struct tsp
                     .host_id = x->hosts[p->host].id});
         }
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
 static int64_t after(int64_t t)
@@ -124,7 +124,7 @@ static int64_t after(int64_t t)
 }
 
 /* Points of the trace's functions, sample by sample; of those that are wanted. */
-static void find_points(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p,
+static void find_points(const struct views *x, const struct tsp_query *q, const struct stack_place *p,
     const bool *wanted, struct figures_points *of)
 {
     size_t rows = stack_rows(p->s), functions = stack_functions(p->s), samples = q->n_times > 1 ? q->n_times - 1 : 1;
@@ -146,7 +146,7 @@ static void find_points(const struct tsp_experiment *x, const struct tsp_query *
             struct stack_extremes *found = &extremes[reached[k]];
             if (wanted[reached[k]])
                 figures_add_points(&of[reached[k]], &x->hosts[p->host],
-                    &(struct state_figures){.n = 1,
+                    &(struct figures){.n = 1,
                         .least = found->least,
                         .most = found->most,
                         .least_begin = found->least_begin,
@@ -157,7 +157,7 @@ static void find_points(const struct tsp_experiment *x, const struct tsp_query *
 }
 
 static void write_points(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p, int64_t id, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct stack_place *p, int64_t id, struct tsp_answer *answer)
 {
     size_t functions = stack_functions(p->s), n = 0;
     bool *wanted = arena_new(q->http->arena, bool, functions + 1);
@@ -171,7 +171,7 @@ static void write_points(
         struct stack_function function;
         stack_function(p->s, f, &function);
         if (wanted[f])
-            figures_write_points(j, id + (int64_t)f,
+            figures_write_points(answer, id + (int64_t)f,
                 arena_printf(q->http->arena, "%s/%s/%s", x->hosts[p->host].index->name,
                     stacks_process_label(q->http->arena, p, function.process), function.name),
                 &of[f]);
@@ -180,30 +180,32 @@ static void write_points(
     free(of);
 }
 
-static struct tsp_result scatter_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void scatter_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stack_places *all = stacks_of(x);
-    tsp_begin_xy(j, "Latency vs Time");
+    tsp_begin_xy(answer, "Latency vs Time");
     for (size_t i = 0; i < all->n; i++)
-        write_points(x, q, &all->v[i], first_function(all, i), j);
-    tsp_end_xy(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+        write_points(x, q, &all->v[i], first_function(all, i), answer);
+    tsp_end_xy(answer);
+    tsp_end(answer, q);
 }
 
-const struct tsp_provider tsp_call_table = {
-    .id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider" ANALYSIS,
-    .name = NAME "Latency Table",
-    .description = "Every call whose entry and exit were seen, in order of its entry",
-    .type = "TABLE",
+const struct view view_call_table = {
+    .provider =
+        {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider" ANALYSIS,
+            .name = NAME "Latency Table",
+            .description = "Every call whose entry and exit were seen, in order of its entry",
+            .type = "TABLE"},
     .has_data = stacks_have_calls,
     .columns = table_columns,
     .lines = table_lines,
 };
-const struct tsp_provider tsp_call_scatter = {
-    .id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.scatter.dataprovider" ANALYSIS,
-    .name = NAME "Latency vs Time",
-    .description = "A point per call: when it began and how long it took",
-    .type = "TREE_TIME_XY",
+const struct view view_call_scatter = {
+    .provider =
+        {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.scatter.dataprovider" ANALYSIS,
+            .name = NAME "Latency vs Time",
+            .description = "A point per call: when it began and how long it took",
+            .type = "TREE_TIME_XY"},
     .has_data = stacks_have_calls,
     .tree = scatter_tree,
     .xy = scatter_xy,

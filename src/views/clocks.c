@@ -1,11 +1,9 @@
 /* Clock synchronisation: how each machine's clock was found, and how far it may be off over time. */
-#include "tsp/provider.h"
+#include "views/view.h"
 
 #include <string.h>
 
-extern const struct tsp_provider tsp_clock_table, tsp_clock_error;
-
-static bool synchronised(struct tsp_experiment *x)
+static bool synchronised(const struct view *self, struct views *x)
 {
     return x->clocks != NULL;
 }
@@ -20,15 +18,15 @@ static const struct tsp_column columns[] = {{0, "Host", "Machine", "STRING"},
     {7, "Error in the middle (ns)", "The truth is within this distance", "NUMBER"},
     {8, "Error at end (ns)", "The truth is within this distance", "NUMBER"}};
 
-static const struct clock_map *map_of(const struct tsp_experiment *x, size_t row)
+static const struct clock_map *map_of(const struct views *x, size_t row)
 {
     return clock_net_map(x->clocks, row);
 }
 
 static void cell(void *arg, size_t row, size_t column, struct text *out)
 {
-    const struct tsp_experiment *x = arg;
-    const struct tsp_host *h = &x->hosts[row];
+    const struct views *x = arg;
+    const struct view_host *h = &x->hosts[row];
     const struct clock_map *m = map_of(x, row);
     int64_t begin = h->index->begin, end = h->index->end;
     switch (column) {
@@ -52,28 +50,29 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     }
 }
 
-static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_columns(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tsp_table_columns(columns, sizeof columns / sizeof *columns, j);
+    tsp_table_columns(answer, columns, sizeof columns / sizeof *columns);
 }
 
-static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct tsp_table t = {
         .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = x->n_hosts, .arg = x, .cell = cell};
-    return tsp_table_lines(&t, q, j);
+    tsp_table_lines(answer, &t, q);
 }
 
 /* ---- the corridor over time ---- */
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {
         {"Host", "Half width of the corridor that holds the true clock", "STRING"}};
-    tsp_begin_tree(j, headers, 1, -1);
+    tsp_begin_tree(answer, headers, 1, -1);
     for (size_t i = 0; i < x->n_hosts; i++) {
         const char *label = x->hosts[i].index->name;
-        tsp_write_entry(j,
+        tsp_write_entry(answer,
             &(struct tsp_entry){.id = x->last_thread + 1 + (int64_t)i,
                 .parent = -1,
                 .labels = &label,
@@ -83,22 +82,21 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
                 .has_data = map_of(x, i)->n > 0,
                 .host_id = x->hosts[i].id});
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
-static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_xy(j, "Clock error");
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
+    tsp_begin_xy(answer, "Clock error");
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
         const struct clock_map *m = map_of(x, i);
         int64_t id = x->last_thread + 1 + (int64_t)i;
         if (!m->n || !tsp_wants(q, id))
             continue;
         double *y = arena_new(q->http->arena, double, q->n_times);
         for (size_t k = 0; k < q->n_times; k++)
-            y[k] = (double)clock_error_at(m, tsp_to_host(&x->hosts[i], q->times[k]));
-        tsp_write_series(j,
+            y[k] = (double)clock_error_at(m, view_to_host(&x->hosts[i], q->times[k]));
+        tsp_write_series(answer,
             &(struct tsp_series){.id = id,
                 .name = x->hosts[i].index->name,
                 .type = "line",
@@ -109,24 +107,23 @@ static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q,
                 .y_unit = "ns",
                 .y_type = "DURATION"});
     }
-    tsp_end_xy(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_xy(answer);
 }
 
-const struct tsp_provider tsp_clock_table = {
-    .id = "weft.clocks",
-    .name = "Clock Synchronisation",
-    .description = "Clock maps of the machines and their errors",
-    .type = "TABLE",
+const struct view view_clock_table = {
+    .provider = {.id = "weft.clocks",
+        .name = "Clock Synchronisation",
+        .description = "Clock maps of the machines and their errors",
+        .type = "TABLE"},
     .has_data = synchronised,
     .columns = table_columns,
     .lines = table_lines,
 };
-const struct tsp_provider tsp_clock_error = {
-    .id = "weft.clocks.error",
-    .name = "Clock Error",
-    .description = "Distance within which the true clock lies, over time",
-    .type = "TREE_TIME_XY",
+const struct view view_clock_error = {
+    .provider = {.id = "weft.clocks.error",
+        .name = "Clock Error",
+        .description = "Distance within which the true clock lies, over time",
+        .type = "TREE_TIME_XY"},
     .has_data = synchronised,
     .tree = tree,
     .xy = xy,

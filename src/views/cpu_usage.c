@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct tsp_provider tsp_cpu_usage;
-
-static int64_t total_id(const struct tsp_experiment *x, size_t host)
+static int64_t total_id(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states && state_counters(x->hosts[i].states, STATE_CPU_TIME))
@@ -26,7 +24,9 @@ static bool wants_cpu(const struct tsp_query *q, int32_t cpu)
     size_t i;
     if (!json_is_array(list))
         return true;
-    json_array_foreach(list, i, item) if (json_integer_value(item) == cpu) return true;
+    json_array_foreach (list, i, item)
+        if (json_integer_value(item) == cpu)
+            return true;
     return false;
 }
 
@@ -35,20 +35,20 @@ static bool is_cpu(const struct state_counter *c)
     return c->number < 0;
 }
 
-static int64_t busy_time(const struct tsp_host *h, const struct tsp_query *q)
+static int64_t busy_time(const struct view_host *h, const struct tsp_query *q)
 {
     int64_t sum = 0;
     struct state_counter c;
     for (size_t i = 0; i < state_counters(h->states, STATE_CPU_TIME); i++) {
         state_counter(h->states, STATE_CPU_TIME, i, &c);
         if (is_cpu(&c) && wants_cpu(q, -1 - c.number))
-            sum += tsp_growth(h, STATE_CPU_TIME, (int64_t)i, q->begin, q->end);
+            sum += view_growth(h, STATE_CPU_TIME, (int64_t)i, q->begin, q->end);
     }
     return sum;
 }
 
-static void write_row(
-    struct json *j, const struct tsp_query *q, struct tsp_entry e, const char *name, const char *tid, int64_t ns)
+static void write_row(struct tsp_answer *answer, const struct tsp_query *q, struct tsp_entry e, const char *name,
+    const char *tid, int64_t ns)
 {
     double length = q->end > q->begin ? (double)((uint64_t)q->end - (uint64_t)q->begin) : 1;
     struct text time = {.fd = -1};
@@ -58,30 +58,30 @@ static void write_row(
     e.labels = labels;
     e.n_labels = 4;
     e.xy = e.has_data = true;
-    tsp_write_entry(j, &e);
+    tsp_write_entry(answer, &e);
     text_fini(&time);
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"},
         {"TID", "Number of the thread", "STRING"}, {"%", "Share of one CPU within the range", "NUMBER"},
         {"Time", "Time on a CPU within the range", "DURATION"}};
-    tsp_begin_tree(j, headers, 4, 1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    tsp_begin_tree(answer, headers, 4, 1);
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
+        const struct view_host *h = &x->hosts[i];
         if (!h->states)
             continue;
-        write_row(j, q, (struct tsp_entry){.id = total_id(x, i), .parent = -1, .host_id = h->id}, h->index->name,
+        write_row(answer, q, (struct tsp_entry){.id = total_id(x, i), .parent = -1, .host_id = h->id}, h->index->name,
             "Total", busy_time(h, q));
         for (int32_t row = 0; row < h->threads && !http_gone(q->http); row++) {
             struct graph_row t;
-            int64_t ns = tsp_growth(
+            int64_t ns = view_growth(
                 h, STATE_CPU_TIME, state_find_counter(h->states, STATE_CPU_TIME, row), q->begin, q->end);
             graph_row(h->index->graph, row, &t);
             if (ns <= 0 || t.idle_cpu >= 0)
                 continue;
-            write_row(j, q,
+            write_row(answer, q,
                 (struct tsp_entry){.id = h->first_thread + row,
                     .parent = total_id(x, i),
                     .host_id = h->id,
@@ -90,13 +90,13 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
                 t.name, arena_printf(q->http->arena, "%d", t.tid), ns);
         }
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
-static void write_series(struct json *j, const struct tsp_query *q, int64_t id, const char *name, const double *y)
+static void write_series(
+    struct tsp_answer *answer, const struct tsp_query *q, int64_t id, const char *name, const double *y)
 {
-    tsp_write_series(j,
+    tsp_write_series(answer,
         &(struct tsp_series){.id = id,
             .name = name,
             .type = "line",
@@ -107,12 +107,12 @@ static void write_series(struct json *j, const struct tsp_query *q, int64_t id, 
             .y_unit = "%"});
 }
 
-static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct arena *a = q->http->arena;
-    tsp_begin_xy(j, "CPU Usage");
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    tsp_begin_xy(answer, "CPU Usage");
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
+        const struct view_host *h = &x->hosts[i];
         if (!h->states)
             continue;
         struct tsp_samples s = tsp_samples_of(h, q);
@@ -123,28 +123,27 @@ static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q,
             if (is_cpu(&c) && wants_cpu(q, -1 - c.number))
                 tsp_add_rates(h, STATE_CPU_TIME, (int64_t)k, &s, 100, total, a);
         }
-        write_series(j, q, total_id(x, i), arena_printf(a, "total:%s", h->index->name), total);
+        write_series(answer, q, total_id(x, i), arena_printf(a, "total:%s", h->index->name), total);
         for (size_t k = 0; k < q->n_items && q->has_items && !http_gone(q->http); k++) {
             size_t host;
             int32_t row;
-            if (!tsp_thread_of(x, q->items[k], &host, &row) || host != i)
+            if (!view_thread_of(x, q->items[k], &host, &row) || host != i)
                 continue;
             struct graph_row t;
             double *y = arena_new(a, double, q->n_times);
             graph_row(h->index->graph, row, &t);
             tsp_add_rates(h, STATE_CPU_TIME, state_find_counter(h->states, STATE_CPU_TIME, row), &s, 100, y, a);
-            write_series(j, q, q->items[k], arena_printf(a, "%s:%d", h->index->name, t.tid), y);
+            write_series(answer, q, q->items[k], arena_printf(a, "%s:%d", h->index->name, t.tid), y);
         }
     }
-    tsp_end_xy(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_xy(answer);
 }
 
-const struct tsp_provider tsp_cpu_usage = {
-    .id = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider",
-    .name = "CPU Usage",
-    .description = "Share of CPU time per host and thread, from scheduling events",
-    .type = "TREE_TIME_XY",
+const struct view view_cpu_usage = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider",
+        .name = "CPU Usage",
+        .description = "Share of CPU time per host and thread, from scheduling events",
+        .type = "TREE_TIME_XY"},
     .has_data = has_data,
     .tree = tree,
     .xy = xy,

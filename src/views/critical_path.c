@@ -9,8 +9,7 @@
 
 #include "views/critical_paths.h"
 #include "views/state_rows.h"
-
-extern const struct tsp_provider tsp_provider_critical_path;
+#include "views/list.h"
 
 #define UNEXPLAINED "Unexplained"
 
@@ -40,12 +39,12 @@ static const struct {
     [PATH_LINK_VM] = {"VMarrow", LOOK_HYPERVISOR, "Virtual machine"},
     [PATH_LINK_SPAN] = {"SPANarrow", LOOK_SYSCALL, "Span"}};
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     return x->paths != NULL;
 }
 
-static const char *config_check(struct tsp_experiment *x, json_t *parameters, struct arena *a)
+static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
 {
     struct critical_question q;
     return critical_question_parse(x, parameters, a, &q);
@@ -64,37 +63,29 @@ static json_t *parameters_of(const struct tsp_query *q)
 }
 
 /* False when the request names no thread. */
-static bool ask(struct tsp_experiment *x, const struct tsp_query *q, struct asked *out)
+static bool ask(struct views *x, const struct tsp_query *q, struct asked *out)
 {
     json_t *parameters = parameters_of(q);
     if (!parameters || !x->paths)
         return false;
-    out->paths = tsp_cache(x, &tsp_provider_critical_path, critical_paths_new);
+    out->paths = view_cache(x, &view_critical_path, critical_paths_new);
     out->answer = critical_paths_get(out->paths, parameters, q->http);
     return true;
 }
 
-static struct tsp_result finish(const struct tsp_query *q, struct asked *a)
-{
-    struct tsp_result r = {
-        a->answer.status, a->answer.message ? arena_strdup(q->http->arena, a->answer.message) : NULL};
-    critical_paths_release(a->paths, &a->answer);
-    return r;
-}
-
-typedef void write_model(
-    struct tsp_experiment *, const struct tsp_query *, const struct critical_view *, struct json *);
+typedef void write_model(struct views *, const struct tsp_query *, const struct critical_view *, struct tsp_answer *);
 
 /* Writes the model with what is known of the path; nothing (null) when that is nothing. */
-static struct tsp_result with_path(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, write_model *write)
+static void with_path(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, write_model *write)
 {
     struct asked a;
     if (!ask(x, q, &a))
-        return (struct tsp_result){TSP_COMPLETED, NULL};
+        return;
     if (a.answer.view)
-        write(x, q, a.answer.view, j);
-    return finish(q, &a);
+        write(x, q, a.answer.view, answer);
+    answer->status = a.answer.status;
+    answer->message = a.answer.message ? arena_strdup(q->http->arena, a.answer.message) : NULL;
+    critical_paths_release(a.paths, &a.answer);
 }
 
 /* ---- tree ---- */
@@ -114,8 +105,9 @@ static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
 }
 
 /* Entries carry exact sums in ns: "sum", and one by state. */
-static void write_entry(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q, const struct path *p,
-    struct tsp_entry e, size_t host, const char *name, int64_t sum, const int64_t totals[GRAPH_STATE_COUNT])
+static void write_entry(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
+    const struct path *p, struct tsp_entry e, size_t host, const char *name, int64_t sum,
+    const int64_t totals[GRAPH_STATE_COUNT])
 {
     struct arena *a = q->http->arena;
     struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{"sum", NULL, sum}};
@@ -128,13 +120,13 @@ static void write_entry(struct json *j, const struct tsp_experiment *x, const st
     e.labels = labels;
     e.n_labels = 4;
     e.time_graph = true;
-    e.start = x->begin;
-    e.end = x->end;
+    e.start = x->data.begin;
+    e.end = x->data.end;
     e.host_id = x->hosts[host].id;
-    tsp_write_entry(j, &e);
+    tsp_write_entry(answer, &e);
 }
 
-static void write_host(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q,
+static void write_host(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
     const struct critical_view *v, size_t first)
 {
     int64_t sum = 0, totals[GRAPH_STATE_COUNT] = {0};
@@ -144,24 +136,24 @@ static void write_host(struct json *j, const struct tsp_experiment *x, const str
         for (int s = 0; s < GRAPH_STATE_COUNT; s++)
             totals[s] += v->rows[i].totals[s];
     }
-    write_entry(j, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host,
+    write_entry(answer, x, q, v->path, (struct tsp_entry){.id = critical_host_entry(x, host), .parent = -1}, host,
         x->hosts[host].index->name, sum, totals);
 }
 
 static void write_tree(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Process", "Machine, below it its threads on the path", "STRING"},
         {"Host", "Machine", "STRING"}, {"Sum", "Time of the path spent here", "STRING"},
         {"Percentage", "Share of the whole path", "STRING"}};
-    tsp_begin_tree(j, headers, 4, -1);
-    for (size_t i = 0; i < v->n_rows && !tsp_full(j) && !http_gone(q->http); i++) {
+    tsp_begin_tree(answer, headers, 4, -1);
+    for (size_t i = 0; i < v->n_rows && !tsp_full(answer) && !http_gone(q->http); i++) {
         const struct critical_row *r = &v->rows[i];
         if (!i || v->rows[i - 1].host != r->host)
-            write_host(j, x, q, v, i);
+            write_host(answer, x, q, v, i);
         const char *name = r->tid >= 0 ? arena_printf(q->http->arena, "[%s,%d]", r->name, r->tid)
                                        : "[interrupt context]";
-        write_entry(j, x, q, v->path,
+        write_entry(answer, x, q, v->path,
             (struct tsp_entry){.id = r->entry,
                 .parent = critical_host_entry(x, r->host),
                 .has_data = true,
@@ -169,12 +161,12 @@ static void write_tree(
                 .tid = r->tid},
             r->host, name, r->total, r->totals);
     }
-    tsp_end_tree(j);
+    tsp_end_tree(answer);
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return with_path(x, q, j, write_tree);
+    with_path(x, q, answer, write_tree);
 }
 
 /* ---- states ---- */
@@ -190,7 +182,7 @@ static const char *peer_name(const struct critical_view *v, struct path_row row,
     return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
 }
 
-static int tags_of(const struct tsp_query *q, const struct tsp_experiment *x, const struct critical_row *r,
+static int tags_of(const struct tsp_query *q, const struct views *x, const struct critical_row *r,
     const struct tsp_state *s, int state)
 {
     char start[24], length[24], tid[12];
@@ -206,10 +198,10 @@ static int tags_of(const struct tsp_query *q, const struct tsp_experiment *x, co
 }
 
 struct rows_writer {
-    struct tsp_experiment *x;
+    struct views *x;
     const struct tsp_query *q;
     const struct critical_view *view;
-    struct json *j;
+    struct tsp_answer *answer;
     const struct critical_row *row;
 };
 
@@ -230,7 +222,7 @@ static bool write_segment(void *writer, size_t number, bool only_matches)
         return false;
     if (out.tags & 4)
         out.label = out.style_key = NULL;
-    tsp_write_state(w->j, &out);
+    tsp_write_state(w->answer, &out);
     return true;
 }
 
@@ -243,31 +235,31 @@ static void segment_bounds(void *writer, size_t number, int64_t *begin, int64_t 
 }
 
 /* The path is on one row at a time: where it is elsewhere the row is blank. */
-static struct tsp_spans spans_of(struct rows_writer *w, const struct critical_row *r)
+static struct view_spans spans_of(struct rows_writer *w, const struct critical_row *r)
 {
     w->row = r;
-    return (struct tsp_spans){w, r->n, segment_bounds, write_segment};
+    return (struct view_spans){w, r->n, segment_bounds, write_segment};
 }
 
 static void write_states(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
 {
-    struct rows_writer w = {x, q, v, j, NULL};
+    struct rows_writer w = {x, q, v, answer, NULL};
     size_t n = q->has_items ? q->n_items : v->n_rows;
-    tsp_begin_rows(j);
-    for (size_t i = 0; i < n && !tsp_full(j) && !http_gone(q->http); i++) {
+    tsp_begin_rows(answer);
+    for (size_t i = 0; i < n && !tsp_full(answer) && !http_gone(q->http); i++) {
         const struct critical_row *r = q->has_items ? critical_row_of(v, q->items[i]) : &v->rows[i];
         if (r) {
-            struct tsp_spans spans = spans_of(&w, r);
-            tsp_write_spans(&spans, x, q, r->entry, j);
+            struct view_spans spans = spans_of(&w, r);
+            view_write_spans(&spans, x, q, r->entry, answer);
         }
     }
-    tsp_end_rows(j);
+    tsp_end_rows(answer);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return with_path(x, q, j, write_states);
+    with_path(x, q, answer, write_states);
 }
 
 /* ---- arrows ---- */
@@ -280,15 +272,15 @@ static bool intersects(const struct tsp_query *q, const struct path_link *l)
 }
 
 static void write_arrows(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
 {
     const struct path *p = v->path;
     size_t n = 0;
     uint64_t cell_ns = ((uint64_t)q->end - (uint64_t)q->begin) / CELLS + 1, last[LINK_KINDS] = {0};
     for (size_t i = 0; i < p->n_links; i++)
         n += intersects(q, &p->links[i]);
-    json_begin_array(j);
-    for (size_t i = 0; i < p->n_links && !tsp_full(j) && !http_gone(q->http); i++) {
+    json_begin_array(&answer->json);
+    for (size_t i = 0; i < p->n_links && !tsp_full(answer) && !http_gone(q->http); i++) {
         const struct path_link *l = &p->links[i];
         if (!intersects(q, l) || l->kind >= LINK_KINDS)
             continue;
@@ -297,44 +289,44 @@ static void write_arrows(
         if (n > MAX_ARROWS && cell == last[l->kind])
             continue;
         last[l->kind] = cell;
-        tsp_write_arrow(j, l->from_ts, l->to_ts, critical_entry(x, v->hosts[l->from.host], l->from.row),
+        tsp_write_arrow(answer, l->from_ts, l->to_ts, critical_entry(x, v->hosts[l->from.host], l->from.row),
             critical_entry(x, v->hosts[l->to.host], l->to.row), arrow_looks[l->kind].key);
     }
-    json_end_array(j);
+    json_end_array(&answer->json);
 }
 
-static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return with_path(x, q, j, write_arrows);
+    with_path(x, q, answer, write_arrows);
 }
 
 /* ---- tooltip ---- */
 
-static void kv_if(struct json *j, const char *key, const char *value)
+static void kv_if(struct tsp_answer *answer, const char *key, const char *value)
 {
     if (value)
-        json_kv_string(j, key, value);
+        tsp_write_tip(answer, key, value);
 }
 
 static void write_segment_tooltip(
-    struct json *j, const struct tsp_query *q, const struct critical_view *v, const struct path_segment *s)
+    struct tsp_answer *answer, const struct tsp_query *q, const struct critical_view *v, const struct path_segment *s)
 {
     struct arena *a = q->http->arena;
-    json_kv_string(j, "State", graph_state_name(s->state));
-    kv_if(j, "Detail", s->detail);
-    kv_if(j, "Sender", peer_name(v, s->sender, a));
+    tsp_write_tip(answer, "State", graph_state_name(s->state));
+    kv_if(answer, "Detail", s->detail);
+    kv_if(answer, "Sender", peer_name(v, s->sender, a));
     if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
-        json_kv_string(j, "CPU", arena_printf(a, "%d", s->cpu));
+        tsp_write_tip(answer, "CPU", arena_printf(a, "%d", s->cpu));
     const struct path_gap *gap = critical_gap(v, s->begin, s->end);
     if (gap) {
-        json_kv_string(j, UNEXPLAINED, path_reason_name(gap->reason));
-        kv_if(j, "Peer", gap->peer);
+        tsp_write_tip(answer, UNEXPLAINED, path_reason_name(gap->reason));
+        kv_if(answer, "Peer", gap->peer);
     }
-    tsp_write_span(j, s->begin, s->end);
-    json_kv_string(j, "Share of the path", percentage(a, v->path, s->end - s->begin));
+    view_write_span(answer, s->begin, s->end);
+    tsp_write_tip(answer, "Share of the path", percentage(a, v->path, s->end - s->begin));
 }
 
-static void write_arrow_tooltip(struct json *j, const struct tsp_query *q, const struct critical_view *v,
+static void write_arrow_tooltip(struct tsp_answer *answer, const struct tsp_query *q, const struct critical_view *v,
     const struct critical_row *from, const struct critical_row *to)
 {
     const struct path *p = v->path;
@@ -344,71 +336,70 @@ static void write_arrow_tooltip(struct json *j, const struct tsp_query *q, const
             l->from.host != from->row.host || l->from.row != from->row.row || l->to.host != to->row.host ||
             l->to.row != to->row.row)
             continue;
-        json_kv_string(j, "Kind", path_link_name(l->kind));
+        tsp_write_tip(answer, "Kind", path_link_name(l->kind));
         break;
     }
-    kv_if(j, "From", peer_name(v, from->row, q->http->arena));
-    kv_if(j, "To", peer_name(v, to->row, q->http->arena));
-    tsp_write_span(j, q->element_time, q->element_time + q->element_duration);
+    kv_if(answer, "From", peer_name(v, from->row, q->http->arena));
+    kv_if(answer, "To", peer_name(v, to->row, q->http->arena));
+    view_write_span(answer, q->element_time, q->element_time + q->element_duration);
 }
 
 static void write_tooltip(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
 {
     int64_t entry, t;
-    const struct critical_row *r = tsp_tooltip_target(q, &entry, &t) ? critical_row_of(v, entry) : NULL, *to = NULL;
-    json_begin_object(j);
+    const struct critical_row *r = view_tooltip_target(q, &entry, &t) ? critical_row_of(v, entry) : NULL, *to = NULL;
+    json_begin_object(&answer->json);
     if (r) {
         if (q->element && !strcmp(q->element, "arrow"))
             to = critical_row_of(v, q->element_destination);
-        json_kv_string(j, "Host", x->hosts[r->host].index->name);
+        tsp_write_tip(answer, "Host", x->hosts[r->host].index->name);
         if (to) {
-            write_arrow_tooltip(j, q, v, r, to);
+            write_arrow_tooltip(answer, q, v, r, to);
         } else {
             struct rows_writer w = {.view = v};
-            struct tsp_spans spans = spans_of(&w, r);
-            size_t at = tsp_find_span(&spans, t);
+            struct view_spans spans = spans_of(&w, r);
+            size_t at = view_find_span(&spans, t);
             if (r->tid >= 0) {
-                json_kv_string(j, "Process", r->name);
-                json_kv_string(j, "TID", arena_printf(q->http->arena, "%d", r->tid));
+                tsp_write_tip(answer, "Process", r->name);
+                tsp_write_tip(answer, "TID", arena_printf(q->http->arena, "%d", r->tid));
             }
             if (at != SIZE_MAX && t < critical_segment(v, r, at)->end)
-                write_segment_tooltip(j, q, v, critical_segment(v, r, at));
+                write_segment_tooltip(answer, q, v, critical_segment(v, r, at));
         }
-        tsp_write_clock_error(j, &x->hosts[r->host], t);
+        view_write_clock_error(answer, &x->hosts[r->host], t);
     }
-    json_end_object(j);
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return with_path(x, q, j, write_tooltip);
+    with_path(x, q, answer, write_tooltip);
 }
 
 /* ---- styles, annotations ---- */
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
+    tsp_begin_styles(answer);
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
-        tsp_write_style(j, looks[s].key, NULL, looks[s].color, looks[s].height, -1, looks[s].key);
-    tsp_write_style(j, "PENDING", NULL, LOOK_IDLE, 1, 0.6, "PENDING");
-    tsp_write_style(j, "DEFAULTarrow", NULL, "#7d8288", -1, -1, "Arrow");
+        tsp_write_style(answer, looks[s].key, NULL, looks[s].color, looks[s].height, -1, looks[s].key);
+    tsp_write_style(answer, "PENDING", NULL, LOOK_IDLE, 1, 0.6, "PENDING");
+    tsp_write_style(answer, "DEFAULTarrow", NULL, "#7d8288", -1, -1, "Arrow");
     for (int k = 0; k < LINK_KINDS; k++)
-        tsp_write_style(j, arrow_looks[k].key, "DEFAULTarrow", arrow_looks[k].color, -1, -1, arrow_looks[k].name);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+        tsp_write_style(answer, arrow_looks[k].key, "DEFAULTarrow", arrow_looks[k].color, -1, -1, arrow_looks[k].name);
+    tsp_end_styles(answer);
 }
 
-static struct tsp_result annotation_categories(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void annotation_categories(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     if (parameters_of(q))
-        json_write_string(j, UNEXPLAINED);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+        json_write_string(&answer->json, UNEXPLAINED);
 }
 
 /* The row that the path was on at t. */
-static int64_t entry_at(const struct tsp_experiment *x, const struct critical_view *v, int64_t t)
+static int64_t entry_at(const struct views *x, const struct critical_view *v, int64_t t)
 {
     const struct path *p = v->path;
     size_t lo = 0, hi = p->n_segments;
@@ -423,39 +414,45 @@ static int64_t entry_at(const struct tsp_experiment *x, const struct critical_vi
 }
 
 static void write_gaps(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct critical_view *v, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct critical_view *v, struct tsp_answer *answer)
 {
     const struct path *p = v->path;
-    json_key(j, UNEXPLAINED);
-    json_begin_array(j);
-    for (size_t i = 0; i < p->n_gaps && !tsp_full(j) && !http_gone(q->http); i++) {
+    json_key(&answer->json, UNEXPLAINED);
+    json_begin_array(&answer->json);
+    for (size_t i = 0; i < p->n_gaps && !tsp_full(answer) && !http_gone(q->http); i++) {
         const struct path_gap *g = &p->gaps[i];
         int64_t entry = entry_at(x, v, g->begin);
         if (g->begin > q->end || g->end < q->begin || !tsp_wants(q, entry))
             continue;
         const char *words = g->peer ? arena_printf(q->http->arena, "%s: %s", path_reason_name(g->reason), g->peer)
                                     : path_reason_name(g->reason);
-        tsp_write_annotation(j, g->begin, g->end - g->begin, entry, words, LOOK_UNKNOWN, 0.5);
+        tsp_write_annotation(answer, g->begin, g->end - g->begin, entry, words, LOOK_UNKNOWN, 0.5);
     }
-    json_end_array(j);
+    json_end_array(&answer->json);
 }
 
-static struct tsp_result annotations(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void annotations(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tsp_wants_category(q, UNEXPLAINED) ? with_path(x, q, j, write_gaps)
-                                              : (struct tsp_result){TSP_COMPLETED, NULL};
+    if (tsp_wants_category(q, UNEXPLAINED))
+        with_path(x, q, answer, write_gaps);
 }
 
-static void close_paths(struct tsp_experiment *x, void *cache)
+static void close_paths(struct views *x, void *cache)
 {
     critical_paths_free(cache);
 }
 
-const struct tsp_provider tsp_provider_critical_path = {
-    .id = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
-    .name = "Critical Path",
-    .description = "Where the time of a thread went, across all machines: configure it with a thread",
-    .type = "TIME_GRAPH",
+static const struct tsp_derivation derivation = {
+    .type = "weft.critical-path",
+    .name = "Critical path of a thread",
+    .schema = critical_question_schema,
+};
+const struct view view_critical_path = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider",
+        .name = "Critical Path",
+        .description = "Where the time of a thread went, across all machines: configure it with a thread",
+        .type = "TIME_GRAPH",
+        .derivation = &derivation},
     .has_data = has_data,
     .tree = tree,
     .states = states,
@@ -464,9 +461,6 @@ const struct tsp_provider tsp_provider_critical_path = {
     .style = style,
     .annotation_categories = annotation_categories,
     .annotations = annotations,
-    .config_type = "weft.critical-path",
-    .config_name = "Critical path of a thread",
-    .config_schema = critical_question_schema,
-    .config_check = config_check,
+    .check = config_check,
     .close = close_paths,
 };

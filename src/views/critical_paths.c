@@ -26,7 +26,7 @@ struct critical_entry {
 };
 
 struct critical_paths {
-    struct tsp_experiment *x;
+    struct views *x;
     size_t *hosts; /* number in the experiment by number in the paths */
     size_t n_hosts;
     atomic_bool stopping;
@@ -238,7 +238,7 @@ void critical_paths_release(struct critical_paths *p, struct critical_answer *a)
     a->kept = NULL;
 }
 
-void *critical_paths_new(struct tsp_experiment *x)
+void *critical_paths_new(struct views *x)
 {
     struct critical_paths *p = mem_zalloc(sizeof *p);
     p->x = x;

@@ -34,11 +34,11 @@ const struct path_segment *critical_segment(const struct critical_view *, const 
 /* The gap that reaches into [begin, end), or NULL. */
 const struct path_gap *critical_gap(const struct critical_view *, int64_t begin, int64_t end);
 /* Entry ids: of hosts, and of rows of the paths' numbering. */
-int64_t critical_host_entry(const struct tsp_experiment *, size_t host);
-int64_t critical_entry(const struct tsp_experiment *, size_t host, int32_t row);
+int64_t critical_host_entry(const struct views *, size_t host);
+int64_t critical_entry(const struct views *, size_t host, int32_t row);
 
 struct critical_paths;
-void *critical_paths_new(struct tsp_experiment *);
+void *critical_paths_new(struct views *);
 void critical_paths_free(struct critical_paths *); /* ends what is being computed */
 
 struct critical_answer {

@@ -71,9 +71,9 @@ static bool is_meant(const struct graph_row *r, const struct wanted *w)
 }
 
 /* Lives on one host that overlap the interval. */
-static void find_lives(const struct tsp_experiment *x, size_t host, const struct wanted *w, struct candidates *found)
+static void find_lives(const struct views *x, size_t host, const struct wanted *w, struct candidates *found)
 {
-    const struct tsp_host *h = &x->hosts[host];
+    const struct view_host *h = &x->hosts[host];
     const struct path_source *source = path_local_source(x->paths);
     for (int32_t row = 0; row < h->threads; row++) {
         struct graph_row r;
@@ -88,13 +88,13 @@ static void find_lives(const struct tsp_experiment *x, size_t host, const struct
     }
 }
 
-static bool is_host(const struct tsp_host *h, const char *name, size_t n)
+static bool is_host(const struct view_host *h, const char *name, size_t n)
 {
     return (strlen(h->index->name) == n && !memcmp(h->index->name, name, n)) ||
         (strlen(h->id) == n && !memcmp(h->id, name, n));
 }
 
-static size_t count_hosts(const struct tsp_experiment *x, const char *name)
+static size_t count_hosts(const struct views *x, const char *name)
 {
     size_t n = 0;
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -103,8 +103,8 @@ static size_t count_hosts(const struct tsp_experiment *x, const char *name)
 }
 
 /* HOST:…, as far as that names a host (names may hold colons); else on all hosts, or on `host`. */
-static void find_candidates(const struct tsp_experiment *x, const char *thread, const char *host, int64_t begin,
-    int64_t end, struct candidates *found)
+static void find_candidates(
+    const struct views *x, const char *thread, const char *host, int64_t begin, int64_t end, struct candidates *found)
 {
     struct wanted w = wanted(thread, begin, end);
     for (const char *colon = strchr(thread, ':'); colon && !found->n; colon = strchr(colon + 1, ':'))
@@ -149,7 +149,7 @@ static const char *refuse_several(const char *thread, const struct candidates *f
 
 /* ---- parameters ---- */
 
-static const char *parse_time(const struct tsp_experiment *x, json_t *v, const char *key, struct arena *a, int64_t *out)
+static const char *parse_time(const struct views *x, json_t *v, const char *key, struct arena *a, int64_t *out)
 {
     struct err e = {0};
     if (!v || json_is_null(v))
@@ -160,7 +160,7 @@ static const char *parse_time(const struct tsp_experiment *x, json_t *v, const c
     }
     if (!json_is_string(v))
         return arena_printf(a, "Invalid query parameters: %s (give ns since the epoch, +1.5s, or ISO 8601)", key);
-    return time_parse(json_string_value(v), x->begin, out, &e)
+    return time_parse(json_string_value(v), x->data.begin, out, &e)
         ? arena_printf(a, "Invalid query parameters: %s (%s)", key, e.text)
         : NULL;
 }
@@ -178,8 +178,7 @@ static const char *parse_thread(json_t *v, struct arena *a, const char **out)
     return NULL;
 }
 
-const char *critical_question_parse(
-    struct tsp_experiment *x, json_t *parameters, struct arena *a, struct critical_question *out)
+const char *critical_question_parse(struct views *x, json_t *parameters, struct arena *a, struct critical_question *out)
 {
     json_t *host_value = json_object_get(parameters, "host");
     const char *thread, *host = json_string_value(host_value);

@@ -2,7 +2,7 @@
 #ifndef WEFT_VIEWS_CRITICAL_QUESTION_H
 #define WEFT_VIEWS_CRITICAL_QUESTION_H
 
-#include "tsp/provider.h"
+#include "views/view.h"
 
 /* Parameters: thread ("HOST:TID", "HOST:NAME", TID as number or text, NAME), host (a name, optional), begin and end
  * (ns, or times as people write them; optional). */
@@ -12,7 +12,7 @@ extern const char critical_question_schema[]; /* JSON schema */
 struct critical_question { struct path_row row; int64_t begin, end; };
 /* NULL; or what is wrong and what to do, in the arena. A thread of several lives or hosts is refused with the list of
  * what it may mean. */
-const char *critical_question_parse(struct tsp_experiment *, json_t *parameters, struct arena *,
+const char *critical_question_parse(struct views *, json_t *parameters, struct arena *,
     struct critical_question *out);
 /* Text that equal questions share. */
 const char *critical_question_key(json_t *parameters, struct arena *);

@@ -7,12 +7,12 @@
 
 enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown one, and senders that are not known */
 
-int64_t critical_host_entry(const struct tsp_experiment *x, size_t host)
+int64_t critical_host_entry(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-int64_t critical_entry(const struct tsp_experiment *x, size_t host, int32_t row)
+int64_t critical_entry(const struct views *x, size_t host, int32_t row)
 {
     if (row >= 0)
         return x->hosts[host].first_thread + row;
@@ -23,7 +23,7 @@ int64_t critical_entry(const struct tsp_experiment *x, size_t host, int32_t row)
 /* ---- building ---- */
 
 struct build {
-    const struct tsp_experiment *x;
+    const struct views *x;
     const size_t *hosts; /* of the experiment, by host of the paths */
     struct critical_view *view;
     struct map index; /* path row -> number in rows */
@@ -99,7 +99,7 @@ static void sort_rows(struct build *b)
 }
 
 struct critical_view *critical_view_new(
-    const struct tsp_experiment *x, const size_t *hosts, const struct path_source *source, struct path *path)
+    const struct views *x, const size_t *hosts, const struct path_source *source, struct path *path)
 {
     struct critical_view *v = mem_zalloc(sizeof *v);
     struct build b = {.x = x, .hosts = hosts, .view = v};

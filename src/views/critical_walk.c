@@ -58,8 +58,8 @@ static void lens_row_name(void *arg, struct path_row row, int32_t *tid, const ch
     l->inner->row_name(l->inner->arg, row, tid, comm);
 }
 
-struct critical_view *critical_walk(const struct tsp_experiment *x, const size_t *hosts,
-    const struct critical_question *q, int32_t only, const atomic_bool *stop, struct err *e)
+struct critical_view *critical_walk(const struct views *x, const size_t *hosts, const struct critical_question *q,
+    int32_t only, const atomic_bool *stop, struct err *e)
 {
     const struct path_source *inner = path_local_source(x->paths);
     struct lens l = {{&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name},

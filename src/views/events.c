@@ -3,7 +3,7 @@
 #include "base/expr.h"
 #include "events/reader.h"
 #include "events/scan.h"
-#include "views/providers.h"
+#include "views/list.h"
 #include "tsp/search.h"
 
 enum { WINDOW = 4096, STEP_BACK = 4096, MAX_STEP_BACK = 1 << 20, ROWS_AT_ONCE = 1024 };
@@ -31,7 +31,7 @@ struct rows {
 
 /* ---- what there is ---- */
 
-static void *make_events(struct tsp_experiment *x)
+static void *make_events(struct views *x)
 {
     struct events *t = mem_zalloc(sizeof *t);
     event_cells_init(&t->cells, x);
@@ -42,7 +42,7 @@ static void *make_events(struct tsp_experiment *x)
     return t;
 }
 
-static void close_events(struct tsp_experiment *x, void *cache)
+static void close_events(struct views *x, void *cache)
 {
     struct events *t = cache;
     event_scans_free(t->scans);
@@ -51,13 +51,13 @@ static void close_events(struct tsp_experiment *x, void *cache)
     free(t);
 }
 
-static struct events *events_of(struct tsp_experiment *x)
+static struct events *events_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_provider_events, make_events);
+    return view_cache(x, &view_events, make_events);
 }
 
 /* Asked while the experiment is being opened: the counting happens then. */
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     return events_of(x)->total > 0;
 }
@@ -73,16 +73,16 @@ static bool time_at(struct event_reader *r, uint64_t index, int64_t *out)
 }
 
 /* About how many events lie before the time; false when some trace does not know. */
-static bool guess(const struct tsp_experiment *x, int64_t time, uint64_t *out)
+static bool guess(const struct views *x, int64_t time, uint64_t *out)
 {
     *out = 0;
     for (size_t i = 0; i < x->n_sources; i++) {
-        const struct tsp_host *h = x->source_hosts[i] >= 0 ? &x->hosts[x->source_hosts[i]] : NULL;
+        const struct view_host *h = x->source_hosts[i] >= 0 ? &x->hosts[x->source_hosts[i]] : NULL;
         uint64_t count;
         bool exact;
         if (!h || !h->states || h->index->trace != x->sources[i].trace)
             return false;
-        state_event_counts(h->states, &(int64_t){tsp_to_host(h, time)}, 1, &count, &exact);
+        state_event_counts(h->states, &(int64_t){view_to_host(h, time)}, 1, &count, &exact);
         *out += count;
     }
     return true;
@@ -91,7 +91,7 @@ static bool guess(const struct tsp_experiment *x, int64_t time, uint64_t *out)
 /* First item at or after the time; total: none. */
 static uint64_t find_time(const struct events *t, struct event_reader *r, int64_t time)
 {
-    const struct tsp_experiment *x = t->cells.x;
+    const struct views *x = t->cells.x;
     uint64_t lo = 0, hi = t->total, near; /* what is wanted lies in [lo, hi] */
     int64_t ts;
     if (guess(x, time, &near)) {
@@ -224,19 +224,20 @@ static uint64_t find_match(struct rows *w, struct event_match *m, uint64_t row)
 
 /* ---- operations ---- */
 
-static struct tsp_result columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void columns(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct events *t = events_of(x);
-    return tsp_table_columns(t->cells.columns, t->cells.n_columns, j);
+    tsp_table_columns(answer, t->cells.columns, t->cells.n_columns);
 }
 
-static void write_lines(const struct rows *w, struct event_match *m, uint64_t row, uint64_t end, struct json *j)
+static void write_lines(
+    const struct rows *w, struct event_match *m, uint64_t row, uint64_t end, struct tsp_answer *answer)
 {
     const struct event_cells *cells = &w->t->cells;
     const size_t *places;
     size_t n_places = search_columns(w->q, cells->columns, cells->n_columns, &places), n;
     uint64_t items[EVENT_BATCH];
-    search_begin_lines(j, row, w->n, cells->columns, places, n_places);
+    search_begin_lines(answer, row, w->n, cells->columns, places, n_places);
     while (row < end && !http_gone(w->q->http) &&
         (n = items_of(w, row, items, end - row < EVENT_BATCH ? (size_t)(end - row) : EVENT_BATCH))) {
         for (size_t i = 0; i < n; i++) {
@@ -244,14 +245,14 @@ static void write_lines(const struct rows *w, struct event_match *m, uint64_t ro
             if (!cell.ev)
                 break;
             bool fits = event_match_fits(m, event_reader_merge(w->reader), cell.ev);
-            search_write_line(j, row + i, fits ? 8 : 0, write_cell, &cell, 0, places, n_places);
+            search_write_line(answer, row + i, fits ? 8 : 0, write_cell, &cell, 0, places, n_places);
         }
         row += n;
     }
-    search_end_lines(j);
+    search_end_lines(answer);
 }
 
-static void answer(struct rows *w, struct event_match *m, struct json *j)
+static void write_answer(struct rows *w, struct event_match *m, struct tsp_answer *answer)
 {
     const struct tsp_query *q = w->q;
     uint64_t row = q->by_time ? row_at(w, q->table_time) : (uint64_t)q->index, end;
@@ -262,7 +263,7 @@ static void answer(struct rows *w, struct event_match *m, struct json *j)
     } else {
         end = row < w->n ? row + (uint64_t)q->count : row;
     }
-    write_lines(w, m, row, end < w->n ? end : w->n, j);
+    write_lines(w, m, row, end < w->n ? end : w->n, answer);
 }
 
 /* All expressions under the key 4 ("leave out what does not fit") in one; NULL: none. Each must make sense by itself.
@@ -275,8 +276,7 @@ static const char *excluding(const struct tsp_query *q, struct err *e)
            *item;
     const char *all = NULL;
     size_t i;
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach (list, i, item) {
         const char *one = json_string_value(item);
         struct expr *checked = NULL;
         if (!one || !one[strspn(one, " \t\r\n")])
@@ -289,24 +289,27 @@ static const char *excluding(const struct tsp_query *q, struct err *e)
     return all;
 }
 
-static struct tsp_result refuse(const struct tsp_query *q, const struct err *e)
+static void refuse(const struct tsp_query *q, const struct err *e, struct tsp_answer *answer)
 {
-    return (struct tsp_result){
-        TSP_FAILED, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text)};
+    tsp_fail(answer, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text));
 }
 
-static struct tsp_result lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct events *t = events_of(x);
     struct rows w = {.q = q, .t = t, .n = t->total, .done = true};
     struct event_match *m = NULL;
     struct err e = {0};
     const char *where = excluding(q, &e);
-    if (e.code)
-        return refuse(q, &e);
+    if (e.code) {
+        refuse(q, &e, answer);
+        return;
+    }
     if (where || json_object_size(q->row_filter)) {
-        if (event_scan_take(t->scans, q->row_filter, where, &w.scan, &e))
-            return refuse(q, &e);
+        if (event_scan_take(t->scans, q->row_filter, where, &w.scan, &e)) {
+            refuse(q, &e, answer);
+            return;
+        }
         take_found(&w, event_scan_wait(w.scan, UINT64_MAX, settle_ns));
     }
     uint64_t first = 0;
@@ -314,19 +317,20 @@ static struct tsp_result lines(struct tsp_experiment *x, const struct tsp_query 
         items_of(&w, (uint64_t)q->index, &first, 1);
     w.reader = event_reader_take(t->readers, first);
     if (event_match_new(&t->cells, q->search, NULL, &m, &e) == 0)
-        answer(&w, m, j);
+        write_answer(&w, m, answer);
     event_match_free(m);
     event_reader_leave(t->readers, w.reader);
     if (w.scan)
         event_scan_leave(t->scans, w.scan);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : w.done ? TSP_COMPLETED : TSP_RUNNING, NULL};
+    answer->status = w.done ? TSP_COMPLETED : TSP_RUNNING;
+    tsp_end(answer, q);
 }
 
-const struct tsp_provider tsp_provider_events = {
-    .id = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider",
-    .name = "Events Table",
-    .description = "All events of the traces in order of time",
-    .type = "TABLE",
+const struct view view_events = {
+    .provider = {.id = "org.eclipse.tracecompass.internal.provisional.tmf.core.model.events.TmfEventTableDataProvider",
+        .name = "Events Table",
+        .description = "All events of the traces in order of time",
+        .type = "TABLE"},
     .has_data = has_data,
     .columns = columns,
     .lines = lines,

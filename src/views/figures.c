@@ -17,8 +17,8 @@ const char *figures_duration(struct arena *a, double ns)
     return s;
 }
 
-void figures_write(struct json *j, struct arena *a, int64_t id, int64_t parent, const char *label,
-    const struct state_figures *f, const char *const *more, size_t n_more)
+void figures_write(struct tsp_answer *answer, struct arena *a, int64_t id, int64_t parent, const char *label,
+    const struct figures *f, const char *const *more, size_t n_more)
 {
     if (!f->n)
         return;
@@ -35,18 +35,18 @@ void figures_write(struct json *j, struct arena *a, int64_t id, int64_t parent, 
     labels[8] = arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)(f->most_begin + f->most));
     for (size_t i = 0; i < n_more; i++)
         labels[FIGURES_HEADERS + i] = more[i];
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){
             .id = id, .parent = parent, .labels = labels, .n_labels = FIGURES_HEADERS + n_more, .has_data = true});
 }
 
-static void add_point(struct figures_points *p, const struct tsp_host *h, int64_t begin, int64_t duration)
+static void add_point(struct figures_points *p, const struct view_host *h, int64_t begin, int64_t duration)
 {
-    vec_push(&p->x, tsp_to_reference(h, begin));
+    vec_push(&p->x, view_to_reference(h, begin));
     vec_push(&p->y, (double)duration);
 }
 
-void figures_add_points(struct figures_points *p, const struct tsp_host *h, const struct state_figures *f)
+void figures_add_points(struct figures_points *p, const struct view_host *h, const struct figures *f)
 {
     if (!f->n)
         return;
@@ -56,9 +56,9 @@ void figures_add_points(struct figures_points *p, const struct tsp_host *h, cons
         add_point(p, h, least_first ? f->most_begin : f->least_begin, least_first ? f->most : f->least);
 }
 
-void figures_write_points(struct json *j, int64_t id, const char *name, const struct figures_points *p)
+void figures_write_points(struct tsp_answer *answer, int64_t id, const char *name, const struct figures_points *p)
 {
-    tsp_write_series(j,
+    tsp_write_series(answer,
         &(struct tsp_series){.id = id,
             .name = name,
             .type = "scatter",

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "views/state_rows.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 /* ---- entries ---- */
 
@@ -15,7 +15,7 @@ struct group {
     int64_t id;      /* its uses' ids follow */
 };
 struct place {
-    const struct tsp_host *host;
+    const struct view_host *host;
     size_t number;
     int64_t root;
     size_t *uses; /* rows of the store, in the order of groups */
@@ -74,7 +74,7 @@ static int64_t fill(struct place *p, int64_t id, bool of_thread)
     return id;
 }
 
-static struct places *make(struct tsp_experiment *x, bool of_thread)
+static struct places *make(struct views *x, bool of_thread)
 {
     struct places *all = mem_zalloc(sizeof *all);
     int64_t id = x->last_thread + 1;
@@ -88,16 +88,16 @@ static struct places *make(struct tsp_experiment *x, bool of_thread)
     return all;
 }
 
-static void *make_by_file(struct tsp_experiment *x)
+static void *make_by_file(struct views *x)
 {
     return make(x, false);
 }
-static void *make_by_thread(struct tsp_experiment *x)
+static void *make_by_thread(struct views *x)
 {
     return make(x, true);
 }
 
-static void close_places(struct tsp_experiment *x, void *cache)
+static void close_places(struct views *x, void *cache)
 {
     struct places *all = cache;
     for (size_t i = 0; i < all->n; i++) {
@@ -108,7 +108,7 @@ static void close_places(struct tsp_experiment *x, void *cache)
     free(all);
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states && state_files(x->hosts[i].states))
@@ -116,7 +116,7 @@ static bool has_data(struct tsp_experiment *x)
     return false;
 }
 
-static bool has_moved(struct tsp_experiment *x)
+static bool has_moved(const struct view *self, struct views *x)
 {
     struct state_file f;
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -154,7 +154,7 @@ static bool use_of(const struct places *all, int64_t id, const struct place **pl
 /* ---- the tree ---- */
 
 struct writing {
-    struct json *j;
+    struct tsp_answer *answer;
     const struct tsp_query *q;
     const struct place *place;
     int64_t begin, end;
@@ -173,7 +173,7 @@ static void write_entry(
     e.start = w->begin;
     e.end = w->end;
     e.host_id = w->place->host->id;
-    tsp_write_entry(w->j, &e);
+    tsp_write_entry(w->answer, &e);
 }
 
 static const char *thread_name(const struct place *p, int32_t row, struct arena *a, const char **tid)
@@ -199,7 +199,7 @@ static void write_group(struct writing *w, const struct group *g, bool of_thread
     }
     const char *tid = "", *name = of_thread ? thread_name(p, f.thread, a, &tid) : f.name;
     write_entry(w, (struct tsp_entry){.id = g->id, .parent = p->root}, name, tid, read, written);
-    for (size_t i = 0; i < g->n && !tsp_full(w->j); i++) {
+    for (size_t i = 0; i < g->n && !tsp_full(w->answer); i++) {
         state_file(s, p->uses[g->first + i], &f);
         graph_row(p->host->index->graph, f.thread, &t);
         name = thread_name(p, f.thread, a, &tid);
@@ -210,16 +210,16 @@ static void write_group(struct writing *w, const struct group *g, bool of_thread
     }
 }
 
-static struct tsp_result tree(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct places *all)
 {
     static const struct tsp_header headers[] = {{"Name", "File or thread", "STRING"},
         {"TID", "Number of the thread", "STRING"}, {"Read", "Bytes read in all", "BINARY_NUMBER"},
         {"Written", "Bytes written in all", "BINARY_NUMBER"}};
-    tsp_begin_tree(j, headers, 4, -1);
-    for (size_t i = 0; i < all->n && !tsp_full(j) && !http_gone(q->http); i++) {
+    tsp_begin_tree(answer, headers, 4, -1);
+    for (size_t i = 0; i < all->n && !tsp_full(answer) && !http_gone(q->http); i++) {
         const struct place *p = &all->v[i];
-        struct writing w = {.j = j, .q = q, .place = p, .begin = x->begin, .end = x->end};
+        struct writing w = {.answer = answer, .q = q, .place = p, .begin = x->data.begin, .end = x->data.end};
         struct state_file f;
         int64_t read = 0, written = 0;
         for (size_t k = 0; k < p->n_uses; k++) {
@@ -230,11 +230,11 @@ static struct tsp_result tree(
         if (!p->host->states)
             continue;
         write_entry(&w, (struct tsp_entry){.id = p->root, .parent = -1}, p->host->index->name, "", read, written);
-        for (size_t k = 0; k < p->groups.n && !tsp_full(j); k++)
+        for (size_t k = 0; k < p->groups.n && !tsp_full(answer); k++)
             write_group(&w, &p->groups.v[k], all->by_thread);
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
+    tsp_end(answer, q);
 }
 
 /* ---- states ---- */
@@ -263,10 +263,10 @@ static int64_t bytes_of(const struct state_interval *iv)
     return iv->amount >> STATE_FILE_USE_BITS;
 }
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct tsp_shown *out)
+static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct view_shown *out)
 {
-    const struct tsp_host *h = &x->hosts[row->host];
+    const struct view_host *h = &x->hosts[row->host];
     out->label = out->style_key = key_of(iv, row->view);
     if (!with_properties || !out->style_key)
         return;
@@ -274,141 +274,142 @@ static void show(struct tsp_experiment *x, const struct tsp_state_row *row, cons
     struct graph_row t;
     state_file(h->states, row->row, &f);
     graph_row(h->index->graph, f.thread, &t);
-    tsp_add_property(out, "file", f.name);
-    tsp_add_property(out, "thread", t.name);
-    tsp_add_number(out, "tid", t.tid);
-    tsp_add_number(out, "bytes", bytes_of(iv));
-    tsp_add_property(out, "host", h->index->name);
+    view_add_property(out, "file", f.name);
+    view_add_property(out, "thread", t.name);
+    view_add_number(out, "tid", t.tid);
+    view_add_number(out, "bytes", bytes_of(iv));
+    view_add_property(out, "host", h->index->name);
 }
 
-static void add_all(const struct places *all, struct tsp_sampler *s)
+static void add_all(const struct places *all, struct view_sampler *s)
 {
     for (size_t i = 0; i < all->n; i++)
         for (size_t k = 0; k < all->v[i].groups.n; k++) {
             const struct group *g = &all->v[i].groups.v[k];
             for (size_t n = 0; n < g->n; n++)
-                if (!tsp_sample_row(s,
-                        &(struct tsp_state_row){
+                if (!view_sample_row(s,
+                        &(struct view_state_row){
                             g->id + 1 + (int64_t)n, i, STATE_FILE_ROWS, all->v[i].uses[g->first + n], all->by_thread}))
                     return;
         }
 }
 
-static struct tsp_result states(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct places *all)
 {
-    struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
+    struct view_sampler s = view_begin_sampling(x, q, answer, show);
     if (!q->has_items)
         add_all(all, &s);
     for (size_t i = 0; q->has_items && i < q->n_items; i++) {
         const struct place *p;
         size_t use;
         if (use_of(all, q->items[i], &p, &use) &&
-            !tsp_sample_row(&s, &(struct tsp_state_row){q->items[i], p->number, STATE_FILE_ROWS, use, all->by_thread}))
+            !view_sample_row(
+                &s, &(struct view_state_row){q->items[i], p->number, STATE_FILE_ROWS, use, all->by_thread}))
             break;
     }
-    tsp_end_sampling(&s);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    view_end_sampling(&s);
 }
 
 /* ---- tooltip, style ---- */
 
-static struct tsp_result tooltip(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct places *all)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct places *all)
 {
     int64_t entry, t;
     const struct place *p;
     size_t use;
-    json_begin_object(j);
-    if (tsp_tooltip_target(q, &entry, &t) && use_of(all, entry, &p, &use)) {
-        const struct tsp_host *h = p->host;
+    json_begin_object(&answer->json);
+    if (view_tooltip_target(q, &entry, &t) && use_of(all, entry, &p, &use)) {
+        const struct view_host *h = p->host;
         struct state_file f;
         struct graph_row thread;
         struct state_interval iv;
         state_file(h->states, use, &f);
         graph_row(h->index->graph, f.thread, &thread);
-        json_kv_string(j, "File", f.name);
-        json_kv_string(j, "Thread", arena_printf(q->http->arena, "%s (%d)", thread.name, thread.tid));
-        if (state_at(h->states, STATE_FILE_ROWS, use, tsp_sample_time(h, t), &iv) && key_of(&iv, all->by_thread)) {
-            json_kv_string(j, "State", key_of(&iv, all->by_thread));
+        tsp_write_tip(answer, "File", f.name);
+        tsp_write_tip(answer, "Thread", arena_printf(q->http->arena, "%s (%d)", thread.name, thread.tid));
+        if (state_at(h->states, STATE_FILE_ROWS, use, view_sample_time(h, t), &iv) && key_of(&iv, all->by_thread)) {
+            tsp_write_tip(answer, "State", key_of(&iv, all->by_thread));
             if (bytes_of(&iv))
-                json_kv_string(j, "Bytes", arena_printf(q->http->arena, "%lld", (long long)bytes_of(&iv)));
-            tsp_write_span(j, tsp_to_reference(h, iv.begin), tsp_to_reference(h, iv.end));
+                tsp_write_tip(answer, "Bytes", arena_printf(q->http->arena, "%lld", (long long)bytes_of(&iv)));
+            view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
         }
-        tsp_write_clock_error(j, h, t);
+        view_write_clock_error(answer, h, t);
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
+    tsp_begin_styles(answer);
     for (int i = 0; i < LOOKS; i++)
         if (looks[i].key)
-            tsp_write_style(j, looks[i].key, NULL, looks[i].color, looks[i].height, -1, looks[i].key);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+            tsp_write_style(answer, looks[i].key, NULL, looks[i].color, looks[i].height, -1, looks[i].key);
+    tsp_end_styles(answer);
 }
 
 /* ---- both views ---- */
 
-static const struct places *files_of(struct tsp_experiment *x)
+static const struct places *files_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_file_access, make_by_file);
+    return view_cache(x, &view_file_access, make_by_file);
 }
-static struct tsp_result files_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void files_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tree(x, q, j, files_of(x));
+    tree(self, x, q, answer, files_of(x));
 }
-static struct tsp_result files_states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void files_states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return states(x, q, j, files_of(x));
+    states(self, x, q, answer, files_of(x));
 }
-static struct tsp_result files_tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void files_tooltip(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tooltip(x, q, j, files_of(x));
-}
-
-static const struct places *threads_of(struct tsp_experiment *x)
-{
-    return tsp_cache(x, &tsp_io_access, make_by_thread);
-}
-static struct tsp_result threads_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
-{
-    return tree(x, q, j, threads_of(x));
-}
-static struct tsp_result threads_states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
-{
-    return states(x, q, j, threads_of(x));
-}
-static struct tsp_result threads_tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
-{
-    return tooltip(x, q, j, threads_of(x));
+    tooltip(self, x, q, answer, files_of(x));
 }
 
-const struct tsp_provider tsp_file_access = {
-    .id = "org.eclipse.tracecompass.incubator.kernel.core.file.access.dataprovider",
-    .name = "File Access By File",
-    .description = "Files, and what threads do with them: hold open, read, write",
-    .type = "TIME_GRAPH",
+static const struct places *threads_of(struct views *x)
+{
+    return view_cache(x, &view_io_access, make_by_thread);
+}
+static void threads_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    tree(self, x, q, answer, threads_of(x));
+}
+static void threads_states(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    states(self, x, q, answer, threads_of(x));
+}
+static void threads_tooltip(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    tooltip(self, x, q, answer, threads_of(x));
+}
+
+const struct view view_file_access = {
+    .provider = {.id = "org.eclipse.tracecompass.incubator.kernel.core.file.access.dataprovider",
+        .name = "File Access By File",
+        .description = "Files, and what threads do with them: hold open, read, write",
+        .type = "TIME_GRAPH"},
     .has_data = has_data,
     .tree = files_tree,
     .states = files_states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = files_tooltip,
     .style = style,
     .close = close_places,
 };
-const struct tsp_provider tsp_io_access = {
-    .id = "org.eclipse.tracecompass.incubator.kernel.core.io.access.dataprovider",
-    .name = "IO Access",
-    .description = "Threads, and the files that they read and write",
-    .type = "TIME_GRAPH",
+const struct view view_io_access = {
+    .provider = {.id = "org.eclipse.tracecompass.incubator.kernel.core.io.access.dataprovider",
+        .name = "IO Access",
+        .description = "Threads, and the files that they read and write",
+        .type = "TIME_GRAPH"},
     .has_data = has_moved,
     .tree = threads_tree,
     .states = threads_states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = threads_tooltip,
     .style = style,
     .close = close_places,

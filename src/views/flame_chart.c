@@ -11,23 +11,23 @@
 
 static void write_levels(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
 {
-    const struct tsp_host *h = &w->x->hosts[p->host];
+    const struct view_host *h = &w->x->hosts[p->host];
     struct stack_thread t;
     stack_thread(p->s, thread, &t);
-    for (uint32_t level = 0; level < t.rows && !tsp_full(w->j); level++) {
+    for (uint32_t level = 0; level < t.rows && !tsp_full(w->answer); level++) {
         size_t row = t.first_row + level;
         struct stack_call first, last;
         const char *labels[3] = {arena_printf(w->q->http->arena, "%u", level + 1), "", ""};
         stack_call(p->s, row, 0, &first);
         stack_call(p->s, row, stack_calls(p->s, row) - 1, &last);
-        tsp_write_entry(w->j,
+        tsp_write_entry(w->answer,
             &(struct tsp_entry){.id = p->first_row + (int64_t)row,
                 .parent = p->first_thread + (int64_t)thread,
                 .labels = labels,
                 .n_labels = 3,
                 .time_graph = true,
-                .start = tsp_to_reference(h, first.begin),
-                .end = tsp_to_reference(h, last.end),
+                .start = view_to_reference(h, first.begin),
+                .end = view_to_reference(h, last.end),
                 .has_data = true,
                 .host_id = h->id,
                 .has_tid = t.tid >= 0,
@@ -35,21 +35,20 @@ static void write_levels(const struct stacks_tree *w, const struct stack_place *
     }
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_tree(j, stacks_headers, 3, -1);
+    tsp_begin_tree(answer, stacks_headers, 3, -1);
     stacks_write_tree(&(struct stacks_tree){
-        .x = x, .q = q, .j = j, .shown = stacks_calls_shown, .time_graph = true, .below = write_levels});
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+        .x = x, .q = q, .answer = answer, .shown = stacks_calls_shown, .time_graph = true, .below = write_levels});
+    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
 
 struct sampler {
-    struct tsp_experiment *x;
+    struct views *x;
     const struct tsp_query *q;
-    struct json *j;
+    struct tsp_answer *answer;
     int64_t **times; /* by host: sample times on its clock, made on first use */
     struct stack_call *found;
 };
@@ -63,7 +62,7 @@ static const int64_t *times_of(struct sampler *s, size_t host)
     if (!s->times[host]) {
         s->times[host] = arena_new(s->q->http->arena, int64_t, s->q->n_times + 1);
         for (size_t i = 0; i < s->q->n_times; i++)
-            s->times[host][i] = tsp_sample_time(&s->x->hosts[host], s->q->times[i]);
+            s->times[host][i] = view_sample_time(&s->x->hosts[host], s->q->times[i]);
     }
     return s->times[host];
 }
@@ -77,7 +76,7 @@ static bool is_call(const struct stack_call *c)
 static int tags_of(const struct sampler *s, const struct row *r, const struct stack_call *c, const char *label,
     int64_t begin, int64_t end)
 {
-    struct tsp_shown shown;
+    struct view_shown shown;
     struct stack_thread t;
     struct stack_process p;
     struct stack_function f;
@@ -85,29 +84,29 @@ static int tags_of(const struct sampler *s, const struct row *r, const struct st
     stack_thread(r->place->s, r->place->row_threads[r->row], &t);
     stack_process(r->place->s, t.process, &p);
     shown.n = 0;
-    tsp_add_property(&shown, "label", label);
-    tsp_add_property(&shown, "host", s->x->hosts[r->place->host].index->name);
-    tsp_add_property(&shown, "process", p.name);
+    view_add_property(&shown, "label", label);
+    view_add_property(&shown, "host", s->x->hosts[r->place->host].index->name);
+    view_add_property(&shown, "process", p.name);
     if (is_call(c)) {
         stack_function(r->place->s, c->function, &f);
         snprintf(address, sizeof address, "0x%" PRIx64, f.address);
-        tsp_add_property(&shown, "function", f.name);
-        tsp_add_property(&shown, "address", address);
+        view_add_property(&shown, "function", f.name);
+        view_add_property(&shown, "address", address);
     }
-    tsp_add_number(&shown, "thread", t.tid);
-    tsp_add_number(&shown, "tid", t.tid);
-    tsp_add_number(&shown, "pid", p.pid);
-    tsp_add_number(&shown, "depth", (int64_t)(r->row - t.first_row) + 1);
-    tsp_add_number(&shown, "start", begin);
-    tsp_add_number(&shown, "duration", end - begin);
+    view_add_number(&shown, "thread", t.tid);
+    view_add_number(&shown, "tid", t.tid);
+    view_add_number(&shown, "pid", p.pid);
+    view_add_number(&shown, "depth", (int64_t)(r->row - t.first_row) + 1);
+    view_add_number(&shown, "start", begin);
+    view_add_number(&shown, "duration", end - begin);
     return tsp_filter_tags(s->q, shown.properties, shown.n);
 }
 
 /* Writes the interval unless `only_matches` and the filter is against it. */
 static bool write_state(const struct sampler *s, const struct row *r, const struct stack_call *c, bool only_matches)
 {
-    const struct tsp_host *h = &s->x->hosts[r->place->host];
-    struct tsp_state state = {.start = tsp_to_reference(h, c->begin), .end = tsp_to_reference(h, c->end)};
+    const struct view_host *h = &s->x->hosts[r->place->host];
+    struct tsp_state state = {.start = view_to_reference(h, c->begin), .end = view_to_reference(h, c->end)};
     struct stack_function f;
     if (state.start >= state.end)
         return false;
@@ -124,7 +123,7 @@ static bool write_state(const struct sampler *s, const struct row *r, const stru
         return false;
     if (state.tags & 4)
         state.label = state.style_key = NULL;
-    tsp_write_state(s->j, &state);
+    tsp_write_state(s->answer, &state);
     return true;
 }
 
@@ -144,53 +143,52 @@ static void write_match_within(const struct sampler *s, const struct row *r, int
 static void sample_row(struct sampler *s, int64_t entry, const struct row *r)
 {
     size_t n = stack_sample(r->place->s, r->row, times_of(s, r->place->host), s->q->n_times, s->found);
-    tsp_begin_row(s->j, entry);
+    tsp_begin_row(s->answer, entry);
     for (size_t i = 0; i < n; i++) {
         if (i && s->q->deep && s->q->filter && s->found[i - 1].end < s->found[i].begin)
             write_match_within(s, r, s->found[i - 1].end, s->found[i].begin);
         write_state(s, r, &s->found[i], false);
     }
-    tsp_end_row(s->j);
+    tsp_end_row(s->answer);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stack_places *all = stacks_of(x);
-    struct sampler s = {x, q, j, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
+    struct sampler s = {x, q, answer, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
         arena_new(q->http->arena, struct stack_call, q->n_times + 1)};
     struct row r;
-    tsp_begin_rows(j);
-    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(j) && !http_gone(q->http); i++)
+    tsp_begin_rows(answer);
+    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++)
         if ((r.place = stacks_row(all, q->items[i], &r.row)))
             sample_row(&s, q->items[i], &r);
     for (size_t i = 0; !q->has_items && i < all->n; i++) {
         r.place = &all->v[i];
-        for (r.row = 0; r.row < stack_rows(r.place->s) && !tsp_full(j) && !http_gone(q->http); r.row++)
+        for (r.row = 0; r.row < stack_rows(r.place->s) && !tsp_full(answer) && !http_gone(q->http); r.row++)
             sample_row(&s, r.place->first_row + (int64_t)r.row, &r);
     }
-    tsp_end_rows(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_rows(answer);
 }
 
 /* ---- tooltip ---- */
 
-static void write_call(struct json *j, const struct stack_place *p, const struct stack_call *c)
+static void write_call(struct tsp_answer *answer, const struct stack_place *p, const struct stack_call *c)
 {
     struct stack_function f;
     char text[32];
     if (c->how == STACK_UNKNOWN) {
-        json_kv_string(j, "State", "Unknown: events were lost");
+        tsp_write_tip(answer, "State", "Unknown: events were lost");
         return;
     }
     stack_function(p->s, c->function, &f);
-    json_kv_string(j, "Function", f.name);
+    tsp_write_tip(answer, "Function", f.name);
     snprintf(text, sizeof text, "0x%" PRIx64, f.address);
-    json_kv_string(j, "Address", text);
+    tsp_write_tip(answer, "Address", text);
     if (c->how == STACK_CUT)
-        json_kv_string(j, "Exit", "not seen");
+        tsp_write_tip(answer, "Exit", "not seen");
 }
 
-static void write_where(struct tsp_experiment *x, struct json *j, const struct stack_place *p, size_t row, int64_t t)
+static void write_where(struct views *x, struct tsp_answer *answer, const struct stack_place *p, size_t row, int64_t t)
 {
     struct stack_thread thread;
     struct stack_process process;
@@ -199,60 +197,58 @@ static void write_where(struct tsp_experiment *x, struct json *j, const struct s
     stack_thread(p->s, number, &thread);
     stack_process(p->s, thread.process, &process);
     snprintf(text, sizeof text, "%u", (unsigned)(row - thread.first_row) + 1);
-    json_kv_string(j, "Depth", text);
-    json_kv_string(j, "Host", x->hosts[p->host].index->name);
+    tsp_write_tip(answer, "Depth", text);
+    tsp_write_tip(answer, "Host", x->hosts[p->host].index->name);
     if (*process.name)
-        json_kv_string(j, "Process", process.name);
+        tsp_write_tip(answer, "Process", process.name);
     if (process.pid >= 0) {
         snprintf(text, sizeof text, "%d", process.pid);
-        json_kv_string(j, "PID", text);
+        tsp_write_tip(answer, "PID", text);
     }
     if (*thread.name)
-        json_kv_string(j, "Thread", stack_thread_name(p->s, number, t));
+        tsp_write_tip(answer, "Thread", stack_thread_name(p->s, number, t));
     if (thread.tid >= 0) {
         snprintf(text, sizeof text, "%d", thread.tid);
-        json_kv_string(j, "TID", text);
+        tsp_write_tip(answer, "TID", text);
     }
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t entry, time;
     size_t row;
     struct stack_call c;
-    json_begin_object(j);
-    if (tsp_tooltip_target(q, &entry, &time)) {
+    json_begin_object(&answer->json);
+    if (view_tooltip_target(q, &entry, &time)) {
         const struct stack_place *p = stacks_row(stacks_of(x), entry, &row);
-        const struct tsp_host *h = p ? &x->hosts[p->host] : NULL;
-        int64_t t = p ? tsp_sample_time(h, time) : 0;
+        const struct view_host *h = p ? &x->hosts[p->host] : NULL;
+        int64_t t = p ? view_sample_time(h, time) : 0;
         if (p && stack_at(p->s, row, t, &c) && c.how != STACK_NOTHING) {
-            write_call(j, p, &c);
-            write_where(x, j, p, row, t);
-            tsp_write_span(j, tsp_to_reference(h, c.begin), tsp_to_reference(h, c.end));
-            tsp_write_clock_error(j, h, time);
+            write_call(answer, p, &c);
+            write_where(x, answer, p, row, t);
+            view_write_span(answer, view_to_reference(h, c.begin), view_to_reference(h, c.end));
+            view_write_clock_error(answer, h, time);
         }
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    stacks_write_styles(j);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_styles(answer);
+    stacks_write_styles(answer);
+    tsp_end_styles(answer);
 }
 
-const struct tsp_provider tsp_flame_chart = {
-    .id = "org.eclipse.tracecompass.internal.analysis.profiling.callstack.provider.CallStackDataProvider",
-    .name = "Flame Chart",
-    .description = "The functions that threads of user space were in, over time",
-    .type = "TIME_GRAPH",
+const struct view view_flame_chart = {
+    .provider = {.id = "org.eclipse.tracecompass.internal.analysis.profiling.callstack.provider.CallStackDataProvider",
+        .name = "Flame Chart",
+        .description = "The functions that threads of user space were in, over time",
+        .type = "TIME_GRAPH"},
     .has_data = stacks_have_calls,
     .tree = tree,
     .states = states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
 };

@@ -7,7 +7,7 @@
 #include "views/call_tree.h"
 #include "views/figures.h"
 #include "views/state_rows.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 /* ---- trees of calls ---- */
 
@@ -17,7 +17,7 @@ struct graphs {
     size_t n, *threads; /* places, and threads of each */
 };
 
-static void *make_graphs(struct tsp_experiment *x)
+static void *make_graphs(struct views *x)
 {
     const struct stack_places *all = stacks_of(x);
     struct graphs *g = mem_zalloc(sizeof *g);
@@ -32,7 +32,7 @@ static void *make_graphs(struct tsp_experiment *x)
 }
 
 /* The places may be gone by now. */
-static void close_graphs(struct tsp_experiment *x, void *cache)
+static void close_graphs(struct views *x, void *cache)
 {
     struct graphs *g = cache;
     for (size_t i = 0; i < g->n; i++) {
@@ -47,9 +47,9 @@ static void close_graphs(struct tsp_experiment *x, void *cache)
 
 /* What a request wants: the whole trace, or parameter selection_range: [begin, end]. */
 struct wanted {
-    struct tsp_experiment *x;
+    struct views *x;
     const struct tsp_query *q;
-    struct json *j;
+    struct tsp_answer *answer;
     bool part;
     int64_t begin, end;    /* reference clock */
     struct call_tree *own; /* the last one made for this request */
@@ -61,9 +61,9 @@ static bool to_time(json_t *v, int64_t *out)
     return json_is_integer(v);
 }
 
-static struct wanted wanted(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static struct wanted wanted(struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct wanted w = {.x = x, .q = q, .j = j};
+    struct wanted w = {.x = x, .q = q, .answer = answer};
     json_t *range = json_object_get(q->parameters, "selection_range");
     w.part = json_array_size(range) == 2 && to_time(json_array_get(range, 0), &w.begin) &&
         to_time(json_array_get(range, 1), &w.end);
@@ -78,12 +78,12 @@ static struct wanted wanted(struct tsp_experiment *x, const struct tsp_query *q,
 /* Valid until the next one is asked for. */
 static const struct call_tree *graph_of(struct wanted *w, const struct stack_place *p, size_t thread)
 {
-    const struct tsp_host *h = &w->x->hosts[p->host];
+    const struct view_host *h = &w->x->hosts[p->host];
     if (w->part) {
         call_tree_free(w->own);
-        return w->own = call_tree_new(p->s, thread, tsp_to_host(h, w->begin), tsp_to_host(h, w->end));
+        return w->own = call_tree_new(p->s, thread, view_to_host(h, w->begin), view_to_host(h, w->end));
     }
-    struct graphs *g = tsp_cache(w->x, &tsp_flame_graph, make_graphs);
+    struct graphs *g = view_cache(w->x, &view_flame_graph, make_graphs);
     struct call_tree **kept = &g->of[p - stacks_of(w->x)->v][thread], *made = NULL;
     pthread_mutex_lock(&w->x->lock);
     bool missing = !*kept;
@@ -120,9 +120,9 @@ static void write_levels(const struct stacks_tree *tree, const struct stack_plac
     const struct call_tree *g = graph_of(tree->arg, p, thread);
     struct stack_thread t;
     stack_thread(p->s, thread, &t);
-    for (size_t depth = 0; depth < g->depths && !tsp_full(tree->j); depth++) {
+    for (size_t depth = 0; depth < g->depths && !tsp_full(tree->answer); depth++) {
         const char *labels[3] = {arena_printf(tree->q->http->arena, "%zu", depth + 1), "", ""};
-        tsp_write_entry(tree->j,
+        tsp_write_entry(tree->answer,
             &(struct tsp_entry){.id = p->first_row + t.first_row + (int64_t)depth,
                 .parent = p->first_thread + (int64_t)thread,
                 .labels = labels,
@@ -137,22 +137,21 @@ static void write_levels(const struct stacks_tree *tree, const struct stack_plac
     }
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct wanted w = wanted(x, q, j);
-    tsp_begin_tree(j, stacks_headers, 3, -1);
+    struct wanted w = wanted(x, q, answer);
+    tsp_begin_tree(answer, stacks_headers, 3, -1);
     stacks_write_tree(&(struct stacks_tree){.x = x,
         .q = q,
-        .j = j,
+        .answer = answer,
         .shown = stacks_calls_shown,
         .time_graph = true,
         .amounts = true,
         .most = largest(&w),
         .below = write_levels,
         .arg = &w});
-    tsp_end_tree(j);
+    tsp_end_tree(answer);
     call_tree_free(w.own);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
 /* ---- states ---- */
@@ -176,7 +175,7 @@ static void write_node(const struct wanted *w, const struct stack_place *p, cons
         n->begin, n->begin + n->total, f.name, stacks_style(f.name), w->q->filter ? tags_of(w->q, n, &f) : 0};
     if (state.tags & 4)
         state.label = state.style_key = NULL;
-    tsp_write_state(w->j, &state);
+    tsp_write_state(w->answer, &state);
 }
 
 /* What lies at the amounts asked for: boxes, and blanks between them. */
@@ -188,7 +187,7 @@ static void write_row(struct wanted *w, const struct stack_place *p, size_t row,
     const struct call_tree *g = graph_of(w, p, thread);
     size_t depth = row - t.first_row, at = 0;
     int64_t next = 0; /* up to where all is written */
-    tsp_begin_row(w->j, entry);
+    tsp_begin_row(w->answer, entry);
     for (size_t i = 0; depth < g->depths && i < w->q->n_times; i++) {
         int64_t amount = w->q->times[i] == g->total && g->total ? g->total - 1 : w->q->times[i];
         if (amount < next || amount >= g->total)
@@ -202,25 +201,25 @@ static void write_row(struct wanted *w, const struct stack_place *p, size_t row,
         }
         int64_t since = at > g->first[depth] ? g->nodes[at - 1].begin + g->nodes[at - 1].total : 0;
         next = n ? n->begin : g->total;
-        tsp_write_state(w->j, &(struct tsp_state){.start = since, .end = next});
+        tsp_write_state(w->answer, &(struct tsp_state){.start = since, .end = next});
     }
-    tsp_end_row(w->j);
+    tsp_end_row(w->answer);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stack_places *all = stacks_of(x);
-    struct wanted w = wanted(x, q, j);
-    tsp_begin_rows(j);
-    for (size_t i = 0; i < q->n_items && !tsp_full(j) && !http_gone(q->http); i++) {
+    struct wanted w = wanted(x, q, answer);
+    tsp_begin_rows(answer);
+    for (size_t i = 0; i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
         size_t row;
         const struct stack_place *p = stacks_row(all, q->items[i], &row);
         if (p)
             write_row(&w, p, row, q->items[i]);
     }
-    tsp_end_rows(j);
+    tsp_end_rows(answer);
     call_tree_free(w.own);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end(answer, q);
 }
 
 /* ---- tooltip ---- */
@@ -230,26 +229,27 @@ static void write_tooltip(const struct wanted *w, const struct stack_place *p, c
     struct arena *a = w->q->http->arena;
     struct stack_function f;
     stack_function(p->s, n->function, &f);
-    json_kv_string(w->j, "Function", f.name);
-    json_kv_string(w->j, "Address", arena_printf(a, "0x%" PRIx64, f.address));
-    json_kv_string(w->j, "Depth", arena_printf(a, "%u", n->depth + 1));
-    json_kv_string(w->j, "Calls", arena_printf(a, "%" PRIu64, n->calls));
-    json_kv_string(w->j, "Total", figures_duration(a, (double)n->total));
-    json_kv_string(
-        w->j, "Share", arena_printf(a, "%.1f %%", total > 0 ? 100.0 * (double)n->total / (double)total : 0.0));
-    json_kv_string(w->j, "Self Time", figures_duration(a, (double)(n->total - n->below)));
-    json_kv_string(w->j, "Average", figures_duration(a, (double)n->total / (double)n->calls));
-    json_kv_string(w->j, "Minimum", figures_duration(a, (double)n->least));
-    json_kv_string(w->j, "Maximum", figures_duration(a, (double)n->most));
+    tsp_write_tip(w->answer, "Function", f.name);
+    tsp_write_tip(w->answer, "Address", arena_printf(a, "0x%" PRIx64, f.address));
+    tsp_write_tip(w->answer, "Depth", arena_printf(a, "%u", n->depth + 1));
+    tsp_write_tip(w->answer, "Calls", arena_printf(a, "%" PRIu64, n->calls));
+    tsp_write_tip(w->answer, "Total", figures_duration(a, (double)n->total));
+    tsp_write_tip(
+        w->answer, "Share", arena_printf(a, "%.1f %%", total > 0 ? 100.0 * (double)n->total / (double)total : 0.0));
+    tsp_write_tip(w->answer, "Self Time", figures_duration(a, (double)(n->total - n->below)));
+    tsp_write_tip(w->answer, "Average", figures_duration(a, (double)n->total / (double)n->calls));
+    tsp_write_tip(w->answer, "Minimum", figures_duration(a, (double)n->least));
+    tsp_write_tip(w->answer, "Maximum", figures_duration(a, (double)n->most));
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct wanted w = wanted(x, q, j);
+    struct wanted w = wanted(x, q, answer);
     int64_t entry, amount;
     size_t row;
-    json_begin_object(j);
-    const struct stack_place *p = tsp_tooltip_target(q, &entry, &amount) ? stacks_row(stacks_of(x), entry, &row) : NULL;
+    json_begin_object(&answer->json);
+    const struct stack_place *p = view_tooltip_target(q, &entry, &amount) ? stacks_row(stacks_of(x), entry, &row)
+                                                                          : NULL;
     if (p) {
         struct stack_thread t;
         size_t thread = p->row_threads[row];
@@ -259,41 +259,39 @@ static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_quer
         if (depth < g->depths && at < g->first[depth + 1] && g->nodes[at].begin <= amount)
             write_tooltip(&w, p, &g->nodes[at], g->total);
     }
-    json_end_object(j);
+    json_end_object(&answer->json);
     call_tree_free(w.own);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    stacks_write_styles(j);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_styles(answer);
+    stacks_write_styles(answer);
+    tsp_end_styles(answer);
 }
 
 /* The analysis behind it is part of its id, as clients know it. */
-static size_t members(struct tsp_experiment *x)
+static size_t members(struct views *x)
 {
     return 1;
 }
-static void member(struct tsp_experiment *x, size_t i, const char **suffix, const char **name)
+static void member(struct views *x, size_t i, const char **suffix, const char **name)
 {
     *suffix = "org.eclipse.tracecompass.lttng2.ust.core.analysis.callstack";
     *name = "LTTng-UST CallStack";
 }
 
-const struct tsp_provider tsp_flame_graph = {
-    .id = "org.eclipse.tracecompass.analysis.profiling.core.flamegraph",
-    .name = "Flame Graph",
-    .description = "The functions that threads of user space spent their time in, calls along one path added up",
-    .type = "GANTT_CHART",
+const struct view view_flame_graph = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.flamegraph",
+        .name = "Flame Graph",
+        .description = "The functions that threads of user space spent their time in, calls along one path added up",
+        .type = "GANTT_CHART"},
     .has_data = stacks_have_calls,
     .members = members,
     .member = member,
     .tree = tree,
     .states = states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
     .close = close_graphs,

@@ -1,12 +1,11 @@
 /* Flows: one line per direction of a connection that a traced host sent on or received from. */
-#include "tsp/provider.h"
+#include "views/view.h"
+#include "views/list.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-
-extern const struct tsp_provider tsp_flows;
 
 enum { MOST_DELAYS = 4096 };
 
@@ -42,7 +41,7 @@ static void see(struct row *r, int64_t t)
     r->last = t > r->last ? t : r->last;
 }
 
-static void add_sends(const struct tsp_host *h, size_t flow, struct row *r)
+static void add_sends(const struct view_host *h, size_t flow, struct row *r)
 {
     struct flow_packet p;
     r->sent = flow_sends(h->index->flows, flow);
@@ -50,12 +49,12 @@ static void add_sends(const struct tsp_host *h, size_t flow, struct row *r)
         flow_send(h->index->flows, flow, i, &p);
         r->bytes += p.bytes;
         r->retransmitted += p.retransmission;
-        see(r, tsp_to_reference(h, p.ts));
+        see(r, view_to_reference(h, p.ts));
     }
 }
 
 /* Delays of the receives whose send is known; of very many every k-th. */
-static void add_receives(const struct tsp_host *h, size_t flow, const struct tsp_host *from, struct row *r)
+static void add_receives(const struct view_host *h, size_t flow, const struct view_host *from, struct row *r)
 {
     struct flow_packet p, s;
     int64_t *delays = mem_alloc(sizeof *delays * MOST_DELAYS);
@@ -64,11 +63,11 @@ static void add_receives(const struct tsp_host *h, size_t flow, const struct tsp
     size_t step = r->received / MOST_DELAYS + 1;
     for (size_t i = 0; i < r->received; i++) {
         flow_receive(h->index->flows, flow, i, &p);
-        see(r, tsp_to_reference(h, p.ts));
+        see(r, view_to_reference(h, p.ts));
         if (!from)
             r->bytes += p.bytes;
         else if (i % step == 0 && flow_explain(h->index->flows, &p, from->index->flows, &s))
-            delays[n++] = tsp_to_reference(h, p.ts) - tsp_to_reference(from, s.ts);
+            delays[n++] = view_to_reference(h, p.ts) - view_to_reference(from, s.ts);
     }
     if (n) {
         qsort(delays, n, sizeof *delays, by_value);
@@ -78,7 +77,7 @@ static void add_receives(const struct tsp_host *h, size_t flow, const struct tsp
     free(delays);
 }
 
-static int32_t receiver_of(const struct tsp_experiment *x, size_t sender, const struct flow_key *key, int64_t *flow)
+static int32_t receiver_of(const struct views *x, size_t sender, const struct flow_key *key, int64_t *flow)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].index->flows && (*flow = flow_lookup(x->hosts[i].index->flows, key)) >= 0 &&
@@ -95,9 +94,9 @@ static int by_first(const void *a, const void *b)
                                 : memcmp(&x->key, &y->key, sizeof x->key);
 }
 
-static void add_flow(struct tsp_experiment *x, size_t host, size_t flow, struct rows *rows)
+static void add_flow(struct views *x, size_t host, size_t flow, struct rows *rows)
 {
-    const struct tsp_host *h = &x->hosts[host];
+    const struct view_host *h = &x->hosts[host];
     struct row r = {
         .sender = (int32_t)host, .receiver = -1, .first = INT64_MAX, .last = INT64_MIN, .least = -1, .median = -1};
     int64_t other;
@@ -117,7 +116,7 @@ static void add_flow(struct tsp_experiment *x, size_t host, size_t flow, struct 
     vec_push(&rows->v, r);
 }
 
-static void *make(struct tsp_experiment *x)
+static void *make(struct views *x)
 {
     struct rows *rows = mem_zalloc(sizeof *rows);
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -128,14 +127,14 @@ static void *make(struct tsp_experiment *x)
     return rows;
 }
 
-static void close_rows(struct tsp_experiment *x, void *cache)
+static void close_rows(struct views *x, void *cache)
 {
     struct rows *rows = cache;
     vec_free(&rows->v);
     free(rows);
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].index->flows && flow_count(x->hosts[i].index->flows))
@@ -144,11 +143,11 @@ static bool has_data(struct tsp_experiment *x)
 }
 
 struct showing {
-    const struct tsp_experiment *x;
+    const struct views *x;
     const struct rows *rows;
 };
 
-static void put_host(const struct tsp_experiment *x, int32_t host, struct text *out)
+static void put_host(const struct views *x, int32_t host, struct text *out)
 {
     text_puts(out, host < 0 ? "not traced" : x->hosts[host].index->name);
 }
@@ -183,28 +182,29 @@ static int64_t time_of(void *arg, size_t number)
     return s->rows->v.v[number].first;
 }
 
-static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_columns(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tsp_table_columns(columns, sizeof columns / sizeof *columns, j);
+    tsp_table_columns(answer, columns, sizeof columns / sizeof *columns);
 }
 
-static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct showing s = {x, tsp_cache(x, &tsp_flows, make)};
+    struct showing s = {x, view_cache(x, &view_flows, make)};
     struct tsp_table t = {.columns = columns,
         .n_columns = sizeof columns / sizeof *columns,
         .rows = s.rows->v.n,
         .arg = &s,
         .cell = cell,
         .time = time_of};
-    return tsp_table_lines(&t, q, j);
+    tsp_table_lines(answer, &t, q);
 }
 
-const struct tsp_provider tsp_flows = {
-    .id = "weft.flows",
-    .name = "Flows",
-    .description = "Connections: packets, bytes, retransmissions and delays per direction",
-    .type = "TABLE",
+const struct view view_flows = {
+    .provider = {.id = "weft.flows",
+        .name = "Flows",
+        .description = "Connections: packets, bytes, retransmissions and delays per direction",
+        .type = "TABLE"},
     .has_data = has_data,
     .columns = table_columns,
     .lines = table_lines,

@@ -4,7 +4,7 @@
 
 #include "views/density.h"
 #include "views/figures.h"
-#include "views/providers.h"
+#include "views/list.h"
 #include "views/stacks.h"
 
 enum { BUCKETS = 128, MOST_BUCKETS = 4096 };
@@ -13,24 +13,23 @@ enum { BUCKETS = 128, MOST_BUCKETS = 4096 };
 
 /* Of all functions of a trace, by number: the calls that begin within [begin, end]. */
 static struct stack_figures *place_figures(
-    const struct tsp_experiment *x, const struct stack_place *p, int64_t begin, int64_t end, const struct tsp_query *q)
+    const struct views *x, const struct stack_place *p, int64_t begin, int64_t end, const struct tsp_query *q)
 {
-    const struct tsp_host *h = &x->hosts[p->host];
+    const struct view_host *h = &x->hosts[p->host];
     struct stack_figures *of = arena_new(q->http->arena, struct stack_figures, stack_functions(p->s) + 1);
     for (size_t row = 0; row < stack_rows(p->s) && !http_gone(q->http); row++) {
         struct stacks_range r = stacks_range(x, p, row, begin, end);
         stack_figures(p->s, row, r.first, r.end, of);
     }
     for (size_t f = 0; f < stack_functions(p->s); f++) {
-        of[f].calls.least_begin = tsp_to_reference(h, of[f].calls.least_begin);
-        of[f].calls.most_begin = tsp_to_reference(h, of[f].calls.most_begin);
+        of[f].calls.least_begin = view_to_reference(h, of[f].calls.least_begin);
+        of[f].calls.most_begin = view_to_reference(h, of[f].calls.most_begin);
     }
     return of;
 }
 
 /* By place, by function. */
-static struct stack_figures **all_figures(
-    struct tsp_experiment *x, int64_t begin, int64_t end, const struct tsp_query *q)
+static struct stack_figures **all_figures(struct views *x, int64_t begin, int64_t end, const struct tsp_query *q)
 {
     const struct stack_places *all = stacks_of(x);
     struct stack_figures **of = arena_new(q->http->arena, struct stack_figures *, all->n + 1);
@@ -42,15 +41,15 @@ static struct stack_figures **all_figures(
 /* ---- statistics ---- */
 
 struct statistics {
-    struct tsp_experiment *x;
+    struct views *x;
     const struct tsp_query *q;
-    struct json *j;
+    struct tsp_answer *answer;
     int64_t next; /* id */
 };
 
 static void join(struct stack_figures *to, const struct stack_figures *f)
 {
-    state_figures_join(&to->calls, &f->calls);
+    figures_join(&to->calls, &f->calls);
     to->self = (int64_t)((uint64_t)to->self + (uint64_t)f->self);
 }
 
@@ -58,7 +57,7 @@ static void write_one(
     struct statistics *s, int64_t id, int64_t parent, const char *label, const struct stack_figures *f)
 {
     const char *self = figures_duration(s->q->http->arena, (double)f->self);
-    figures_write(s->j, s->q->http->arena, id, parent, label, &f->calls, &self, 1);
+    figures_write(s->answer, s->q->http->arena, id, parent, label, &f->calls, &self, 1);
 }
 
 /* Ids are used up also by what is not written, so that an entry keeps its id whatever the range. */
@@ -78,7 +77,7 @@ static void write_place(struct statistics *s, const struct stack_place *p, const
         write_one(s, first + (int64_t)i, root,
             s->x->n_hosts > 1 ? arena_printf(a, "%s/%s", s->x->hosts[p->host].index->name, label) : label, &sums[i]);
     }
-    for (size_t i = 0; i < functions && !tsp_full(s->j); i++) {
+    for (size_t i = 0; i < functions && !tsp_full(s->answer); i++) {
         stack_function(p->s, i, &f);
         write_one(s, first_function + (int64_t)i, first + f.process, f.name, &of[i]);
     }
@@ -98,35 +97,36 @@ static void write_all(struct statistics *s, const char *label, struct stack_figu
         write_place(s, &all->v[i], of[i], root);
 }
 
-static struct tsp_result statistics_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void statistics_tree(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct statistics s = {x, q, j, stacks_root(x, 0)};
+    struct statistics s = {x, q, answer, stacks_root(x, 0)};
     struct tsp_header headers[FIGURES_HEADERS + 1];
     memcpy(headers, figures_headers, sizeof figures_headers);
     headers[FIGURES_HEADERS] = (struct tsp_header){"Self Time", "Sum without the calls that they made", "DURATION"};
-    tsp_begin_tree(j, headers, FIGURES_HEADERS + 1, -1);
-    write_all(&s, "Total", all_figures(x, x->begin, x->end, q));
-    if (q->has_range && (q->begin > x->begin || q->end < x->end))
+    tsp_begin_tree(answer, headers, FIGURES_HEADERS + 1, -1);
+    write_all(&s, "Total", all_figures(x, x->data.begin, x->data.end, q));
+    if (q->has_range && (q->begin > x->data.begin || q->end < x->data.end))
         write_all(&s, "Selection", all_figures(x, q->begin, q->end, q));
-    tsp_end_tree(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
+    tsp_end(answer, q);
 }
 
 /* ---- how many of which duration ---- */
 
-static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void density_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stack_places *all = stacks_of(x);
     const struct tsp_header header = {"Name", "All calls of the process within the range", "STRING"};
     bool *begun = arena_new(q->http->arena, bool, x->n_hosts + 1);
-    tsp_begin_tree(j, &header, 1, -1);
+    tsp_begin_tree(answer, &header, 1, -1);
     for (size_t i = 0; i < all->n; i++) {
         const struct stack_place *p = &all->v[i];
         const char *host = x->hosts[p->host].index->name;
         if (!stack_rows(p->s))
             continue;
         if (!begun[p->host])
-            tsp_write_entry(j,
+            tsp_write_entry(answer,
                 &(struct tsp_entry){.id = stacks_root(x, p->host),
                     .parent = -1,
                     .labels = &host,
@@ -136,7 +136,7 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
         begun[p->host] = true;
         for (size_t k = 0; k < stack_processes(p->s); k++) {
             const char *label = stacks_process_label(q->http->arena, p, k);
-            tsp_write_entry(j,
+            tsp_write_entry(answer,
                 &(struct tsp_entry){.id = p->first_process + (int64_t)k,
                     .parent = stacks_root(x, p->host),
                     .labels = &label,
@@ -147,15 +147,14 @@ static struct tsp_result density_tree(struct tsp_experiment *x, const struct tsp
                     .host_id = x->hosts[p->host].id});
         }
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
 /* The longest call of the experiment: bounds of the ranges do not move with the time range, so that pictures can be
  * compared. */
-static int64_t longest(struct tsp_experiment *x, const struct tsp_query *q)
+static int64_t longest(struct views *x, const struct tsp_query *q)
 {
-    struct stack_figures *const *of = all_figures(x, x->begin, x->end, q);
+    struct stack_figures *const *of = all_figures(x, x->data.begin, x->data.end, q);
     const struct stack_places *all = stacks_of(x);
     int64_t most = 0;
     for (size_t i = 0; i < all->n; i++)
@@ -165,8 +164,8 @@ static int64_t longest(struct tsp_experiment *x, const struct tsp_query *q)
 }
 
 /* Adds the calls of all threads of a process that begin within the range. */
-static void count_process(const struct tsp_experiment *x, const struct tsp_query *q, const struct stack_place *p,
-    size_t process, int64_t width, size_t n, uint64_t *counts)
+static void count_process(const struct views *x, const struct tsp_query *q, const struct stack_place *p, size_t process,
+    int64_t width, size_t n, uint64_t *counts)
 {
     struct stack_process d;
     struct stack_thread t;
@@ -187,16 +186,16 @@ static size_t wanted_buckets(const struct tsp_query *q)
     return wanted < 1 ? 1 : wanted > MOST_BUCKETS ? MOST_BUCKETS : (size_t)wanted;
 }
 
-static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void density_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stack_places *all = stacks_of(x);
     struct arena *a = q->http->arena;
     size_t n = wanted_buckets(q);
     int64_t width = density_width(longest(x, q), n);
     const int64_t(*ranges)[2] = density_ranges(a, width, n);
-    tsp_begin_xy(j, "Function Density");
+    tsp_begin_xy(answer, "Function Density");
     for (size_t i = 0; i < all->n; i++)
-        for (size_t k = 0; k < stack_processes(all->v[i].s) && !tsp_full(j); k++) {
+        for (size_t k = 0; k < stack_processes(all->v[i].s) && !tsp_full(answer); k++) {
             int64_t id = all->v[i].first_process + (int64_t)k;
             if (q->has_items && !tsp_wants(q, id))
                 continue;
@@ -205,7 +204,7 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
             count_process(x, q, &all->v[i], k, width, n, counts);
             for (size_t b = 0; b < n; b++)
                 y[b] = (double)counts[b];
-            tsp_write_series(j,
+            tsp_write_series(answer,
                 &(struct tsp_series){.id = id,
                     .name = arena_printf(
                         a, "%s/%s", x->hosts[all->v[i].host].index->name, stacks_process_label(a, &all->v[i], k)),
@@ -218,43 +217,45 @@ static struct tsp_result density_xy(struct tsp_experiment *x, const struct tsp_q
                     .x_type = "DURATION",
                     .y_label = "Number of Executions"});
         }
-    tsp_end_xy(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end_xy(answer);
+    tsp_end(answer, q);
 }
 
-const struct tsp_provider tsp_function_statistics = {
-    .id = "org.eclipse.tracecompass.internal.analysis.profiling.core.callgraph.callgraphanalysis.statistics",
-    .name = "Function Duration Statistics",
-    .description = "Least, most, mean and spread of the durations of functions, by process",
-    .type = "DATA_TREE",
+const struct view view_function_statistics = {
+    .provider =
+        {.id = "org.eclipse.tracecompass.internal.analysis.profiling.core.callgraph.callgraphanalysis.statistics",
+            .name = "Function Duration Statistics",
+            .description = "Least, most, mean and spread of the durations of functions, by process",
+            .type = "DATA_TREE"},
     .has_data = stacks_have_calls,
     .tree = statistics_tree,
 };
-const struct tsp_provider tsp_function_density = {
-    .id = "org.eclipse.tracecompass.analysis.profiling.core.callstack.functiondensity.provider",
-    .name = "Function Density View",
-    .description = "How many calls of functions take how long",
-    .type = "TREE_GENERIC_XY",
+const struct view view_function_density = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.callstack.functiondensity.provider",
+        .name = "Function Density View",
+        .description = "How many calls of functions take how long",
+        .type = "TREE_GENERIC_XY"},
     .has_data = stacks_have_calls,
     .tree = density_tree,
     .xy = density_xy,
 };
 /* The same under the names by which analyses of latencies are asked for. */
-const struct tsp_provider tsp_call_statistics = {
-    .id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider:"
-          "org.eclipse.linuxtools.lttng2.ust.analysis.callstack",
-    .name = "LTTng-UST CallStack - Latency Statistics",
-    .description = "Least, most, mean and spread of the durations of functions, by process",
-    .type = "DATA_TREE",
+const struct view view_call_statistics = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider:"
+                       "org.eclipse.linuxtools.lttng2.ust.analysis.callstack",
+        .name = "LTTng-UST CallStack - Latency Statistics",
+        .description = "Least, most, mean and spread of the durations of functions, by process",
+        .type = "DATA_TREE"},
     .has_data = stacks_have_calls,
     .tree = statistics_tree,
 };
-const struct tsp_provider tsp_call_density = {
-    .id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider:"
-          "org.eclipse.linuxtools.lttng2.ust.analysis.callstack",
-    .name = "LTTng-UST CallStack - Latency Density",
-    .description = "How many calls of functions take how long",
-    .type = "TREE_GENERIC_XY",
+const struct view view_call_density = {
+    .provider =
+        {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider:"
+               "org.eclipse.linuxtools.lttng2.ust.analysis.callstack",
+            .name = "LTTng-UST CallStack - Latency Density",
+            .description = "How many calls of functions take how long",
+            .type = "TREE_GENERIC_XY"},
     .has_data = stacks_have_calls,
     .tree = density_tree,
     .xy = density_xy,

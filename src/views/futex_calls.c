@@ -24,10 +24,10 @@ static const struct {
     [DOUBT] = {"Unknown", LOOK_UNKNOWN, 0.33},
 };
 
-void futex_write_styles(struct json *styles)
+void futex_write_styles(struct tsp_answer *answer)
 {
     for (int i = 0; i < LOOKS; i++)
-        tsp_write_style(styles, looks[i].key, NULL, looks[i].color, looks[i].height, -1, looks[i].key);
+        tsp_write_style(answer, looks[i].key, NULL, looks[i].color, looks[i].height, -1, looks[i].key);
 }
 
 /* What the kernel gives back instead of EINTR before it looks whether the call is made again. */
@@ -78,8 +78,8 @@ static bool is_call(const struct state_interval *iv)
     return iv->value == STATE_FUTEX_WAIT || iv->value == STATE_FUTEX_WAKE;
 }
 
-void futex_show(
-    const struct tsp_host *h, size_t user, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+void futex_show(const struct view_host *h, size_t user, const struct state_interval *iv, bool with_properties,
+    struct view_shown *out)
 {
     if (iv->value == STATE_NONE)
         return;
@@ -90,22 +90,22 @@ void futex_show(
     struct state_row row;
     struct graph_row thread;
     state_row(h->states, STATE_FUTEX_USER, user, &row);
-    tsp_add_property(out, "state", out->style_key);
-    tsp_add_property(out, "host", h->index->name);
-    tsp_add_property(out, "futex", row.name);
-    tsp_add_property(out, "operation", iv->name);
-    tsp_add_property(out, "result", out->label);
+    view_add_property(out, "state", out->style_key);
+    view_add_property(out, "host", h->index->name);
+    view_add_property(out, "futex", row.name);
+    view_add_property(out, "operation", iv->name);
+    view_add_property(out, "result", out->label);
     if (row.thread >= 0 && row.thread < h->threads) {
         graph_row(h->index->graph, row.thread, &thread);
-        tsp_add_property(out, "process", thread.name);
-        tsp_add_number(out, "tid", thread.tid);
-        tsp_add_number(out, "thread", thread.tid);
+        view_add_property(out, "process", thread.name);
+        view_add_number(out, "tid", thread.tid);
+        view_add_number(out, "thread", thread.tid);
     }
 }
 
 /* ---- who woke whom ---- */
 
-bool futex_woken_by(const struct tsp_host *h, const struct state_interval *wait, struct futex_wake *out)
+bool futex_woken_by(const struct view_host *h, const struct state_interval *wait, struct futex_wake *out)
 {
     enum { STEPS = 64 }; /* what a thread does between its wake and its return */
     const struct graph *g = h->index->graph;
@@ -133,7 +133,8 @@ bool futex_woken_by(const struct tsp_host *h, const struct state_interval *wait,
 
 /* ---- tooltips ---- */
 
-static void write_thread(struct json *j, const struct tsp_host *h, int32_t row, const char *name, const char *tid)
+static void write_thread(
+    struct tsp_answer *answer, const struct view_host *h, int32_t row, const char *name, const char *tid)
 {
     char number[16];
     struct graph_row r;
@@ -141,32 +142,32 @@ static void write_thread(struct json *j, const struct tsp_host *h, int32_t row, 
         return;
     graph_row(h->index->graph, row, &r);
     snprintf(number, sizeof number, "%d", r.tid);
-    json_kv_string(j, name, r.name);
-    json_kv_string(j, tid, number);
+    tsp_write_tip(answer, name, r.name);
+    tsp_write_tip(answer, tid, number);
 }
 
-void futex_write_call(struct json *j, const struct tsp_host *h, size_t user, int64_t t)
+void futex_write_call(struct tsp_answer *answer, const struct view_host *h, size_t user, int64_t t)
 {
     struct state_row row;
     struct state_interval iv;
     struct futex_wake wake;
     char room[48];
     state_row(h->states, STATE_FUTEX_USER, user, &row);
-    json_kv_string(j, "Futex", row.name);
-    write_thread(j, h, row.thread, "Process", "TID");
+    tsp_write_tip(answer, "Futex", row.name);
+    write_thread(answer, h, row.thread, "Process", "TID");
     if (!state_at(h->states, STATE_FUTEX_USER, user, t, &iv) || iv.value == STATE_NONE)
         return;
-    json_kv_string(j, "State", looks[look_of(&iv)].key);
+    tsp_write_tip(answer, "State", looks[look_of(&iv)].key);
     if (is_call(&iv)) {
-        json_kv_string(j, "Operation", iv.name);
-        json_kv_string(j, "Result", result(&iv, room, sizeof room));
+        tsp_write_tip(answer, "Operation", iv.name);
+        tsp_write_tip(answer, "Result", result(&iv, room, sizeof room));
     }
     if (futex_woken_by(h, &iv, &wake)) {
-        write_thread(j, h, wake.thread, "Woken by", "Woken by TID");
+        write_thread(answer, h, wake.thread, "Woken by", "Woken by TID");
         struct text text = {.fd = -1};
         text_duration(&text, iv.end - wake.at);
-        json_kv_string(j, "Wake to return", text_cstr(&text));
+        tsp_write_tip(answer, "Wake to return", text_cstr(&text));
         text_fini(&text);
     }
-    tsp_write_span(j, tsp_to_reference(h, iv.begin), tsp_to_reference(h, iv.end));
+    view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
 }

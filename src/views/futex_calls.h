@@ -5,14 +5,14 @@
 #include "views/state_rows.h"
 
 /* Label and style of an interval of a FUTEX_USER row; its properties where something filters. */
-void futex_show(const struct tsp_host *, size_t user, const struct state_interval *, bool with_properties,
-    struct tsp_shown *);
-void futex_write_styles(struct json *styles);
+void futex_show(const struct view_host *, size_t user, const struct state_interval *, bool with_properties,
+    struct view_shown *);
+void futex_write_styles(struct tsp_answer *answer);
 /* Adds the call that the thread of the row made at t, a time of the host, to an open tooltip. */
-void futex_write_call(struct json *tooltip, const struct tsp_host *, size_t user, int64_t t);
+void futex_write_call(struct tsp_answer *answer, const struct view_host *, size_t user, int64_t t);
 
 struct futex_wake { int32_t thread; int64_t at; };
 /* Which thread ended the wait of that interval, as the graph knows it. False: none is known to. */
-bool futex_woken_by(const struct tsp_host *, const struct state_interval *wait, struct futex_wake *out);
+bool futex_woken_by(const struct view_host *, const struct state_interval *wait, struct futex_wake *out);
 
 #endif

@@ -6,8 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "views/futex_calls.h"
-
-extern const struct tsp_provider tsp_futexes;
+#include "views/list.h"
 
 enum { NONE = -1 };
 
@@ -18,7 +17,7 @@ struct row {
     int64_t parent, user;
     size_t host;
     const char *futex;
-    struct state_figures waits; /* of all threads */
+    struct figures waits; /* of all threads */
 };
 struct of_host {
     int64_t *entry_of;  /* by FUTEX_USER row: index of its entry, NONE */
@@ -31,12 +30,12 @@ struct rows {
     struct of_host *hosts;
 };
 
-static size_t users_of(const struct tsp_host *h)
+static size_t users_of(const struct view_host *h)
 {
     return h->states ? state_rows(h->states, STATE_FUTEX_USER) : 0;
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     struct state_row r;
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -51,7 +50,7 @@ static bool has_data(struct tsp_experiment *x)
 /* A FUTEX_USER row on its way to its place, with the figures of its futex. */
 struct use {
     struct state_row row;
-    struct state_figures waits;
+    struct figures waits;
 };
 
 static int by_futex(const void *pa, const void *pb)
@@ -77,7 +76,7 @@ static int by_time_waited(const void *pa, const void *pb)
 static void add_figures(const struct state_store *s, struct use *uses, size_t n)
 {
     size_t names = state_latency_names(s, STATE_LATENCY_LOCK);
-    struct state_figures *figures = mem_zalloc((names + 1) * sizeof *figures);
+    struct figures *figures = mem_zalloc((names + 1) * sizeof *figures);
     state_latency_figures(s, STATE_LATENCY_LOCK, 0, state_latencies(s, STATE_LATENCY_LOCK), figures);
     for (size_t k = 0; k < names; k++) {
         struct use of = {.row = {.name = state_latency_name(s, STATE_LATENCY_LOCK, k), .number = NONE}};
@@ -109,7 +108,7 @@ static int64_t add(struct rows *t, struct row row)
     return (int64_t)t->v.n - 1;
 }
 
-static void add_host(struct rows *t, const struct tsp_experiment *x, size_t host)
+static void add_host(struct rows *t, const struct views *x, size_t host)
 {
     const struct state_store *s = x->hosts[host].states;
     struct of_host *of = &t->hosts[host];
@@ -140,7 +139,7 @@ static void add_host(struct rows *t, const struct tsp_experiment *x, size_t host
     free(uses);
 }
 
-static void *find_rows(struct tsp_experiment *x)
+static void *find_rows(struct views *x)
 {
     struct rows *t = mem_zalloc(sizeof *t);
     t->first = x->last_thread + 1;
@@ -151,7 +150,7 @@ static void *find_rows(struct tsp_experiment *x)
     return t;
 }
 
-static void close_rows(struct tsp_experiment *x, void *cache)
+static void close_rows(struct views *x, void *cache)
 {
     struct rows *t = cache;
     for (size_t i = 0; i < x->n_hosts; i++) {
@@ -163,9 +162,9 @@ static void close_rows(struct tsp_experiment *x, void *cache)
     free(t);
 }
 
-static const struct rows *rows_of(struct tsp_experiment *x)
+static const struct rows *rows_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_futexes, find_rows);
+    return view_cache(x, &view_futexes, find_rows);
 }
 
 static const struct row *row_of(const struct rows *t, int64_t id)
@@ -184,10 +183,10 @@ static const char *duration(struct arena *a, int64_t ns)
     return kept;
 }
 
-static void write_row(const struct tsp_experiment *x, const struct rows *t, size_t i, struct arena *a, struct json *j)
+static void write_row(const struct views *x, const struct rows *t, size_t i, struct arena *a, struct tsp_answer *answer)
 {
     const struct row *r = &t->v.v[i];
-    const struct tsp_host *h = &x->hosts[r->host];
+    const struct view_host *h = &x->hosts[r->host];
     const char *labels[4] = {r->futex ? r->futex : h->index->name, "", "", ""};
     struct tsp_meta meta = {"futex", r->futex, 0};
     struct graph_row thread = {.tid = -1};
@@ -204,14 +203,14 @@ static void write_row(const struct tsp_experiment *x, const struct rows *t, size
         labels[2] = arena_printf(a, "%llu", (unsigned long long)r->waits.n);
         labels[3] = duration(a, r->waits.sum);
     }
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){.id = t->first + (int64_t)i,
             .parent = r->parent == NONE ? -1 : t->first + r->parent,
             .labels = labels,
             .n_labels = 4,
             .time_graph = true,
-            .start = i ? tsp_to_reference(h, begin) : x->begin, /* what clients count from */
-            .end = tsp_to_reference(h, end),
+            .start = i ? view_to_reference(h, begin) : x->data.begin, /* what clients count from */
+            .end = view_to_reference(h, end),
             .has_data = r->user >= 0,
             .host_id = h->id,
             .has_tid = thread.tid >= 0,
@@ -220,7 +219,7 @@ static void write_row(const struct tsp_experiment *x, const struct rows *t, size
             .n_meta = r->futex != NULL});
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {
         {"Futex", "Process and address; below it the threads that wait for it or wake others", "STRING"},
@@ -228,35 +227,33 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
         {"Waits", "How many were seen from their begin to their end", "STRING"},
         {"Waited", "How long in all", "STRING"}};
     const struct rows *t = rows_of(x);
-    tsp_begin_tree(j, headers, 4, -1);
-    for (size_t i = 0; i < t->v.n && !tsp_full(j); i++)
-        write_row(x, t, i, q->http->arena, j);
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_tree(answer, headers, 4, -1);
+    for (size_t i = 0; i < t->v.n && !tsp_full(answer); i++)
+        write_row(x, t, i, q->http->arena, answer);
+    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct tsp_shown *out)
+static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct view_shown *out)
 {
     futex_show(&x->hosts[row->host], row->row, iv, with_properties, out);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct rows *t = rows_of(x);
-    struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
+    struct view_sampler s = view_begin_sampling(x, q, answer, show);
     size_t n = q->has_items ? q->n_items : t->v.n;
     for (size_t i = 0; i < n; i++) {
         int64_t id = q->has_items ? q->items[i] : t->first + (int64_t)i;
         const struct row *r = row_of(t, id);
         if (r && r->user >= 0 &&
-            !tsp_sample_row(&s, &(struct tsp_state_row){id, r->host, STATE_FUTEX_USER, (size_t)r->user}))
+            !view_sample_row(&s, &(struct view_state_row){id, r->host, STATE_FUTEX_USER, (size_t)r->user}))
             break;
     }
-    tsp_end_sampling(&s);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    view_end_sampling(&s);
 }
 
 /* ---- arrows: from who wakes to who waited ---- */
@@ -267,8 +264,8 @@ enum { MOST_WAITS = 20000, MOST_SAMPLES = 1 << 17, LEAST_SAMPLES = 16 };
 struct waking {
     const struct rows *t;
     const struct tsp_query *q;
-    struct json *j;
-    const struct tsp_host *h;
+    struct tsp_answer *answer;
+    const struct view_host *h;
     const struct of_host *of;
     int64_t begin, end; /* on the host's clock */
 };
@@ -324,9 +321,9 @@ static void write_wake(const struct waking *w, const struct row *r, int64_t entr
     if (!futex_woken_by(w->h, iv, &wake) || wake.at > w->end || iv->end < w->begin)
         return;
     int64_t from = waker_entry(w, &wake, r->futex);
-    int64_t begin = tsp_to_reference(w->h, wake.at), end = tsp_to_reference(w->h, iv->end);
+    int64_t begin = view_to_reference(w->h, wake.at), end = view_to_reference(w->h, iv->end);
     if (from != NONE && begin <= w->q->end && end >= w->q->begin)
-        tsp_write_arrow(w->j, begin, end, w->t->first + from, entry, "Futex hand-over");
+        tsp_write_arrow(w->answer, begin, end, w->t->first + from, entry, "Futex hand-over");
 }
 
 static void write_all(const struct waking *w, const struct row *r, int64_t entry)
@@ -334,7 +331,7 @@ static void write_all(const struct waking *w, const struct row *r, int64_t entry
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
     int64_t at = w->begin;
-    for (size_t n = BATCH; n == BATCH && !tsp_full(w->j) && !http_gone(w->q->http); at = batch[n - 1].end) {
+    for (size_t n = BATCH; n == BATCH && !tsp_full(w->answer) && !http_gone(w->q->http); at = batch[n - 1].end) {
         n = state_range(w->h->states, STATE_FUTEX_USER, (size_t)r->user, at, w->end, batch, BATCH);
         for (size_t i = 0; i < n; i++)
             write_wake(w, r, entry, &batch[i]);
@@ -369,7 +366,7 @@ static void write_host_arrows(struct waking *w, size_t host)
     struct state_interval *room = arena_new(w->q->http->arena, struct state_interval, n);
     for (size_t i = 0; i < n; i++)
         times[i] = (int64_t)((uint64_t)w->begin + ((uint64_t)w->end - (uint64_t)w->begin) / (n - 1) * i);
-    for (size_t i = 0; i < t->v.n && !tsp_full(w->j) && !http_gone(w->q->http); i++) {
+    for (size_t i = 0; i < t->v.n && !tsp_full(w->answer) && !http_gone(w->q->http); i++) {
         const struct row *r = &t->v.v[i];
         if (r->host != host || r->user < 0)
             continue;
@@ -383,13 +380,13 @@ static void write_host_arrows(struct waking *w, size_t host)
     }
 }
 
-static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct rows *t = rows_of(x);
-    json_begin_array(j);
+    json_begin_array(&answer->json);
     for (size_t i = 0; i < x->n_hosts; i++) {
-        struct waking w = {t, q, j, &x->hosts[i], &t->hosts[i], tsp_to_host(&x->hosts[i], q->begin),
-            tsp_to_host(&x->hosts[i], q->end)};
+        struct waking w = {t, q, answer, &x->hosts[i], &t->hosts[i], view_to_host(&x->hosts[i], q->begin),
+            view_to_host(&x->hosts[i], q->end)};
         int64_t first, last;
         if (!users_of(w.h) || !w.h->index->graph)
             continue;
@@ -399,42 +396,39 @@ static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query
         if (w.begin <= w.end)
             write_host_arrows(&w, i);
     }
-    json_end_array(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_array(&answer->json);
 }
 
 /* ---- tooltip, style ---- */
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t entry, t;
-    const struct row *r = tsp_tooltip_target(q, &entry, &t) ? row_of(rows_of(x), entry) : NULL;
-    json_begin_object(j);
+    const struct row *r = view_tooltip_target(q, &entry, &t) ? row_of(rows_of(x), entry) : NULL;
+    json_begin_object(&answer->json);
     if (r) {
-        const struct tsp_host *h = &x->hosts[r->host];
-        json_kv_string(j, "Host", h->index->name);
+        const struct view_host *h = &x->hosts[r->host];
+        tsp_write_tip(answer, "Host", h->index->name);
         if (r->user >= 0)
-            futex_write_call(j, h, (size_t)r->user, tsp_sample_time(h, t));
-        tsp_write_clock_error(j, h, t);
+            futex_write_call(answer, h, (size_t)r->user, view_sample_time(h, t));
+        view_write_clock_error(answer, h, t);
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    futex_write_styles(j);
-    tsp_write_style(j, "Futex hand-over", NULL, LOOK_RUNNING, 0.1, -1, "Futex hand-over");
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_styles(answer);
+    futex_write_styles(answer);
+    tsp_write_style(answer, "Futex hand-over", NULL, LOOK_RUNNING, 0.1, -1, "Futex hand-over");
+    tsp_end_styles(answer);
 }
 
-const struct tsp_provider tsp_futexes = {
-    .id = "lttng2.kernel.core.futex.uaddrvswaiter",
-    .name = "Futex Contention Analysis: Uaddr vs Waiter",
-    .description = "Which threads wait for which futex, and who wakes them",
-    .type = "TIME_GRAPH",
+const struct view view_futexes = {
+    .provider = {.id = "lttng2.kernel.core.futex.uaddrvswaiter",
+        .name = "Futex Contention Analysis: Uaddr vs Waiter",
+        .description = "Which threads wait for which futex, and who wakes them",
+        .type = "TIME_GRAPH"},
     .has_data = has_data,
     .tree = tree,
     .states = states,

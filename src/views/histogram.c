@@ -2,14 +2,14 @@
  * before it, up to and including its own time (the first one: those at its very time), so that the points of the whole
  * range sum to all events. */
 #include "ctf/ctf.h"
-#include "tsp/provider.h"
-#include "views/providers.h"
+#include "views/view.h"
+#include "views/list.h"
 
 enum { BATCH = 512, READ_AT_MOST = 500000, MAX_KEPT = 50000000 };
 
 /* One trace. Times are on the experiment's clock. */
 struct unit {
-    const struct tsp_host *host;      /* its host, or NULL */
+    const struct view_host *host;     /* its host, or NULL */
     const struct state_store *states; /* counts its events; else `times` does */
     const char *name;
     bool beside;               /* a user-space trace beside the host's kernel trace */
@@ -56,10 +56,10 @@ static void read_losses(struct unit *u)
     const struct graph_loss *losses;
     size_t n = graph_losses(u->host->index->graph, &losses);
     for (size_t i = 0; i < n; i++)
-        add_loss(u, tsp_to_reference(u->host, losses[i].begin), losses[i].count);
+        add_loss(u, view_to_reference(u->host, losses[i].begin), losses[i].count);
 }
 
-static void *make(struct tsp_experiment *x)
+static void *make(struct views *x)
 {
     struct histogram *h = mem_zalloc(sizeof *h);
     h->units = mem_zalloc(sizeof *h->units * (x->n_sources + 1));
@@ -80,7 +80,7 @@ static void *make(struct tsp_experiment *x)
     return h;
 }
 
-static void close_histogram(struct tsp_experiment *x, void *cache)
+static void close_histogram(struct views *x, void *cache)
 {
     struct histogram *h = cache;
     for (size_t i = 0; i < h->n; i++) {
@@ -92,14 +92,14 @@ static void close_histogram(struct tsp_experiment *x, void *cache)
     free(h);
 }
 
-static struct histogram *histogram_of(struct tsp_experiment *x)
+static struct histogram *histogram_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_provider_histogram, make);
+    return view_cache(x, &view_histogram, make);
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
-    return x->events > 0;
+    return x->data.events > 0;
 }
 
 /* ---- entries: group 0 is all traces (when there are several), then one group per trace; each a root, Total, Lost ----
@@ -113,7 +113,7 @@ static const struct unit *unit_of(const struct histogram *h, size_t group)
 {
     return h->n > 1 ? group ? &h->units[group - 1] : NULL : &h->units[group];
 }
-static int64_t entry_id(const struct tsp_experiment *x, size_t group, int which)
+static int64_t entry_id(const struct views *x, size_t group, int which)
 {
     return x->last_thread + 1 + (int64_t)group * 3 + which;
 }
@@ -131,18 +131,18 @@ static bool any_losses(const struct histogram *h, const struct unit *u)
     return any;
 }
 
-static const char *name_of(const struct tsp_experiment *x, const struct tsp_query *q, const struct unit *u)
+static const char *name_of(const struct views *x, const struct tsp_query *q, const struct unit *u)
 {
     if (!u)
-        return x->name;
+        return x->request->name;
     return u->beside ? arena_printf(q->http->arena, "%s (user space)", u->name) : u->name;
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Name", "Trace, and what is counted", NULL}};
     const struct histogram *h = histogram_of(x);
-    tsp_begin_tree(j, headers, 1, -1);
+    tsp_begin_tree(answer, headers, 1, -1);
     for (size_t g = 0; g < groups(h); g++) {
         const struct unit *u = unit_of(h, g);
         const char *name = name_of(x, q, u), *total = "Total", *lost = "Lost";
@@ -152,20 +152,19 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
             .n_labels = 1,
             .xy = true,
             .host_id = u && u->host ? u->host->id : NULL};
-        tsp_write_entry(j, &e);
+        tsp_write_entry(answer, &e);
         e.parent = e.id;
         e.has_data = true;
         e.is_default = g == 0;
         e.id = entry_id(x, g, 1);
         e.labels = &total;
-        tsp_write_entry(j, &e);
+        tsp_write_entry(answer, &e);
         e.id = entry_id(x, g, 2);
         e.labels = &lost;
         e.is_default = g == 0 && any_losses(h, u);
-        tsp_write_entry(j, &e);
+        tsp_write_entry(answer, &e);
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
 /* ---- counting ---- */
@@ -221,7 +220,7 @@ static void count_by_reading(
     ctf_merge_free(merge);
 }
 
-static void count_events(const struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h,
+static void count_events(const struct views *x, const struct tsp_query *q, const struct histogram *h,
     const struct unit *u, struct bounds b, uint64_t *counts)
 {
     if (!u->states) {
@@ -233,7 +232,7 @@ static void count_events(const struct tsp_experiment *x, const struct tsp_query 
     uint64_t *one = arena_new(q->http->arena, uint64_t, b.n);
     bool exact = true;
     for (size_t i = 0; i < b.n; i++) {
-        int64_t t = tsp_to_host(u->host, b.t[i]);
+        int64_t t = view_to_host(u->host, b.t[i]);
         host[i] = t < INT64_MAX ? t + 1 : t; /* the store counts events before a time */
         if (i && host[i] < host[i - 1])
             host[i] = host[i - 1];
@@ -255,8 +254,8 @@ static void count_losses(const struct unit *u, struct bounds b, uint64_t *counts
     }
 }
 
-static void write_series(struct tsp_experiment *x, const struct tsp_query *q, const struct histogram *h, size_t group,
-    bool lost, struct bounds b, struct json *j)
+static void write_series(struct views *x, const struct tsp_query *q, const struct histogram *h, size_t group, bool lost,
+    struct bounds b, struct tsp_answer *answer)
 {
     const struct unit *u = unit_of(h, group);
     uint64_t *counts = arena_new(q->http->arena, uint64_t, b.n);
@@ -272,7 +271,7 @@ static void write_series(struct tsp_experiment *x, const struct tsp_query *q, co
     }
     for (size_t i = 1; i < b.n; i++)
         y[i - 1] = (double)(counts[i] - counts[i - 1]);
-    tsp_write_series(j,
+    tsp_write_series(answer,
         &(struct tsp_series){.id = entry_id(x, group, lost ? 2 : 1),
             .name = arena_printf(q->http->arena, "%s/%s", name_of(x, q, u), lost ? "Lost" : "Total"),
             .type = "bar",
@@ -283,39 +282,38 @@ static void write_series(struct tsp_experiment *x, const struct tsp_query *q, co
             .y_unit = ""});
 }
 
-static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct histogram *h = histogram_of(x);
     struct bounds b = bounds_of(q);
-    tsp_begin_xy(j, "Histogram");
+    tsp_begin_xy(answer, "Histogram");
     for (size_t g = 0; g < groups(h) && !http_gone(q->http); g++)
         for (int lost = 0; lost < 2; lost++)
             if (tsp_wants(q, entry_id(x, g, lost ? 2 : 1)))
-                write_series(x, q, h, g, lost, b, j);
-    tsp_end_xy(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+                write_series(x, q, h, g, lost, b, answer);
+    tsp_end_xy(answer);
+    tsp_end(answer, q);
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct histogram *h = histogram_of(x);
     char key[32];
-    tsp_begin_styles(j);
+    tsp_begin_styles(answer);
     for (size_t g = 0; g < groups(h); g++) {
         snprintf(key, sizeof key, "%lld", (long long)entry_id(x, g, 1));
-        tsp_write_style(j, key, NULL, "#4c78a8", -1, -1, "Total");
+        tsp_write_style(answer, key, NULL, "#4c78a8", -1, -1, "Total");
         snprintf(key, sizeof key, "%lld", (long long)entry_id(x, g, 2));
-        tsp_write_style(j, key, NULL, "#e45756", -1, -1, "Lost");
+        tsp_write_style(answer, key, NULL, "#e45756", -1, -1, "Lost");
     }
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_styles(answer);
 }
 
-const struct tsp_provider tsp_provider_histogram = {
-    .id = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider",
-    .name = "Histogram",
-    .description = "Number of events over time",
-    .type = "TREE_TIME_XY",
+const struct view view_histogram = {
+    .provider = {.id = "org.eclipse.tracecompass.internal.tmf.core.histogram.HistogramDataProvider",
+        .name = "Histogram",
+        .description = "Number of events over time",
+        .type = "TREE_TIME_XY"},
     .has_data = has_data,
     .tree = tree,
     .xy = xy,

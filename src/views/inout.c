@@ -2,25 +2,25 @@
  * what each found. */
 #include "views/inout.h"
 #include "views/state_rows.h"
-#include "views/providers.h"
+#include "views/list.h"
 #include "views/stacks.h"
 
-static struct inout_kept *kept_of(struct tsp_experiment *x)
+static struct inout_kept *kept_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_provider_inout, inout_kept_new);
+    return view_cache(x, &view_inout, inout_kept_new);
 }
 
-static void close_kept(struct tsp_experiment *x, void *kept)
+static void close_kept(struct views *x, void *kept)
 {
     inout_kept_free(kept);
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
-    return x->events > 0;
+    return x->data.events > 0;
 }
 
-static const char *config_check(struct tsp_experiment *x, json_t *parameters, struct arena *a)
+static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
 {
     struct inout_config c;
     const char *wrong = inout_config_parse(inout_cells(kept_of(x)), parameters, a, &c);
@@ -29,58 +29,58 @@ static const char *config_check(struct tsp_experiment *x, json_t *parameters, st
     return wrong;
 }
 
-static void derived_gone(struct tsp_experiment *x, json_t *parameters)
+static void derived_gone(struct views *x, json_t *parameters)
 {
     inout_forget(kept_of(x), parameters);
 }
 
 /* ---- what the views share ---- */
 
-int64_t inout_host_id(const struct tsp_experiment *x, size_t host)
+int64_t inout_host_id(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-int64_t inout_row_id(const struct tsp_experiment *x, size_t row)
+int64_t inout_row_id(const struct views *x, size_t row)
 {
     return x->last_thread + 1 + (int64_t)(x->n_hosts + row);
 }
 
-int64_t inout_name_id(const struct tsp_experiment *x, size_t name)
+int64_t inout_name_id(const struct views *x, size_t name)
 {
     return x->last_thread + 1 + (int64_t)(x->n_hosts + name);
 }
 
-struct tsp_result inout_answer_with(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, inout_write *write)
+void inout_answer_with(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, inout_write *write)
 {
     struct inout_kept *kept = kept_of(x);
     struct inout_answer a = inout_get(kept, q->configuration, q->http);
     if (a.pairs)
-        write(x, q, a.pairs, j);
+        write(x, q, a.pairs, answer);
     inout_release(kept, &a);
-    return (struct tsp_result){a.status, a.message};
+    answer->status = a.status;
+    answer->message = a.message;
 }
 
 /* ---- flame chart: tree ---- */
 
-static void write_host(struct tsp_experiment *x, size_t host, struct json *j)
+static void write_host(struct views *x, size_t host, struct tsp_answer *answer)
 {
     const char *labels[2] = {x->hosts[host].index->name, ""};
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){.id = inout_host_id(x, host),
             .parent = -1,
             .labels = labels,
             .n_labels = 2,
             .time_graph = true,
-            .start = x->begin,
-            .end = x->end,
+            .start = x->data.begin,
+            .end = x->data.end,
             .host_id = x->hosts[host].id});
 }
 
 /* The lowest level stands for the group; those above lie below it in the tree. */
 static void write_row(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, size_t row, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, size_t row, struct tsp_answer *answer)
 {
     const struct inout_row *r = &p->rows[row];
     const char *labels[2] = {r->classifier, r->context};
@@ -92,45 +92,46 @@ static void write_row(
         labels[0] = arena_printf(q->http->arena, "%u", r->level + 1);
         labels[1] = "";
     }
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){.id = inout_row_id(x, row),
             .parent = r->level ? inout_row_id(x, row - r->level) : inout_host_id(x, r->host),
             .labels = labels,
             .n_labels = 2,
             .time_graph = true,
-            .start = x->begin,
-            .end = x->end,
+            .start = x->data.begin,
+            .end = x->data.end,
             .has_data = true,
             .host_id = x->hosts[r->host].id});
 }
 
-static void write_tree(struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+static void write_tree(
+    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {
         {"Name", "Machine; below it what the classifier tells apart; below that what was open at once", "STRING"},
         {"Context", "What the context expressions captured", "STRING"}};
-    tsp_begin_tree(j, headers, 2, -1);
-    for (size_t i = 0; i < p->n_rows && !tsp_full(j) && !http_gone(q->http); i++) {
+    tsp_begin_tree(answer, headers, 2, -1);
+    for (size_t i = 0; i < p->n_rows && !tsp_full(answer) && !http_gone(q->http); i++) {
         if (!i || p->rows[i - 1].host != p->rows[i].host)
-            write_host(x, p->rows[i].host, j);
-        write_row(x, q, p, i, j);
+            write_host(x, p->rows[i].host, answer);
+        write_row(x, q, p, i, answer);
     }
-    tsp_end_tree(j);
+    tsp_end_tree(answer);
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return inout_answer_with(x, q, j, write_tree);
+    inout_answer_with(x, q, answer, write_tree);
 }
 
 /* ---- flame chart: states ---- */
 
 struct rows_writer {
-    struct tsp_experiment *x;
+    struct views *x;
     const struct tsp_query *q;
     const struct inout_pairs *pairs;
     const struct inout_row *row;
-    struct json *j;
+    struct tsp_answer *answer;
 };
 
 static const struct inout_pair *pair_of(const struct rows_writer *w, size_t i)
@@ -147,15 +148,15 @@ static void bounds(void *writer, size_t i, int64_t *begin, int64_t *end)
 
 static int tags_of(const struct rows_writer *w, const struct inout_pair *v, const char *label)
 {
-    struct tsp_shown shown;
+    struct view_shown shown;
     shown.n = 0;
-    tsp_add_property(&shown, "label", label);
-    tsp_add_property(&shown, "host", w->x->hosts[w->row->host].index->name);
-    tsp_add_property(&shown, "classifier", w->row->classifier);
-    tsp_add_property(&shown, "context", w->row->context);
-    tsp_add_number(&shown, "level", w->row->level + 1);
-    tsp_add_number(&shown, "start", v->begin);
-    tsp_add_number(&shown, "duration", inout_duration(v));
+    view_add_property(&shown, "label", label);
+    view_add_property(&shown, "host", w->x->hosts[w->row->host].index->name);
+    view_add_property(&shown, "classifier", w->row->classifier);
+    view_add_property(&shown, "context", w->row->context);
+    view_add_number(&shown, "level", w->row->level + 1);
+    view_add_number(&shown, "start", v->begin);
+    view_add_number(&shown, "duration", inout_duration(v));
     return tsp_filter_tags(w->q, shown.properties, shown.n);
 }
 
@@ -170,84 +171,83 @@ static bool write_pair(void *writer, size_t i, bool only_matches)
         return false;
     if (s.tags & 4)
         s.label = s.style_key = NULL;
-    tsp_write_state(w->j, &s);
+    tsp_write_state(w->answer, &s);
     return true;
 }
 
-static struct tsp_spans spans_of(struct rows_writer *w, size_t row)
+static struct view_spans spans_of(struct rows_writer *w, size_t row)
 {
     w->row = &w->pairs->rows[row];
-    return (struct tsp_spans){w, w->row->n, bounds, write_pair};
+    return (struct view_spans){w, w->row->n, bounds, write_pair};
 }
 
 /* Number of the row with that entry id; SIZE_MAX: none. */
-static size_t row_of(const struct tsp_experiment *x, const struct inout_pairs *p, int64_t entry)
+static size_t row_of(const struct views *x, const struct inout_pairs *p, int64_t entry)
 {
     int64_t first = inout_row_id(x, 0);
     return entry >= first && (uint64_t)(entry - first) < p->n_rows ? (size_t)(entry - first) : SIZE_MAX;
 }
 
 static void write_states(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
 {
-    struct rows_writer w = {x, q, p, NULL, j};
+    struct rows_writer w = {x, q, p, NULL, answer};
     size_t n = q->has_items ? q->n_items : p->n_rows;
-    tsp_begin_rows(j);
-    for (size_t i = 0; i < n && !tsp_full(j) && !http_gone(q->http); i++) {
+    tsp_begin_rows(answer);
+    for (size_t i = 0; i < n && !tsp_full(answer) && !http_gone(q->http); i++) {
         size_t row = q->has_items ? row_of(x, p, q->items[i]) : i;
         if (row == SIZE_MAX)
             continue;
-        struct tsp_spans spans = spans_of(&w, row);
-        tsp_write_spans(&spans, x, q, inout_row_id(x, row), j);
+        struct view_spans spans = spans_of(&w, row);
+        view_write_spans(&spans, x, q, inout_row_id(x, row), answer);
     }
-    tsp_end_rows(j);
+    tsp_end_rows(answer);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return inout_answer_with(x, q, j, write_states);
+    inout_answer_with(x, q, answer, write_states);
 }
 
 /* ---- flame chart: tooltip and styles ---- */
 
 static void write_tooltip(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
 {
     int64_t entry, t;
-    size_t row = tsp_tooltip_target(q, &entry, &t) ? row_of(x, p, entry) : SIZE_MAX;
+    size_t row = view_tooltip_target(q, &entry, &t) ? row_of(x, p, entry) : SIZE_MAX;
     struct rows_writer w = {.x = x, .q = q, .pairs = p};
-    json_begin_object(j);
+    json_begin_object(&answer->json);
     if (row != SIZE_MAX) {
-        struct tsp_spans spans = spans_of(&w, row);
-        size_t at = tsp_find_span(&spans, t);
+        struct view_spans spans = spans_of(&w, row);
+        size_t at = view_find_span(&spans, t);
         const struct inout_pair *v = at != SIZE_MAX ? pair_of(&w, at) : NULL;
         if (v && t < v->end) {
-            json_kv_string(j, "Name", p->names[v->name].label);
-            json_kv_string(j, "Host", x->hosts[w.row->host].index->name);
+            tsp_write_tip(answer, "Name", p->names[v->name].label);
+            tsp_write_tip(answer, "Host", x->hosts[w.row->host].index->name);
             if (*w.row->classifier)
-                json_kv_string(j, "Classifier", w.row->classifier);
+                tsp_write_tip(answer, "Classifier", w.row->classifier);
             if (*w.row->context)
-                json_kv_string(j, "Context", w.row->context);
+                tsp_write_tip(answer, "Context", w.row->context);
             if ((size_t)(v - p->v) >= p->closed)
-                json_kv_string(j, "Out", "not seen");
-            tsp_write_span(j, v->begin, v->end);
-            tsp_write_clock_error(j, &x->hosts[w.row->host], t);
+                tsp_write_tip(answer, "Out", "not seen");
+            view_write_span(answer, v->begin, v->end);
+            view_write_clock_error(answer, &x->hosts[w.row->host], t);
         }
     }
-    json_end_object(j);
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return inout_answer_with(x, q, j, write_tooltip);
+    inout_answer_with(x, q, answer, write_tooltip);
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    stacks_write_styles(j);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_styles(answer);
+    stacks_write_styles(answer);
+    tsp_end_styles(answer);
 }
 
 /* ---- table ---- */
@@ -261,7 +261,7 @@ static const struct tsp_column columns[] = {{START, "Start Time", "Time of the e
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 struct lines {
-    const struct tsp_experiment *x;
+    const struct views *x;
     const struct inout_pairs *pairs;
 };
 
@@ -287,66 +287,69 @@ static int64_t time_of(void *arg, size_t line)
     return l->pairs->v[line].begin;
 }
 
-static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_columns(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tsp_table_columns(columns, COLUMNS, j);
+    tsp_table_columns(answer, columns, COLUMNS);
 }
 
 static void write_lines(
-    struct tsp_experiment *x, const struct tsp_query *q, const struct inout_pairs *p, struct json *j)
+    struct views *x, const struct tsp_query *q, const struct inout_pairs *p, struct tsp_answer *answer)
 {
     struct lines l = {x, p};
     struct tsp_table t = {
         .columns = columns, .n_columns = COLUMNS, .rows = p->closed, .arg = &l, .cell = cell, .time = time_of};
-    tsp_table_lines(&t, q, j);
+    tsp_table_lines(answer, &t, q);
 }
 
-static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct inout_pairs nothing;
-    size_t before = j->out->n;
-    struct tsp_result r = inout_answer_with(x, q, j, write_lines);
-    if (r.status == TSP_RUNNING && j->out->n == before)
-        write_lines(x, q, &nothing, j); /* a table has lines, if only none yet */
-    return r;
+    size_t before = answer->json.out->n;
+    inout_answer_with(x, q, answer, write_lines);
+    if (answer->status == TSP_RUNNING && answer->json.out->n == before)
+        write_lines(x, q, &nothing, answer); /* a table has lines, if only none yet */
 }
 
 /* ---- the outputs ---- */
 
-const struct tsp_provider tsp_inout_chart = {
-    .id = "org.eclipse.tracecompass.analysis.profiling.core.flamechart",
-    .name = "Flame Chart",
-    .description = "What was open, over time",
-    .type = "TIME_GRAPH",
+const struct view view_inout_chart = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.flamechart",
+        .name = "Flame Chart",
+        .description = "What was open, over time",
+        .type = "TIME_GRAPH"},
     .tree = tree,
     .states = states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
 };
-const struct tsp_provider tsp_inout_table = {
-    .id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider",
-    .name = "Latency Table",
-    .description = "Every pair in order of its begin",
-    .type = "TABLE",
+const struct view view_inout_table = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider",
+        .name = "Latency Table",
+        .description = "Every pair in order of its begin",
+        .type = "TABLE"},
     .columns = table_columns,
     .lines = table_lines,
 };
-static const struct tsp_provider *const views[] = {
-    &tsp_inout_chart, &tsp_inout_table, &tsp_inout_scatter, &tsp_inout_statistics, &tsp_inout_density, NULL};
+static const struct tsp_provider *const views[] = {&view_inout_chart.provider, &view_inout_table.provider,
+    &view_inout_scatter.provider, &view_inout_statistics.provider, &view_inout_density.provider, NULL};
 
-const struct tsp_provider tsp_provider_inout = {
-    .id = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataProviderFactory",
-    .name = "In-and-out Analysis",
-    .description = "Time between events that open and events that close: configure it with expressions",
-    .type = "NONE",
+static const struct tsp_derivation derivation = {
+    .type = INOUT_TYPE,
+    .name = "In And Out Analysis",
+    .schema = inout_schema,
+    .prefix = "org.eclipse.tracecompass.incubator.inandout.analysis",
+    .shown_by = views,
+};
+const struct view view_inout = {
+    .provider = {.id = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataProviderFactory",
+        .name = "In-and-out Analysis",
+        .description = "Time between events that open and events that close: configure it with expressions",
+        .type = "NONE",
+        .derivation = &derivation},
     .has_data = has_data,
-    .config_type = INOUT_TYPE,
-    .config_name = "In And Out Analysis",
-    .config_schema = inout_schema,
-    .config_check = config_check,
-    .derived_prefix = "org.eclipse.tracecompass.incubator.inandout.analysis",
-    .derived_views = views,
-    .derived_gone = derived_gone,
+    .check = config_check,
+    .forget = derived_gone,
     .close = close_kept,
 };

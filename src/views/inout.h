@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/regex.h"
 #include "events/cell.h"
+#include "views/view.h"
 
 /* ---- what is wanted ---- */
 
@@ -67,7 +68,7 @@ void inout_pass_free(struct inout_pass *);
 /* ---- in the background ---- */
 
 struct inout_kept;                       /* of an experiment; thread-safe */
-void *inout_kept_new(struct tsp_experiment *);
+void *inout_kept_new(struct views *);
 void inout_kept_free(struct inout_kept *); /* ends what is being read */
 const struct event_cells *inout_cells(const struct inout_kept *);
 struct inout_entry;
@@ -85,15 +86,15 @@ void inout_release(struct inout_kept *, struct inout_answer *);
 void inout_forget(struct inout_kept *, json_t *parameters);
 
 /* The answer for a query on a view of a derived output: `write` writes the model once there is something to write. */
-typedef void inout_write(struct tsp_experiment *, const struct tsp_query *, const struct inout_pairs *, struct json *);
-struct tsp_result inout_answer_with(struct tsp_experiment *, const struct tsp_query *, struct json *, inout_write *);
+typedef void inout_write(struct views *, const struct tsp_query *, const struct inout_pairs *, struct tsp_answer *);
+void inout_answer_with(struct views *, const struct tsp_query *, struct tsp_answer *, inout_write *);
 /* Entry ids: of hosts, rows, names. */
-int64_t inout_host_id(const struct tsp_experiment *, size_t host);
-int64_t inout_row_id(const struct tsp_experiment *, size_t row);
-int64_t inout_name_id(const struct tsp_experiment *, size_t name);
+int64_t inout_host_id(const struct views *, size_t host);
+int64_t inout_row_id(const struct views *, size_t row);
+int64_t inout_name_id(const struct views *, size_t name);
 
 /* Views (not in the list of providers: derived outputs bring them). */
-extern const struct tsp_provider tsp_inout_chart, tsp_inout_table, tsp_inout_scatter, tsp_inout_statistics,
-    tsp_inout_density;
+extern const struct view view_inout_chart, view_inout_table, view_inout_scatter, view_inout_statistics,
+    view_inout_density;
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/wait.h"
 #include "events/reader.h"
 #include "views/inout.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 enum { MAX_KEPT = 8, MAX_PAIRS_KEPT = 8 << 20, BATCH = 1024 };
 /* So long a request waits; and reading ends that nobody asked about for so long: clients ask at least every 5 s. */
@@ -27,7 +27,7 @@ struct inout_entry {
 };
 
 struct inout_kept {
-    struct tsp_experiment *x;
+    struct views *x;
     struct event_cells cells;
     uint64_t total; /* events and losses */
     pthread_mutex_t lock;
@@ -272,7 +272,7 @@ const struct event_cells *inout_cells(const struct inout_kept *k)
     return &k->cells;
 }
 
-void *inout_kept_new(struct tsp_experiment *x)
+void *inout_kept_new(struct views *x)
 {
     struct inout_kept *k = mem_zalloc(sizeof *k);
     k->x = x;

@@ -54,7 +54,7 @@ struct inout_pass {
 
 struct inout_pass *inout_pass_new(const struct event_cells *cells, const struct inout_config *config)
 {
-    const struct tsp_experiment *x = cells->x;
+    const struct views *x = cells->x;
     struct inout_pass *p = mem_zalloc(sizeof *p);
     const struct ctf_event_class *const *classes;
     p->cells = cells;
@@ -456,7 +456,7 @@ static void arrange(struct inout_pairs *out)
 struct inout_pairs *inout_pass_finish(struct inout_pass *p)
 {
     struct inout_pairs *out = mem_zalloc(sizeof *out);
-    int64_t end = p->cells->x->end > p->now ? p->cells->x->end : p->now;
+    int64_t end = p->cells->x->data.end > p->now ? p->cells->x->data.end : p->now;
     for (size_t i = 0; i < p->groups.n; i++) {
         heed_losses(p, &p->groups.v[i]);
         end_pairs(p, &p->groups.v[i], 0, p->groups.v[i].open.n, end);

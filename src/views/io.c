@@ -1,8 +1,6 @@
 /* Disk and network throughput: per host and device one line per direction, in bytes a second. */
 #include "views/growth.h"
 
-extern const struct tsp_provider tsp_disk_io, tsp_network_io;
-
 struct io {
     int kinds[2];
     const char *labels[2];
@@ -11,7 +9,7 @@ struct io {
 static const struct io disk = {{STATE_DISK_READ, STATE_DISK_WRITE}, {"read", "write"}, "Disk I/O"};
 static const struct io network = {{STATE_NET_SENT, STATE_NET_RECEIVED}, {"sent", "received"}, "Network I/O"};
 
-static bool has_counters(const struct tsp_experiment *x, const struct io *io)
+static bool has_counters(const struct views *x, const struct io *io)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states &&
@@ -23,18 +21,18 @@ static bool has_counters(const struct tsp_experiment *x, const struct io *io)
 /* Entries in a fixed order: per host its root, then per device the device and its two directions. Calls f for each with
  * its id. */
 struct place {
-    const struct tsp_host *host;
+    const struct view_host *host;
     int64_t id, parent;
     int level, direction;
     struct state_counter counter;
 };
 
 static void each_entry(
-    const struct tsp_experiment *x, const struct io *io, void (*f)(void *arg, const struct place *), void *arg)
+    const struct views *x, const struct io *io, void (*f)(void *arg, const struct place *), void *arg)
 {
     int64_t id = x->last_thread + 1;
     for (size_t i = 0; i < x->n_hosts; i++) {
-        const struct tsp_host *h = &x->hosts[i];
+        const struct view_host *h = &x->hosts[i];
         struct place p = {.host = h, .id = id++, .parent = -1};
         int64_t root = p.id;
         f(arg, &p);
@@ -55,7 +53,7 @@ static void each_entry(
 struct writing {
     const struct io *io;
     const struct tsp_query *q;
-    struct json *j;
+    struct tsp_answer *answer;
 };
 
 static void write_entry(void *arg, const struct place *p)
@@ -64,7 +62,7 @@ static void write_entry(void *arg, const struct place *p)
     const char *label = p->level == 0 ? p->host->index->name
         : p->level == 1               ? p->counter.name
                                       : w->io->labels[p->direction];
-    tsp_write_entry(w->j,
+    tsp_write_entry(w->answer,
         &(struct tsp_entry){.id = p->id,
             .parent = p->parent,
             .labels = &label,
@@ -78,13 +76,13 @@ static void write_series(void *arg, const struct place *p)
 {
     const struct writing *w = arg;
     struct arena *a = w->q->http->arena;
-    if (p->level < 2 || !w->q->has_items || !tsp_wants(w->q, p->id) || tsp_full(w->j) || http_gone(w->q->http))
+    if (p->level < 2 || !w->q->has_items || !tsp_wants(w->q, p->id) || tsp_full(w->answer) || http_gone(w->q->http))
         return;
     struct tsp_samples s = tsp_samples_of(p->host, w->q);
     double *y = arena_new(a, double, w->q->n_times);
     int kind = w->io->kinds[p->direction];
     tsp_add_rates(p->host, kind, state_find_counter(p->host->states, kind, p->counter.number), &s, 1e9, y, a);
-    tsp_write_series(w->j,
+    tsp_write_series(w->answer,
         &(struct tsp_series){.id = p->id,
             .name = arena_printf(a, "%s/%s/%s", p->host->index->name, p->counter.name, w->io->labels[p->direction]),
             .type = "area",
@@ -96,66 +94,64 @@ static void write_series(void *arg, const struct place *p)
             .y_type = "BINARY_NUMBER"});
 }
 
-static struct tsp_result write_tree(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct io *io)
+static void write_tree(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const struct io *io)
 {
     static const struct tsp_header headers[] = {{"Name", "Device and direction", "STRING"}};
-    struct writing w = {io, q, j};
-    tsp_begin_tree(j, headers, 1, -1);
+    struct writing w = {io, q, answer};
+    tsp_begin_tree(answer, headers, 1, -1);
     each_entry(x, io, write_entry, &w);
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
-static struct tsp_result write_xy(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct io *io)
+static void write_xy(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const struct io *io)
 {
-    struct writing w = {io, q, j};
-    tsp_begin_xy(j, io->title);
+    struct writing w = {io, q, answer};
+    tsp_begin_xy(answer, io->title);
     each_entry(x, io, write_series, &w);
-    tsp_end_xy(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_xy(answer);
 }
 
-static bool has_disks(struct tsp_experiment *x)
+static bool has_disks(const struct view *self, struct views *x)
 {
     return has_counters(x, &disk);
 }
-static struct tsp_result disk_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void disk_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return write_tree(x, q, j, &disk);
+    write_tree(self, x, q, answer, &disk);
 }
-static struct tsp_result disk_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void disk_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return write_xy(x, q, j, &disk);
+    write_xy(self, x, q, answer, &disk);
 }
-static bool has_network(struct tsp_experiment *x)
+static bool has_network(const struct view *self, struct views *x)
 {
     return has_counters(x, &network);
 }
-static struct tsp_result network_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void network_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return write_tree(x, q, j, &network);
+    write_tree(self, x, q, answer, &network);
 }
-static struct tsp_result network_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void network_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return write_xy(x, q, j, &network);
+    write_xy(self, x, q, answer, &network);
 }
 
-const struct tsp_provider tsp_disk_io = {
-    .id = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider",
-    .name = "Disk I/O View",
-    .description = "Bytes read and written per disk, when their requests complete",
-    .type = "TREE_TIME_XY",
+const struct view view_disk_io = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider",
+        .name = "Disk I/O View",
+        .description = "Bytes read and written per disk, when their requests complete",
+        .type = "TREE_TIME_XY"},
     .has_data = has_disks,
     .tree = disk_tree,
     .xy = disk_xy,
 };
-const struct tsp_provider tsp_network_io = {
-    .id = "weft.network.io",
-    .name = "Network I/O",
-    .description = "Bytes sent and received per network interface",
-    .type = "TREE_TIME_XY",
+const struct view view_network_io = {
+    .provider = {.id = "weft.network.io",
+        .name = "Network I/O",
+        .description = "Bytes sent and received per network interface",
+        .type = "TREE_TIME_XY"},
     .has_data = has_network,
     .tree = network_tree,
     .xy = network_xy,

@@ -1,4 +1,5 @@
 #include "views/latencies.h"
+#include "views/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct kept {
     struct latencies *kinds[STATE_LATENCY_KINDS];
 };
 
-bool latency_present(const struct tsp_experiment *x, int kind)
+bool latency_present(const struct views *x, int kind)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states && state_latencies(x->hosts[i].states, kind))
@@ -31,7 +32,7 @@ bool latency_present(const struct tsp_experiment *x, int kind)
     return false;
 }
 
-size_t latency_members(struct tsp_experiment *x)
+size_t latency_members(struct views *x)
 {
     size_t n = 0;
     for (size_t i = 0; i < ANALYSES; i++)
@@ -39,7 +40,7 @@ size_t latency_members(struct tsp_experiment *x)
     return n;
 }
 
-void latency_member(struct tsp_experiment *x, size_t member, const char **suffix, const char **name)
+void latency_member(struct views *x, size_t member, const char **suffix, const char **name)
 {
     for (size_t i = 0; i < ANALYSES; i++)
         if (latency_present(x, analyses[i].kind) && member-- == 0) {
@@ -66,34 +67,34 @@ int latency_kind(const struct tsp_query *q)
     return STATE_LATENCY_SYSCALL;
 }
 
-bool latency_has_data(struct tsp_experiment *x)
+bool latency_has_data(const struct view *self, struct views *x)
 {
     return latency_members(x) > 0;
 }
 
-size_t latency_find(const struct tsp_experiment *x, size_t host, int kind, int64_t t)
+size_t latency_find(const struct views *x, size_t host, int kind, int64_t t)
 {
-    const struct tsp_host *h = &x->hosts[host];
-    return h->states ? state_latency_find(h->states, kind, tsp_to_host(h, t)) : 0;
+    const struct view_host *h = &x->hosts[host];
+    return h->states ? state_latency_find(h->states, kind, view_to_host(h, t)) : 0;
 }
 
 /* ---- the order of all ---- */
 
-static size_t count(const struct tsp_experiment *x, size_t host, int kind)
+static size_t count(const struct views *x, size_t host, int kind)
 {
     return x->hosts[host].states ? state_latencies(x->hosts[host].states, kind) : 0;
 }
 
-static int64_t begin_of(const struct tsp_experiment *x, size_t host, int kind, size_t i)
+static int64_t begin_of(const struct views *x, size_t host, int kind, size_t i)
 {
     struct state_latency v;
     state_latency(x->hosts[host].states, kind, i, &v);
-    return tsp_to_reference(&x->hosts[host], v.begin);
+    return view_to_reference(&x->hosts[host], v.begin);
 }
 
 /* First one of the host that begins at or after t as begin_of() gives it: maps there and back may differ by rounding.
  */
-static size_t lower(const struct tsp_experiment *x, size_t host, int kind, int64_t t)
+static size_t lower(const struct views *x, size_t host, int kind, int64_t t)
 {
     size_t i = latency_find(x, host, kind, t), n = count(x, host, kind);
     while (i > 0 && begin_of(x, host, kind, i - 1) >= t)
@@ -103,7 +104,7 @@ static size_t lower(const struct tsp_experiment *x, size_t host, int kind, int64
     return i;
 }
 
-void latency_cursor_init(struct latency_cursor *c, const struct tsp_experiment *x, int kind, struct arena *a)
+void latency_cursor_init(struct latency_cursor *c, const struct views *x, int kind, struct arena *a)
 {
     *c = (struct latency_cursor){
         .x = x, .kind = kind, .place = SIZE_MAX, .next = arena_alloc(a, sizeof *c->next * (x->n_hosts + 1))};
@@ -192,16 +193,16 @@ void latency_at(struct latency_cursor *c, size_t place, struct state_latency *ou
         }
         c->place = place;
     }
-    const struct tsp_host *h = &c->x->hosts[c->host];
+    const struct view_host *h = &c->x->hosts[c->host];
     state_latency(h->states, c->kind, c->next[c->host], out);
     c->duration = out->end - out->begin;
-    out->begin = tsp_to_reference(h, out->begin);
-    out->end = tsp_to_reference(h, out->end);
+    out->begin = view_to_reference(h, out->begin);
+    out->end = view_to_reference(h, out->end);
 }
 
 /* ---- what is kept ---- */
 
-static void *make(struct tsp_experiment *x)
+static void *make(struct views *x)
 {
     return mem_zalloc(sizeof(struct kept));
 }
@@ -212,7 +213,7 @@ static const char *shown_name(const char *name)
     return name && *name ? name : "All threads";
 }
 
-static struct latencies *make_kind(const struct tsp_experiment *x, int kind)
+static struct latencies *make_kind(const struct views *x, int kind)
 {
     struct latencies *l = mem_zalloc(sizeof *l);
     VEC(struct latency_name) names = {0};
@@ -229,9 +230,9 @@ static struct latencies *make_kind(const struct tsp_experiment *x, int kind)
     return l;
 }
 
-const struct latencies *latencies_of(struct tsp_experiment *x, int kind)
+const struct latencies *latencies_of(struct views *x, int kind)
 {
-    struct kept *kept = tsp_cache(x, &tsp_latency_table, make);
+    struct kept *kept = view_cache(x, &view_latency_table, make);
     pthread_mutex_lock(&x->lock);
     struct latencies *l = kept->kinds[kind];
     if (!l)
@@ -240,7 +241,7 @@ const struct latencies *latencies_of(struct tsp_experiment *x, int kind)
     return l;
 }
 
-static void close_kept(struct tsp_experiment *x, void *cache)
+static void close_kept(struct views *x, void *cache)
 {
     struct kept *kept = cache;
     for (int k = 0; k < STATE_LATENCY_KINDS; k++) {
@@ -279,7 +280,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     struct latency_cursor *c = arg;
     struct state_latency v;
     latency_at(c, row, &v);
-    const struct tsp_host *h = &c->x->hosts[c->host];
+    const struct view_host *h = &c->x->hosts[c->host];
     struct graph_row t = {.tid = -1, .name = ""};
     if ((column == 3 || column == 5) && v.thread >= 0 && v.thread < h->threads)
         graph_row(h->index->graph, v.thread, &t);
@@ -308,27 +309,28 @@ static int64_t time_of(void *arg, size_t row)
     return v.begin;
 }
 
-static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_columns(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     size_t n;
     const struct tsp_column *columns = columns_of(latency_kind(q), &n);
-    return tsp_table_columns(columns, n, j);
+    tsp_table_columns(answer, columns, n);
 }
 
-static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct latency_cursor c;
     latency_cursor_init(&c, x, latency_kind(q), q->http->arena);
     struct tsp_table t = {.rows = latencies_of(x, c.kind)->n, .arg = &c, .cell = cell, .time = time_of};
     t.columns = columns_of(c.kind, &t.n_columns);
-    return tsp_table_lines(&t, q, j);
+    tsp_table_lines(answer, &t, q);
 }
 
-const struct tsp_provider tsp_latency_table = {
-    .id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider",
-    .name = "Latency Table",
-    .description = "Every latency in order of its begin",
-    .type = "TABLE",
+const struct view view_latency_table = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider",
+        .name = "Latency Table",
+        .description = "Every latency in order of its begin",
+        .type = "TABLE"},
     .has_data = latency_has_data,
     .members = latency_members,
     .member = latency_member,

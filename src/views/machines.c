@@ -6,8 +6,6 @@
 
 #include "views/state_rows.h"
 
-extern const struct tsp_provider tsp_provider_machines;
-
 #define LOST_BY_MACHINE "Lost events by machine"
 
 /* Least share of busy time of each level. */
@@ -18,12 +16,12 @@ static const struct level {
 } levels[] = {{0, "idle", 0.08}, {0.05, "low", 0.35}, {0.4, "medium", 0.65}, {0.75, "high", 1}};
 enum { LEVELS = sizeof levels / sizeof *levels, BUSIEST = 3 };
 
-static bool shown(const struct tsp_host *h)
+static bool shown(const struct view_host *h)
 {
     return h->states && state_rows(h->states, STATE_CPU);
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (shown(&x->hosts[i]))
@@ -31,12 +29,12 @@ static bool has_data(struct tsp_experiment *x)
     return false;
 }
 
-static int64_t entry_of(const struct tsp_experiment *x, size_t host)
+static int64_t entry_of(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-static const struct tsp_host *host_of(const struct tsp_experiment *x, int64_t entry)
+static const struct view_host *host_of(const struct views *x, int64_t entry)
 {
     int64_t i = entry - entry_of(x, 0);
     return i >= 0 && i < (int64_t)x->n_hosts && shown(&x->hosts[i]) ? &x->hosts[i] : NULL;
@@ -53,7 +51,7 @@ static int level_of(double share)
 /* ---- how busy ---- */
 
 /* Sum over the host's CPUs of the ns they were busy up to each time (host's clock). */
-static void busy_until(const struct tsp_host *h, const int64_t *times, size_t n, int64_t *sums, struct arena *a)
+static void busy_until(const struct view_host *h, const int64_t *times, size_t n, int64_t *sums, struct arena *a)
 {
     int64_t *values = arena_new(a, int64_t, n);
     memset(sums, 0, n * sizeof *sums);
@@ -69,7 +67,7 @@ static void busy_until(const struct tsp_host *h, const int64_t *times, size_t n,
     }
 }
 
-static double share_of(const struct tsp_host *h, int64_t busy, int64_t ns)
+static double share_of(const struct view_host *h, int64_t busy, int64_t ns)
 {
     size_t cpus = state_rows(h->states, STATE_CPU);
     double share = ns > 0 && cpus ? (double)busy / ((double)ns * (double)cpus) : 0;
@@ -77,7 +75,7 @@ static double share_of(const struct tsp_host *h, int64_t busy, int64_t ns)
 }
 
 /* Share within [begin, end] of the host's clock. */
-static double share_within(const struct tsp_host *h, int64_t begin, int64_t end, struct arena *a)
+static double share_within(const struct view_host *h, int64_t begin, int64_t end, struct arena *a)
 {
     int64_t times[2] = {begin, end}, sums[2];
     busy_until(h, times, 2, sums, a);
@@ -89,7 +87,7 @@ static const char *percent(struct arena *a, double share)
     return arena_printf(a, "%.1f %%", 100 * share);
 }
 
-static uint64_t lost_within(const struct tsp_host *h, int64_t begin, int64_t end)
+static uint64_t lost_within(const struct view_host *h, int64_t begin, int64_t end)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < state_losses(h->states); i++) {
@@ -105,7 +103,7 @@ static uint64_t lost_within(const struct tsp_host *h, int64_t begin, int64_t end
 
 /* ---- tree ---- */
 
-static const char *clock_error(const struct tsp_host *h, int64_t begin, int64_t end, struct arena *a)
+static const char *clock_error(const struct view_host *h, int64_t begin, int64_t end, struct arena *a)
 {
     if (!h->map || h->map->predecessor < 0)
         return "";
@@ -118,7 +116,7 @@ static const char *clock_error(const struct tsp_host *h, int64_t begin, int64_t 
     return s;
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Machine", "Name of the host", "STRING"},
         {"CPUs", "Number of CPUs seen", "NUMBER"},
@@ -126,12 +124,12 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
         {"Events", "Events recorded", "NUMBER"}, {"Lost", "Events lost within the range", "NUMBER"},
         {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"}};
     struct arena *a = q->http->arena;
-    tsp_begin_tree(j, headers, 6, -1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j) && !http_gone(q->http); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    tsp_begin_tree(answer, headers, 6, -1);
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++) {
+        const struct view_host *h = &x->hosts[i];
         if (!shown(h))
             continue;
-        int64_t begin = tsp_to_host(h, q->begin), end = tsp_to_host(h, q->end), first, last;
+        int64_t begin = view_to_host(h, q->begin), end = view_to_host(h, q->end), first, last;
         state_span(h->states, &first, &last);
         begin = begin < first ? first : begin;
         end = end > last ? last : end;
@@ -141,19 +139,18 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
             arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
             arena_printf(a, "%llu", some ? (unsigned long long)lost_within(h, begin, end) : 0ULL),
             some ? clock_error(h, begin, end, a) : ""};
-        tsp_write_entry(j,
+        tsp_write_entry(answer,
             &(struct tsp_entry){.id = entry_of(x, i),
                 .parent = -1,
                 .labels = labels,
                 .n_labels = 6,
                 .time_graph = true,
-                .start = x->begin,
-                .end = x->end,
+                .start = x->data.begin,
+                .end = x->data.end,
                 .has_data = true,
                 .host_id = h->id});
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
@@ -172,18 +169,18 @@ static void add_time(struct grid *g, int64_t reference, int64_t host)
     g->host[g->n++] = host;
 }
 
-static struct grid grid_of(const struct tsp_query *q, const struct tsp_host *h)
+static struct grid grid_of(const struct tsp_query *q, const struct view_host *h)
 {
     struct arena *a = q->http->arena;
     struct grid g = {arena_new(a, int64_t, q->n_times + 2), arena_new(a, int64_t, q->n_times + 2), 0};
     int64_t first, last, from = q->n_times ? q->times[0] : 0, to = q->n_times ? q->times[q->n_times - 1] : -1;
     state_span(h->states, &first, &last);
-    int64_t begin = tsp_to_reference(h, first), end = tsp_to_reference(h, last);
+    int64_t begin = view_to_reference(h, first), end = view_to_reference(h, last);
     if (from <= begin && begin < to)
         add_time(&g, begin, first);
     for (size_t i = 0; i < q->n_times; i++)
         if (q->times[i] > begin && q->times[i] < end)
-            add_time(&g, q->times[i], tsp_sample_time(h, q->times[i]));
+            add_time(&g, q->times[i], view_sample_time(h, q->times[i]));
     if (from < end && end <= to)
         add_time(&g, end, last);
     if (g.n == 1 && q->n_times == 1) /* a single time: what was there in the millisecond that follows */
@@ -191,8 +188,8 @@ static struct grid grid_of(const struct tsp_query *q, const struct tsp_host *h)
     return g;
 }
 
-static void write_level(const struct tsp_query *q, const struct tsp_host *h, const struct grid *g, const int64_t *sums,
-    size_t from, size_t to, struct json *j)
+static void write_level(const struct tsp_query *q, const struct view_host *h, const struct grid *g, const int64_t *sums,
+    size_t from, size_t to, struct tsp_answer *answer)
 {
     struct arena *a = q->http->arena;
     double share = share_of(h, sums[to] - sums[from], g->host[to] - g->host[from]);
@@ -206,14 +203,14 @@ static void write_level(const struct tsp_query *q, const struct tsp_host *h, con
         if (s.tags & 4)
             s.label = s.style_key = NULL;
     }
-    tsp_write_state(j, &s);
+    tsp_write_state(answer, &s);
 }
 
 /* Neighbours of the same level are one state. */
-static void write_row(const struct tsp_query *q, const struct tsp_host *h, int64_t entry, struct json *j)
+static void write_row(const struct tsp_query *q, const struct view_host *h, int64_t entry, struct tsp_answer *answer)
 {
     struct grid g = grid_of(q, h);
-    tsp_begin_row(j, entry);
+    tsp_begin_row(answer, entry);
     if (g.n > 1) {
         int64_t *sums = arena_new(q->http->arena, int64_t, g.n);
         int level = -1;
@@ -222,24 +219,23 @@ static void write_row(const struct tsp_query *q, const struct tsp_host *h, int64
         for (size_t i = 0; i + 1 < g.n; i++) {
             int next = level_of(share_of(h, sums[i + 1] - sums[i], g.host[i + 1] - g.host[i]));
             if (i && next != level) {
-                write_level(q, h, &g, sums, from, i, j);
+                write_level(q, h, &g, sums, from, i, answer);
                 from = i;
             }
             level = next;
         }
-        write_level(q, h, &g, sums, from, g.n - 1, j);
+        write_level(q, h, &g, sums, from, g.n - 1, answer);
     }
-    tsp_end_row(j);
+    tsp_end_row(answer);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_rows(j);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j) && !http_gone(q->http); i++)
+    tsp_begin_rows(answer);
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++)
         if (shown(&x->hosts[i]) && tsp_wants(q, entry_of(x, i)))
-            write_row(q, &x->hosts[i], entry_of(x, i), j);
-    tsp_end_rows(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+            write_row(q, &x->hosts[i], entry_of(x, i), answer);
+    tsp_end_rows(answer);
 }
 
 /* ---- tooltip ---- */
@@ -251,7 +247,7 @@ struct busy {
 
 /* The threads that used most CPU time within [begin, end] of the host's clock, most first. */
 static size_t find_busiest(
-    const struct tsp_query *q, const struct tsp_host *h, int64_t begin, int64_t end, struct busy top[BUSIEST])
+    const struct tsp_query *q, const struct view_host *h, int64_t begin, int64_t end, struct busy top[BUSIEST])
 {
     size_t n = 0;
     for (int32_t row = 0; row < h->threads && !http_gone(q->http); row++) {
@@ -271,7 +267,7 @@ static size_t find_busiest(
 }
 
 static void write_busiest(
-    struct json *j, const struct tsp_query *q, const struct tsp_host *h, int64_t begin, int64_t end)
+    struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, int64_t begin, int64_t end)
 {
     static const char *const keys[BUSIEST] = {"Busiest", "Second", "Third"};
     struct busy top[BUSIEST];
@@ -280,56 +276,54 @@ static void write_busiest(
         struct graph_row r;
         graph_row(h->index->graph, top[i].row, &r);
         if (r.idle_cpu < 0)
-            json_kv_string(j, keys[i],
+            tsp_write_tip(answer, keys[i],
                 arena_printf(q->http->arena, "%s (%d), %.1f %% of a CPU", r.name, r.tid,
                     100 * (double)top[i].ns / (double)(end - begin)));
     }
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t entry, t;
-    const struct tsp_host *h = tsp_tooltip_target(q, &entry, &t) ? host_of(x, entry) : NULL;
-    json_begin_object(j);
+    const struct view_host *h = view_tooltip_target(q, &entry, &t) ? host_of(x, entry) : NULL;
+    json_begin_object(&answer->json);
     if (h) {
         int64_t length = q->element_duration > 0 ? q->element_duration : 1000000,
                 from = q->element_duration > 0 ? q->element_time : t;
         int64_t until, first, last;
         if (__builtin_add_overflow(from, length, &until))
             until = INT64_MAX;
-        int64_t begin = tsp_to_host(h, from), end = tsp_to_host(h, until);
+        int64_t begin = view_to_host(h, from), end = view_to_host(h, until);
         state_span(h->states, &first, &last);
         begin = begin < first ? first : begin;
         end = end > last ? last : end;
-        json_kv_string(j, "Host", h->index->name);
-        json_kv_string(j, "CPUs", arena_printf(q->http->arena, "%zu", state_rows(h->states, STATE_CPU)));
+        tsp_write_tip(answer, "Host", h->index->name);
+        tsp_write_tip(answer, "CPUs", arena_printf(q->http->arena, "%zu", state_rows(h->states, STATE_CPU)));
         if (begin < end) {
-            json_kv_string(j, "Busy", percent(q->http->arena, share_within(h, begin, end, q->http->arena)));
+            tsp_write_tip(answer, "Busy", percent(q->http->arena, share_within(h, begin, end, q->http->arena)));
             if (h->index->graph)
-                write_busiest(j, q, h, begin, end);
+                write_busiest(answer, q, h, begin, end);
             uint64_t lost = lost_within(h, begin, end);
             if (lost)
-                json_kv_string(j, "Lost events", arena_printf(q->http->arena, "%llu", (unsigned long long)lost));
-            tsp_write_span(j, tsp_to_reference(h, begin), tsp_to_reference(h, end));
+                tsp_write_tip(answer, "Lost events", arena_printf(q->http->arena, "%llu", (unsigned long long)lost));
+            view_write_span(answer, view_to_reference(h, begin), view_to_reference(h, end));
         }
-        tsp_write_clock_error(j, h, t);
+        view_write_clock_error(answer, h, t);
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
 /* ---- styles, annotations ---- */
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
+    tsp_begin_styles(answer);
     for (int i = 0; i < LEVELS; i++)
-        tsp_write_style(j, levels[i].key, NULL, LOOK_RUNNING, 1, levels[i].opacity, levels[i].key);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+        tsp_write_style(answer, levels[i].key, NULL, LOOK_RUNNING, 1, levels[i].opacity, levels[i].key);
+    tsp_end_styles(answer);
 }
 
-static bool has_losses(const struct tsp_experiment *x)
+static bool has_losses(const struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (shown(&x->hosts[i]) && state_losses(x->hosts[i].states))
@@ -337,18 +331,18 @@ static bool has_losses(const struct tsp_experiment *x)
     return false;
 }
 
-static struct tsp_result annotation_categories(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void annotation_categories(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     if (has_losses(x))
-        json_write_string(j, LOST_BY_MACHINE);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+        json_write_string(&answer->json, LOST_BY_MACHINE);
 }
 
 /* Losses of several CPUs at a time are one range. */
-static void write_losses(const struct tsp_query *q, const struct tsp_host *h, int64_t entry, struct json *j)
+static void write_losses(const struct tsp_query *q, const struct view_host *h, int64_t entry, struct tsp_answer *answer)
 {
     size_t n = state_losses(h->states);
-    for (size_t i = 0; i < n && !tsp_full(j) && !http_gone(q->http);) {
+    for (size_t i = 0; i < n && !tsp_full(answer) && !http_gone(q->http);) {
         struct state_loss l, next;
         state_loss(h->states, i, &l);
         for (i++; i < n; i++) {
@@ -358,35 +352,34 @@ static void write_losses(const struct tsp_query *q, const struct tsp_host *h, in
             l.end = next.end > l.end ? next.end : l.end;
             l.count += next.count;
         }
-        int64_t begin = tsp_to_reference(h, l.begin), end = tsp_to_reference(h, l.end);
+        int64_t begin = view_to_reference(h, l.begin), end = view_to_reference(h, l.end);
         if (begin <= q->end && end >= q->begin)
-            tsp_write_annotation(j, begin, end - begin, entry,
+            tsp_write_annotation(answer, begin, end - begin, entry,
                 arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
     }
 }
 
-static struct tsp_result annotations(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void annotations(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     if (!has_losses(x) || !tsp_wants_category(q, LOST_BY_MACHINE))
-        return (struct tsp_result){TSP_COMPLETED, NULL};
-    json_key(j, LOST_BY_MACHINE);
-    json_begin_array(j);
+        return;
+    json_key(&answer->json, LOST_BY_MACHINE);
+    json_begin_array(&answer->json);
     for (size_t i = 0; i < x->n_hosts; i++)
         if (shown(&x->hosts[i]) && tsp_wants(q, entry_of(x, i)))
-            write_losses(q, &x->hosts[i], entry_of(x, i), j);
-    json_end_array(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+            write_losses(q, &x->hosts[i], entry_of(x, i), answer);
+    json_end_array(&answer->json);
 }
 
-const struct tsp_provider tsp_provider_machines = {
-    .id = "weft.machines",
-    .name = "Machines",
-    .description = "How busy the CPUs of each machine were, and where events were lost",
-    .type = "TIME_GRAPH",
+const struct view view_machines = {
+    .provider = {.id = "weft.machines",
+        .name = "Machines",
+        .description = "How busy the CPUs of each machine were, and where events were lost",
+        .type = "TIME_GRAPH"},
     .has_data = has_data,
     .tree = tree,
     .states = states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
     .annotation_categories = annotation_categories,

@@ -2,21 +2,19 @@
  * some. */
 #include "views/state_rows.h"
 
-extern const struct tsp_provider tsp_memory_usage;
-
 enum { PAGE_BYTES = 4096, TOTAL = -1 };
 
-static int64_t total_id(const struct tsp_experiment *x, size_t host)
+static int64_t total_id(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-static bool has_memory(const struct tsp_host *h)
+static bool has_memory(const struct view_host *h)
 {
     return h->states && state_counters(h->states, STATE_MEMORY);
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (has_memory(&x->hosts[i]))
@@ -25,22 +23,22 @@ static bool has_data(struct tsp_experiment *x)
 }
 
 /* Does the counter change within the query's range? */
-static bool changes(const struct tsp_host *h, size_t counter, const struct tsp_query *q)
+static bool changes(const struct view_host *h, size_t counter, const struct tsp_query *q)
 {
     struct state_interval at;
-    return state_at(h->states, STATE_COUNTER_ROWS + STATE_MEMORY, counter, tsp_sample_time(h, q->begin), &at)
-        ? tsp_to_reference(h, at.end) <= q->end
+    return state_at(h->states, STATE_COUNTER_ROWS + STATE_MEMORY, counter, view_sample_time(h, q->begin), &at)
+        ? view_to_reference(h, at.end) <= q->end
         : q->begin < q->end;
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {
         {"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}};
     bool active_only = json_is_true(json_object_get(q->parameters, "isFiltered"));
-    tsp_begin_tree(j, headers, 2, 1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    tsp_begin_tree(answer, headers, 2, 1);
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
+        const struct view_host *h = &x->hosts[i];
         for (size_t k = 0; has_memory(h) && k < state_counters(h->states, STATE_MEMORY) && !http_gone(q->http); k++) {
             struct state_counter c;
             struct tsp_entry e = {
@@ -60,16 +58,15 @@ static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *
                 e.tid = t.tid;
             }
             e.labels = labels;
-            tsp_write_entry(j, &e);
+            tsp_write_entry(answer, &e);
         }
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
 /* What is freed has been held before: the line is lifted so far that its least value is 0, for every question alike. */
-static void write_series(const struct tsp_host *h, const struct tsp_query *q, const int64_t *times, int32_t number,
-    int64_t id, struct json *j)
+static void write_series(const struct view_host *h, const struct tsp_query *q, const int64_t *times, int32_t number,
+    int64_t id, struct tsp_answer *answer)
 {
     struct arena *a = q->http->arena;
     int64_t counter = state_find_counter(h->states, STATE_MEMORY, number);
@@ -84,7 +81,7 @@ static void write_series(const struct tsp_host *h, const struct tsp_query *q, co
         y[i] = PAGE_BYTES * ((double)pages[i] - (double)least);
     if (number != TOTAL)
         graph_row(h->index->graph, number, &t);
-    tsp_write_series(j,
+    tsp_write_series(answer,
         &(struct tsp_series){.id = id,
             .name = number == TOTAL ? arena_printf(a, "%s:total", h->index->name)
                                     : arena_printf(a, "%s:%d", h->index->name, t.tid),
@@ -97,33 +94,32 @@ static void write_series(const struct tsp_host *h, const struct tsp_query *q, co
             .y_type = "BINARY_NUMBER"});
 }
 
-static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_xy(j, "Memory Usage");
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    tsp_begin_xy(answer, "Memory Usage");
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
+        const struct view_host *h = &x->hosts[i];
         if (!has_memory(h))
             continue;
         int64_t *times = arena_new(q->http->arena, int64_t, q->n_times);
         for (size_t k = 0; k < q->n_times; k++)
-            times[k] = tsp_sample_time(h, q->times[k]);
-        write_series(h, q, times, TOTAL, total_id(x, i), j);
-        for (size_t k = 0; q->has_items && k < q->n_items && !tsp_full(j) && !http_gone(q->http); k++) {
+            times[k] = view_sample_time(h, q->times[k]);
+        write_series(h, q, times, TOTAL, total_id(x, i), answer);
+        for (size_t k = 0; q->has_items && k < q->n_items && !tsp_full(answer) && !http_gone(q->http); k++) {
             size_t host;
             int32_t row;
-            if (tsp_thread_of(x, q->items[k], &host, &row) && host == i)
-                write_series(h, q, times, row, q->items[k], j);
+            if (view_thread_of(x, q->items[k], &host, &row) && host == i)
+                write_series(h, q, times, row, q->items[k], answer);
         }
     }
-    tsp_end_xy(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_xy(answer);
 }
 
-const struct tsp_provider tsp_memory_usage = {
-    .id = "org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage",
-    .name = "Memory Usage",
-    .description = "Pages of memory that threads got from the kernel and gave back",
-    .type = "TREE_TIME_XY",
+const struct view view_memory_usage = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage",
+        .name = "Memory Usage",
+        .description = "Pages of memory that threads got from the kernel and gave back",
+        .type = "TREE_TIME_XY"},
     .has_data = has_data,
     .tree = tree,
     .xy = xy,

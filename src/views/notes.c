@@ -1,9 +1,7 @@
 /* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs tell the same on stderr. */
-#include "tsp/provider.h"
+#include "views/view.h"
 
-extern const struct tsp_provider tsp_trace_notes;
-
-static bool has_notes(struct tsp_experiment *x)
+static bool has_notes(const struct view *self, struct views *x)
 {
     const struct index_note *notes;
     return experiment_notes(x->x, &notes) > 0;
@@ -26,12 +24,13 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     }
 }
 
-static struct tsp_result table_columns(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_columns(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tsp_table_columns(columns, sizeof columns / sizeof *columns, j);
+    tsp_table_columns(answer, columns, sizeof columns / sizeof *columns);
 }
 
-static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct index_note *notes;
     size_t n = experiment_notes(x->x, &notes);
@@ -40,14 +39,14 @@ static struct tsp_result table_lines(struct tsp_experiment *x, const struct tsp_
         .rows = n,
         .arg = (void *)(uintptr_t)notes,
         .cell = cell};
-    return tsp_table_lines(&t, q, j);
+    tsp_table_lines(answer, &t, q);
 }
 
-const struct tsp_provider tsp_trace_notes = {
-    .id = "weft.notes",
-    .name = "Trace Notes",
-    .description = "What was found wrong with the traces, and what to do about it",
-    .type = "TABLE",
+const struct view view_trace_notes = {
+    .provider = {.id = "weft.notes",
+        .name = "Trace Notes",
+        .description = "What was found wrong with the traces, and what to do about it",
+        .type = "TABLE"},
     .has_data = has_notes,
     .columns = table_columns,
     .lines = table_lines,

@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "views/figures.h"
 #include "views/latencies.h"
-
-extern const struct tsp_provider tsp_priority_statistics, tsp_priority_name_statistics;
+#include "views/list.h"
 
 static bool known(const struct state_latency *v)
 {
@@ -16,7 +15,7 @@ static bool known(const struct state_latency *v)
 }
 
 /* A trace tells priorities of all its switches or of none. */
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     struct state_latency first;
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -28,12 +27,12 @@ static bool has_data(struct tsp_experiment *x)
     return false;
 }
 
-static size_t members(struct tsp_experiment *x)
+static size_t members(struct views *x)
 {
-    return has_data(x);
+    return has_data(&view_priority_statistics, x);
 }
 
-static void member(struct tsp_experiment *x, size_t i, const char **suffix, const char **name)
+static void member(struct views *x, size_t i, const char **suffix, const char **name)
 {
     latency_analysis(STATE_LATENCY_SCHED, suffix, name);
 }
@@ -45,7 +44,7 @@ struct group {
     int priority;
     const char *name; /* "" where only priorities count */
     uint64_t key;
-    struct state_figures figures; /* of the whole experiment */
+    struct figures figures; /* of the whole experiment */
 };
 /* In order of host, priority, name. */
 struct groups {
@@ -57,10 +56,9 @@ struct groups {
                      count */
 };
 
-static struct group group_of(
-    const struct groups *g, const struct tsp_experiment *x, size_t host, const struct state_latency *v)
+static struct group group_of(const struct groups *g, const struct views *x, size_t host, const struct state_latency *v)
 {
-    const struct tsp_host *h = &x->hosts[host];
+    const struct view_host *h = &x->hosts[host];
     bool named = g->thread_names.n && v->thread >= 0 && v->thread < h->threads;
     uint32_t name = named ? g->thread_names.v[h->first_thread - x->hosts[0].first_thread + v->thread] : 0;
     return (struct group){.host = host,
@@ -69,7 +67,7 @@ static struct group group_of(
         .key = (uint64_t)host << 48 | (uint64_t)(uint16_t)v->ret << 32 | name};
 }
 
-static void name_threads(struct groups *g, const struct tsp_experiment *x)
+static void name_threads(struct groups *g, const struct views *x)
 {
     struct graph_row t;
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -80,25 +78,24 @@ static void name_threads(struct groups *g, const struct tsp_experiment *x)
 }
 
 /* Calls f for the latencies first … end - 1 of a host that have a priority. */
-typedef void on_latency(void *arg, const struct group *, const struct state_figures *one);
-static void each_latency(const struct groups *g, const struct tsp_experiment *x, size_t host, size_t first, size_t end,
-    on_latency *f, void *arg)
+typedef void on_latency(void *arg, const struct group *, const struct figures *one);
+static void each_latency(
+    const struct groups *g, const struct views *x, size_t host, size_t first, size_t end, on_latency *f, void *arg)
 {
-    const struct tsp_host *h = &x->hosts[host];
+    const struct view_host *h = &x->hosts[host];
     for (size_t i = first; i < end; i++) {
         struct state_latency v;
         state_latency(h->states, STATE_LATENCY_SCHED, i, &v);
         if (!known(&v))
             continue;
         struct group of = group_of(g, x, host, &v);
-        int64_t ns = v.end - v.begin, begin = tsp_to_reference(h, v.begin);
+        int64_t ns = v.end - v.begin, begin = view_to_reference(h, v.begin);
         f(arg, &of,
-            &(struct state_figures){
-                .n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
+            &(struct figures){.n = 1, .sum = ns, .least = ns, .most = ns, .least_begin = begin, .most_begin = begin});
     }
 }
 
-static void add_to_all(void *arg, const struct group *of, const struct state_figures *one)
+static void add_to_all(void *arg, const struct group *of, const struct figures *one)
 {
     struct groups *g = arg;
     uint64_t *place = map_put(&g->places, of->key, NULL);
@@ -106,7 +103,7 @@ static void add_to_all(void *arg, const struct group *of, const struct state_fig
         vec_push(&g->v, *of);
         *place = g->v.n;
     }
-    state_figures_join(&g->v.v[*place - 1].figures, one);
+    figures_join(&g->v.v[*place - 1].figures, one);
 }
 
 static int by_place(const void *a, const void *b)
@@ -119,7 +116,7 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static struct groups *find_groups(struct tsp_experiment *x, bool by_name)
+static struct groups *find_groups(struct views *x, bool by_name)
 {
     struct groups *g = mem_zalloc(sizeof *g);
     if (by_name)
@@ -134,16 +131,16 @@ static struct groups *find_groups(struct tsp_experiment *x, bool by_name)
     return g;
 }
 
-static void *find_by_priority(struct tsp_experiment *x)
+static void *find_by_priority(struct views *x)
 {
     return find_groups(x, false);
 }
-static void *find_by_name(struct tsp_experiment *x)
+static void *find_by_name(struct views *x)
 {
     return find_groups(x, true);
 }
 
-static void close_groups(struct tsp_experiment *x, void *cache)
+static void close_groups(struct views *x, void *cache)
 {
     struct groups *g = cache;
     vec_free(&g->v);
@@ -155,51 +152,51 @@ static void close_groups(struct tsp_experiment *x, void *cache)
 
 /* ---- figures ---- */
 
-static const char *label(const struct tsp_experiment *x, const struct group *g, bool by_name, struct arena *a)
+static const char *label(const struct views *x, const struct group *g, bool by_name, struct arena *a)
 {
     const char *of = by_name ? arena_printf(a, "Priority %d/%s", g->priority, g->name)
                              : arena_printf(a, "Priority %d", g->priority);
     return x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[g->host].index->name, of) : of;
 }
 
-static void write_groups(struct json *j, const struct tsp_experiment *x, const struct groups *g, struct arena *a,
-    int64_t root, const char *name, const struct state_figures *of)
+static void write_groups(struct tsp_answer *answer, const struct views *x, const struct groups *g, struct arena *a,
+    int64_t root, const char *name, const struct figures *of)
 {
-    struct state_figures all = {0};
+    struct figures all = {0};
     for (size_t i = 0; i < g->v.n; i++)
-        state_figures_join(&all, &of[i]);
-    figures_write(j, a, root, -1, name, &all, NULL, 0);
-    for (size_t i = 0; i < g->v.n && !tsp_full(j); i++)
+        figures_join(&all, &of[i]);
+    figures_write(answer, a, root, -1, name, &all, NULL, 0);
+    for (size_t i = 0; i < g->v.n && !tsp_full(answer); i++)
         figures_write(
-            j, a, root + 1 + (int64_t)i, root, label(x, &g->v.v[i], g->thread_names.n > 0, a), &of[i], NULL, 0);
+            answer, a, root + 1 + (int64_t)i, root, label(x, &g->v.v[i], g->thread_names.n > 0, a), &of[i], NULL, 0);
 }
 
 /* What is cached is shared and does not change any more: the names of a selection's threads are known from the whole.
  */
 struct selection {
     const struct groups *groups;
-    struct state_figures *figures;
+    struct figures *figures;
 };
 
-static void add_to_selection(void *arg, const struct group *of, const struct state_figures *one)
+static void add_to_selection(void *arg, const struct group *of, const struct figures *one)
 {
     struct selection *s = arg;
     const uint64_t *place = map_find(&s->groups->places, of->key);
     if (place)
-        state_figures_join(&s->figures[*place - 1], one);
+        figures_join(&s->figures[*place - 1], one);
 }
 
-static struct tsp_result tree(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct groups *g)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct groups *g)
 {
     struct arena *a = q->http->arena;
     int64_t total = x->last_thread + 1;
-    struct state_figures *figures = arena_new(a, struct state_figures, g->v.n + 1);
+    struct figures *figures = arena_new(a, struct figures, g->v.n + 1);
     for (size_t i = 0; i < g->v.n; i++)
         figures[i] = g->v.v[i].figures;
-    tsp_begin_tree(j, figures_headers, FIGURES_HEADERS, -1);
-    write_groups(j, x, g, a, total, "Total", figures);
-    if (q->has_range && (q->begin > x->begin || q->end < x->end)) {
+    tsp_begin_tree(answer, figures_headers, FIGURES_HEADERS, -1);
+    write_groups(answer, x, g, a, total, "Total", figures);
+    if (q->has_range && (q->begin > x->data.begin || q->end < x->data.end)) {
         struct selection s = {g, figures};
         memset(figures, 0, sizeof *figures * g->v.n);
         for (size_t i = 0; i < x->n_hosts; i++)
@@ -207,38 +204,39 @@ static struct tsp_result tree(
                 each_latency(g, x, i, latency_find(x, i, STATE_LATENCY_SCHED, q->begin),
                     latency_find(x, i, STATE_LATENCY_SCHED, q->end < INT64_MAX ? q->end + 1 : q->end), add_to_selection,
                     &s);
-        write_groups(j, x, g, a, total + 1 + (int64_t)g->v.n, "Selection", figures);
+        write_groups(answer, x, g, a, total + 1 + (int64_t)g->v.n, "Selection", figures);
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
-static struct tsp_result priority_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void priority_tree(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tree(x, q, j, tsp_cache(x, &tsp_priority_statistics, find_by_priority));
+    tree(self, x, q, answer, view_cache(x, &view_priority_statistics, find_by_priority));
 }
-static struct tsp_result name_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void name_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tree(x, q, j, tsp_cache(x, &tsp_priority_name_statistics, find_by_name));
+    tree(self, x, q, answer, view_cache(x, &view_priority_name_statistics, find_by_name));
 }
 
-const struct tsp_provider tsp_priority_statistics = {
-    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityStatisticsDataProvider",
-    .name = "Priority Statistics Table",
-    .description = "Least, most, mean and spread of the waits for a CPU, by priority",
-    .type = "DATA_TREE",
+const struct view view_priority_statistics = {
+    .provider =
+        {.id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityStatisticsDataProvider",
+            .name = "Priority Statistics Table",
+            .description = "Least, most, mean and spread of the waits for a CPU, by priority",
+            .type = "DATA_TREE"},
     .has_data = has_data,
     .members = members,
     .member = member,
     .tree = priority_tree,
     .close = close_groups,
 };
-const struct tsp_provider tsp_priority_name_statistics = {
-    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore."
-          "PriorityThreadNameStatisticsDataProvider",
-    .name = "Priority/Thread name Statistics Table",
-    .description = "Least, most, mean and spread of the waits for a CPU, by priority and name of the thread",
-    .type = "DATA_TREE",
+const struct view view_priority_name_statistics = {
+    .provider = {.id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore."
+                       "PriorityThreadNameStatisticsDataProvider",
+        .name = "Priority/Thread name Statistics Table",
+        .description = "Least, most, mean and spread of the waits for a CPU, by priority and name of the thread",
+        .type = "DATA_TREE"},
     .has_data = has_data,
     .members = members,
     .member = member,

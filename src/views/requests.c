@@ -5,12 +5,12 @@
 
 #include "base/mem.h"
 #include "views/state_rows.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 /* Entries in order, ids from the first on; row -1: a group. */
 struct entry {
     int64_t parent;
-    const struct tsp_host *host;
+    const struct view_host *host;
     size_t number; /* of the host */
     int64_t row;
     const char *label;
@@ -20,7 +20,7 @@ struct entries {
     struct arena texts;
 };
 
-static int64_t first_id(const struct tsp_experiment *x)
+static int64_t first_id(const struct views *x)
 {
     return x->last_thread + 1;
 }
@@ -31,7 +31,7 @@ static int64_t add(struct entries *all, struct entry e)
     return (int64_t)all->v.n - 1;
 }
 
-static void add_host(struct entries *all, const struct tsp_host *h, size_t number)
+static void add_host(struct entries *all, const struct view_host *h, size_t number)
 {
     static const char *const queues[] = {"Waiting Queue", "Driver Queue"};
     int64_t root = add(all, (struct entry){-1, h, number, -1, h->index->name}), disk = -1, queue = -1;
@@ -49,7 +49,7 @@ static void add_host(struct entries *all, const struct tsp_host *h, size_t numbe
     }
 }
 
-static void *make(struct tsp_experiment *x)
+static void *make(struct views *x)
 {
     struct entries *all = mem_zalloc(sizeof *all);
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -58,7 +58,7 @@ static void *make(struct tsp_experiment *x)
     return all;
 }
 
-static void close_entries(struct tsp_experiment *x, void *cache)
+static void close_entries(struct views *x, void *cache)
 {
     struct entries *all = cache;
     vec_free(&all->v);
@@ -66,19 +66,19 @@ static void close_entries(struct tsp_experiment *x, void *cache)
     free(all);
 }
 
-static const struct entries *entries_of(struct tsp_experiment *x)
+static const struct entries *entries_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_disk_requests, make);
+    return view_cache(x, &view_disk_requests, make);
 }
 
-static const struct entry *entry_of(struct tsp_experiment *x, int64_t id)
+static const struct entry *entry_of(struct views *x, int64_t id)
 {
     const struct entries *all = entries_of(x);
     int64_t i = id - first_id(x);
     return i >= 0 && i < (int64_t)all->v.n ? &all->v.v[i] : NULL;
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states && state_rows(x->hosts[i].states, STATE_REQUEST_ROWS))
@@ -86,26 +86,25 @@ static bool has_data(struct tsp_experiment *x)
     return false;
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Name", "Disk, queue, place in it", "STRING"}};
     const struct entries *all = entries_of(x);
-    tsp_begin_tree(j, headers, 1, -1);
-    for (size_t i = 0; i < all->v.n && !tsp_full(j); i++) {
+    tsp_begin_tree(answer, headers, 1, -1);
+    for (size_t i = 0; i < all->v.n && !tsp_full(answer); i++) {
         const struct entry *e = &all->v.v[i];
-        tsp_write_entry(j,
+        tsp_write_entry(answer,
             &(struct tsp_entry){.id = first_id(x) + (int64_t)i,
                 .parent = e->parent < 0 ? -1 : first_id(x) + e->parent,
                 .labels = &e->label,
                 .n_labels = 1,
                 .time_graph = true,
-                .start = x->begin,
-                .end = x->end,
+                .start = x->data.begin,
+                .end = x->data.end,
                 .has_data = e->row >= 0,
                 .host_id = e->host->id});
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
@@ -133,8 +132,8 @@ static int64_t bytes_of(const struct state_interval *iv)
     return (iv->amount >> STATE_REQUEST_TYPE_BITS & STATE_REQUEST_MOST_SECTORS) * SECTOR_BYTES;
 }
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct tsp_shown *out)
+static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct view_shown *out)
 {
     const char *key = key_of(iv);
     if (!key)
@@ -146,71 +145,68 @@ static void show(struct tsp_experiment *x, const struct tsp_state_row *row, cons
         return;
     struct state_row r;
     state_row(x->hosts[row->host].states, STATE_REQUEST_ROWS, row->row, &r);
-    tsp_add_property(out, "disk", r.name);
-    tsp_add_property(out, "type", key);
-    tsp_add_number(out, "sector", sector_of(iv));
-    tsp_add_number(out, "bytes", bytes_of(iv));
-    tsp_add_property(out, "host", x->hosts[row->host].index->name);
+    view_add_property(out, "disk", r.name);
+    view_add_property(out, "type", key);
+    view_add_number(out, "sector", sector_of(iv));
+    view_add_number(out, "bytes", bytes_of(iv));
+    view_add_property(out, "host", x->hosts[row->host].index->name);
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
+    struct view_sampler s = view_begin_sampling(x, q, answer, show);
     size_t n = q->has_items ? q->n_items : entries_of(x)->v.n;
     for (size_t i = 0; i < n; i++) {
         int64_t id = q->has_items ? q->items[i] : first_id(x) + (int64_t)i;
         const struct entry *e = entry_of(x, id);
         if (e && e->row >= 0 &&
-            !tsp_sample_row(&s, &(struct tsp_state_row){id, e->number, STATE_REQUEST_ROWS, (size_t)e->row, 0}))
+            !view_sample_row(&s, &(struct view_state_row){id, e->number, STATE_REQUEST_ROWS, (size_t)e->row, 0}))
             break;
     }
-    tsp_end_sampling(&s);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    view_end_sampling(&s);
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t id, t;
-    const struct entry *e = tsp_tooltip_target(q, &id, &t) ? entry_of(x, id) : NULL;
+    const struct entry *e = view_tooltip_target(q, &id, &t) ? entry_of(x, id) : NULL;
     struct state_interval iv;
-    json_begin_object(j);
+    json_begin_object(&answer->json);
     if (e && e->row >= 0 &&
-        state_at(e->host->states, STATE_REQUEST_ROWS, (size_t)e->row, tsp_sample_time(e->host, t), &iv) &&
+        state_at(e->host->states, STATE_REQUEST_ROWS, (size_t)e->row, view_sample_time(e->host, t), &iv) &&
         key_of(&iv)) {
         struct state_row r;
         state_row(e->host->states, STATE_REQUEST_ROWS, (size_t)e->row, &r);
-        json_kv_string(j, "Disk", r.name);
-        json_kv_string(j, "Type", key_of(&iv));
-        json_kv_string(j, "Sector", arena_printf(q->http->arena, "%lld", (long long)sector_of(&iv)));
-        json_kv_string(j, "Bytes", arena_printf(q->http->arena, "%lld", (long long)bytes_of(&iv)));
-        tsp_write_span(j, tsp_to_reference(e->host, iv.begin), tsp_to_reference(e->host, iv.end));
-        tsp_write_clock_error(j, e->host, t);
+        tsp_write_tip(answer, "Disk", r.name);
+        tsp_write_tip(answer, "Type", key_of(&iv));
+        tsp_write_tip(answer, "Sector", arena_printf(q->http->arena, "%lld", (long long)sector_of(&iv)));
+        tsp_write_tip(answer, "Bytes", arena_printf(q->http->arena, "%lld", (long long)bytes_of(&iv)));
+        view_write_span(answer, view_to_reference(e->host, iv.begin), view_to_reference(e->host, iv.end));
+        view_write_clock_error(answer, e->host, t);
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
+    tsp_begin_styles(answer);
     for (unsigned i = STATE_REQUEST_READ; i < STATE_REQUESTS; i++) {
         const char *key = state_request_name(i);
         tsp_write_style(
-            j, key, NULL, colors[i], i == STATE_REQUEST_FLUSH || i == STATE_REQUEST_OTHER ? 0.6 : 1, -1, key);
+            answer, key, NULL, colors[i], i == STATE_REQUEST_FLUSH || i == STATE_REQUEST_OTHER ? 0.6 : 1, -1, key);
     }
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_styles(answer);
 }
 
-const struct tsp_provider tsp_disk_requests = {
-    .id = "org.eclipse.tracecompass.incubator.kernel.core.inputoutput.DiskRequestDataProvider",
-    .name = "Disk Requests",
-    .description = "Requests of each disk that wait in its queue, and those that its driver has",
-    .type = "TIME_GRAPH",
+const struct view view_disk_requests = {
+    .provider = {.id = "org.eclipse.tracecompass.incubator.kernel.core.inputoutput.DiskRequestDataProvider",
+        .name = "Disk Requests",
+        .description = "Requests of each disk that wait in its queue, and those that its driver has",
+        .type = "TIME_GRAPH"},
     .has_data = has_data,
     .tree = tree,
     .states = states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
     .close = close_entries,

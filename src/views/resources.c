@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "views/state_rows.h"
-
-extern const struct tsp_provider tsp_provider_resources;
+#include "views/list.h"
 
 enum {
     NO_STATES = STATE_KINDS,
@@ -35,7 +34,7 @@ struct rows {
     struct arena labels;
 };
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states && state_rows(x->hosts[i].states, STATE_CPU))
@@ -114,7 +113,7 @@ static void add_cpus(struct rows *t, size_t host, const struct state_store *s, i
     }
 }
 
-static void *find_rows(struct tsp_experiment *x)
+static void *find_rows(struct views *x)
 {
     struct rows *t = mem_zalloc(sizeof *t);
     t->first = x->last_thread + 1;
@@ -131,7 +130,7 @@ static void *find_rows(struct tsp_experiment *x)
     return t;
 }
 
-static void close_rows(struct tsp_experiment *x, void *cache)
+static void close_rows(struct views *x, void *cache)
 {
     struct rows *t = cache;
     vec_free(&t->v);
@@ -139,9 +138,9 @@ static void close_rows(struct tsp_experiment *x, void *cache)
     free(t);
 }
 
-static const struct rows *rows_of(struct tsp_experiment *x)
+static const struct rows *rows_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_provider_resources, find_rows);
+    return view_cache(x, &view_resources, find_rows);
 }
 
 static const struct row *row_of(const struct rows *t, int64_t id)
@@ -167,10 +166,10 @@ static int32_t cpu_of(const struct row *r, const struct state_interval *iv, cons
 
 /* ---- tree ---- */
 
-static void write_row(const struct tsp_experiment *x, const struct rows *t, size_t i, struct json *j)
+static void write_row(const struct views *x, const struct rows *t, size_t i, struct tsp_answer *answer)
 {
     const struct row *r = &t->v.v[i];
-    const struct tsp_host *h = &x->hosts[r->host];
+    const struct view_host *h = &x->hosts[r->host];
     bool numbered = r->kind != NO_STATES;
     int64_t begin, end;
     state_span(h->states, &begin, &end);
@@ -178,35 +177,34 @@ static void write_row(const struct tsp_experiment *x, const struct rows *t, size
             : r->kind == STATE_CPU_IRQ || r->kind == STATE_IRQ_LINE ? "irq"
                                                                     : "softirq",
         NULL, r->number};
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){.id = t->first + (int64_t)i,
             .parent = r->parent == ROOT ? -1 : t->first + r->parent,
             .labels = &r->label,
             .n_labels = 1,
             .time_graph = true,
-            .start = i ? tsp_to_reference(h, begin) : x->begin, /* what clients count from */
-            .end = tsp_to_reference(h, end),
+            .start = i ? view_to_reference(h, begin) : x->data.begin, /* what clients count from */
+            .end = view_to_reference(h, end),
             .has_data = numbered,
             .host_id = h->id,
             .meta = &meta,
             .n_meta = numbered});
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Resource", "CPU, interrupt line or software interrupt", "STRING"}};
     const struct rows *t = rows_of(x);
-    tsp_begin_tree(j, headers, 1, 2);
-    for (size_t i = 0; i < t->v.n && !tsp_full(j); i++)
-        write_row(x, t, i, j);
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_tree(answer, headers, 1, 2);
+    for (size_t i = 0; i < t->v.n && !tsp_full(answer); i++)
+        write_row(x, t, i, answer);
+    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
 
 /* Threads are told apart by colour; one has the same colour on all CPUs. */
-static const char *const thread_keys[TSP_PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4",
+static const char *const thread_keys[VIEW_PALETTE] = {"Thread 0", "Thread 1", "Thread 2", "Thread 3", "Thread 4",
     "Thread 5", "Thread 6", "Thread 7", "Thread 8", "Thread 9", "Thread 10", "Thread 11"};
 
 /* By share of the highest: "Frequency 1" up to a tenth of it, … "Frequency 10". */
@@ -227,22 +225,22 @@ static const char *frequency_text(int64_t khz, char out[FREQUENCY_TEXT])
 }
 
 static const char *style_of(
-    const struct tsp_host *h, int kind, const struct state_interval *iv, struct graph_row *thread)
+    const struct view_host *h, int kind, const struct state_interval *iv, struct graph_row *thread)
 {
     switch (kind) {
     case STATE_CPU_THREAD:
         return thread
-            ? thread->idle_cpu >= 0 ? tsp_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % TSP_PALETTE]
-            : tsp_state_key(iv->value);
+            ? thread->idle_cpu >= 0 ? view_state_key(STATE_IDLE) : thread_keys[(uint32_t)thread->tid % VIEW_PALETTE]
+            : view_state_key(iv->value);
     case STATE_CPU_SOFTIRQ:
-    case STATE_SOFTIRQ_VECTOR: return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_SOFTIRQ : iv->value);
+    case STATE_SOFTIRQ_VECTOR: return view_state_key(iv->value == STATE_ACTIVE ? STATE_SOFTIRQ : iv->value);
     case STATE_CPU_IRQ:
-    case STATE_IRQ_LINE: return tsp_state_key(iv->value == STATE_ACTIVE ? STATE_IRQ : iv->value);
-    default: return tsp_state_key(iv->value);
+    case STATE_IRQ_LINE: return view_state_key(iv->value == STATE_ACTIVE ? STATE_IRQ : iv->value);
+    default: return view_state_key(iv->value);
     }
 }
 
-static bool find_thread(const struct tsp_host *h, const struct state_interval *iv, struct graph_row *out)
+static bool find_thread(const struct view_host *h, const struct state_interval *iv, struct graph_row *out)
 {
     if (iv->thread < 0 || iv->thread >= h->threads)
         return false;
@@ -250,8 +248,8 @@ static bool find_thread(const struct tsp_host *h, const struct state_interval *i
     return true;
 }
 
-static void show_frequency(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct tsp_shown *out)
+static void show_frequency(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct view_shown *out)
 {
     const struct rows *t = rows_of(x);
     if (iv->value == STATE_NONE)
@@ -260,16 +258,16 @@ static void show_frequency(struct tsp_experiment *x, const struct tsp_state_row 
     out->label = frequency_text(iv->amount, out->text);
     if (!with_properties)
         return;
-    tsp_add_property(out, "state", "Frequency");
-    tsp_add_property(out, "host", x->hosts[row->host].index->name);
-    tsp_add_number(out, "cpu", row_of(t, row->entry)->number);
-    tsp_add_number(out, "kHz", iv->amount);
+    view_add_property(out, "state", "Frequency");
+    view_add_property(out, "host", x->hosts[row->host].index->name);
+    view_add_number(out, "cpu", row_of(t, row->entry)->number);
+    view_add_number(out, "kHz", iv->amount);
 }
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct tsp_shown *out)
+static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct view_shown *out)
 {
-    const struct tsp_host *h = &x->hosts[row->host];
+    const struct view_host *h = &x->hosts[row->host];
     struct graph_row thread;
     if (row->kind == FREQUENCY) {
         show_frequency(x, row, iv, with_properties, out);
@@ -282,59 +280,58 @@ static void show(struct tsp_experiment *x, const struct tsp_state_row *row, cons
         return;
     const struct row *r = row_of(rows_of(x), row->entry);
     int32_t cpu = cpu_of(r, iv, h->states);
-    tsp_add_property(out, "state", row->kind == STATE_CPU_THREAD ? "Thread" : out->style_key);
-    tsp_add_property(out, "host", h->index->name);
+    view_add_property(out, "state", row->kind == STATE_CPU_THREAD ? "Thread" : out->style_key);
+    view_add_property(out, "host", h->index->name);
     if (row->kind == STATE_CPU && iv->value == STATE_SYSCALL)
-        tsp_add_property(out, "System call", iv->name);
+        view_add_property(out, "System call", iv->name);
     if (!is_cpu_row(r))
-        tsp_add_property(out, "interrupt", r->label);
+        view_add_property(out, "interrupt", r->label);
     if (cpu >= 0)
-        tsp_add_number(out, "cpu", cpu);
+        view_add_number(out, "cpu", cpu);
     if (has_thread) {
-        tsp_add_property(out, "process", thread.name);
-        tsp_add_number(out, "thread", thread.tid);
-        tsp_add_number(out, "tid", thread.tid);
+        view_add_property(out, "process", thread.name);
+        view_add_number(out, "thread", thread.tid);
+        view_add_number(out, "tid", thread.tid);
     }
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct rows *t = rows_of(x);
-    struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
+    struct view_sampler s = view_begin_sampling(x, q, answer, show);
     size_t n = q->has_items ? q->n_items : t->v.n;
     for (size_t i = 0; i < n; i++) {
         int64_t id = q->has_items ? q->items[i] : t->first + (int64_t)i;
         const struct row *r = row_of(t, id);
-        if (r && r->kind != NO_STATES && !tsp_sample_row(&s, &(struct tsp_state_row){id, r->host, r->kind, r->row}))
+        if (r && r->kind != NO_STATES && !view_sample_row(&s, &(struct view_state_row){id, r->host, r->kind, r->row}))
             break;
     }
-    tsp_end_sampling(&s);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    view_end_sampling(&s);
 }
 
 /* ---- tooltip ---- */
 
-static void write_frequency(struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r,
-    const struct state_interval *iv)
+static void write_frequency(struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h,
+    const struct row *r, const struct state_interval *iv)
 {
     char text[FREQUENCY_TEXT];
     if (iv->value == STATE_NONE)
         return;
-    json_kv_string(j, "Frequency", frequency_text(iv->amount, text));
-    json_kv_string(j, "CPU", arena_printf(q->http->arena, "%d", r->number));
-    tsp_write_span(j, tsp_to_reference(h, iv->begin), tsp_to_reference(h, iv->end));
+    tsp_write_tip(answer, "Frequency", frequency_text(iv->amount, text));
+    tsp_write_tip(answer, "CPU", arena_printf(q->http->arena, "%d", r->number));
+    view_write_span(answer, view_to_reference(h, iv->begin), view_to_reference(h, iv->end));
 }
 
 static void write_tooltip(
-    struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct row *r, int64_t t)
+    struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, const struct row *r, int64_t t)
 {
     struct state_interval iv;
     struct graph_row thread;
-    int64_t at = tsp_sample_time(h, t);
+    int64_t at = view_sample_time(h, t);
     if (!state_at(h->states, r->kind, r->row, at, &iv))
         return;
     if (r->kind == FREQUENCY) {
-        write_frequency(j, q, h, r, &iv);
+        write_frequency(answer, q, h, r, &iv);
         return;
     }
     bool has_thread = find_thread(h, &iv, &thread);
@@ -342,54 +339,52 @@ static void write_tooltip(
     if (!key)
         return;
     if (r->kind != STATE_CPU_THREAD || !has_thread || thread.idle_cpu >= 0)
-        json_kv_string(j, "State", key);
+        tsp_write_tip(answer, "State", key);
     if (iv.name)
-        json_kv_string(j, iv.value == STATE_SYSCALL ? "System call" : "Interrupt", iv.name);
+        tsp_write_tip(answer, iv.value == STATE_SYSCALL ? "System call" : "Interrupt", iv.name);
     int32_t cpu = cpu_of(r, &iv, h->states);
     if (cpu >= 0)
-        json_kv_string(j, "CPU", arena_printf(q->http->arena, "%d", cpu));
+        tsp_write_tip(answer, "CPU", arena_printf(q->http->arena, "%d", cpu));
     if (has_thread) {
-        json_kv_string(j, "Process", thread.name);
-        json_kv_string(j, "TID", arena_printf(q->http->arena, "%d", thread.tid));
+        tsp_write_tip(answer, "Process", thread.name);
+        tsp_write_tip(answer, "TID", arena_printf(q->http->arena, "%d", thread.tid));
     }
-    tsp_write_span(j, tsp_to_reference(h, iv.begin), tsp_to_reference(h, iv.end));
+    view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t entry, t;
-    const struct row *r = tsp_tooltip_target(q, &entry, &t) ? row_of(rows_of(x), entry) : NULL;
-    json_begin_object(j);
+    const struct row *r = view_tooltip_target(q, &entry, &t) ? row_of(rows_of(x), entry) : NULL;
+    json_begin_object(&answer->json);
     if (r) {
-        const struct tsp_host *h = &x->hosts[r->host];
-        json_kv_string(j, "Host", h->index->name);
+        const struct view_host *h = &x->hosts[r->host];
+        tsp_write_tip(answer, "Host", h->index->name);
         if (r->kind != NO_STATES)
-            write_tooltip(j, q, h, r, t);
-        tsp_write_clock_error(j, h, t);
+            write_tooltip(answer, q, h, r, t);
+        view_write_clock_error(answer, h, t);
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
 /* ---- styles, annotations ---- */
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    tsp_write_state_styles(j,
-        TSP_STATE(IDLE) | TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(IRQ) | TSP_STATE(SOFTIRQ) |
-            TSP_STATE(SOFTIRQ_RAISED) | TSP_STATE(UNKNOWN));
-    for (int i = 0; i < TSP_PALETTE; i++)
-        tsp_write_style(j, thread_keys[i], NULL, tsp_palette[i], 0.75, -1, thread_keys[i]);
+    tsp_begin_styles(answer);
+    view_write_state_styles(answer,
+        VIEW_STATE(IDLE) | VIEW_STATE(USERMODE) | VIEW_STATE(SYSCALL) | VIEW_STATE(IRQ) | VIEW_STATE(SOFTIRQ) |
+            VIEW_STATE(SOFTIRQ_RAISED) | VIEW_STATE(UNKNOWN));
+    for (int i = 0; i < VIEW_PALETTE; i++)
+        tsp_write_style(answer, thread_keys[i], NULL, view_palette[i], 0.75, -1, thread_keys[i]);
     for (int i = 0; i < LEVELS; i++)
-        tsp_write_style(j, frequency_keys[i], NULL, LOOK_TIMER, (i + 1.0) / LEVELS, -1, frequency_keys[i]);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+        tsp_write_style(answer, frequency_keys[i], NULL, LOOK_TIMER, (i + 1.0) / LEVELS, -1, frequency_keys[i]);
+    tsp_end_styles(answer);
 }
 
 #define LOST_BY_CPU "Lost events by CPU"
 
-static bool has_losses(const struct tsp_experiment *x)
+static bool has_losses(const struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (x->hosts[i].states && state_losses(x->hosts[i].states))
@@ -397,53 +392,53 @@ static bool has_losses(const struct tsp_experiment *x)
     return false;
 }
 
-static struct tsp_result annotation_categories(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void annotation_categories(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     if (has_losses(x))
-        json_write_string(j, LOST_BY_CPU);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+        json_write_string(&answer->json, LOST_BY_CPU);
 }
 
 /* Losses of the CPU whose row this is, or of all CPUs. */
 static void write_losses(
-    const struct tsp_experiment *x, const struct tsp_query *q, const struct row *r, int64_t id, struct json *j)
+    const struct views *x, const struct tsp_query *q, const struct row *r, int64_t id, struct tsp_answer *answer)
 {
-    const struct tsp_host *h = &x->hosts[r->host];
-    for (size_t i = 0; i < state_losses(h->states) && !tsp_full(j) && !http_gone(q->http); i++) {
+    const struct view_host *h = &x->hosts[r->host];
+    for (size_t i = 0; i < state_losses(h->states) && !tsp_full(answer) && !http_gone(q->http); i++) {
         struct state_loss l;
         state_loss(h->states, i, &l);
-        int64_t begin = tsp_to_reference(h, l.begin), end = tsp_to_reference(h, l.end);
+        int64_t begin = view_to_reference(h, l.begin), end = view_to_reference(h, l.end);
         if (begin > q->end)
             break;
         if (end >= q->begin && (l.cpu < 0 || l.cpu == r->number))
-            tsp_write_annotation(j, begin, end - begin, id,
+            tsp_write_annotation(answer, begin, end - begin, id,
                 arena_printf(q->http->arena, "%llu events lost", (unsigned long long)l.count), LOOK_STOLEN, 0.4);
     }
 }
 
-static struct tsp_result annotations(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void annotations(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct rows *t = rows_of(x);
     if (!has_losses(x) || !tsp_wants_category(q, LOST_BY_CPU))
-        return (struct tsp_result){TSP_COMPLETED, NULL};
-    json_key(j, LOST_BY_CPU);
-    json_begin_array(j);
+        return;
+    json_key(&answer->json, LOST_BY_CPU);
+    json_begin_array(&answer->json);
     for (size_t i = 0; i < t->v.n; i++)
         if (t->v.v[i].kind == STATE_CPU && tsp_wants(q, t->first + (int64_t)i))
-            write_losses(x, q, &t->v.v[i], t->first + (int64_t)i, j);
-    json_end_array(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+            write_losses(x, q, &t->v.v[i], t->first + (int64_t)i, answer);
+    json_end_array(&answer->json);
 }
 
-const struct tsp_provider tsp_provider_resources = {
-    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider",
-    .name = "Resources Status",
-    .description = "States of CPUs, the threads that have them, and interrupts",
-    .type = "TIME_GRAPH",
+const struct view view_resources = {
+    .provider =
+        {.id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider",
+            .name = "Resources Status",
+            .description = "States of CPUs, the threads that have them, and interrupts",
+            .type = "TIME_GRAPH"},
     .has_data = has_data,
     .tree = tree,
     .states = states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
     .annotation_categories = annotation_categories,

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "views/list.h"
 #include "views/futex_calls.h"
-
-extern const struct tsp_provider tsp_futex_scenarios, tsp_irq_scenarios;
 
 enum { NONE = -1, NO_LANES = STATE_KINDS };
 static const char handler_cut[] = "IRQ without an end";
@@ -34,12 +33,12 @@ static const char *group_name(int kind)
                                      : "IRQ handlers";
 }
 
-static size_t lanes_of(const struct tsp_host *h, int kind)
+static size_t lanes_of(const struct view_host *h, int kind)
 {
     return h->states ? state_rows(h->states, kind) : 0;
 }
 
-static bool any(const struct tsp_experiment *x, const int *kinds)
+static bool any(const struct views *x, const int *kinds)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         for (const int *k = kinds; *k != NO_LANES; k++)
@@ -47,11 +46,11 @@ static bool any(const struct tsp_experiment *x, const int *kinds)
                 return true;
     return false;
 }
-static bool has_futexes(struct tsp_experiment *x)
+static bool has_futexes(const struct view *self, struct views *x)
 {
     return any(x, futex_kinds);
 }
-static bool has_irqs(struct tsp_experiment *x)
+static bool has_irqs(const struct view *self, struct views *x)
 {
     return any(x, irq_kinds);
 }
@@ -62,7 +61,7 @@ static int64_t add(struct rows *t, struct row row)
     return (int64_t)t->v.n - 1;
 }
 
-static struct rows *find_rows(const struct tsp_experiment *x, const int *kinds)
+static struct rows *find_rows(const struct views *x, const int *kinds)
 {
     struct rows *t = mem_zalloc(sizeof *t);
     t->first = x->last_thread + 1;
@@ -79,16 +78,16 @@ static struct rows *find_rows(const struct tsp_experiment *x, const int *kinds)
     }
     return t;
 }
-static void *find_futexes(struct tsp_experiment *x)
+static void *find_futexes(struct views *x)
 {
     return find_rows(x, futex_kinds);
 }
-static void *find_irqs(struct tsp_experiment *x)
+static void *find_irqs(struct views *x)
 {
     return find_rows(x, irq_kinds);
 }
 
-static void close_rows(struct tsp_experiment *x, void *cache)
+static void close_rows(struct views *x, void *cache)
 {
     struct rows *t = cache;
     vec_free(&t->v);
@@ -102,61 +101,61 @@ static const struct row *row_of(const struct rows *t, int64_t id)
 
 /* ---- tree ---- */
 
-static void write_row(const struct tsp_experiment *x, const struct rows *t, size_t i, struct arena *a, struct json *j)
+static void write_row(const struct views *x, const struct rows *t, size_t i, struct arena *a, struct tsp_answer *answer)
 {
     const struct row *r = &t->v.v[i];
-    const struct tsp_host *h = &x->hosts[r->host];
+    const struct view_host *h = &x->hosts[r->host];
     const char *label = r->kind == NO_LANES ? h->index->name
         : r->lane < 0                       ? group_name(r->kind)
                                             : arena_printf(a, "%lld", (long long)r->lane);
     int64_t begin, end;
     state_span(h->states, &begin, &end);
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){.id = t->first + (int64_t)i,
             .parent = r->parent == NONE ? -1 : t->first + r->parent,
             .labels = &label,
             .n_labels = 1,
             .time_graph = true,
-            .start = i ? tsp_to_reference(h, begin) : x->begin, /* what clients count from */
-            .end = tsp_to_reference(h, end),
+            .start = i ? view_to_reference(h, begin) : x->data.begin, /* what clients count from */
+            .end = view_to_reference(h, end),
             .has_data = r->lane >= 0,
             .host_id = h->id});
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *t)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct rows *t)
 {
     static const struct tsp_header headers[] = {
         {"Scenario", "What goes on at once, each in the first free lane", "STRING"}};
-    tsp_begin_tree(j, headers, 1, -1);
-    for (size_t i = 0; i < t->v.n && !tsp_full(j); i++)
-        write_row(x, t, i, q->http->arena, j);
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_tree(answer, headers, 1, -1);
+    for (size_t i = 0; i < t->v.n && !tsp_full(answer); i++)
+        write_row(x, t, i, q->http->arena, answer);
+    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
 
 static void show_irq(
-    const struct tsp_host *h, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+    const struct view_host *h, const struct state_interval *iv, bool with_properties, struct view_shown *out)
 {
-    out->style_key = iv->value == STATE_IRQ && iv->cut ? handler_cut : tsp_state_key(iv->value);
+    out->style_key = iv->value == STATE_IRQ && iv->cut ? handler_cut : view_state_key(iv->value);
     out->label = iv->name;
     if (!with_properties || !out->style_key)
         return;
-    tsp_add_property(out, "state", out->style_key);
-    tsp_add_property(out, "host", h->index->name);
-    tsp_add_property(out, "interrupt", iv->name);
+    view_add_property(out, "state", out->style_key);
+    view_add_property(out, "host", h->index->name);
+    view_add_property(out, "interrupt", iv->name);
     if (iv->cpu >= 0)
-        tsp_add_number(out, "cpu", iv->cpu);
+        view_add_number(out, "cpu", iv->cpu);
 }
 
 /* Looks of the call, named by its futex. */
 static void show_futex(
-    const struct tsp_host *h, const struct state_interval *iv, bool with_properties, struct tsp_shown *out)
+    const struct view_host *h, const struct state_interval *iv, bool with_properties, struct view_shown *out)
 {
     struct state_interval call;
     if (iv->value != STATE_FUTEX_WAIT && iv->value != STATE_FUTEX_WAKE) {
-        out->style_key = tsp_state_key(iv->value);
+        out->style_key = view_state_key(iv->value);
         return;
     }
     if (!state_at(h->states, STATE_FUTEX_USER, (size_t)iv->amount, iv->begin, &call))
@@ -165,114 +164,111 @@ static void show_futex(
     out->label = iv->name;
 }
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct tsp_shown *out)
+static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct view_shown *out)
 {
     (row->kind == STATE_IRQ_HANDLERS ? show_irq : show_futex)(&x->hosts[row->host], iv, with_properties, out);
 }
 
-static struct tsp_result states(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *t)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct rows *t)
 {
-    struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
+    struct view_sampler s = view_begin_sampling(x, q, answer, show);
     size_t n = q->has_items ? q->n_items : t->v.n;
     for (size_t i = 0; i < n; i++) {
         int64_t id = q->has_items ? q->items[i] : t->first + (int64_t)i;
         const struct row *r = row_of(t, id);
-        if (r && r->lane >= 0 && !tsp_sample_row(&s, &(struct tsp_state_row){id, r->host, r->kind, (size_t)r->lane}))
+        if (r && r->lane >= 0 && !view_sample_row(&s, &(struct view_state_row){id, r->host, r->kind, (size_t)r->lane}))
             break;
     }
-    tsp_end_sampling(&s);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    view_end_sampling(&s);
 }
 
 /* ---- tooltip, style ---- */
 
 static void write_irq(
-    struct json *j, const struct tsp_query *q, const struct tsp_host *h, const struct state_interval *iv)
+    struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, const struct state_interval *iv)
 {
-    json_kv_string(j, "State", iv->cut ? handler_cut : tsp_state_key(STATE_IRQ));
+    tsp_write_tip(answer, "State", iv->cut ? handler_cut : view_state_key(STATE_IRQ));
     if (iv->name)
-        json_kv_string(j, "Interrupt", iv->name);
+        tsp_write_tip(answer, "Interrupt", iv->name);
     if (iv->cpu >= 0)
-        json_kv_string(j, "CPU", arena_printf(q->http->arena, "%d", iv->cpu));
-    tsp_write_span(j, tsp_to_reference(h, iv->begin), tsp_to_reference(h, iv->end));
+        tsp_write_tip(answer, "CPU", arena_printf(q->http->arena, "%d", iv->cpu));
+    view_write_span(answer, view_to_reference(h, iv->begin), view_to_reference(h, iv->end));
 }
 
-static struct tsp_result tooltip(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct rows *rows)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct rows *rows)
 {
     int64_t entry, t;
     struct state_interval iv;
-    const struct row *r = tsp_tooltip_target(q, &entry, &t) ? row_of(rows, entry) : NULL;
-    json_begin_object(j);
+    const struct row *r = view_tooltip_target(q, &entry, &t) ? row_of(rows, entry) : NULL;
+    json_begin_object(&answer->json);
     if (r) {
-        const struct tsp_host *h = &x->hosts[r->host];
-        json_kv_string(j, "Host", h->index->name);
-        if (r->lane >= 0 && state_at(h->states, r->kind, (size_t)r->lane, tsp_sample_time(h, t), &iv)) {
+        const struct view_host *h = &x->hosts[r->host];
+        tsp_write_tip(answer, "Host", h->index->name);
+        if (r->lane >= 0 && state_at(h->states, r->kind, (size_t)r->lane, view_sample_time(h, t), &iv)) {
             if (iv.value == STATE_IRQ)
-                write_irq(j, q, h, &iv);
+                write_irq(answer, q, h, &iv);
             else if (iv.value == STATE_FUTEX_WAIT || iv.value == STATE_FUTEX_WAKE)
-                futex_write_call(j, h, (size_t)iv.amount, iv.begin);
+                futex_write_call(answer, h, (size_t)iv.amount, iv.begin);
         }
-        tsp_write_clock_error(j, h, t);
+        view_write_clock_error(answer, h, t);
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result futex_style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void futex_style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    futex_write_styles(j);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_styles(answer);
+    futex_write_styles(answer);
+    tsp_end_styles(answer);
 }
-static struct tsp_result irq_style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void irq_style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    tsp_write_state_styles(j, TSP_STATE(IRQ) | TSP_STATE(UNKNOWN));
-    tsp_write_style(j, handler_cut, NULL, LOOK_STOLEN, 1, -1, handler_cut);
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_styles(answer);
+    view_write_state_styles(answer, VIEW_STATE(IRQ) | VIEW_STATE(UNKNOWN));
+    tsp_write_style(answer, handler_cut, NULL, LOOK_STOLEN, 1, -1, handler_cut);
+    tsp_end_styles(answer);
 }
 
 /* ---- the two ---- */
 
 #define OPERATION(what, operation, provider, find) \
-    static struct tsp_result what##_##operation(struct tsp_experiment *x, const struct tsp_query *q, struct json *j) \
+    static void what##_##operation( \
+        const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer) \
     { \
-        return operation(x, q, j, tsp_cache(x, &provider, find)); \
+        operation(self, x, q, answer, view_cache(x, &provider, find)); \
     }
-OPERATION(futex, tree, tsp_futex_scenarios, find_futexes)
-OPERATION(futex, states, tsp_futex_scenarios, find_futexes)
-OPERATION(futex, tooltip, tsp_futex_scenarios, find_futexes)
-OPERATION(irq, tree, tsp_irq_scenarios, find_irqs)
-OPERATION(irq, states, tsp_irq_scenarios, find_irqs)
-OPERATION(irq, tooltip, tsp_irq_scenarios, find_irqs)
+OPERATION(futex, tree, view_futex_scenarios, find_futexes)
+OPERATION(futex, states, view_futex_scenarios, find_futexes)
+OPERATION(futex, tooltip, view_futex_scenarios, find_futexes)
+OPERATION(irq, tree, view_irq_scenarios, find_irqs)
+OPERATION(irq, states, view_irq_scenarios, find_irqs)
+OPERATION(irq, tooltip, view_irq_scenarios, find_irqs)
 
-const struct tsp_provider tsp_futex_scenarios = {
-    .id = "lttng2.kernel.core.futex.scenarios",
-    .name = "Futex Contention Analysis: Scenarios",
-    .description = "How many threads wait for futexes at once, how many wake others",
-    .type = "TIME_GRAPH",
+const struct view view_futex_scenarios = {
+    .provider = {.id = "lttng2.kernel.core.futex.scenarios",
+        .name = "Futex Contention Analysis: Scenarios",
+        .description = "How many threads wait for futexes at once, how many wake others",
+        .type = "TIME_GRAPH"},
     .has_data = has_futexes,
     .tree = futex_tree,
     .states = futex_states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = futex_tooltip,
     .style = futex_style,
     .close = close_rows,
 };
-const struct tsp_provider tsp_irq_scenarios = {
-    .id = "xml.scenarios",
-    .name = "IRQ Analysis: Scenarios",
-    .description = "How many interrupts are handled at once",
-    .type = "TIME_GRAPH",
+const struct view view_irq_scenarios = {
+    .provider = {.id = "xml.scenarios",
+        .name = "IRQ Analysis: Scenarios",
+        .description = "How many interrupts are handled at once",
+        .type = "TIME_GRAPH"},
     .has_data = has_irqs,
     .tree = irq_tree,
     .states = irq_states,
-    .arrows = tsp_no_arrows,
+    .arrows = view_no_arrows,
     .tooltip = irq_tooltip,
     .style = irq_style,
     .close = close_rows,

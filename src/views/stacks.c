@@ -5,16 +5,16 @@
 
 #include "base/map.h"
 #include "views/state_rows.h"
-#include "views/providers.h"
+#include "views/list.h"
 
 /* ---- places ---- */
 
-int64_t stacks_root(const struct tsp_experiment *x, size_t host)
+int64_t stacks_root(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-static void *find_places(struct tsp_experiment *x)
+static void *find_places(struct views *x)
 {
     struct stack_places *all = mem_zalloc(sizeof *all);
     int64_t id = stacks_root(x, x->n_hosts);
@@ -39,7 +39,7 @@ static void *find_places(struct tsp_experiment *x)
     return all;
 }
 
-static void close_places(struct tsp_experiment *x, void *cache)
+static void close_places(struct views *x, void *cache)
 {
     struct stack_places *all = cache;
     for (size_t i = 0; i < all->n; i++)
@@ -49,16 +49,16 @@ static void close_places(struct tsp_experiment *x, void *cache)
 }
 
 /* The places are kept with a provider that is never listed, so that all views share them. */
-static bool never(struct tsp_experiment *x)
+static bool never(const struct view *self, struct views *x)
 {
     return false;
 }
-const struct tsp_provider tsp_stack_places = {
-    .id = "weft.stacks", .name = "", .type = "NONE", .has_data = never, .close = close_places};
+const struct view view_stack_places = {
+    .provider = {.id = "weft.stacks", .name = "", .type = "NONE"}, .has_data = never, .close = close_places};
 
-const struct stack_places *stacks_of(struct tsp_experiment *x)
+const struct stack_places *stacks_of(struct views *x)
 {
-    return tsp_cache(x, &tsp_stack_places, find_places);
+    return view_cache(x, &view_stack_places, find_places);
 }
 
 /* The last place that begins at or before the id. */
@@ -103,22 +103,22 @@ const struct stack_place *stacks_process(const struct stack_places *all, int64_t
 }
 
 /* Maps there and back may differ by rounding. */
-size_t stacks_begun(const struct tsp_experiment *x, const struct stack_place *p, size_t row, size_t from, int64_t t)
+size_t stacks_begun(const struct views *x, const struct stack_place *p, size_t row, size_t from, int64_t t)
 {
-    const struct tsp_host *h = &x->hosts[p->host];
-    size_t i = stack_begun(p->s, row, from, tsp_to_host(h, t));
+    const struct view_host *h = &x->hosts[p->host];
+    size_t i = stack_begun(p->s, row, from, view_to_host(h, t));
     struct stack_call c;
     if (!h->map)
         return i;
-    for (; i > 0 && (stack_call(p->s, row, i - 1, &c), tsp_to_reference(h, c.begin) >= t); i--)
+    for (; i > 0 && (stack_call(p->s, row, i - 1, &c), view_to_reference(h, c.begin) >= t); i--)
         ;
-    for (; i < stack_calls(p->s, row) && (stack_call(p->s, row, i, &c), tsp_to_reference(h, c.begin) < t); i++)
+    for (; i < stack_calls(p->s, row) && (stack_call(p->s, row, i, &c), view_to_reference(h, c.begin) < t); i++)
         ;
     return i;
 }
 
 struct stacks_range stacks_range(
-    const struct tsp_experiment *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
+    const struct views *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
 {
     size_t first = stacks_begun(x, p, row, 0, begin),
            last = end == INT64_MAX ? stack_calls(p->s, row) : stacks_begun(x, p, row, 0, end + 1);
@@ -147,7 +147,7 @@ bool stacks_place_shown(const struct stack_place *p, stacks_shown *shown)
     return false;
 }
 
-static bool any(struct tsp_experiment *x, stacks_shown *shown)
+static bool any(struct views *x, stacks_shown *shown)
 {
     const struct stack_places *all = stacks_of(x);
     for (size_t i = 0; i < all->n; i++)
@@ -156,11 +156,11 @@ static bool any(struct tsp_experiment *x, stacks_shown *shown)
     return false;
 }
 
-bool stacks_have_calls(struct tsp_experiment *x)
+bool stacks_have_calls(const struct view *self, struct views *x)
 {
     return any(x, stacks_calls_shown);
 }
-bool stacks_have_memory(struct tsp_experiment *x)
+bool stacks_have_memory(const struct view *self, struct views *x)
 {
     return any(x, stacks_memory_shown);
 }
@@ -205,14 +205,14 @@ static void write_process(const struct stacks_tree *w, const struct stack_place 
     struct tsp_meta pid = {"PID", NULL, d.pid};
     const char *labels[3] = {
         *d.name ? d.name : stacks_process_label(w->q->http->arena, p, process), number(w->q->http->arena, d.pid), ""};
-    tsp_write_entry(w->j,
+    tsp_write_entry(w->answer,
         &(struct tsp_entry){.id = p->first_process + (int64_t)process,
             .parent = stacks_root(w->x, p->host),
             .labels = labels,
             .n_labels = 3,
             .time_graph = w->time_graph,
-            .start = w->amounts ? 0 : w->x->begin,
-            .end = w->amounts ? w->most : w->x->end,
+            .start = w->amounts ? 0 : w->x->data.begin,
+            .end = w->amounts ? w->most : w->x->data.end,
             .xy = w->xy,
             .has_data = w->have_data,
             .host_id = w->x->hosts[p->host].id,
@@ -222,7 +222,7 @@ static void write_process(const struct stacks_tree *w, const struct stack_place 
 
 static void write_thread(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
 {
-    const struct tsp_host *h = &w->x->hosts[p->host];
+    const struct view_host *h = &w->x->hosts[p->host];
     struct arena *a = w->q->http->arena;
     struct stack_thread t;
     struct stack_process d;
@@ -230,14 +230,14 @@ static void write_thread(const struct stacks_tree *w, const struct stack_place *
     stack_process(p->s, t.process, &d);
     struct tsp_meta pid = {"PID", NULL, d.pid};
     const char *labels[3] = {stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
-    tsp_write_entry(w->j,
+    tsp_write_entry(w->answer,
         &(struct tsp_entry){.id = p->first_thread + (int64_t)thread,
             .parent = p->first_process + t.process,
             .labels = labels,
             .n_labels = 3,
             .time_graph = w->time_graph,
-            .start = w->amounts ? 0 : tsp_to_reference(h, t.begin),
-            .end = w->amounts ? w->most : tsp_to_reference(h, t.end),
+            .start = w->amounts ? 0 : view_to_reference(h, t.begin),
+            .end = w->amounts ? w->most : view_to_reference(h, t.end),
             .xy = w->xy,
             .has_data = w->have_data,
             .host_id = h->id,
@@ -249,11 +249,11 @@ static void write_thread(const struct stacks_tree *w, const struct stack_place *
 
 static void write_place(const struct stacks_tree *w, const struct stack_place *p)
 {
-    for (size_t i = 0; i < stack_processes(p->s) && !tsp_full(w->j) && !http_gone(w->q->http); i++) {
+    for (size_t i = 0; i < stack_processes(p->s) && !tsp_full(w->answer) && !http_gone(w->q->http); i++) {
         struct stack_process d;
         bool begun = false;
         stack_process(p->s, i, &d);
-        for (size_t t = d.first_thread; t < (size_t)d.first_thread + d.threads && !tsp_full(w->j); t++) {
+        for (size_t t = d.first_thread; t < (size_t)d.first_thread + d.threads && !tsp_full(w->answer); t++) {
             if (!is_shown(w, p, t))
                 continue;
             if (!begun)
@@ -272,18 +272,18 @@ void stacks_write_tree(const struct stacks_tree *w)
     bool *begun = arena_new(w->q->http->arena, bool, w->x->n_hosts + 1);
     for (size_t i = 0; i < all->n; i++) {
         const struct stack_place *p = &all->v[i];
-        const struct tsp_host *h = &w->x->hosts[p->host];
+        const struct view_host *h = &w->x->hosts[p->host];
         const char *labels[3] = {h->index->name, "", ""};
         bool some = stacks_place_shown(p, w->shown);
         if (some && !begun[p->host])
-            tsp_write_entry(w->j,
+            tsp_write_entry(w->answer,
                 &(struct tsp_entry){.id = stacks_root(w->x, p->host),
                     .parent = -1,
                     .labels = labels,
                     .n_labels = 3,
                     .time_graph = w->time_graph,
-                    .start = w->amounts ? 0 : w->x->begin,
-                    .end = w->amounts ? w->most : w->x->end,
+                    .start = w->amounts ? 0 : w->x->data.begin,
+                    .end = w->amounts ? w->most : w->x->data.end,
                     .xy = w->xy,
                     .is_default = w->have_data,
                     .has_data = w->have_data,
@@ -309,9 +309,9 @@ const char *stacks_style(const char *function)
     return keys[map_hash(function, strlen(function)) % STACKS_COLORS];
 }
 
-void stacks_write_styles(struct json *j)
+void stacks_write_styles(struct tsp_answer *answer)
 {
     for (int i = 0; i < STACKS_COLORS; i++)
-        tsp_write_style(j, keys[i], NULL, colors[i], 1, -1, NULL);
-    tsp_write_style(j, "Unknown", NULL, LOOK_UNKNOWN, 0.33, -1, "Unknown: events were lost");
+        tsp_write_style(answer, keys[i], NULL, colors[i], 1, -1, NULL);
+    tsp_write_style(answer, "Unknown", NULL, LOOK_UNKNOWN, 0.33, -1, "Unknown: events were lost");
 }

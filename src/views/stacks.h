@@ -3,7 +3,7 @@
 #ifndef WEFT_VIEWS_STACKS_H
 #define WEFT_VIEWS_STACKS_H
 
-#include "tsp/provider.h"
+#include "views/view.h"
 
 /* One trace with its entry ids, which are the same in all these views. */
 struct stack_place {
@@ -13,11 +13,11 @@ struct stack_place {
     uint32_t *row_threads;               /* by row */
 };
 struct stack_places { struct stack_place *v; size_t n; };
-const struct stack_places *stacks_of(struct tsp_experiment *);
-int64_t stacks_root(const struct tsp_experiment *, size_t host); /* id of a host's entry */
+const struct stack_places *stacks_of(struct views *);
+int64_t stacks_root(const struct views *, size_t host); /* id of a host's entry */
 
-bool stacks_have_calls(struct tsp_experiment *);
-bool stacks_have_memory(struct tsp_experiment *);
+bool stacks_have_calls(const struct view *, struct views *);
+bool stacks_have_memory(const struct view *, struct views *);
 /* Of a process or a thread: does anything of it belong into the tree? */
 typedef bool stacks_shown(const struct stack_thread *);
 stacks_shown stacks_calls_shown, stacks_memory_shown;
@@ -27,7 +27,7 @@ bool stacks_place_shown(const struct stack_place *, stacks_shown *);
  * each entry; after each thread `below` (or NULL) writes what is below it. The tree is begun and ended by the
  * caller. */
 struct stacks_tree {
-    struct tsp_experiment *x; const struct tsp_query *q; struct json *j;
+    struct views *x; const struct tsp_query *q; struct tsp_answer *answer;
     stacks_shown *shown;
     bool time_graph, xy;
     bool have_data;                      /* hosts, processes and threads do */
@@ -47,15 +47,15 @@ const struct stack_place *stacks_thread(const struct stack_places *, int64_t id,
 const struct stack_place *stacks_process(const struct stack_places *, int64_t id, size_t *process);
 
 /* How many of the row's calls begin before t of the reference clock; `from`: so many are known to do. */
-size_t stacks_begun(const struct tsp_experiment *, const struct stack_place *, size_t row, size_t from, int64_t t);
+size_t stacks_begun(const struct views *, const struct stack_place *, size_t row, size_t from, int64_t t);
 /* The row's calls that begin within [begin, end]. */
 struct stacks_range { size_t first, end; };
-struct stacks_range stacks_range(const struct tsp_experiment *, const struct stack_place *, size_t row, int64_t begin,
+struct stacks_range stacks_range(const struct views *, const struct stack_place *, size_t row, int64_t begin,
     int64_t end);
 
 /* Style of a function: one of STACKS_COLORS keys, the same for the same name wherever it is shown. */
 enum { STACKS_COLORS = 24 };
 const char *stacks_style(const char *function);
-void stacks_write_styles(struct json *styles);
+void stacks_write_styles(struct tsp_answer *answer);
 
 #endif

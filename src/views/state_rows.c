@@ -29,84 +29,84 @@ static const struct look {
     [STATE_FUTEX_WAKE] = {"Futex wake", LOOK_RUNNING, 0.75, -1},
 };
 
-const char *const tsp_palette[TSP_PALETTE] = {"#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0",
+const char *const view_palette[VIEW_PALETTE] = {"#4c8c6b", "#5b7fb5", "#b8894a", "#a4607a", "#7a6bb0", "#4f9aa0",
     "#8f9a4c", "#b56f5b", "#6d8f4f", "#8a6f9e", "#5f8fae", "#a08458"};
 
-const char *tsp_state_key(int value)
+const char *view_state_key(int value)
 {
     return value > STATE_NONE && value < STATE_VALUES ? looks[value].key : NULL;
 }
 
-void tsp_write_state_styles(struct json *styles, unsigned states)
+void view_write_state_styles(struct tsp_answer *answer, unsigned states)
 {
     for (int i = 0; i < STATE_VALUES; i++)
         if (looks[i].key && states >> i & 1)
             tsp_write_style(
-                styles, looks[i].key, NULL, looks[i].color, looks[i].height, looks[i].opacity, looks[i].key);
+                answer, looks[i].key, NULL, looks[i].color, looks[i].height, looks[i].opacity, looks[i].key);
 }
 
 /* ---- rows ---- */
 
 enum { NEAR = 16 };
 
-int64_t tsp_sample_time(const struct tsp_host *h, int64_t t)
+int64_t view_sample_time(const struct view_host *h, int64_t t)
 {
-    int64_t at = tsp_to_host(h, t);
+    int64_t at = view_to_host(h, t);
     if (!h->map)
         return at;
     /* A few steps at most: at the ends of 64 bits the conversions give what is nearest, and no time is right. */
-    for (int i = 0; i < NEAR && at > INT64_MIN && tsp_to_reference(h, at) > t; i++)
+    for (int i = 0; i < NEAR && at > INT64_MIN && view_to_reference(h, at) > t; i++)
         at--;
-    for (int i = 0; i < NEAR && at < INT64_MAX && tsp_to_reference(h, at + 1) <= t; i++)
+    for (int i = 0; i < NEAR && at < INT64_MAX && view_to_reference(h, at + 1) <= t; i++)
         at++;
     return at;
 }
 
-void tsp_add_property(struct tsp_shown *s, const char *key, const char *value)
+void view_add_property(struct view_shown *s, const char *key, const char *value)
 {
-    if (value && s->n < TSP_SHOWN_PROPERTIES)
+    if (value && s->n < VIEW_SHOWN_PROPERTIES)
         s->properties[s->n++] = (struct tsp_property){key, value};
 }
 
-void tsp_add_number(struct tsp_shown *s, const char *key, int64_t value)
+void view_add_number(struct view_shown *s, const char *key, int64_t value)
 {
-    if (s->n == TSP_SHOWN_PROPERTIES)
+    if (s->n == VIEW_SHOWN_PROPERTIES)
         return;
     snprintf(s->numbers[s->n], sizeof s->numbers[0], "%" PRId64, value);
-    tsp_add_property(s, key, s->numbers[s->n]);
+    view_add_property(s, key, s->numbers[s->n]);
 }
 
-struct tsp_sampler tsp_begin_sampling(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *model, tsp_show_state *show)
+struct view_sampler view_begin_sampling(
+    struct views *x, const struct tsp_query *q, struct tsp_answer *answer, view_show_state *show)
 {
-    struct tsp_sampler s = {.x = x, .q = q, .model = model, .show = show};
+    struct view_sampler s = {.x = x, .q = q, .answer = answer, .show = show};
     s.times = arena_new(q->http->arena, int64_t *, x->n_hosts + 1);
     s.found = arena_new(q->http->arena, struct state_interval, q->n_times + 1);
-    tsp_begin_rows(model);
+    tsp_begin_rows(answer);
     return s;
 }
 
-void tsp_end_sampling(struct tsp_sampler *s)
+void view_end_sampling(struct view_sampler *s)
 {
-    tsp_end_rows(s->model);
+    tsp_end_rows(s->answer);
 }
 
-static const int64_t *times_of(struct tsp_sampler *s, size_t host)
+static const int64_t *times_of(struct view_sampler *s, size_t host)
 {
     if (!s->times[host]) {
         s->times[host] = arena_new(s->q->http->arena, int64_t, s->q->n_times + 1);
         for (size_t i = 0; i < s->q->n_times; i++)
-            s->times[host][i] = tsp_sample_time(&s->x->hosts[host], s->q->times[i]);
+            s->times[host][i] = view_sample_time(&s->x->hosts[host], s->q->times[i]);
     }
     return s->times[host];
 }
 
 /* The filter's tags of an interval of [begin, end) on the reference clock. */
-static int tags_of(const struct tsp_sampler *s, struct tsp_shown *shown, int64_t begin, int64_t end)
+static int tags_of(const struct view_sampler *s, struct view_shown *shown, int64_t begin, int64_t end)
 {
-    tsp_add_property(shown, "label", shown->label ? shown->label : "");
-    tsp_add_number(shown, "start", begin);
-    tsp_add_number(shown, "duration", end - begin);
+    view_add_property(shown, "label", shown->label ? shown->label : "");
+    view_add_number(shown, "start", begin);
+    view_add_number(shown, "duration", end - begin);
     return tsp_filter_tags(s->q, shown->properties, shown->n);
 }
 
@@ -121,11 +121,11 @@ static bool is_match(int tags)
 
 /* Writes the interval unless `only_matches` and the filter is against it. */
 static bool write_interval(
-    const struct tsp_sampler *s, const struct tsp_state_row *row, const struct state_interval *iv, bool only_matches)
+    const struct view_sampler *s, const struct view_state_row *row, const struct state_interval *iv, bool only_matches)
 {
-    const struct tsp_host *h = &s->x->hosts[row->host];
-    int64_t begin = tsp_to_reference(h, iv->begin), end = tsp_to_reference(h, iv->end);
-    struct tsp_shown shown;
+    const struct view_host *h = &s->x->hosts[row->host];
+    int64_t begin = view_to_reference(h, iv->begin), end = view_to_reference(h, iv->end);
+    struct view_shown shown;
     shown.n = 0;
     shown.label = shown.style_key = NULL;
     if (begin >= end)
@@ -137,12 +137,13 @@ static bool write_interval(
     struct tsp_state state = {begin, end, shown.label, shown.style_key, tags};
     if (is_hidden(tags))
         state.label = state.style_key = NULL;
-    tsp_write_state(s->model, &state);
+    tsp_write_state(s->answer, &state);
     return true;
 }
 
 /* Between two samples lies more than they show: the first that the filter wants stands for it. */
-static void write_match_within(const struct tsp_sampler *s, const struct tsp_state_row *row, int64_t begin, int64_t end)
+static void write_match_within(
+    const struct view_sampler *s, const struct view_state_row *row, int64_t begin, int64_t end)
 {
     enum { BATCH = 64 };
     struct state_interval batch[BATCH];
@@ -158,59 +159,48 @@ static void write_match_within(const struct tsp_sampler *s, const struct tsp_sta
     }
 }
 
-bool tsp_sample_row(struct tsp_sampler *s, const struct tsp_state_row *row)
+bool view_sample_row(struct view_sampler *s, const struct view_state_row *row)
 {
-    return tsp_sample_row_by(s, row, NULL);
+    return view_sample_row_by(s, row, NULL);
 }
 
-bool tsp_sample_row_by(struct tsp_sampler *s, const struct tsp_state_row *row, tsp_sample_function *sample)
+bool view_sample_row_by(struct view_sampler *s, const struct view_state_row *row, view_sample_function *sample)
 {
     const struct state_store *states = s->x->hosts[row->host].states;
-    if (tsp_full(s->model) || http_gone(s->q->http))
+    if (tsp_full(s->answer) || http_gone(s->q->http))
         return false;
     if (!states || row->row >= state_rows(states, row->kind))
         return true;
     const int64_t *times = times_of(s, row->host);
     size_t n = sample ? sample(states, row->row, times, s->q->n_times, s->found)
                       : state_sample(states, row->kind, row->row, times, s->q->n_times, s->found);
-    tsp_begin_row(s->model, row->entry);
+    tsp_begin_row(s->answer, row->entry);
     for (size_t i = 0; i < n; i++) {
         if (i && s->q->deep && s->q->filter && s->found[i - 1].end < s->found[i].begin)
             write_match_within(s, row, s->found[i - 1].end, s->found[i].begin);
         write_interval(s, row, &s->found[i], false);
     }
-    tsp_end_row(s->model);
+    tsp_end_row(s->answer);
     return true;
-}
-
-bool tsp_wants_category(const struct tsp_query *q, const char *category)
-{
-    json_t *wanted;
-    size_t i;
-    if (!q->marker_categories)
-        return true;
-    json_array_foreach(q->marker_categories, i,
-        wanted) if (json_is_string(wanted) && !strcmp(json_string_value(wanted), category)) return true;
-    return false;
 }
 
 /* ---- rows of intervals that are at hand ---- */
 
-static int64_t begin_of(const struct tsp_spans *s, size_t i)
+static int64_t begin_of(const struct view_spans *s, size_t i)
 {
     int64_t begin, end;
     s->bounds(s->arg, i, &begin, &end);
     return begin;
 }
 
-static int64_t end_of(const struct tsp_spans *s, size_t i)
+static int64_t end_of(const struct view_spans *s, size_t i)
 {
     int64_t begin, end;
     s->bounds(s->arg, i, &begin, &end);
     return end;
 }
 
-size_t tsp_find_span(const struct tsp_spans *s, int64_t t)
+size_t view_find_span(const struct view_spans *s, int64_t t)
 {
     size_t lo = 0, hi = s->n;
     while (lo < hi) {
@@ -237,14 +227,14 @@ static size_t time_from(const struct tsp_query *q, size_t i, int64_t t)
     return lo;
 }
 
-void tsp_write_spans(
-    const struct tsp_spans *s, const struct tsp_experiment *x, const struct tsp_query *q, int64_t entry, struct json *j)
+void view_write_spans(const struct view_spans *s, const struct views *x, const struct tsp_query *q, int64_t entry,
+    struct tsp_answer *answer)
 {
     size_t next = SIZE_MAX; /* intervals before it are written or passed by; the first sample has nothing before it */
-    tsp_begin_row(j, entry);
-    for (size_t i = time_from(q, 0, x->begin); i < q->n_times && !tsp_full(j);) {
+    tsp_begin_row(answer, entry);
+    for (size_t i = time_from(q, 0, x->data.begin); i < q->n_times && !tsp_full(answer);) {
         int64_t t = q->times[i];
-        size_t at = tsp_find_span(s, t), after = at == SIZE_MAX ? 0 : at + 1;
+        size_t at = view_find_span(s, t), after = at == SIZE_MAX ? 0 : at + 1;
         bool inside = at != SIZE_MAX && t < end_of(s, at);
         bool found = false;
         for (size_t k = next;
@@ -256,61 +246,61 @@ void tsp_write_spans(
             i = time_from(q, i + 1, end_of(s, at));
             continue;
         }
-        int64_t begin = at != SIZE_MAX ? end_of(s, at) : x->begin, end = after < s->n ? begin_of(s, after) : x->end;
+        int64_t begin = at != SIZE_MAX ? end_of(s, at) : x->data.begin,
+                end = after < s->n ? begin_of(s, after) : x->data.end;
         if (t >= end) /* behind the experiment's end */
             break;
-        tsp_write_state(j, &(struct tsp_state){.start = begin, .end = end});
+        tsp_write_state(answer, &(struct tsp_state){.start = begin, .end = end});
         i = time_from(q, i + 1, end);
     }
-    tsp_end_row(j);
+    tsp_end_row(answer);
 }
 
 /* ---- tooltips ---- */
 
-bool tsp_tooltip_target(const struct tsp_query *q, int64_t *entry, int64_t *time)
+bool view_tooltip_target(const struct tsp_query *q, int64_t *entry, int64_t *time)
 {
     *entry = q->element_entry >= 0 ? q->element_entry : q->n_items ? q->items[0] : -1;
     *time = q->n_times ? q->times[0] : q->element_time;
     return *entry >= 0;
 }
 
-static void kv_duration(struct json *j, const char *key, int64_t ns)
+static void kv_duration(struct tsp_answer *answer, const char *key, int64_t ns)
 {
     struct text t = {.fd = -1};
     text_duration(&t, ns);
-    json_kv_string(j, key, text_cstr(&t));
+    tsp_write_tip(answer, key, text_cstr(&t));
     text_fini(&t);
 }
 
-static void kv_time(struct json *j, const char *key, int64_t ns)
+static void kv_time(struct tsp_answer *answer, const char *key, int64_t ns)
 {
     struct text t = {.fd = -1};
     time_write_utc(&t, ns, true);
-    json_kv_string(j, key, text_cstr(&t));
+    tsp_write_tip(answer, key, text_cstr(&t));
     text_fini(&t);
 }
 
-void tsp_write_span(struct json *j, int64_t begin, int64_t end)
+void view_write_span(struct tsp_answer *answer, int64_t begin, int64_t end)
 {
-    kv_time(j, "Start", begin);
-    kv_time(j, "End", end);
-    kv_duration(j, "Duration", end - begin);
+    kv_time(answer, "Start", begin);
+    kv_time(answer, "End", end);
+    kv_duration(answer, "Duration", end - begin);
 }
 
-void tsp_write_clock_error(struct json *j, const struct tsp_host *h, int64_t t)
+void view_write_clock_error(struct tsp_answer *answer, const struct view_host *h, int64_t t)
 {
     if (!h->map || h->map->predecessor < 0)
         return;
     struct text text = {.fd = -1};
     text_puts(&text, "±");
-    text_duration(&text, clock_error_at(h->map, tsp_to_host(h, t)));
-    json_kv_string(j, "Clock error", text_cstr(&text));
+    text_duration(&text, clock_error_at(h->map, view_to_host(h, t)));
+    tsp_write_tip(answer, "Clock error", text_cstr(&text));
     text_fini(&text);
 }
 
-struct tsp_result tsp_no_arrows(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+void view_no_arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    json_begin_array(j);
-    json_end_array(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_begin_array(&answer->json);
+    json_end_array(&answer->json);
 }

@@ -3,7 +3,7 @@
 #ifndef WEFT_VIEWS_STATE_ROWS_H
 #define WEFT_VIEWS_STATE_ROWS_H
 
-#include "tsp/provider.h"
+#include "views/view.h"
 
 /* ---- looks: one table for all clients, the viewer too ---- */
 
@@ -23,79 +23,76 @@
 #define LOOK_IDLE "#9aa0a6"
 
 /* Colours that tell values apart. */
-enum { TSP_PALETTE = 12 };
-extern const char *const tsp_palette[TSP_PALETTE];
+enum { VIEW_PALETTE = 12 };
+extern const char *const view_palette[VIEW_PALETTE];
 
 /* Style key of an enum state_value, which is also its name to users; NULL for STATE_NONE. */
-const char *tsp_state_key(int value);
+const char *view_state_key(int value);
 /* Adds the styles of states to an open style map: those whose bit, 1 << enum state_value, is set. */
-void tsp_write_state_styles(struct json *styles, unsigned states);
-#define TSP_STATE(value) (1u << STATE_##value)
+void view_write_state_styles(struct tsp_answer *answer, unsigned states);
+#define VIEW_STATE(value) (1u << STATE_##value)
 
 /* ---- rows of states ---- */
 
 /* The host's last instant that is not after t on the reference clock: an interval that holds it holds t once its bounds
  * are converted. */
-int64_t tsp_sample_time(const struct tsp_host *, int64_t t);
+int64_t view_sample_time(const struct view_host *, int64_t t);
 
-struct tsp_state_row { int64_t entry; size_t host; int kind; size_t row; int view; /* the provider's own */ };
-enum { TSP_SHOWN_PROPERTIES = 12 };
-struct tsp_shown {
+struct view_state_row { int64_t entry; size_t host; int kind; size_t row; int view; /* the provider's own */ };
+enum { VIEW_SHOWN_PROPERTIES = 12 };
+struct view_shown {
     const char *label, *style_key;         /* style_key NULL: a blank */
-    struct tsp_property properties[TSP_SHOWN_PROPERTIES]; size_t n;
-    char numbers[TSP_SHOWN_PROPERTIES][24]; /* room for texts of the properties */
+    struct tsp_property properties[VIEW_SHOWN_PROPERTIES]; size_t n;
+    char numbers[VIEW_SHOWN_PROPERTIES][24]; /* room for texts of the properties */
     char text[48];                         /* room for the label */
 };
 /* How an interval is shown; with_properties: something filters, so the properties are wanted (label, start and duration
  * are added by the caller). */
-typedef void tsp_show_state(struct tsp_experiment *, const struct tsp_state_row *, const struct state_interval *,
-    bool with_properties, struct tsp_shown *);
-void tsp_add_property(struct tsp_shown *, const char *key, const char *value); /* value NULL: none */
-void tsp_add_number(struct tsp_shown *, const char *key, int64_t value);
+typedef void view_show_state(struct views *, const struct view_state_row *, const struct state_interval *,
+    bool with_properties, struct view_shown *);
+void view_add_property(struct view_shown *, const char *key, const char *value); /* value NULL: none */
+void view_add_number(struct view_shown *, const char *key, int64_t value);
 
 /* Writes rows of states: begin, one call per row, end. Memory is the request's. */
-struct tsp_sampler {
-    struct tsp_experiment *x; const struct tsp_query *q; struct json *model;
-    tsp_show_state *show;
+struct view_sampler {
+    struct views *x; const struct tsp_query *q; struct tsp_answer *answer;
+    view_show_state *show;
     int64_t **times;                       /* by host: sample times on its clock, made on first use */
     struct state_interval *found;          /* room for one row */
 };
-struct tsp_sampler tsp_begin_sampling(struct tsp_experiment *, const struct tsp_query *, struct json *model,
-    tsp_show_state *);
+struct view_sampler view_begin_sampling(struct views *, const struct tsp_query *, struct tsp_answer *answer,
+    view_show_state *);
 /* Stops writing when the answer is full or the client has gone: false then. */
-bool tsp_sample_row(struct tsp_sampler *, const struct tsp_state_row *);
+bool view_sample_row(struct view_sampler *, const struct view_state_row *);
 /* The same; `sample` stands for state_sample where what is shown is not just the intervals of the row. NULL:
  * state_sample. */
-typedef size_t tsp_sample_function(const struct state_store *, size_t row, const int64_t *times, size_t n,
+typedef size_t view_sample_function(const struct state_store *, size_t row, const int64_t *times, size_t n,
     struct state_interval *out);
-bool tsp_sample_row_by(struct tsp_sampler *, const struct tsp_state_row *, tsp_sample_function *sample);
-void tsp_end_sampling(struct tsp_sampler *);
+bool view_sample_row_by(struct view_sampler *, const struct view_state_row *, view_sample_function *sample);
+void view_end_sampling(struct view_sampler *);
 
 /* A row of intervals of the reference clock that are at hand by number: in time order, without overlap. */
-struct tsp_spans {
+struct view_spans {
     void *arg; size_t n;
     void (*bounds)(void *arg, size_t i, int64_t *begin, int64_t *end);
     /* Writes the interval; false: not, because `only_matches` and the filter is against it. */
     bool (*write)(void *arg, size_t i, bool only_matches);
 };
 /* Number of the last interval that begins at or before t; SIZE_MAX: none. */
-size_t tsp_find_span(const struct tsp_spans *, int64_t t);
+size_t view_find_span(const struct view_spans *, int64_t t);
 /* Writes the row: the intervals in force at samples, and blanks of the experiment's time in between. */
-void tsp_write_spans(const struct tsp_spans *, const struct tsp_experiment *, const struct tsp_query *, int64_t entry,
-    struct json *model);
-
-/* Does the query want annotations of that category? */
-bool tsp_wants_category(const struct tsp_query *, const char *category);
+void view_write_spans(const struct view_spans *, const struct views *, const struct tsp_query *, int64_t entry,
+    struct tsp_answer *answer);
 
 /* ---- tooltips ---- */
 
 /* Entry and time that a tooltip asks about; false when it names none. */
-bool tsp_tooltip_target(const struct tsp_query *, int64_t *entry, int64_t *time);
+bool view_tooltip_target(const struct tsp_query *, int64_t *entry, int64_t *time);
 /* Adds start, end and duration of [begin, end) on the reference clock to an open tooltip. */
-void tsp_write_span(struct json *tooltip, int64_t begin, int64_t end);
+void view_write_span(struct tsp_answer *answer, int64_t begin, int64_t end);
 /* Adds the error of the host's clock at t (reference clock), where it has one. */
-void tsp_write_clock_error(struct json *tooltip, const struct tsp_host *, int64_t t);
+void view_write_clock_error(struct tsp_answer *answer, const struct view_host *, int64_t t);
 /* Arrows of views that have none: an empty list. */
-tsp_operation tsp_no_arrows;
+view_operation view_no_arrows;
 
 #endif

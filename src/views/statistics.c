@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "ctf/ctf.h"
-#include "tsp/provider.h"
-#include "views/providers.h"
+#include "views/view.h"
+#include "views/list.h"
 
 /* A name; several classes (of several channels) may have it. */
 struct type {
@@ -14,7 +14,7 @@ struct type {
 };
 /* One trace. Types in order of how many events they have. */
 struct unit {
-    const struct tsp_host *host;
+    const struct view_host *host;
     const struct index_types *counts;
     const char *name;
     struct type *types;
@@ -68,7 +68,7 @@ static void find_types(struct unit *u)
         u->type_of[i] = place_of(u, index_type(u->counts, i, &events)->name);
 }
 
-static void *make(struct tsp_experiment *x)
+static void *make(struct views *x)
 {
     struct statistics *all = mem_zalloc(sizeof *all);
     int64_t id = x->last_thread + 1;
@@ -87,7 +87,7 @@ static void *make(struct tsp_experiment *x)
     return all;
 }
 
-static void close_statistics(struct tsp_experiment *x, void *cache)
+static void close_statistics(struct views *x, void *cache)
 {
     struct statistics *all = cache;
     for (size_t i = 0; i < all->n; i++) {
@@ -98,7 +98,7 @@ static void close_statistics(struct tsp_experiment *x, void *cache)
     free(all);
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_sources; i++)
         if (x->traces[i].types && index_types(x->traces[i].types))
@@ -109,18 +109,17 @@ static bool has_data(struct tsp_experiment *x)
 /* ---- the tree ---- */
 
 /* Events within the range by type; those of the whole trace when the range holds all of it. */
-static uint64_t count_range(
-    const struct tsp_experiment *x, const struct tsp_query *q, const struct unit *u, uint64_t *events)
+static uint64_t count_range(const struct views *x, const struct tsp_query *q, const struct unit *u, uint64_t *events)
 {
     size_t classes = index_types(u->counts);
     uint64_t *counts = arena_new(q->http->arena, uint64_t, classes + 1), sum = 0;
     struct err e = {0};
-    if (q->begin <= x->begin && q->end >= x->end) {
+    if (q->begin <= x->data.begin && q->end >= x->data.end) {
         for (size_t i = 0; i < u->n_types; i++)
             events[i] = u->types[i].events;
         return u->events;
     }
-    if (index_types_count(u->counts, tsp_to_host(u->host, q->begin), tsp_to_host(u->host, q->end), counts, &e))
+    if (index_types_count(u->counts, view_to_host(u->host, q->begin), view_to_host(u->host, q->end), counts, &e))
         return 0;
     for (size_t i = 0; i < classes; i++) {
         events[u->type_of[i]] += counts[i];
@@ -140,11 +139,11 @@ static const char *share(struct arena *a, uint64_t n, uint64_t of)
     return arena_printf(a, "%.3f %%", of ? 100.0 * (double)n / (double)of : 0.0);
 }
 
-static void write_row(struct json *j, struct arena *a, const struct row *r)
+static void write_row(struct tsp_answer *answer, struct arena *a, const struct row *r)
 {
     const char *labels[] = {r->name, arena_printf(a, "%llu", (unsigned long long)r->events), share(a, r->events, r->of),
         arena_printf(a, "%llu", (unsigned long long)r->within), share(a, r->within, r->of_within)};
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){.id = r->id,
             .parent = r->parent,
             .labels = labels,
@@ -153,34 +152,34 @@ static void write_row(struct json *j, struct arena *a, const struct row *r)
             .host_id = r->host_id});
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Level", "Trace, and name of the event", "STRING"},
         {"Events total", "How many the trace has", "NUMBER"}, {"Percentage", "Share of the trace's events", "NUMBER"},
         {"Events in range", "How many lie within the range", "NUMBER"},
         {"Percentage in range", "Share of the events within the range", "NUMBER"}};
-    const struct statistics *all = tsp_cache(x, &tsp_event_statistics, make);
+    const struct statistics *all = view_cache(x, &view_event_statistics, make);
     struct arena *a = q->http->arena;
-    tsp_begin_tree(j, headers, 5, -1);
-    for (size_t i = 0; i < all->n && !tsp_full(j) && !http_gone(q->http); i++) {
+    tsp_begin_tree(answer, headers, 5, -1);
+    for (size_t i = 0; i < all->n && !tsp_full(answer) && !http_gone(q->http); i++) {
         const struct unit *u = &all->units[i];
         uint64_t *events = arena_new(a, uint64_t, u->n_types + 1), within = count_range(x, q, u, events);
         const char *name = u->name ? u->name : arena_printf(a, "%s (user space)", u->host->index->name);
-        write_row(j, a, &(struct row){u->id, -1, name, u->host->id, u->events, u->events, within, within});
+        write_row(answer, a, &(struct row){u->id, -1, name, u->host->id, u->events, u->events, within, within});
         for (size_t k = 0; k < u->n_types; k++)
-            write_row(j, a,
+            write_row(answer, a,
                 &(struct row){u->id + 1 + (int64_t)k, u->id, u->types[k].name, u->host->id, u->types[k].events,
                     u->events, events[k], within});
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
+    tsp_end(answer, q);
 }
 
-const struct tsp_provider tsp_event_statistics = {
-    .id = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider",
-    .name = "Event Types",
-    .description = "How many events of each name there are, in all and within the range",
-    .type = "DATA_TREE",
+const struct view view_event_statistics = {
+    .provider = {.id = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.StatisticsDataProvider",
+        .name = "Event Types",
+        .description = "How many events of each name there are, in all and within the range",
+        .type = "DATA_TREE"},
     .has_data = has_data,
     .tree = tree,
     .close = close_statistics,

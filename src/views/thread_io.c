@@ -2,8 +2,6 @@
  * host the threads that did so within the range, over time as a rate. */
 #include "views/growth.h"
 
-extern const struct tsp_provider tsp_io_per_process, tsp_kvm_exits;
-
 enum { MOST_COUNTED = 2 };
 struct counted {
     const char *title, *y_label, *unit, *y_type;
@@ -23,7 +21,7 @@ static const struct tsp_header exit_headers[] = {{"Process", "Name of the thread
 static const struct counted exits = {
     "KVM Exit Rate", "KVM exits", "exits/s", NULL, 1, {STATE_KVM_EXITS}, {"Exits"}, exit_headers};
 
-static bool has_counters(const struct tsp_experiment *x, const struct counted *c)
+static bool has_counters(const struct views *x, const struct counted *c)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         for (size_t k = 0; x->hosts[i].states && k < c->n; k++)
@@ -34,29 +32,29 @@ static bool has_counters(const struct tsp_experiment *x, const struct counted *c
 
 /* ---- entries: those of threads are the same everywhere; then one per host, then one per thread and counter ---- */
 
-static int64_t host_id(const struct tsp_experiment *x, size_t host)
+static int64_t host_id(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-static int64_t counter_id(const struct tsp_experiment *x, const struct counted *c, int64_t thread, size_t k)
+static int64_t counter_id(const struct views *x, const struct counted *c, int64_t thread, size_t k)
 {
     return c->n == 1 ? thread : host_id(x, x->n_hosts) + (thread - 1) * (int64_t)c->n + (int64_t)k;
 }
 
 /* Thread and counter of an entry; false when it has none. */
 static bool counter_of(
-    const struct tsp_experiment *x, const struct counted *c, int64_t id, size_t *host, int32_t *row, size_t *k)
+    const struct views *x, const struct counted *c, int64_t id, size_t *host, int32_t *row, size_t *k)
 {
     int64_t place = id - host_id(x, x->n_hosts), n = (int64_t)c->n;
     *k = 0;
     if (n == 1)
-        return tsp_thread_of(x, id, host, row);
+        return view_thread_of(x, id, host, row);
     *k = place >= 0 ? (size_t)(place % n) : 0;
-    return place >= 0 && tsp_thread_of(x, place / n + 1, host, row);
+    return place >= 0 && view_thread_of(x, place / n + 1, host, row);
 }
 
-static void write_entry(struct json *j, const struct tsp_query *q, struct tsp_entry e, const char *name,
+static void write_entry(struct tsp_answer *answer, const struct tsp_query *q, struct tsp_entry e, const char *name,
     const char *tid, const struct counted *c, const int64_t *grown)
 {
     const char *labels[2 + MOST_COUNTED] = {name, tid};
@@ -65,13 +63,13 @@ static void write_entry(struct json *j, const struct tsp_query *q, struct tsp_en
     e.labels = labels;
     e.n_labels = 2 + c->n;
     e.xy = true;
-    tsp_write_entry(j, &e);
+    tsp_write_entry(answer, &e);
 }
 
-static void write_thread(struct json *j, const struct tsp_experiment *x, const struct tsp_query *q,
+static void write_thread(struct tsp_answer *answer, const struct views *x, const struct tsp_query *q,
     const struct counted *c, size_t host, int32_t row, const int64_t *grown)
 {
-    const struct tsp_host *h = &x->hosts[host];
+    const struct view_host *h = &x->hosts[host];
     struct graph_row t;
     graph_row(h->index->graph, row, &t);
     struct tsp_entry e = {.id = h->first_thread + row,
@@ -80,23 +78,23 @@ static void write_thread(struct json *j, const struct tsp_experiment *x, const s
         .host_id = h->id,
         .has_tid = true,
         .tid = t.tid};
-    write_entry(j, q, e, t.name, arena_printf(q->http->arena, "%d", t.tid), c, grown);
+    write_entry(answer, q, e, t.name, arena_printf(q->http->arena, "%d", t.tid), c, grown);
     e.parent = e.id;
     e.has_data = true;
     for (size_t k = 0; c->n > 1 && k < c->n; k++) {
         int64_t own[MOST_COUNTED] = {-1, -1};
         own[k] = grown[k];
         e.id = counter_id(x, c, e.parent, k);
-        write_entry(j, q, e, c->labels[k], "", c, own);
+        write_entry(answer, q, e, c->labels[k], "", c, own);
     }
 }
 
-static struct tsp_result tree(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct counted *c)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct counted *c)
 {
-    tsp_begin_tree(j, c->headers, 2 + c->n, c->n > 1 ? 2 : 1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    tsp_begin_tree(answer, c->headers, 2 + c->n, c->n > 1 ? 2 : 1);
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
+        const struct view_host *h = &x->hosts[i];
         if (!h->states)
             continue;
         int64_t(*grown)[MOST_COUNTED] = (int64_t(*)[MOST_COUNTED])arena_new(
@@ -108,39 +106,39 @@ static struct tsp_result tree(
                 state_counter(h->states, c->kinds[k], n, &thread);
                 if (thread.number >= h->threads)
                     continue;
-                grown[thread.number][k] = tsp_growth(
+                grown[thread.number][k] = view_growth(
                     h, c->kinds[k], (int64_t)n, q->begin - (q->begin > INT64_MIN), q->end);
                 all[k] += grown[thread.number][k];
             }
-        write_entry(
-            j, q, (struct tsp_entry){.id = host_id(x, i), .parent = -1, .host_id = h->id}, h->index->name, "", c, all);
-        for (int32_t row = 0; row < h->threads && !tsp_full(j) && !http_gone(q->http); row++)
+        write_entry(answer, q, (struct tsp_entry){.id = host_id(x, i), .parent = -1, .host_id = h->id}, h->index->name,
+            "", c, all);
+        for (int32_t row = 0; row < h->threads && !tsp_full(answer) && !http_gone(q->http); row++)
             if (grown[row][0] || grown[row][1])
-                write_thread(j, x, q, c, i, row, grown[row]);
+                write_thread(answer, x, q, c, i, row, grown[row]);
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
+    tsp_end(answer, q);
 }
 
 /* ---- over time ---- */
 
-static struct tsp_result xy(
-    struct tsp_experiment *x, const struct tsp_query *q, struct json *j, const struct counted *c)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
+    const struct counted *c)
 {
     struct arena *a = q->http->arena;
-    tsp_begin_xy(j, c->title);
-    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(j) && !http_gone(q->http); i++) {
+    tsp_begin_xy(answer, c->title);
+    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
         size_t host, k;
         int32_t row;
         if (!counter_of(x, c, q->items[i], &host, &row, &k) || !x->hosts[host].states)
             continue;
-        const struct tsp_host *h = &x->hosts[host];
+        const struct view_host *h = &x->hosts[host];
         struct tsp_samples s = tsp_samples_of(h, q);
         double *y = arena_new(a, double, q->n_times);
         struct graph_row t;
         graph_row(h->index->graph, row, &t);
         tsp_add_rates(h, c->kinds[k], state_find_counter(h->states, c->kinds[k], row), &s, 1e9, y, a);
-        tsp_write_series(j,
+        tsp_write_series(answer,
             &(struct tsp_series){.id = q->items[i],
                 .name = c->n > 1 ? arena_printf(a, "%s/%s (%d)/%s", h->index->name, t.name, t.tid, c->labels[k])
                                  : arena_printf(a, "%s/%s (%d)", h->index->name, t.name, t.tid),
@@ -152,49 +150,49 @@ static struct tsp_result xy(
                 .y_unit = c->unit,
                 .y_type = c->y_type});
     }
-    tsp_end_xy(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end_xy(answer);
+    tsp_end(answer, q);
 }
 
-static bool has_io(struct tsp_experiment *x)
+static bool has_io(const struct view *self, struct views *x)
 {
     return has_counters(x, &io);
 }
-static struct tsp_result io_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void io_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tree(x, q, j, &io);
+    tree(self, x, q, answer, &io);
 }
-static struct tsp_result io_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void io_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return xy(x, q, j, &io);
+    xy(self, x, q, answer, &io);
 }
-static bool has_exits(struct tsp_experiment *x)
+static bool has_exits(const struct view *self, struct views *x)
 {
     return has_counters(x, &exits);
 }
-static struct tsp_result exits_tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void exits_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return tree(x, q, j, &exits);
+    tree(self, x, q, answer, &exits);
 }
-static struct tsp_result exits_xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void exits_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    return xy(x, q, j, &exits);
+    xy(self, x, q, answer, &exits);
 }
 
-const struct tsp_provider tsp_io_per_process = {
-    .id = "org.eclipse.tracecompass.incubator.kernel.core.io.per.process",
-    .name = "IO per process",
-    .description = "Bytes that system calls of each thread read and wrote",
-    .type = "TREE_TIME_XY",
+const struct view view_io_per_process = {
+    .provider = {.id = "org.eclipse.tracecompass.incubator.kernel.core.io.per.process",
+        .name = "IO per process",
+        .description = "Bytes that system calls of each thread read and wrote",
+        .type = "TREE_TIME_XY"},
     .has_data = has_io,
     .tree = io_tree,
     .xy = io_xy,
 };
-const struct tsp_provider tsp_kvm_exits = {
-    .id = "org.eclipse.incubator.overhead.xy.rate.dataprovider",
-    .name = "KVM Exit Rate",
-    .description = "How often the threads that are virtual CPUs leave their guest",
-    .type = "TREE_TIME_XY",
+const struct view view_kvm_exits = {
+    .provider = {.id = "org.eclipse.incubator.overhead.xy.rate.dataprovider",
+        .name = "KVM Exit Rate",
+        .description = "How often the threads that are virtual CPUs leave their guest",
+        .type = "TREE_TIME_XY"},
     .has_data = has_exits,
     .tree = exits_tree,
     .xy = exits_xy,

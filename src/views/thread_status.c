@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "views/state_rows.h"
-
-extern const struct tsp_provider tsp_provider_thread_status;
+#include "views/list.h"
 
 /* ---- who is whose child ---- */
 
@@ -17,12 +16,12 @@ struct family {
     int32_t n;
 };
 
-static bool shown(const struct tsp_host *h)
+static bool shown(const struct view_host *h)
 {
     return h->states && h->index->graph;
 }
 
-static bool has_data(struct tsp_experiment *x)
+static bool has_data(const struct view *self, struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
         if (shown(&x->hosts[i]) && x->hosts[i].threads)
@@ -122,7 +121,7 @@ static void find_order_seen(struct family *f)
     free(next);
 }
 
-static void find_family(struct family *f, const struct tsp_host *h)
+static void find_family(struct family *f, const struct view_host *h)
 {
     f->n = h->threads;
     f->rows = mem_zalloc(((size_t)f->n + 1) * sizeof *f->rows);
@@ -140,7 +139,7 @@ static void find_family(struct family *f, const struct tsp_host *h)
     find_order_seen(f);
 }
 
-static void *find_families(struct tsp_experiment *x)
+static void *find_families(struct views *x)
 {
     struct family *families = mem_zalloc((x->n_hosts + 1) * sizeof *families);
     for (size_t i = 0; i < x->n_hosts; i++)
@@ -149,7 +148,7 @@ static void *find_families(struct tsp_experiment *x)
     return families;
 }
 
-static void close_families(struct tsp_experiment *x, void *cache)
+static void close_families(struct views *x, void *cache)
 {
     struct family *families = cache;
     for (size_t i = 0; i < x->n_hosts; i++) {
@@ -197,14 +196,13 @@ static bool was_active(const struct state_store *s, size_t row, int64_t begin, i
 
 /* Marks the threads that had one of the CPUs within [begin, end]. */
 static void mark_on_cpus(
-    const struct tsp_query *q, const struct tsp_host *h, json_t *cpus, int64_t begin, int64_t end, bool *keep)
+    const struct tsp_query *q, const struct view_host *h, json_t *cpus, int64_t begin, int64_t end, bool *keep)
 {
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
     json_t *cpu;
     size_t k;
-    json_array_foreach(cpus, k, cpu)
-    {
+    json_array_foreach (cpus, k, cpu) {
         json_int_t number = json_is_integer(cpu) ? json_integer_value(cpu) : -1;
         int64_t row = number >= 0 && number < INT32_MAX ? state_find_row(h->states, STATE_CPU_THREAD, (int32_t)number)
                                                         : -1;
@@ -221,13 +219,13 @@ static void mark_on_cpus(
 }
 
 /* Which rows the tree shows; NULL: all. Parents stay with their children. */
-static bool *choose_rows(const struct tsp_query *q, const struct tsp_host *h, const struct family *f)
+static bool *choose_rows(const struct tsp_query *q, const struct view_host *h, const struct family *f)
 {
     json_t *filter = active_filter(q);
     if (!filter)
         return NULL;
     bool *keep = arena_new(q->http->arena, bool, (size_t)f->n + 1);
-    int64_t begin = tsp_to_host(h, q->begin), end = tsp_to_host(h, q->end);
+    int64_t begin = view_to_host(h, q->begin), end = view_to_host(h, q->end);
     if (json_is_array(filter))
         mark_on_cpus(q, h, filter, begin, end, keep);
     for (int32_t i = 0; !json_is_array(filter) && i < f->n && !http_gone(q->http); i++)
@@ -240,15 +238,15 @@ static bool *choose_rows(const struct tsp_query *q, const struct tsp_host *h, co
 
 /* ---- tree ---- */
 
-static int64_t root_id(const struct tsp_experiment *x, size_t host)
+static int64_t root_id(const struct views *x, size_t host)
 {
     return x->last_thread + 1 + (int64_t)host;
 }
 
-static void write_thread(const struct tsp_experiment *x, const struct tsp_query *q, size_t host, const struct family *f,
-    int32_t row, struct json *j)
+static void write_thread(const struct views *x, const struct tsp_query *q, size_t host, const struct family *f,
+    int32_t row, struct tsp_answer *answer)
 {
-    const struct tsp_host *h = &x->hosts[host];
+    const struct view_host *h = &x->hosts[host];
     const struct graph_row *r = &f->rows[row];
     struct arena *a = q->http->arena;
     int32_t parent = f->parents[row], ptid = parent >= 0 ? f->rows[parent].tid : r->ppid > 0 ? r->ppid : -1;
@@ -264,14 +262,14 @@ static void write_thread(const struct tsp_experiment *x, const struct tsp_query 
         meta[n++] = (struct tsp_meta){"PTID", NULL, ptid};
     const char *labels[4] = {r->name, arena_printf(a, "%d", r->tid), r->tgid >= 0 ? arena_printf(a, "%d", r->tgid) : "",
         ptid >= 0 ? arena_printf(a, "%d", ptid) : ""};
-    tsp_write_entry(j,
+    tsp_write_entry(answer,
         &(struct tsp_entry){.id = h->first_thread + row,
             .parent = parent >= 0 ? h->first_thread + parent : root_id(x, host),
             .labels = labels,
             .n_labels = 4,
             .time_graph = true,
-            .start = tsp_to_reference(h, life.begin),
-            .end = tsp_to_reference(h, life.end),
+            .start = view_to_reference(h, life.begin),
+            .end = view_to_reference(h, life.end),
             .has_data = true,
             .host_id = h->id,
             .has_tid = true,
@@ -280,90 +278,88 @@ static void write_thread(const struct tsp_experiment *x, const struct tsp_query 
             .n_meta = n});
 }
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"},
         {"TID", "Number of the thread", "NUMBER"}, {"PID", "Number of its process", "NUMBER"},
         {"PTID", "Number of the thread above it: its process, or the process that made it", "NUMBER"}};
-    const struct family *families = tsp_cache(x, &tsp_provider_thread_status, find_families);
-    tsp_begin_tree(j, headers, 4, -1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j) && !http_gone(q->http); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    const struct family *families = view_cache(x, &view_thread_status, find_families);
+    tsp_begin_tree(answer, headers, 4, -1);
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++) {
+        const struct view_host *h = &x->hosts[i];
         const struct family *f = &families[i];
         const char *labels[4] = {h->index->name, "", "", ""};
         if (!shown(h))
             continue;
         bool *keep = choose_rows(q, h, f);
-        tsp_write_entry(j,
+        tsp_write_entry(answer,
             &(struct tsp_entry){.id = root_id(x, i),
                 .parent = -1,
                 .labels = labels,
                 .n_labels = 4,
                 .time_graph = true,
-                .start = x->begin,
-                .end = x->end,
+                .start = x->data.begin,
+                .end = x->data.end,
                 .host_id = h->id});
-        for (int32_t k = 0; k < f->n && !tsp_full(j); k++)
+        for (int32_t k = 0; k < f->n && !tsp_full(answer); k++)
             if (!keep || keep[f->seen[k]])
-                write_thread(x, q, i, f, f->seen[k], j);
+                write_thread(x, q, i, f, f->seen[k], answer);
     }
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
 
 /* An idle thread that does not run waits for nothing: its row is blank there. */
-static const char *style_of(const struct tsp_host *h, size_t row, int value)
+static const char *style_of(const struct view_host *h, size_t row, int value)
 {
     struct graph_row r;
     if (value == STATE_WAIT_FOR_CPU && (graph_row(h->index->graph, (int32_t)row, &r), r.idle_cpu >= 0))
         return NULL;
-    return tsp_state_key(value);
+    return view_state_key(value);
 }
 
-static void show(struct tsp_experiment *x, const struct tsp_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct tsp_shown *out)
+static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
+    bool with_properties, struct view_shown *out)
 {
-    const struct tsp_host *h = &x->hosts[row->host];
+    const struct view_host *h = &x->hosts[row->host];
     out->style_key = style_of(h, row->row, iv->value);
     out->label = iv->value == STATE_SYSCALL ? iv->name : NULL;
     if (!with_properties || !out->style_key)
         return;
     struct graph_row r;
     graph_row(h->index->graph, (int32_t)row->row, &r);
-    tsp_add_property(out, "state", out->style_key);
-    tsp_add_property(out, "host", h->index->name);
-    tsp_add_property(out, "process", r.name);
-    tsp_add_property(out, "System call", out->label);
-    tsp_add_number(out, "thread", r.tid);
-    tsp_add_number(out, "tid", r.tid);
+    view_add_property(out, "state", out->style_key);
+    view_add_property(out, "host", h->index->name);
+    view_add_property(out, "process", r.name);
+    view_add_property(out, "System call", out->label);
+    view_add_number(out, "thread", r.tid);
+    view_add_number(out, "tid", r.tid);
     if (r.tgid >= 0)
-        tsp_add_number(out, "pid", r.tgid);
+        view_add_number(out, "pid", r.tgid);
     int32_t cpu = state_may_have_cpu(iv->value) ? state_thread_cpu(h->states, row->row, iv->begin, -1) : -1;
     if (cpu >= 0)
-        tsp_add_number(out, "cpu", cpu);
+        view_add_number(out, "cpu", cpu);
 }
 
-static bool sample_thread(struct tsp_sampler *s, size_t host, int32_t row)
+static bool sample_thread(struct view_sampler *s, size_t host, int32_t row)
 {
-    return tsp_sample_row(
-        s, &(struct tsp_state_row){s->x->hosts[host].first_thread + row, host, STATE_THREAD, (size_t)row});
+    return view_sample_row(
+        s, &(struct view_state_row){s->x->hosts[host].first_thread + row, host, STATE_THREAD, (size_t)row});
 }
 
-static struct tsp_result states(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct tsp_sampler s = tsp_begin_sampling(x, q, j, show);
+    struct view_sampler s = view_begin_sampling(x, q, answer, show);
     size_t host;
     int32_t row;
     for (size_t i = 0; q->has_items && i < q->n_items; i++)
-        if (tsp_thread_of(x, q->items[i], &host, &row) && !sample_thread(&s, host, row))
+        if (view_thread_of(x, q->items[i], &host, &row) && !sample_thread(&s, host, row))
             break;
     for (host = 0; !q->has_items && host < x->n_hosts; host++)
         for (row = 0; row < x->hosts[host].threads && sample_thread(&s, host, row); row++)
             ;
-    tsp_end_sampling(&s);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    view_end_sampling(&s);
 }
 
 /* ---- arrows: who ran next on a CPU ---- */
@@ -380,9 +376,9 @@ static bool is_thread(const struct state_interval *iv)
 
 /* An idle CPU does not end the succession; one of which nothing is known does. */
 struct succession {
-    const struct tsp_host *h;
+    const struct view_host *h;
     const struct tsp_query *q;
-    struct json *j;
+    struct tsp_answer *answer;
     struct state_interval last;
     bool known;
 };
@@ -392,9 +388,9 @@ static void succeed(struct succession *s, const struct state_interval *iv)
     if (s->known && s->last.end > iv->begin)
         return;
     if (s->known && is_thread(iv) && s->last.thread != iv->thread) {
-        int64_t begin = tsp_to_reference(s->h, s->last.end), end = tsp_to_reference(s->h, iv->begin);
+        int64_t begin = view_to_reference(s->h, s->last.end), end = view_to_reference(s->h, iv->begin);
         if (begin <= s->q->end && end >= s->q->begin)
-            tsp_write_arrow(s->j, begin, end, s->h->first_thread + s->last.thread, s->h->first_thread + iv->thread,
+            tsp_write_arrow(s->answer, begin, end, s->h->first_thread + s->last.thread, s->h->first_thread + iv->thread,
                 "CPU transition");
     }
     if (is_thread(iv)) {
@@ -421,7 +417,7 @@ static void write_all_arrows(struct succession *s, size_t row, int64_t begin, in
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
     succeed_beyond(s, row, begin, true);
-    for (size_t n = BATCH; n == BATCH && !tsp_full(s->j) && !http_gone(s->q->http); begin = batch[n - 1].end) {
+    for (size_t n = BATCH; n == BATCH && !tsp_full(s->answer) && !http_gone(s->q->http); begin = batch[n - 1].end) {
         n = state_range(s->h->states, STATE_CPU_THREAD, row, begin, end, batch, BATCH);
         for (size_t i = 0; i < n; i++)
             succeed(s, &batch[i]);
@@ -444,19 +440,19 @@ static void write_sampled_arrows(
     }
 }
 
-static int64_t *sample_times(const struct tsp_query *q, const struct tsp_host *h, size_t *n)
+static int64_t *sample_times(const struct tsp_query *q, const struct view_host *h, size_t *n)
 {
     *n = q->n_times > LEAST_SAMPLES ? q->n_times : LEAST_SAMPLES;
     int64_t *times = arena_new(q->http->arena, int64_t, *n);
     for (size_t i = 0; i < *n; i++) {
         uint64_t step = ((uint64_t)q->end - (uint64_t)q->begin) / (*n - 1);
         int64_t t = q->n_times > LEAST_SAMPLES ? q->times[i] : (int64_t)((uint64_t)q->begin + step * i);
-        times[i] = tsp_sample_time(h, t);
+        times[i] = view_sample_time(h, t);
     }
     return times;
 }
 
-static bool few_intervals(const struct tsp_host *h, int64_t begin, int64_t end)
+static bool few_intervals(const struct view_host *h, int64_t begin, int64_t end)
 {
     size_t stored = 0;
     int64_t first, last;
@@ -470,15 +466,15 @@ static bool few_intervals(const struct tsp_host *h, int64_t begin, int64_t end)
     return (double)stored * (share < 1 ? share : 1) <= MAX_INTERVALS;
 }
 
-static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    json_begin_array(j);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j) && !http_gone(q->http); i++) {
-        const struct tsp_host *h = &x->hosts[i];
+    json_begin_array(&answer->json);
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++) {
+        const struct view_host *h = &x->hosts[i];
         size_t n = 0;
         if (!shown(h))
             continue;
-        int64_t begin = tsp_to_host(h, q->begin), end = tsp_to_host(h, q->end), first, last;
+        int64_t begin = view_to_host(h, q->begin), end = view_to_host(h, q->end), first, last;
         state_span(h->states, &first, &last);
         begin = begin < first ? first : begin;
         end = end > last ? last : end;
@@ -486,21 +482,21 @@ static struct tsp_result arrows(struct tsp_experiment *x, const struct tsp_query
         int64_t *times = all ? NULL : sample_times(q, h, &n);
         struct state_interval *room = all ? NULL : arena_new(q->http->arena, struct state_interval, n);
         for (size_t row = 0; row < state_rows(h->states, STATE_CPU_THREAD) && begin <= end; row++) {
-            struct succession s = {.h = h, .q = q, .j = j};
+            struct succession s = {.h = h, .q = q, .answer = answer};
             if (all)
                 write_all_arrows(&s, row, begin, end);
             else
                 write_sampled_arrows(&s, row, times, n, room);
         }
     }
-    json_end_array(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_array(&answer->json);
 }
 
 /* ---- tooltip ---- */
 
 /* What the thread waited for and who ended it, as the graph knows it. t: host's clock. */
-static void write_cause(struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, int64_t t)
+static void write_cause(
+    struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, int32_t row, int64_t t)
 {
     const struct graph *g = h->index->graph;
     struct graph_interval iv;
@@ -513,7 +509,7 @@ static void write_cause(struct json *j, const struct tsp_query *q, const struct 
     graph_interval(g, row, i, &iv);
     if (iv.state == GRAPH_RUNNING || iv.state == GRAPH_UNKNOWN)
         return;
-    json_kv_string(j, "Cause",
+    tsp_write_tip(answer, "Cause",
         iv.detail ? arena_printf(q->http->arena, "%s: %s", graph_state_name(iv.state), iv.detail)
                   : graph_state_name(iv.state));
     if (iv.state != GRAPH_BLOCKED && iv.state != GRAPH_NETWORK)
@@ -521,80 +517,78 @@ static void write_cause(struct json *j, const struct tsp_query *q, const struct 
     graph_interval_cause(g, row, i, &c);
     if (c.kind == GRAPH_CAUSE_WAKEUP && c.row >= 0 && c.row < h->threads) {
         graph_row(g, c.row, &r);
-        json_kv_string(j, "Woken by", arena_printf(q->http->arena, "%s (%d)", r.name, r.tid));
+        tsp_write_tip(answer, "Woken by", arena_printf(q->http->arena, "%s (%d)", r.name, r.tid));
     } else if (c.kind == GRAPH_CAUSE_PACKET) {
-        json_kv_string(j, "Woken by", "a message from the network");
+        tsp_write_tip(answer, "Woken by", "a message from the network");
     } else if (c.kind == GRAPH_CAUSE_LOST) {
-        json_kv_string(j, "Woken by", "not known: events were lost");
+        tsp_write_tip(answer, "Woken by", "not known: events were lost");
     }
 }
 
 static void write_state_tooltip(
-    struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, int64_t t)
+    struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, int32_t row, int64_t t)
 {
     struct state_interval iv;
-    int64_t at = tsp_sample_time(h, t);
+    int64_t at = view_sample_time(h, t);
     if (!state_at(h->states, STATE_THREAD, (size_t)row, at, &iv) || !style_of(h, (size_t)row, iv.value))
         return;
-    json_kv_string(j, "State", style_of(h, (size_t)row, iv.value));
+    tsp_write_tip(answer, "State", style_of(h, (size_t)row, iv.value));
     if (iv.value == STATE_SYSCALL && iv.name)
-        json_kv_string(j, "System call", iv.name);
+        tsp_write_tip(answer, "System call", iv.name);
     int32_t cpu = state_thread_cpu(h->states, (size_t)row, at, -1);
     if (cpu >= 0)
-        json_kv_string(j, "CPU", arena_printf(q->http->arena, "%d", cpu));
+        tsp_write_tip(answer, "CPU", arena_printf(q->http->arena, "%d", cpu));
     if (iv.value == STATE_WAIT_FOR_CPU || iv.value == STATE_WAIT_BLOCKED || iv.value == STATE_WAIT_UNKNOWN)
-        write_cause(j, q, h, row, at);
-    tsp_write_span(j, tsp_to_reference(h, iv.begin), tsp_to_reference(h, iv.end));
+        write_cause(answer, q, h, row, at);
+    view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
 }
 
-static void write_thread_tooltip(
-    struct json *j, const struct tsp_query *q, const struct tsp_host *h, int32_t row, const char *name, const char *tid)
+static void write_thread_tooltip(struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h,
+    int32_t row, const char *name, const char *tid)
 {
     struct graph_row r;
     graph_row(h->index->graph, row, &r);
-    json_kv_string(j, name, r.name);
-    json_kv_string(j, tid, arena_printf(q->http->arena, "%d", r.tid));
+    tsp_write_tip(answer, name, r.name);
+    tsp_write_tip(answer, tid, arena_printf(q->http->arena, "%d", r.tid));
 }
 
-static struct tsp_result tooltip(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int64_t entry, t;
     size_t host, other;
     int32_t row, next;
-    json_begin_object(j);
-    if (tsp_tooltip_target(q, &entry, &t) && tsp_thread_of(x, entry, &host, &row) && shown(&x->hosts[host])) {
-        const struct tsp_host *h = &x->hosts[host];
-        json_kv_string(j, "Host", h->index->name);
-        if (q->element && !strcmp(q->element, "arrow") && tsp_thread_of(x, q->element_destination, &other, &next)) {
-            write_thread_tooltip(j, q, h, row, "From", "From TID");
-            write_thread_tooltip(j, q, &x->hosts[other], next, "To", "To TID");
-            tsp_write_span(j, q->element_time, q->element_time + q->element_duration);
+    json_begin_object(&answer->json);
+    if (view_tooltip_target(q, &entry, &t) && view_thread_of(x, entry, &host, &row) && shown(&x->hosts[host])) {
+        const struct view_host *h = &x->hosts[host];
+        tsp_write_tip(answer, "Host", h->index->name);
+        if (q->element && !strcmp(q->element, "arrow") && view_thread_of(x, q->element_destination, &other, &next)) {
+            write_thread_tooltip(answer, q, h, row, "From", "From TID");
+            write_thread_tooltip(answer, q, &x->hosts[other], next, "To", "To TID");
+            view_write_span(answer, q->element_time, q->element_time + q->element_duration);
         } else {
-            write_thread_tooltip(j, q, h, row, "Process", "TID");
-            write_state_tooltip(j, q, h, row, t);
+            write_thread_tooltip(answer, q, h, row, "Process", "TID");
+            write_state_tooltip(answer, q, h, row, t);
         }
-        tsp_write_clock_error(j, h, t);
+        view_write_clock_error(answer, h, t);
     }
-    json_end_object(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    json_end_object(&answer->json);
 }
 
-static struct tsp_result style(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_styles(j);
-    tsp_write_state_styles(j,
-        TSP_STATE(USERMODE) | TSP_STATE(SYSCALL) | TSP_STATE(INTERRUPTED) | TSP_STATE(WAIT_FOR_CPU) |
-            TSP_STATE(WAIT_BLOCKED) | TSP_STATE(WAIT_UNKNOWN) | TSP_STATE(IDLE) | TSP_STATE(UNKNOWN));
-    tsp_write_style(j, "CPU transition", NULL, "#7d8288", 0.1, -1, "CPU transition");
-    tsp_end_styles(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_styles(answer);
+    view_write_state_styles(answer,
+        VIEW_STATE(USERMODE) | VIEW_STATE(SYSCALL) | VIEW_STATE(INTERRUPTED) | VIEW_STATE(WAIT_FOR_CPU) |
+            VIEW_STATE(WAIT_BLOCKED) | VIEW_STATE(WAIT_UNKNOWN) | VIEW_STATE(IDLE) | VIEW_STATE(UNKNOWN));
+    tsp_write_style(answer, "CPU transition", NULL, "#7d8288", 0.1, -1, "CPU transition");
+    tsp_end_styles(answer);
 }
 
-const struct tsp_provider tsp_provider_thread_status = {
-    .id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider",
-    .name = "Thread Status",
-    .description = "States of all threads over time: running, system calls, waits",
-    .type = "TIME_GRAPH",
+const struct view view_thread_status = {
+    .provider = {.id = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider",
+        .name = "Thread Status",
+        .description = "States of all threads over time: running, system calls, waits",
+        .type = "TIME_GRAPH"},
     .has_data = has_data,
     .tree = tree,
     .states = states,

@@ -1,16 +1,15 @@
 /* Memory Usage of user space: what threads allocated by malloc and its kin and did not free, by thread, process and
  * host. */
-#include "views/providers.h"
+#include "views/list.h"
 #include "views/state_rows.h"
 #include "views/stacks.h"
 
-static struct tsp_result tree(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_tree(j, stacks_headers, 3, 2);
-    stacks_write_tree(
-        &(struct stacks_tree){.x = x, .q = q, .j = j, .shown = stacks_memory_shown, .xy = true, .have_data = true});
-    tsp_end_tree(j);
-    return (struct tsp_result){TSP_COMPLETED, NULL};
+    tsp_begin_tree(answer, stacks_headers, 3, 2);
+    stacks_write_tree(&(struct stacks_tree){
+        .x = x, .q = q, .answer = answer, .shown = stacks_memory_shown, .xy = true, .have_data = true});
+    tsp_end_tree(answer);
 }
 
 enum { ALL = -1 };
@@ -31,9 +30,9 @@ static void add_threads(
 }
 
 struct lines {
-    struct tsp_experiment *x;
+    struct views *x;
     const struct tsp_query *q;
-    struct json *j;
+    struct tsp_answer *answer;
     int64_t **times; /* by host, on its clock; made on first use */
     int64_t *bytes;
 };
@@ -43,14 +42,14 @@ static const int64_t *times_of(struct lines *l, size_t host)
     if (!l->times[host]) {
         l->times[host] = arena_new(l->q->http->arena, int64_t, l->q->n_times);
         for (size_t i = 0; i < l->q->n_times; i++)
-            l->times[host][i] = tsp_sample_time(&l->x->hosts[host], l->q->times[i]);
+            l->times[host][i] = view_sample_time(&l->x->hosts[host], l->q->times[i]);
     }
     return l->times[host];
 }
 
 static void write_line(const struct lines *l, int64_t id, const char *name, const double *y)
 {
-    tsp_write_series(l->j,
+    tsp_write_series(l->answer,
         &(struct tsp_series){.id = id,
             .name = name,
             .type = "line",
@@ -105,15 +104,15 @@ static void write_process(struct lines *l, const struct stack_place *p, size_t p
 }
 
 /* The hosts' totals are always there. */
-static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q, struct json *j)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stack_places *all = stacks_of(x);
-    struct lines l = {
-        x, q, j, arena_new(q->http->arena, int64_t *, x->n_hosts + 1), arena_new(q->http->arena, int64_t, q->n_times)};
-    tsp_begin_xy(j, "Memory Usage");
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(j); i++)
+    struct lines l = {x, q, answer, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
+        arena_new(q->http->arena, int64_t, q->n_times)};
+    tsp_begin_xy(answer, "Memory Usage");
+    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++)
         write_host(&l, i);
-    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(j) && !http_gone(q->http); i++) {
+    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
         size_t number;
         const struct stack_place *p = stacks_thread(all, q->items[i], &number);
         if (p)
@@ -121,15 +120,15 @@ static struct tsp_result xy(struct tsp_experiment *x, const struct tsp_query *q,
         else if ((p = stacks_process(all, q->items[i], &number)))
             write_process(&l, p, number, q->items[i]);
     }
-    tsp_end_xy(j);
-    return (struct tsp_result){http_gone(q->http) ? TSP_CANCELLED : TSP_COMPLETED, NULL};
+    tsp_end_xy(answer);
+    tsp_end(answer, q);
 }
 
-const struct tsp_provider tsp_user_memory = {
-    .id = "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider",
-    .name = "UST Memory Usage",
-    .description = "Memory that threads of user space allocated and did not free",
-    .type = "TREE_TIME_XY",
+const struct view view_user_memory = {
+    .provider = {.id = "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsageDataProvider",
+        .name = "UST Memory Usage",
+        .description = "Memory that threads of user space allocated and did not free",
+        .type = "TREE_TIME_XY"},
     .has_data = stacks_have_memory,
     .tree = tree,
     .xy = xy,

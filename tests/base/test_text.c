@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <signal.h>
 
+#include "base/arena.h"
 #include "test.h"
 
 static void expect(struct text *t, const char *expected)
@@ -201,6 +202,23 @@ static void full_disk_is_told_and_kept(void **state)
     text_fini(&t);
 }
 
+static void fills_and_moves_into_an_arena(void **state)
+{
+    struct arena a = {0};
+    struct text t = {.fd = -1};
+    assert_string_equal(text_to_arena(&t, &a), "");
+    text_fill(&t, '-', 3);
+    text_fill(&t, ' ', 0);
+    text_fill(&t, '+', 200);
+    char *s = text_to_arena(&t, &a);
+    assert_null(t.v);
+    assert_int_equal(strspn(s, "-"), 3);
+    assert_int_equal(strspn(s + 3, "+"), 200);
+    assert_int_equal(strlen(s), 203);
+    assert_string_equal(arena_duration(&a, 350), "350 ns");
+    arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +228,7 @@ int main(void)
         cmocka_unit_test(durations),
         cmocka_unit_test(groups_and_cells),
         cmocka_unit_test(drains_to_a_file),
+        cmocka_unit_test(fills_and_moves_into_an_arena),
         cmocka_unit_test(full_disk_is_told_and_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,12 +205,35 @@ static void clocks_run(void **state)
     assert_true(llabs(real / S - seconds) <= 2);
 }
 
+static void assert_seconds(int64_t ns, const char *expected)
+{
+    struct text t = {.fd = -1};
+    time_write_seconds(&t, ns);
+    assert_string_equal(text_cstr(&t), expected);
+    text_fini(&t);
+}
+
+static void seconds_and_ends(void **state)
+{
+    assert_seconds(0, "0.000000000");
+    assert_seconds(start, "1795225053.184022483");
+    assert_seconds(-12000000034, "-12.000000034");
+    assert_seconds(INT64_MIN, "-9223372036.854775808");
+    assert_int_equal(time_after(-1), 0);
+    assert_int_equal(time_after(INT64_MAX), INT64_MAX);
+    assert_int_equal(time_between(-5, 7), 12);
+    assert_int_equal(time_between(INT64_MIN, INT64_MIN + 1), 1);
+    assert_int_equal(time_between(-1, INT64_MAX), INT64_MAX);
+    assert_int_equal(time_between(INT64_MIN, INT64_MAX), INT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_people_write),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(every_day_as_the_c_library),
+        cmocka_unit_test(seconds_and_ends),
         cmocka_unit_test(clocks_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

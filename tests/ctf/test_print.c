@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "ctf/ctf.h"
+#include "ctf/writer.h"
 
 static const char declarations[] =
     "enum verdict : uint8_t { guilty, innocent = 1, maybe = 1 ... 4, hung = 9, maybe = 11 };\n"

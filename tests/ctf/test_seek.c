@@ -1,5 +1,6 @@
 /* Random access: events carry their own number, so the number asked for is what must be read, however the counts came
  * about. */
+#include "ctf/writer.h"
 #include "stream_helpers.h"
 
 enum { EVENTS = 150000, CPUS = 4 };

@@ -19,9 +19,10 @@ static void check_names(const char *where, json_t *by_name, const event_vec *all
     }
     const char *name;
     json_t *count;
-    json_object_foreach(by_name, name, count) if (json_integer_value(count) !=
-        json_integer_value(json_object_get(seen, name))) fail_msg("%s: %s: %lld events, expected %lld", where, name,
-        json_integer_value(json_object_get(seen, name)), json_integer_value(count));
+    json_object_foreach (by_name, name, count)
+        if (json_integer_value(count) != json_integer_value(json_object_get(seen, name)))
+            fail_msg("%s: %s: %lld events, expected %lld", where, name, json_integer_value(json_object_get(seen, name)),
+                json_integer_value(count));
     json_decref(seen);
 }
 
@@ -35,8 +36,7 @@ static size_t check_scenario(const char *scenario)
     size_t checked = 0;
     if (!verify)
         return 0;
-    json_object_foreach(json_object_get(verify, "traces"), name, expected)
-    {
+    json_object_foreach (json_object_get(verify, "traces"), name, expected) {
         struct opened o;
         snprintf(path, sizeof path, "%s/%s/%s", data_path("traces"), scenario, name);
         open_all(&o, path);

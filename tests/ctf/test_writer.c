@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "ctf/ctf.h"
+#include "ctf/writer.h"
 
 static const char tsdl[] =
     "event { name = \"count\"; id = 0; stream_id = 0; fields := struct { uint32_t n; string word; }; };\n"

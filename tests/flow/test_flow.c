@@ -108,8 +108,7 @@ static uint32_t wake(struct host *h, int64_t ts, int32_t by, int32_t row, uint8_
     struct kernel_record r = {
         .ts = ts, .kind = KERNEL_WAKE, .ctx = ctx, .ctx_number = KERNEL_SOFTIRQ_NET_RX, .ctx_frame = frame, .row = by};
     r.u.wake.row = row;
-    flow_builder_add(h->builder, &r);
-    return r.u.wake.packet_wake;
+    return flow_builder_add(h->builder, &r);
 }
 
 #define SEND(h, ...) packet(h, KERNEL_PACKET_SEND, (struct shape){__VA_ARGS__})

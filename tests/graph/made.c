@@ -21,12 +21,10 @@ static void start(void *arg, struct kernel_tracker *t)
     ((struct build *)arg)->builder = graph_builder_new(t);
 }
 
-static void on_record(void *arg, struct kernel_record *r)
+static void on_record(void *arg, const struct kernel_record *r)
 {
     struct build *b = arg;
-    if (b->hook)
-        b->hook(b->arg, r);
-    graph_builder_add(b->builder, r);
+    graph_builder_add(b->builder, r, b->hook ? b->hook(b->arg, r) : 0);
 }
 
 struct graph *made_graph_of(const struct ctf_trace *trace, made_hook *hook, void *arg)

@@ -5,8 +5,8 @@
 #include "../kernel/maker.h"
 #include "graph/graph.h"
 
-/* Stands in for flow: called before the graph's builder sees a record. May be NULL. */
-typedef void made_hook(void *arg, struct kernel_record *);
+/* Stands in for flow: called before the graph's builder gets a record; returns its packet_wake. May be NULL. */
+typedef uint32_t made_hook(void *arg, const struct kernel_record *);
 struct graph *made_graph(const struct maker *, size_t skip, bool lose_skipped, made_hook *, void *arg);
 struct graph *made_graph_of(const struct ctf_trace *, made_hook *, void *arg);
 /* Row of the tid's life number n (0 first), or -1. tid 0: the idle row of CPU n. */

@@ -73,15 +73,17 @@ static void add_event(struct maker *m, struct host *h, const json_t *event)
 }
 
 /* As flow would: a wake in network work was caused by the last packet received. */
-static void match_packet(void *arg, struct kernel_record *r)
+static uint32_t match_packet(void *arg, const struct kernel_record *r)
 {
     struct host *h = arg;
+    uint32_t wake = 0;
     bool network = (r->ctx == KERNEL_CTX_SOFTIRQ && r->ctx_number == KERNEL_SOFTIRQ_NET_RX) || r->ctx == KERNEL_CTX_NET;
     if (r->kind != KERNEL_WAKE || !network)
-        return;
+        return 0;
     for (size_t i = 0; i < h->n; i++)
         if (!h->packets[i].send && h->packets[i].ts <= r->ts)
-            r->u.wake.packet_wake = (uint32_t)h->packets[i].id + 1;
+            wake = (uint32_t)h->packets[i].id + 1;
+    return wake;
 }
 
 static struct host *find_host(struct host *hosts, size_t n, const char *name)
@@ -157,12 +159,14 @@ static void event_case(void **state)
         hosts[i].name = json_string_value(json_array_get(trace, 0));
         struct maker *m = maker_new(2, 1 << M_WAKING);
         size_t k;
-        json_array_foreach(events, k, event) add_event(m, &hosts[i], event);
+        json_array_foreach (events, k, event)
+            add_event(m, &hosts[i], event);
         hosts[i].graph = made_graph(m, SIZE_MAX, false, match_packet, &hosts[i]);
         made_check(hosts[i].graph);
         maker_free(m);
     }
-    json_array_foreach(edges, i, value) check_edge(hosts, n, json_string_value(value));
+    json_array_foreach (edges, i, value)
+        check_edge(hosts, n, json_string_value(value));
     for (i = 0; i < n; i++)
         graph_close(hosts[i].graph);
 }

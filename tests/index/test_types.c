@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "ctf/writer.h"
 #include "index/index.h"
 
 enum { EVENTS = 300000, CPUS = 3, NAMES = 5, RANGES = 100 };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "kernel/binding.h"
 #include "maker.h"
 
 static const char *const fields[KERNEL_KINDS][6] = {
@@ -190,7 +191,7 @@ static void check_address(const char *line, const char *name, const uint8_t *byt
         fail_msg("no \"%s\" in %s", want, line);
 }
 
-static void on_packet(void *arg, struct kernel_record *r)
+static void on_packet(void *arg, const struct kernel_record *r)
 {
     struct packets *p = arg;
     if (r->kind != KERNEL_PACKET_SEND && r->kind != KERNEL_PACKET_RECEIVE)

@@ -17,7 +17,7 @@ struct kept {
     uint64_t kinds;
 };
 
-static void keep(void *arg, struct kernel_record *r)
+static void keep(void *arg, const struct kernel_record *r)
 {
     struct kept *k = arg;
     if ((k->kinds >> r->kind & 1) && k->n < 64)

@@ -51,8 +51,7 @@ static void load_graph(struct fake *f, json_t *graph)
     const char *name;
     json_t *vertices, *arrow;
     size_t i;
-    json_object_foreach(json_object_get(graph, "rows"), name, vertices)
-    {
+    json_object_foreach (json_object_get(graph, "rows"), name, vertices) {
         int32_t row = fake_add_row(f, 0, (int32_t)f->rows.n + 1, name);
         for (i = 1; i < json_array_size(vertices); i++) {
             json_t *v = json_array_get(vertices, i);
@@ -65,8 +64,7 @@ static void load_graph(struct fake *f, json_t *graph)
             iv->detail = json_string_value(json_array_get(v, 2));
         }
     }
-    json_array_foreach(json_object_get(graph, "arrows"), i, arrow)
-    {
+    json_array_foreach (json_object_get(graph, "arrows"), i, arrow) {
         int32_t from = row_by_name(f, json_string_value(json_array_get(arrow, 0))),
                 to = row_by_name(f, json_string_value(json_array_get(arrow, 2)));
         int64_t ts = json_integer_value(json_array_get(arrow, 1)), at = json_integer_value(json_array_get(arrow, 3));
@@ -173,8 +171,7 @@ static void graph_cases(void **state)
         skip();
     }
     size_t i, checked = 0;
-    json_array_foreach(cases, i, item)
-    {
+    json_array_foreach (cases, i, item) {
         const char *name = json_string_value(json_object_get(item, "name"));
         const struct expectation *x = NULL;
         for (size_t k = 0; k < sizeof expectations / sizeof *expectations; k++)

@@ -116,25 +116,23 @@ static void json_answer(void **state)
     assert_int_equal(begin, START);
     assert_string_equal(json_string_value(json_object_get(root, "method")), "local");
     size_t i;
-    json_array_foreach(json_object_get(root, "segments"), i, item)
-    {
+    json_array_foreach (json_object_get(root, "segments"), i, item) {
         assert_int_equal(json_integer_value(json_object_get(item, "begin")), at);
         at = json_integer_value(json_object_get(item, "end"));
         assert_int_equal(json_object_size(item), 7);
         assert_true(json_is_string(json_object_get(item, "detail")) || json_is_null(json_object_get(item, "detail")));
     }
     assert_int_equal(at, end);
-    json_array_foreach(json_object_get(root, "totals"), i, item)
+    json_array_foreach (json_object_get(root, "totals"), i, item)
         sum += json_integer_value(json_object_get(item, "duration"));
     assert_int_equal(sum, end - begin);
     /* The messages of the conversation, each with its sender: client → web, web → db, db → web, web → client. */
     int network = 0;
-    json_array_foreach(json_object_get(root, "links"), i,
-        item) if (!strcmp(json_string_value(json_object_get(item, "kind")), "network"))
-    {
-        network++;
-        assert_int_equal(json_object_size(json_object_get(item, "from")), 3);
-    }
+    json_array_foreach (json_object_get(root, "links"), i, item)
+        if (!strcmp(json_string_value(json_object_get(item, "kind")), "network")) {
+            network++;
+            assert_int_equal(json_object_size(json_object_get(item, "from")), 3);
+        }
     assert_int_equal(network, 4);
     item = json_array_get(json_object_get(root, "unexplained"), 0);
     assert_int_equal(json_array_size(json_object_get(root, "unexplained")), 1);

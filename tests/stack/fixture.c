@@ -1,6 +1,6 @@
 #include "fixture.h"
 
-#include "kernel/kernel.h"
+#include "ctf/ctf.h"
 
 enum { BATCH = 64 };
 

@@ -121,7 +121,7 @@ static void check_figures(size_t row, size_t first, size_t end)
         f->squares += (long double)d * (long double)d;
     }
     for (size_t k = 0; k < functions; k++) {
-        const struct state_figures *f = &got[k].calls;
+        const struct figures *f = &got[k].calls;
         assert_int_equal(f->n, sums[k].n);
         assert_int_equal(f->sum, sums[k].sum);
         assert_int_equal(got[k].self, sums[k].self);

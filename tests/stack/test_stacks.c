@@ -126,7 +126,7 @@ static void test_sample_trace(void **state)
     assert_int_equal(t->begin, UST_START + 1000);
     assert_int_equal(t->end, UST_START + 8000);
     assert_int_equal(stack_losses(s), 1);
-    struct state_loss loss;
+    struct stack_loss loss;
     stack_loss(s, 0, &loss);
     assert_int_equal(loss.begin, UST_START + 2970);
     assert_int_equal(loss.end, UST_START + 6000);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctf/ctf.h"
+#include "ctf/writer.h"
 
 enum { ENTER, EXIT, FAST_ENTER, FAST_EXIT, NAMED, MESSAGE, BIN_INFO, DLOPEN, DLCLOSE, MALLOC, CALLOC, REALLOC, FREE };
 

@@ -8,7 +8,7 @@
 
 enum { BATCH = 512 };
 
-static void on_record(void *arg, struct kernel_record *r)
+static void on_record(void *arg, const struct kernel_record *r)
 {
     struct state_builder **b = arg;
     if (*b)

@@ -93,7 +93,7 @@ static void read_latencies(const struct state_store *s, int kind, const int64_t 
 {
     uint64_t counts[TIMES];
     size_t n = state_latencies(s, kind), names = state_latency_names(s, kind);
-    struct state_figures *figures = mem_alloc((names + 1) * sizeof *figures);
+    struct figures *figures = mem_alloc((names + 1) * sizeof *figures);
     expect(state_latency_find(s, kind, times[TIMES / 2]) <= n);
     state_latency_figures(s, kind, n / 7, n, figures);
     state_latency_figures(s, kind, 0, n / 2, figures);

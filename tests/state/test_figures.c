@@ -54,7 +54,7 @@ static void make_calls(struct kernel_tracker *w)
 
 static void check_range(struct kernel_tracker *w, size_t first, size_t end)
 {
-    struct state_figures found[NAMES_USED];
+    struct figures found[NAMES_USED];
     uint64_t counts[BUCKETS] = {0}, expected[BUCKETS] = {0};
     int64_t width = 1 + (int64_t)world_random(2000);
     state_latency_figures(w->store, STATE_LATENCY_SYSCALL, first, end, found);

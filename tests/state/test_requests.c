@@ -169,7 +169,7 @@ static void many(void **state)
     enum { N = 5000 };
     struct kernel_tracker w;
     struct state_latency l;
-    struct state_figures f[4];
+    struct figures f[4];
     begin(&w);
     for (int i = 0; i < N; i++) {
         issue(&w, 110 + 100 * i, VDA, 64, i == 7 ? UINT32_MAX : (uint32_t)i + 1, i % 2 ? READ : WRITE);

@@ -47,14 +47,6 @@ uint64_t world_random(uint64_t below)
     return (world_seed >> 33) % below;
 }
 
-/* What stands for the event is the path itself. */
-const char *kernel_event_path(const struct kernel_tracker *w, const struct ctf_event *ev, size_t *n)
-{
-    const char *path = (const char *)(const void *)ev;
-    *n = path ? strlen(path) : 0;
-    return path ? path : "";
-}
-
 /* ---- life ---- */
 
 void world_begin(struct kernel_tracker *w)
@@ -173,7 +165,8 @@ void world_io(
                 .fd = fd,
                 .other = other,
                 .flags = flags,
-                .event = (const void *)path}});
+                .path = path ? path : "",
+                .path_bytes = path ? strlen(path) : 0}});
 }
 
 void world_io_return(struct kernel_tracker *w, int64_t ts, int cpu, int io, int64_t ret)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ctf/ctf.h"
+#include "ctf/writer.h"
 
 enum {
     CPUS = 3,

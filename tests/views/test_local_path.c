@@ -14,8 +14,8 @@
 
 struct fixture {
     char store[64];
-    struct tsp_experiment x;
-    struct tsp_host hosts[8];
+    struct views x;
+    struct view_host hosts[8];
     struct path_local_host local[8];
     int32_t path_hosts[8];
     size_t numbers[8];
@@ -47,7 +47,7 @@ static int open_three_tier(void **state)
     f->x.n_hosts = experiment_hosts(f->x.x, &hosts);
     assert_in_range(f->x.n_hosts, 1, 8);
     for (size_t i = 0; i < f->x.n_hosts; i++) {
-        f->hosts[i] = (struct tsp_host){.index = &hosts[i],
+        f->hosts[i] = (struct view_host){.index = &hosts[i],
             .map = clock_net_map(f->x.clocks, i),
             .first_thread = f->x.last_thread + 1,
             .threads = (int32_t)graph_rows(hosts[i].graph),

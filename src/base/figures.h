@@ -1,0 +1,25 @@
+/* Figures of durations: how many there are, their sum, the extremes and the spread around the mean. */
+#ifndef WEFT_BASE_FIGURES_H
+#define WEFT_BASE_FIGURES_H
+
+#include <stdint.h>
+
+struct figures {
+    uint64_t n;
+    int64_t sum, least, most;            /* ns; 0 when n is */
+    int64_t least_begin, most_begin;     /* when one of the shortest, of the longest began */
+    double spread;                       /* sum of squared distances from the mean */
+};
+void figures_join(struct figures *, const struct figures *more);
+
+/* The spread of two sets together, neither of them empty (Chan, Golub, LeVeque 1979: updating formulae). */
+static inline double figures_spread(uint64_t n, int64_t sum, double spread, uint64_t m, int64_t other_sum, double other)
+{
+    double from = (double)other_sum / (double)m - (double)sum / (double)n;
+    return spread + other + from * from * (double)n * ((double)m / (double)(n + m));
+}
+
+/* Sums wrap around: what a damaged file says is no reason for undefined behaviour. */
+static inline int64_t figures_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
+#endif

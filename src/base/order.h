@@ -1,0 +1,12 @@
+/* Answers for qsort and bsearch. Several keys: order_of(a->x, b->x) ?: order_of(a->y, b->y). */
+#ifndef WEFT_BASE_ORDER_H
+#define WEFT_BASE_ORDER_H
+
+#include <string.h>
+
+/* < 0, 0 or > 0; of numbers of one type. */
+#define order_of(a, b) (((a) > (b)) - ((a) < (b)))
+/* Of an array of strings. */
+static inline int order_strings(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+#endif

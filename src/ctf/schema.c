@@ -1,0 +1,41 @@
+#include "ctf/schema.h"
+
+#include <stdlib.h>
+
+void ctf_schema_free(struct ctf_schema *schema)
+{
+    if (!schema)
+        return;
+    arena_fini(&schema->arena);
+    free(schema);
+}
+
+const struct ctf_stream_class *ctf_schema_stream(const struct ctf_schema *s, uint64_t id)
+{
+    if (id < s->n_streams && s->streams[id].id == id)
+        return &s->streams[id];
+    size_t lo = 0, hi = s->n_streams;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->streams[mid].id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < s->n_streams && s->streams[lo].id == id ? &s->streams[lo] : NULL;
+}
+
+const struct ctf_event_class *ctf_stream_class_event(const struct ctf_stream_class *s, uint64_t id)
+{
+    if (s->by_id)
+        return id < s->by_id_n ? s->by_id[id] : NULL;
+    size_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->sorted[mid]->id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < s->n && s->sorted[lo]->id == id ? s->sorted[lo] : NULL;
+}

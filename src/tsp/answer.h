@@ -1,0 +1,112 @@
+/* Writing models: keys and order as clients expect them (docs/tsp.md). */
+#ifndef WEFT_TSP_ANSWER_H
+#define WEFT_TSP_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+
+struct tsp_query;
+
+/* An answer while it is written. What the protocol has no words for is written to `json`. */
+enum tsp_status { TSP_COMPLETED, TSP_RUNNING, TSP_FAILED, TSP_CANCELLED };
+struct tsp_answer {
+    struct json json;
+    int64_t last_id;                     /* the largest entry id in it */
+    enum tsp_status status;
+    const char *message;                 /* NULL: the usual word for the status; lives as long as the request */
+};
+
+/* The answer has become too large to send; long loops should end. The writers below write nothing more then. */
+bool tsp_full(const struct tsp_answer *);
+/* CANCELLED if the client has gone: for those that stop early then. */
+void tsp_end(struct tsp_answer *, const struct tsp_query *);
+void tsp_fail(struct tsp_answer *, const char *message);
+
+/* ---- trees: begin, entries, end ---- */
+
+/* type: NUMBER, BINARY_NUMBER, TIMESTAMP, DURATION, STRING, TIME_RANGE, or NULL */
+struct tsp_header { const char *name, *tooltip, *type; };
+void tsp_begin_tree(struct tsp_answer *, const struct tsp_header *, size_t n, int auto_expand /* levels; -1: all */);
+struct tsp_meta { const char *key, *text; int64_t number; };   /* text NULL: the number */
+struct tsp_entry {
+    int64_t id, parent;                  /* parent -1: a root */
+    const char *const *labels; size_t n_labels;
+    /* time_graph: start and end are written. The first entry of a time graph starts at the experiment's begin */
+    bool time_graph; int64_t start, end;
+    bool xy, is_default;                 /* xy: isDefault is written */
+    bool has_data;
+    const char *host_id;                 /* metadata hostId, or NULL */
+    bool has_tid; int32_t tid;           /* metadata TID */
+    const struct tsp_meta *meta; size_t n_meta; /* more metadata */
+    const char *style_key;               /* or NULL */
+};
+void tsp_write_entry(struct tsp_answer *, const struct tsp_entry *);
+void tsp_end_tree(struct tsp_answer *);
+
+/* ---- time graphs: begin, per row begin … end, end ---- */
+
+void tsp_begin_rows(struct tsp_answer *);
+void tsp_begin_row(struct tsp_answer *, int64_t entry);
+struct tsp_state { int64_t start, end; const char *label, *style_key; int tags; };
+void tsp_write_state(struct tsp_answer *, const struct tsp_state *);  /* style_key NULL: a known blank */
+void tsp_end_row(struct tsp_answer *);
+void tsp_end_rows(struct tsp_answer *);
+
+void tsp_begin_arrows(struct tsp_answer *);
+void tsp_write_arrow(struct tsp_answer *, int64_t start, int64_t end, int64_t source, int64_t target,
+    const char *style_key);
+void tsp_end_arrows(struct tsp_answer *);
+
+/* entry -1: the chart. An item of the array of its category. */
+void tsp_write_annotation(struct tsp_answer *, int64_t time, int64_t duration, int64_t entry, const char *label,
+    const char *color, double opacity);
+
+/* Tooltips: begin, texts by name, end. */
+void tsp_begin_tooltip(struct tsp_answer *);
+void tsp_write_tip(struct tsp_answer *, const char *name, const char *value);
+void tsp_end_tooltip(struct tsp_answer *);
+
+/* ---- XY: begin, series, end ---- */
+
+void tsp_begin_xy(struct tsp_answer *, const char *title);
+struct tsp_series {
+    int64_t id; const char *name, *type; /* line, area, scatter, bar */
+    const int64_t *x; const double *y; size_t n;
+    const char *x_label, *x_unit, *x_type; /* x_type NULL: TIMESTAMP */
+    const char *y_label, *y_unit, *y_type; /* y_type NULL: NUMBER */
+    const char *const *categories;       /* generic XY: instead of x */
+    const int64_t (*ranges)[2];          /* generic XY: instead of x */
+};
+void tsp_write_series(struct tsp_answer *, const struct tsp_series *); /* whole y are written without fraction */
+void tsp_end_xy(struct tsp_answer *);
+
+/* ---- styles: begin, one call per key, end ---- */
+
+void tsp_begin_styles(struct tsp_answer *);
+/* parent NULL: none; color "#rrggbb" or NULL; height, opacity < 0: not written; name: legend, or NULL. */
+void tsp_write_style(struct tsp_answer *, const char *key, const char *parent, const char *color, double height,
+    double opacity, const char *name);
+void tsp_end_styles(struct tsp_answer *);
+
+/* ---- tables ---- */
+
+struct tsp_column { int64_t id; const char *name, *description, *type; }; /* type as in tsp_header; NULL: STRING */
+/* Appends the text of a cell. `column` is an index into the table's columns, not an id. */
+typedef void tsp_cell(void *arg, size_t row, size_t column, struct text *out);
+/* A table whose rows are at hand by number. */
+struct tsp_table {
+    const struct tsp_column *columns; size_t n_columns;
+    size_t rows;
+    void *arg;
+    tsp_cell *cell;
+    /* for requested_times: ascending with the rows; NULL: always row 0 */
+    int64_t (*time)(void *arg, size_t row);
+};
+void tsp_table_columns(struct tsp_answer *, const struct tsp_column *, size_t n);
+/* Lines by index or time, with search, as the protocol tells; ends early when the client has gone. */
+void tsp_table_lines(struct tsp_answer *, const struct tsp_table *, const struct tsp_query *);
+
+#endif

@@ -1,0 +1,206 @@
+/* What the protocol asks of views: opening, the list of outputs, the operations of each. */
+#include "views/views.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "ctf/ctf.h"
+#include "views/list.h"
+#include "views/open.h"
+
+enum { MAX_MEMBERS = 1000 };
+
+/* ---- which outputs there are ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tsp_output *p = a, *q = b;
+    int order = strcasecmp(p->name, q->name);
+    return order ? order : strcmp(p->id, q->id);
+}
+
+static void find_outputs(struct views *x)
+{
+    VEC(struct tsp_output) all = {0};
+    for (size_t i = 0; view_list[i]; i++) {
+        const struct view *v = view_list[i];
+        const struct tsp_provider *p = &v->provider;
+        if (v->has_data && !v->has_data(v, x))
+            continue;
+        if (!v->members)
+            vec_push(&all, ((struct tsp_output){.provider = p, .id = p->id, .name = p->name}));
+        size_t n = v->members ? v->members(x) : 0;
+        for (size_t k = 0; k < n && k < MAX_MEMBERS; k++) {
+            struct tsp_output o = {.provider = p};
+            v->member(x, k, &o.member, &o.name);
+            o.id = arena_printf(&x->arena, "%s:%s", p->id, o.member);
+            o.name = arena_printf(&x->arena, "%s - %s", o.name, p->name);
+            vec_push(&all, o);
+        }
+    }
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_name);
+    struct tsp_output *outputs = arena_new(&x->arena, struct tsp_output, all.n + 1);
+    for (size_t i = 0; i < all.n; i++)
+        outputs[i] = all.v[i];
+    x->data.outputs = outputs;
+    x->data.n_outputs = all.n;
+    vec_free(&all);
+}
+
+/* ---- opening ---- */
+
+static int look(void *arg, const char *path, struct err *e)
+{
+    struct ctf_group *groups;
+    size_t n;
+    int rc = ctf_discover(path, &groups, &n, e);
+    if (!rc)
+        ctf_groups_free(groups, n);
+    return rc;
+}
+
+static struct views *views_of(struct tsp_data *d)
+{
+    return (struct views *)d;
+}
+
+static const struct view *view_of(const struct tsp_provider *p)
+{
+    return (const struct view *)p;
+}
+
+static void close_views(struct tsp_data *d)
+{
+    struct views *x = views_of(d);
+    for (size_t i = VIEWS_MAX; i-- > 0;)
+        if (x->caches[i]) /* of a view that has a close(); it may look at the caches of those before it */
+            view_list[i]->close(x, x->caches[i]);
+    path_local_free(x->paths);
+    if (x->x)
+        experiment_close(x->x);
+    pthread_mutex_destroy(&x->lock);
+    arena_fini(&x->arena);
+    free(x);
+}
+
+static int open_views(void *arg, const struct tsp_open_request *request, struct tsp_data **out, struct err *e)
+{
+    struct views *x = mem_zalloc(sizeof *x);
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&x->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    x->request = request;
+    int rc = views_open_traces(x, arg, e);
+    if (!rc) {
+        find_outputs(x);
+        rc = experiment_intact(x->x, e);
+    }
+    if (rc)
+        close_views(&x->data);
+    else
+        *out = &x->data;
+    return rc;
+}
+
+static void populate(struct tsp_data *d, bool (*stop)(void *), void *stop_arg)
+{
+    struct views *x = views_of(d);
+    for (size_t i = 0; i < x->n_hosts && !stop(stop_arg); i++)
+        if (x->hosts[i].states)
+            state_populate(x->hosts[i].states);
+}
+
+static int intact(struct tsp_data *d, struct err *e)
+{
+    return experiment_intact(views_of(d)->x, e);
+}
+
+/* ---- operations ---- */
+
+static view_operation table_columns, table_lines, no_arrows;
+
+static view_operation *operation_of(const struct view *v, enum tsp_operation operation)
+{
+    switch (operation) {
+    case TSP_TREE: return v->tree;
+    case TSP_STATES: return v->states;
+    case TSP_ARROWS: return v->arrows || !v->states ? v->arrows : no_arrows;
+    case TSP_TOOLTIP: return v->tooltip;
+    case TSP_XY: return strcmp(v->provider.type, "TREE_GENERIC_XY") ? v->xy : NULL;
+    case TSP_GENERIC_XY: return strcmp(v->provider.type, "TREE_GENERIC_XY") ? NULL : v->xy;
+    case TSP_COLUMNS: return v->table ? table_columns : v->columns;
+    case TSP_LINES: return v->table ? table_lines : v->lines;
+    case TSP_STYLE: return v->style;
+    case TSP_ANNOTATION_CATEGORIES: return v->annotation_categories;
+    default: return v->annotations;
+    }
+}
+
+static void no_arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    tsp_begin_arrows(answer);
+    tsp_end_arrows(answer);
+}
+
+static void table_columns(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    tsp_table_columns(answer, self->table_columns, self->n_table_columns);
+}
+
+static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    struct tsp_table t = {.columns = self->table_columns, .n_columns = self->n_table_columns, .arg = x};
+    self->table(self, x, q, &t);
+    tsp_table_lines(answer, &t, q);
+}
+
+static bool offers(const struct tsp_provider *p, enum tsp_operation operation)
+{
+    return operation_of(view_of(p), operation) != NULL;
+}
+
+static void ask(struct tsp_data *d, const struct tsp_provider *p, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    struct views *x = views_of(d);
+    view_operation *run = operation_of(view_of(p), q->operation);
+    if (run)
+        run(view_of(p), x, q, answer);
+    if (q->operation == TSP_ANNOTATION_CATEGORIES)
+        view_lost_events_category(x, answer);
+    else if (q->operation == TSP_ANNOTATIONS)
+        view_lost_events(x, q, answer);
+}
+
+static const char *check(struct tsp_data *d, const struct tsp_provider *p, json_t *parameters, struct arena *a)
+{
+    return view_of(p)->check ? view_of(p)->check(views_of(d), parameters, a) : NULL;
+}
+
+static void forget(struct tsp_data *d, const struct tsp_provider *p, json_t *parameters)
+{
+    if (view_of(p)->forget)
+        view_of(p)->forget(views_of(d), parameters);
+}
+
+struct tsp_backend views_backend(const struct views_options *o)
+{
+    static const struct tsp_provider *derivable[VIEWS_MAX + 1];
+    size_t n = 0;
+    for (size_t i = 0; view_list[i]; i++)
+        if (view_list[i]->provider.derivation)
+            derivable[n++] = &view_list[i]->provider;
+    return (struct tsp_backend){.arg = (void *)(uintptr_t)o,
+        .providers = derivable,
+        .look = look,
+        .open = open_views,
+        .populate = populate,
+        .intact = intact,
+        .close = close_views,
+        .offers = offers,
+        .ask = ask,
+        .check = check,
+        .forget = forget};
+}

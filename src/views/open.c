@@ -1,0 +1,265 @@
+/* Opening the traces of an experiment, and what all views know of them. */
+#include "views/open.h"
+
+#include "base/map.h"
+#include "ctf/ctf.h"
+
+enum { BATCH = 512 };
+
+int64_t view_to_host(const struct view_host *h, int64_t t)
+{
+    return h->map ? clock_from_reference(h->map, t) : t;
+}
+int64_t view_to_reference(const struct view_host *h, int64_t t)
+{
+    return h->map ? clock_to_reference(h->map, t) : t;
+}
+
+bool view_thread_of(const struct views *x, int64_t id, size_t *host, int32_t *row)
+{
+    for (size_t i = 0; i < x->n_hosts; i++) {
+        int64_t at = id - x->hosts[i].first_thread;
+        if (at >= 0 && at < x->hosts[i].threads) {
+            *host = i;
+            *row = (int32_t)at;
+            return true;
+        }
+    }
+    return false;
+}
+
+void *view_cache(struct views *x, const struct view *v, void *(*make)(struct views *))
+{
+    size_t n = view_number(v);
+    pthread_mutex_lock(&x->lock);
+    if (!x->caches[n])
+        x->caches[n] = make(x);
+    void *cache = x->caches[n];
+    pthread_mutex_unlock(&x->lock);
+    return cache;
+}
+
+/* ---- hosts, sources, times ---- */
+
+/* Is `path` at or below `top`? */
+static bool below(const char *path, const char *top)
+{
+    size_t n = strlen(top);
+    while (n > 1 && top[n - 1] == '/')
+        n--;
+    return !strncmp(path, top, n) && (path[n] == '/' || !path[n] || n == 1);
+}
+
+static size_t path_of(const struct views *x, const struct ctf_trace *t)
+{
+    size_t best = 0, longest = 0;
+    for (size_t i = 0; i < x->request->n; i++)
+        if (below(ctf_trace_path(t), x->request->paths[i]) && strlen(x->request->paths[i]) > longest) {
+            longest = strlen(x->request->paths[i]);
+            best = i;
+        }
+    return best;
+}
+
+/* Where entry ids begin. */
+static void set_ids(struct views *x)
+{
+    const struct ctf_source *sources;
+    size_t n = experiment_sources(x->x, &sources);
+    uint64_t fingerprint = n;
+    for (size_t i = 0; i < n; i++)
+        fingerprint = map_mix(fingerprint ^ ctf_trace_fingerprint(sources[i].trace));
+    x->data.ids = tsp_ids_next(x->request->ids, fingerprint);
+}
+
+static void set_hosts(struct views *x)
+{
+    const struct index_host *hosts;
+    x->n_hosts = experiment_hosts(x->x, &hosts);
+    x->hosts = arena_new(&x->arena, struct view_host, x->n_hosts + 1);
+    x->last_thread = x->data.ids.first - 1;
+    for (size_t i = 0; i < x->n_hosts; i++) {
+        struct view_host *h = &x->hosts[i];
+        const struct clock_map *map = x->clocks ? clock_net_map(x->clocks, i) : NULL;
+        h->index = &hosts[i];
+        h->map = map && map->n ? map : NULL;
+        h->states = hosts[i].states;
+        h->id = hosts[i].name;
+        h->first_thread = x->last_thread + 1;
+        h->threads = hosts[i].graph ? (int32_t)graph_rows(hosts[i].graph) : 0;
+        x->last_thread += h->threads;
+    }
+}
+
+static void set_sources(struct views *x)
+{
+    const struct ctf_source *sources;
+    x->n_sources = experiment_sources(x->x, &sources);
+    experiment_traces(x->x, &x->traces);
+    struct ctf_source *mapped = arena_new(&x->arena, struct ctf_source, x->n_sources + 1);
+    int32_t *host = arena_new(&x->arena, int32_t, x->n_sources + 1);
+    for (size_t i = 0; i < x->n_sources; i++) {
+        mapped[i] = sources[i];
+        host[i] = x->traces[i].host;
+        const struct clock_map *map = x->hosts[host[i]].map;
+        if (map) {
+            mapped[i].map = clock_map_times;
+            mapped[i].map_arg = (void *)(uintptr_t)map;
+        }
+    }
+    x->sources = mapped;
+    x->source_hosts = host;
+}
+
+static void set_paths(struct views *x)
+{
+    struct path_local_host *local = arena_new(&x->arena, struct path_local_host, x->n_hosts + 1);
+    int32_t *numbers = arena_new(&x->arena, int32_t, x->n_hosts + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < x->n_hosts; i++) {
+        const struct index_host *h = x->hosts[i].index;
+        numbers[i] = h->graph ? (int32_t)n : -1;
+        if (h->graph)
+            local[n++] = (struct path_local_host){h->name, h->graph, h->flows, x->hosts[i].map};
+    }
+    x->path_hosts = numbers;
+    x->paths = n ? path_local_new(local, n) : NULL;
+}
+
+/* ---- figures ---- */
+
+/* Called by those who read traces, after every batch: without locks. */
+static void grow(void *views, const struct ctf_trace *t, uint64_t events, int64_t begin, int64_t end)
+{
+    const struct views *x = views;
+    if (x->request->grow)
+        x->request->grow(x->request->arg, path_of(x, t), events, begin, end);
+}
+
+/* Events, first and last time of a trace that the index does not know, by reading it. */
+static void count_source(struct views *x, const struct ctf_source *source, struct tsp_figures *f)
+{
+    struct ctf_merge *merge;
+    struct ctf_event batch[BATCH];
+    struct err e = {0};
+    if (ctf_merge_new(source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &e))
+        return;
+    for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;) {
+        uint64_t before = f->events;
+        for (size_t i = 0; i < n; i++)
+            if (batch[i].cls->item == CTF_EVENT) {
+                f->begin = !f->events || batch[i].ts < f->begin ? batch[i].ts : f->begin;
+                f->end = !f->events || batch[i].ts > f->end ? batch[i].ts : f->end;
+                f->events++;
+            }
+        if (f->events > before)
+            grow(x, source->trace, f->events - before, f->begin, f->end);
+    }
+    ctf_merge_free(merge);
+}
+
+static struct tsp_figures figures_of_user(const struct view_host *h, const struct stack_totals *t)
+{
+    struct tsp_figures f = {.events = t->events};
+    if (f.events) {
+        f.begin = view_to_reference(h, t->begin);
+        f.end = view_to_reference(h, t->end);
+    }
+    return f;
+}
+
+static const char *env_text(struct views *x, const struct ctf_env *env)
+{
+    return env->is_string ? env->string : arena_printf(&x->arena, "%lld", (long long)env->number);
+}
+
+/* The environment of the argument's first trace, and its host. */
+static void set_properties(struct views *x, size_t arg, struct tsp_figures *f)
+{
+    for (size_t i = 0; i < x->n_sources && !f->properties; i++) {
+        const struct ctf_trace *t = x->sources[i].trace;
+        const struct ctf_env *env;
+        size_t n;
+        if (path_of(x, t) != arg)
+            continue;
+        n = ctf_trace_env(t, &env);
+        const char *(*p)[2] = arena_alloc(&x->arena, sizeof *p * (n + 1));
+        for (size_t k = 0; k < n; k++) {
+            p[k][0] = env[k].name;
+            p[k][1] = env_text(x, &env[k]);
+        }
+        int32_t host = x->source_hosts[i];
+        p[n][0] = "host ID";
+        p[n][1] = host >= 0 ? x->hosts[host].id : "";
+        f->properties = (const char *const(*)[2])p;
+        f->n_properties = n + (host >= 0);
+    }
+}
+
+static void set_figures(struct views *x)
+{
+    struct tsp_figures all = {0};
+    struct tsp_figures *figures = arena_new(&x->arena, struct tsp_figures, x->request->n + 1);
+    for (size_t i = 0; i < x->n_sources; i++) {
+        struct tsp_figures one = {0};
+        int32_t host = x->source_hosts[i];
+        const struct view_host *h = host >= 0 ? &x->hosts[host] : NULL;
+        if (h && h->index->trace == x->sources[i].trace && h->index->graph)
+            one = (struct tsp_figures){.events = h->index->events,
+                .begin = view_to_reference(h, h->index->begin),
+                .end = view_to_reference(h, h->index->end)};
+        else if (x->traces[i].stacks)
+            one = figures_of_user(h, stack_totals(x->traces[i].stacks));
+        else
+            count_source(x, &x->sources[i], &one);
+        tsp_figures_add(&figures[path_of(x, x->sources[i].trace)], &one);
+        tsp_figures_add(&all, &one);
+    }
+    for (size_t i = 0; i < x->request->n; i++)
+        set_properties(x, i, &figures[i]);
+    x->data.figures = figures;
+    x->data.events = all.events;
+    x->data.begin = all.begin;
+    x->data.end = all.end;
+}
+
+/* ---- opening ---- */
+
+static size_t indexed_hosts(const struct experiment *x)
+{
+    const struct index_host *hosts;
+    size_t n = experiment_hosts(x, &hosts), indexed = 0;
+    for (size_t i = 0; i < n; i++)
+        indexed += hosts[i].graph != NULL;
+    return indexed;
+}
+
+
+/* The paths as the index takes them. */
+static const char *const *index_arguments(struct views *x)
+{
+    const struct tsp_open_request *r = x->request;
+    const char **args = arena_new(&x->arena, const char *, r->n + 1);
+    for (size_t i = 0; i < r->n; i++)
+        args[i] = r->hosts[i] ? arena_printf(&x->arena, "%s=%s", r->hosts[i], r->paths[i]) : r->paths[i];
+    return args;
+}
+
+int views_open_traces(struct views *x, const struct views_options *o, struct err *e)
+{
+    struct index_options index = {.store = o->store, .stores = true, .user_space = true, .tell = grow, .tell_arg = x};
+    int rc = experiment_open(index_arguments(x), x->request->n, &index, &x->x, e);
+    if (rc)
+        return rc;
+    struct err unsynchronised = {0};
+    struct clock_options clock = clock_defaults();
+    /* Without clocks every host keeps its own; the clock report says why. */
+    if (!o->no_sync && indexed_hosts(x->x) > 1 && experiment_sync(x->x, &clock, &x->clocks, &unsynchronised))
+        x->clocks = NULL;
+    set_ids(x);
+    set_hosts(x);
+    set_sources(x);
+    set_figures(x);
+    set_paths(x);
+    return 0;
+}

@@ -1,0 +1,11 @@
+/* Private to views: opening the traces of an experiment. */
+#ifndef WEFT_VIEWS_OPEN_H
+#define WEFT_VIEWS_OPEN_H
+
+#include "views/view.h"
+#include "views/views.h"
+
+/* Opens what x->request asks for, and sets all of `x` that comes from the traces. After a failure x->x may be NULL. */
+int views_open_traces(struct views *x, const struct views_options *, struct err *);
+
+#endif
