@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/search.h"
 
 /* Index of the segment that holds at t: between knots i and i + 1. */
@@ -132,8 +133,7 @@ void curve_inverse(const struct curve *c, struct curve *out)
 
 static int compare_times(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
+    return order_of(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 void times_sort(struct times *v)

@@ -31,6 +31,14 @@ static void add_bends(struct times *v, const struct corridor *c, int64_t begin, 
     }
 }
 
+static void add_steps(struct times *v, const struct course *c, int64_t begin, int64_t end)
+{
+    for (size_t i = 0; i + 1 < c->n; i++) {
+        times_add(v, c->steps[i].begin, begin, end);
+        times_add(v, c->steps[i].end, begin, end);
+    }
+}
+
 /* Everywhere the course's bounds may bend: between these times both are straight (or bent inwards). */
 static struct times course_bends(const struct course *c, int64_t begin, int64_t end)
 {
@@ -39,10 +47,7 @@ static struct times course_bends(const struct course *c, int64_t begin, int64_t 
     vec_push(&v, end);
     for (size_t i = 0; i < c->n; i++)
         add_bends(&v, &c->v[i], begin, end);
-    for (size_t i = 0; i + 1 < c->n; i++) {
-        times_add(&v, c->steps[i].begin, begin, end);
-        times_add(&v, c->steps[i].end, begin, end);
-    }
+    add_steps(&v, c, begin, end);
     times_sort(&v);
     return v;
 }
@@ -58,10 +63,7 @@ static struct times course_cuts(const struct course *c, const struct times *bend
     }
     for (int i = 0; i <= GRID; i++)
         vec_push(&v, (int64_t)(begin + (i128)(end - begin) * i / GRID));
-    for (size_t i = 0; i + 1 < c->n; i++) {
-        times_add(&v, c->steps[i].begin, begin, end);
-        times_add(&v, c->steps[i].end, begin, end);
-    }
+    add_steps(&v, c, begin, end);
     times_sort(&v);
     return v;
 }

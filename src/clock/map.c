@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "clock/net.h"
 
@@ -73,11 +74,7 @@ struct neighbours {
 static int compare_neighbours(const void *a, const void *b)
 {
     const struct neighbour *p = a, *q = b;
-    if (p->of != q->of)
-        return p->of < q->of ? -1 : 1;
-    if (p->cost != q->cost)
-        return p->cost < q->cost ? -1 : 1;
-    return p->host < q->host ? -1 : p->host > q->host;
+    return order_of(p->of, q->of) ?: order_of(p->cost, q->cost) ?: order_of(p->host, q->host);
 }
 
 /* The few neighbours of each host through which the reference is known best; of pairs whose corridors are bounds, not

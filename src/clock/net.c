@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/pool.h"
 #include "clock/net.h"
 
@@ -113,9 +114,7 @@ void clock_net_same(struct clock_net *net, size_t a, size_t b)
 static int compare_pairs(const void *x, const void *y)
 {
     const struct net_pair *p = x, *q = y;
-    if (p->out.a != q->out.a)
-        return p->out.a < q->out.a ? -1 : 1;
-    return p->out.b < q->out.b ? -1 : p->out.b > q->out.b;
+    return order_of(p->out.a, q->out.a) ?: order_of(p->out.b, q->out.b);
 }
 
 static void sort_pairs(struct clock_net *net)

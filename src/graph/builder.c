@@ -315,7 +315,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
 {
     struct graph_building_cpu *c = &b->cpus.v[rec->cpu];
     int32_t prev = rec->u.sw.prev, next = rec->u.sw.next;
-    if (c->current >= 0 && c->current != prev) { /* a switch is missing though no loss was told */
+    if (c->current >= 0 && c->current != prev) { /* a switch is missing though no loss was reported */
         struct graph_building_row *gone = row_at(b, c->current);
         lose_current(b, rec->cpu, c->last_ts);
         if (gone && gone->lost)
@@ -325,7 +325,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
         occupy(b, c, !c->occupants.n || rec->u.sw.since > c->last_change ? rec->u.sw.since : c->last_change, prev);
     struct graph_building_row *r = row_at(b, prev);
     if (r && r->held && r->held_cpu == (int32_t)rec->cpu && r->held_ts == b->now) {
-        flush_held(b, r, true); /* it left in the ns in which it came to the other CPU, which was told first */
+        flush_held(b, r, true); /* it left in the ns in which it came to the other CPU, which was recorded first */
     } else if (r) {
         if (r->now != GRAPH_NOW_RUNNING || r->cpu != (int32_t)rec->cpu)
             came_unseen(b, r, rec->cpu, rec->u.sw.since);

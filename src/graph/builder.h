@@ -56,7 +56,7 @@ struct graph_early_wake {
 
 struct graph_builder {
     const struct kernel_tracker *tracker;
-    bool has_wakes; /* the trace tells of wakes at all */
+    bool has_wakes; /* the trace records wakes at all */
     int64_t now;
     VEC(struct graph_building_row) rows;
     VEC(struct graph_building_cpu) cpus;

@@ -1,4 +1,4 @@
-/* Who kept a runnable row waiting. Told when read: the CPUs' occupants are in the store anyway. */
+/* Who made a runnable row wait. Found when read: the CPUs' occupants are in the store anyway. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

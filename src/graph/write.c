@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "graph/builder.h"
 #include "graph/layout.h"
 
@@ -115,7 +116,7 @@ static void add_strings(struct store_writer *w, struct arena *a, const struct st
 static int compare_early_wakes(const void *x, const void *y)
 {
     const struct graph_disk_early_wake *a = x, *b = y;
-    return a->interval < b->interval ? -1 : a->interval > b->interval;
+    return order_of(a->interval, b->interval);
 }
 
 static void add_early_wakes(

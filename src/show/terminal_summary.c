@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "show/terminal.h"
@@ -23,11 +24,8 @@ struct summary {
 static int by_duration(const void *pa, const void *pb)
 {
     const struct summary_line *a = pa, *b = pb;
-    if (a->duration != b->duration)
-        return a->duration < b->duration ? 1 : -1;
-    int c = strcmp(a->host, b->host);
-    c = c ? c : strcmp(a->thread, b->thread);
-    return c ? c : strcmp(a->detail, b->detail);
+    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->thread, b->thread)
+        ?: strcmp(a->detail, b->detail);
 }
 
 /* Lines of one machine, name, state and detail become one: of a path through thousands of threads only their kinds
