@@ -29,7 +29,7 @@ static const struct {
     {"cpu-begins", 4},
     {"occupants16", 2},
     {"detail-names", 4},
-    {"late", sizeof(struct graph_disk_late)},
+    {"late", sizeof(struct graph_disk_early_wake)},
     {"cpus", sizeof(struct graph_disk_cpu)},
     {"losses", sizeof(struct graph_loss)},
     {"string-at", 4},

@@ -5,21 +5,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 
 enum { CHAIN_POINTS = 1024, WINDOW_MESSAGES = 24, MAX_WINDOWS = 8 };
 
 /* Number of points with x at or before `x`. */
 static size_t points_until(const struct point *v, size_t n, int64_t x)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (v[mid].x <= x)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return search_first(i, 0, n, v[i].x > x);
 }
 
 /* d of the ray from p at x, times 2^62 */
@@ -109,12 +102,7 @@ void course_free(struct course *c)
  * widens it. */
 static struct point *chain(const struct point *v, size_t from, size_t to, size_t *n)
 {
-    size_t all = to - from + 1, keep = all > CHAIN_POINTS ? CHAIN_POINTS : all;
-    struct point *out = mem_alloc(keep * sizeof *out);
-    for (size_t i = 0; i < keep; i++)
-        out[i] = v[from + (keep < all ? i * (all - 1) / (keep - 1) : i)];
-    *n = keep;
-    return out;
+    return hull_thin(v + from, to - from + 1, CHAIN_POINTS, n);
 }
 
 static void corridor_straight(struct corridor *c, const struct point *sent, size_t ns, const struct point *received,
@@ -307,7 +295,7 @@ static enum fit fit_one(const struct point *sent, size_t ns, const struct point 
 static bool fit_steps(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     const struct course_limits *l, struct course *out)
 {
-    struct parts parts;
+    struct steps_parts parts;
     if (!steps_split(sent, ns, received, nr, l->low, l->high, &parts))
         return false;
     out->n = parts.n;
@@ -316,7 +304,7 @@ static bool fit_steps(const struct point *sent, size_t ns, const struct point *r
     out->steps = mem_alloc(parts.n * sizeof *out->steps);
     memcpy(out->steps, parts.steps, (parts.n - 1) * sizeof *out->steps);
     for (size_t i = 0; i < parts.n; i++) {
-        struct part *p = &parts.v[i];
+        struct steps_part *p = &parts.v[i];
         enum fit fit = fit_one(p->sent, p->ns, p->received, p->nr, l, &out->v[i], &out->against_prior);
         if (fit != FIT_LINE && fit != FIT_CURVE)
             corridor_curved(&out->v[i], p->sent, p->ns, p->received, p->nr, l->low, l->high);

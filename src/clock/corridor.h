@@ -3,7 +3,7 @@
 #ifndef WEFT_CLOCK_CORRIDOR_H
 #define WEFT_CLOCK_CORRIDOR_H
 
-#include "clock/hull.h"
+#include "clock/steps.h"
 
 /* Bounds made from messages and a range of slopes [low, high] (Q62).
  * Straight: the true curve is a line of that range. Every line that fits is a point (slope, offset) of a convex
@@ -24,7 +24,6 @@ int64_t corridor_bottom(const struct corridor *, int64_t x);
 
 /* One corridor, or several one after another where b's clock stepped; the step hides in `steps[i]` between v[i] and v[i
  * + 1]. */
-struct stretch { int64_t begin, end; };
 struct course {
     struct corridor *v;
     struct stretch *steps;
@@ -46,14 +45,5 @@ struct course_limits {
  * counts. False: nothing bounded fits. */
 bool course_fit(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     const struct course_limits *, struct course *out);
-
-/* ---- steps.c: where a clock steps ---- */
-struct part { struct point *sent, *received; size_t ns, nr; };
-struct parts { struct part *v; struct stretch *steps; size_t n; uint64_t outliers; };
-/* Cuts the messages into stretches that a curve with slopes in [low, high] can pass; single messages that contradict
- * the rest are left out. False: more than 64 stretches, so no clock. O(n) */
-bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
-    int64_t high, struct parts *out);
-void steps_free(struct parts *);
 
 #endif

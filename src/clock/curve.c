@@ -5,19 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
+#include "base/search.h"
 
 /* Index of the segment that holds at t: between knots i and i + 1. */
 static size_t segment_at(const struct curve *c, int64_t t)
 {
-    size_t low = 0, high = c->nknots - 2;
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2;
-        if (c->knots[mid].t <= t)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    return low;
+    return search_first(i, 1, c->nknots - 1, c->knots[i].t > t) - 1;
 }
 
 /* Rounded up, so that rounding the product down meets the next knot exactly. */
@@ -43,15 +37,7 @@ int64_t curve_at(const struct curve *c, int64_t t)
 
 int64_t curve_back(const struct curve *c, int64_t y)
 {
-    size_t low = 0, high = c->nknots - 2;
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2;
-        if (c->knots[mid].y <= y)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    const struct knot *k = &c->knots[low];
+    const struct knot *k = &c->knots[search_first(i, 1, c->nknots - 1, c->knots[i].y > y) - 1];
     return sat64(k[0].t + floor_div(((i128)y - k[0].y) * (k[1].t - k[0].t), k[1].y - k[0].y));
 }
 
@@ -62,15 +48,7 @@ int64_t curve_error(const struct curve *c, int64_t t)
         return sat64(v->error - slope_times(-c->growth, (i128)v->t - t));
     if (t >= last->t)
         return sat64(last->error - slope_times(-c->growth, (i128)t - last->t));
-    size_t low = 0, high = c->ncuts - 2;
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2;
-        if (v[mid].t <= t)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    v += low;
+    v += search_first(i, 1, c->ncuts - 1, v[i].t > t) - 1;
     return sat64(v[0].error + ceil_div((i128)(v[1].error - v[0].error) * ((i128)t - v[0].t), (i128)v[1].t - v[0].t));
 }
 
@@ -80,16 +58,8 @@ static int64_t curve_error_around(const struct curve *c, int64_t t, int64_t reac
     int64_t begin = sat64((i128)t - reach), end = sat64((i128)t + reach), a = curve_error(c, begin),
             b = curve_error(c, end);
     int64_t worst = a > b ? a : b;
-    size_t low = 0, high = c->ncuts;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (c->cuts[mid].t > begin)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    for (; low < c->ncuts && c->cuts[low].t < end; low++)
-        worst = c->cuts[low].error > worst ? c->cuts[low].error : worst;
+    for (size_t i = search_first(k, 0, c->ncuts, c->cuts[k].t > begin); i < c->ncuts && c->cuts[i].t < end; i++)
+        worst = c->cuts[i].error > worst ? c->cuts[i].error : worst;
     return worst;
 }
 
@@ -163,8 +133,7 @@ void curve_inverse(const struct curve *c, struct curve *out)
 
 static int compare_times(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
+    return order_of(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 void times_sort(struct times *v)
@@ -196,19 +165,19 @@ static struct times compose_times(const struct curve *first, const struct curve 
     return t;
 }
 
-static void knots_of(struct curve *out, const struct node *node, const bool *keep, size_t n)
+void curve_knots(struct curve *out, const struct curve_node *node, const bool *needed, size_t n)
 {
     out->nknots = 0;
     for (size_t i = 0; i < n; i++)
-        if (keep[i] && (!out->nknots || node[i].t + node[i].d > out->knots[out->nknots - 1].y))
+        if (needed[i] && (!out->nknots || node[i].t + node[i].d > out->knots[out->nknots - 1].y))
             out->knots[out->nknots++] = (struct knot){node[i].t, node[i].t + node[i].d};
 }
 
 void curve_compose(const struct curve *first, const struct curve *second, struct curve *out)
 {
     struct times t = compose_times(first, second);
-    struct node *node = mem_alloc(t.n * sizeof *node);
-    bool *keep = mem_alloc(t.n * sizeof *keep);
+    struct curve_node *node = mem_alloc(t.n * sizeof *node);
+    bool *needed = mem_alloc(t.n * sizeof *needed);
     long double steepest = 0;
     for (size_t i = 0; i + 1 < second->nknots; i++)
         steepest = fmaxl(steepest, 1 + slope_value(segment_slope(&second->knots[i])));
@@ -216,11 +185,11 @@ void curve_compose(const struct curve *first, const struct curve *second, struct
     for (size_t i = 0; i < t.n; i++) {
         int64_t mid = curve_at(first, t.v[i]), own = curve_error(first, t.v[i]);
         i128 error = (i128)ceill((long double)own * steepest) + curve_error_around(second, mid, own) + 2;
-        node[i] = (struct node){t.v[i], sat64((i128)curve_at(second, mid) - t.v[i]), own / 32 + 2};
+        node[i] = (struct curve_node){t.v[i], sat64((i128)curve_at(second, mid) - t.v[i]), own / 32 + 2};
         out->cuts[i] = (struct cut){t.v[i], sat64(error)};
     }
-    curve_thin(node, t.n, keep);
-    knots_of(out, node, keep, t.n);
+    curve_thin(node, t.n, needed);
+    curve_knots(out, node, needed, t.n);
     for (size_t i = 0; i < t.n; i++) { /* what thinning moved is error */
         i128 moved = (i128)curve_at(out, t.v[i]) - t.v[i] - node[i].d;
         out->cuts[i].error = sat64(out->cuts[i].error + (moved < 0 ? -moved : moved));
@@ -232,24 +201,24 @@ void curve_compose(const struct curve *first, const struct curve *second, struct
     out->fastest = first->fastest * second->fastest;
     curve_thin_cuts(out, t.v);
     free(node);
-    free(keep);
+    free(needed);
     vec_free(&t);
 }
 
-static long double off_line(const struct node *a, const struct node *b, const struct node *p)
+static long double off_line(const struct curve_node *a, const struct curve_node *b, const struct curve_node *p)
 {
     return fabsl((long double)(p->d - a->d) -
         (long double)(b->d - a->d) * ((long double)(p->t - a->t) / (long double)(b->t - a->t)));
 }
 
-void curve_thin(const struct node *v, size_t n, bool *keep)
+void curve_thin(const struct curve_node *v, size_t n, bool *needed)
 {
     struct range {
         size_t from, to;
     };
     VEC(struct range) todo = {0};
-    memset(keep, 0, n * sizeof *keep);
-    keep[0] = keep[n - 1] = true;
+    memset(needed, 0, n * sizeof *needed);
+    needed[0] = needed[n - 1] = true;
     vec_push(&todo, ((struct range){0, n - 1}));
     while (todo.n) {
         struct range r = todo.v[--todo.n];
@@ -265,7 +234,7 @@ void curve_thin(const struct node *v, size_t n, bool *keep)
         }
         if (worst == r.from)
             continue;
-        keep[worst] = true;
+        needed[worst] = true;
         vec_push(&todo, ((struct range){r.from, worst}));
         vec_push(&todo, ((struct range){worst, r.to}));
     }

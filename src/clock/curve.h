@@ -2,7 +2,10 @@
 #ifndef WEFT_CLOCK_CURVE_H
 #define WEFT_CLOCK_CURVE_H
 
-#include "clock/corridor.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "clock/exact.h"
 
 struct knot { int64_t t, y; };       /* at `t` of one clock the other shows `y` */
 struct cut { int64_t t, error; };    /* ns of the other clock; linear between cuts */
@@ -40,22 +43,12 @@ bool curve_intersect(const struct curve *a, const struct curve *b, struct curve 
 void curve_copy(const struct curve *, struct curve *out);
 void curve_free(struct curve *);
 
-/* ---- curve_fit.c: the curve of a pair ---- */
-struct pair_frame { int64_t x0, y0; };         /* times of the pair's first message: absolute = relative + x0, y0 */
-struct straight { long double x, d, slope; };  /* through (x, d) with slope - 1 */
-
-/* The middle of the course between relative times begin and end, thinned to few knots: nowhere more than 3 % farther
- * from a bound than the middle is. With `line` that line instead, with the error that the course leaves it. */
-void curve_of_course(const struct course *, const struct pair_frame *, int64_t begin, int64_t end,
-    const struct straight *line, struct curve *out);
-/* A line with a constant error. */
-void curve_of_line(const struct straight *, const struct pair_frame *, int64_t begin, int64_t end, int64_t error,
-    int64_t growth, struct curve *out);
-
 /* Which of the nodes a polyline needs so that no other is farther than its tolerance from it (Douglas and Peucker). The
  * first and last are kept. */
-struct node { int64_t t, d, tolerance; };
-void curve_thin(const struct node *, size_t n, bool *keep);
+struct curve_node { int64_t t, d, tolerance; };
+void curve_thin(const struct curve_node *, size_t n, bool *needed);
+/* Makes knots of the needed nodes, as far as these rise in y; `out` has room for all of them. */
+void curve_knots(struct curve *out, const struct curve_node *, const bool *needed, size_t n);
 /* Leaves out cuts between which the line bounds the error without adding more than `slack(i)` = slack[i] to cut i;
  * knots' times stay. */
 void curve_thin_cuts(struct curve *, const int64_t *slack);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "clock/curve.h"
+#include "clock/curve_fit.h"
 
 enum { GRID = 256 };
 
@@ -31,6 +31,14 @@ static void add_bends(struct times *v, const struct corridor *c, int64_t begin, 
     }
 }
 
+static void add_steps(struct times *v, const struct course *c, int64_t begin, int64_t end)
+{
+    for (size_t i = 0; i + 1 < c->n; i++) {
+        times_add(v, c->steps[i].begin, begin, end);
+        times_add(v, c->steps[i].end, begin, end);
+    }
+}
+
 /* Everywhere the course's bounds may bend: between these times both are straight (or bent inwards). */
 static struct times course_bends(const struct course *c, int64_t begin, int64_t end)
 {
@@ -39,10 +47,7 @@ static struct times course_bends(const struct course *c, int64_t begin, int64_t 
     vec_push(&v, end);
     for (size_t i = 0; i < c->n; i++)
         add_bends(&v, &c->v[i], begin, end);
-    for (size_t i = 0; i + 1 < c->n; i++) {
-        times_add(&v, c->steps[i].begin, begin, end);
-        times_add(&v, c->steps[i].end, begin, end);
-    }
+    add_steps(&v, c, begin, end);
     times_sort(&v);
     return v;
 }
@@ -58,10 +63,7 @@ static struct times course_cuts(const struct course *c, const struct times *bend
     }
     for (int i = 0; i <= GRID; i++)
         vec_push(&v, (int64_t)(begin + (i128)(end - begin) * i / GRID));
-    for (size_t i = 0; i + 1 < c->n; i++) {
-        times_add(&v, c->steps[i].begin, begin, end);
-        times_add(&v, c->steps[i].end, begin, end);
-    }
+    add_steps(&v, c, begin, end);
     times_sort(&v);
     return v;
 }
@@ -70,8 +72,8 @@ static struct times course_cuts(const struct course *c, const struct times *bend
  */
 static void middle_knots(const struct course *c, const struct pair_frame *f, const struct times *at, struct curve *out)
 {
-    struct node *node = mem_alloc(at->n * sizeof *node);
-    bool *keep = mem_alloc(at->n * sizeof *keep);
+    struct curve_node *node = mem_alloc(at->n * sizeof *node);
+    bool *needed = mem_alloc(at->n * sizeof *needed);
     int64_t end = at->v[at->n - 1], apart = (end - at->v[0]) / 4096;
     size_t n = 0;
     for (size_t i = 0; i < at->n; i++) {
@@ -84,14 +86,14 @@ static void middle_knots(const struct course *c, const struct pair_frame *f, con
             int64_t run = x - node[n - 1].t;
             d = clamp64(d, node[n - 1].d - run / 2, node[n - 1].d + run);
         }
-        node[n++] = (struct node){x, d, half / 32 + 2};
+        node[n++] = (struct curve_node){x, d, half / 32 + 2};
     }
-    curve_thin(node, n, keep);
+    curve_thin(node, n, needed);
     for (size_t i = 0; i < n; i++)
-        if (keep[i])
+        if (needed[i])
             out->knots[out->nknots++] = (struct knot){f->x0 + node[i].t, f->y0 + node[i].t + node[i].d};
     free(node);
-    free(keep);
+    free(needed);
 }
 
 static struct knot knot_on(const struct straight *s, const struct pair_frame *f, int64_t x)

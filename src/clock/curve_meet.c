@@ -5,15 +5,15 @@
 #include "base/mem.h"
 #include "clock/curve.h"
 
-struct bounds {
+struct both_bounds {
     i128 top[2], bottom[2];
 }; /* of both curves, less t */
 
-static struct bounds bounds_at(const struct curve *a, const struct curve *b, int64_t t)
+static struct both_bounds bounds_at(const struct curve *a, const struct curve *b, int64_t t)
 {
     i128 ya = (i128)curve_at(a, t) - t, yb = (i128)curve_at(b, t) - t;
     int64_t ea = curve_error(a, t), eb = curve_error(b, t);
-    return (struct bounds){{ya + ea, yb + eb}, {ya - ea, yb - eb}};
+    return (struct both_bounds){{ya + ea, yb + eb}, {ya - ea, yb - eb}};
 }
 
 /* Where two straight lines that differ by `from` at t and by `to` at t_end cross. */
@@ -40,9 +40,9 @@ static struct times bends_of(const struct curve *a, const struct curve *b)
             vec_push(&v, b->cuts[i].t);
     times_sort(&v);
     size_t n = v.n;
-    struct bounds before = bounds_at(a, b, v.v[0]);
+    struct both_bounds before = bounds_at(a, b, v.v[0]);
     for (size_t i = 1; i < n; i++) {
-        struct bounds now = bounds_at(a, b, v.v[i]);
+        struct both_bounds now = bounds_at(a, b, v.v[i]);
         add_crossing(&v, v.v[i - 1], v.v[i], before.top[0] - before.top[1], now.top[0] - now.top[1]);
         add_crossing(&v, v.v[i - 1], v.v[i], before.bottom[0] - before.bottom[1], now.bottom[0] - now.bottom[1]);
         before = now;
@@ -70,42 +70,41 @@ static int64_t growth_of(const struct curve *a, const struct curve *b, const str
 }
 
 /* The knots of the nodes kept, and at every node what is half of the corridor and what thinning moved. */
-static void build(struct curve *out, const struct node *node, const int64_t *half, size_t n)
+static void build(struct curve *out, const struct curve_node *node, const int64_t *half, size_t n)
 {
-    bool *keep = mem_alloc(n * sizeof *keep);
+    bool *needed = mem_alloc(n * sizeof *needed);
     int64_t *slack = mem_alloc(n * sizeof *slack);
     *out = (struct curve){
         .knots = mem_alloc(n * sizeof *out->knots), .cuts = mem_alloc(n * sizeof *out->cuts), .ncuts = n};
-    curve_thin(node, n, keep);
-    for (size_t i = 0; i < n; i++)
-        if (keep[i] && (!out->nknots || node[i].t + node[i].d > out->knots[out->nknots - 1].y))
-            out->knots[out->nknots++] = (struct knot){node[i].t, node[i].t + node[i].d};
+    curve_thin(node, n, needed);
+    curve_knots(out, node, needed, n);
     for (size_t i = 0; i < n; i++) {
         i128 moved = (i128)curve_at(out, node[i].t) - node[i].t - node[i].d;
         out->cuts[i] = (struct cut){node[i].t, sat64(half[i] + (moved < 0 ? -moved : moved) + 1)};
         slack[i] = node[i].tolerance;
     }
     curve_thin_cuts(out, slack);
-    free(keep);
+    free(needed);
     free(slack);
 }
 
 bool curve_intersect(const struct curve *a, const struct curve *b, struct curve *out)
 {
     struct times t = bends_of(a, b);
-    struct node *node = mem_alloc(t.n * sizeof *node);
+    struct curve_node *node = mem_alloc(t.n * sizeof *node);
     int64_t *half = mem_alloc(t.n * sizeof *half), apart = (t.v[t.n - 1] - t.v[0]) / 65536;
     bool possible = true;
     size_t n = 0;
     for (size_t i = 0; i < t.n && possible; i++) {
-        struct bounds x = bounds_at(a, b, t.v[i]);
+        struct both_bounds x = bounds_at(a, b, t.v[i]);
         i128 top = x.top[0] < x.top[1] ? x.top[0] : x.top[1],
              bottom = x.bottom[0] > x.bottom[1] ? x.bottom[0] : x.bottom[1];
         possible = top >= bottom;
         half[n] = sat64(ceil_div(top - bottom, 2));
         /* Nodes that almost coincide get a tolerance that makes no knots of rounding. */
         bool close = n && i + 1 < t.n && t.v[i] - node[n - 1].t < apart;
-        node[n] = (struct node){t.v[i], sat64(floor_div(top + bottom, 2)), close ? half[n] / 8 + 2 : half[n] / 32 + 2};
+        node[n] = (struct curve_node){
+            t.v[i], sat64(floor_div(top + bottom, 2)), close ? half[n] / 8 + 2 : half[n] / 32 + 2};
         n++;
     }
     if (possible) {

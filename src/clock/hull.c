@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
+
+enum { COMPROMISE_POINTS = 150 };
 
 static int point_compare(const void *a, const void *b)
 {
@@ -22,6 +25,13 @@ void hull_sort(struct point *v, size_t n)
         }
 }
 
+/* Does o -> a -> b turn left (up > 0) or right? */
+static bool turns(struct point o, struct point a, struct point b, int up)
+{
+    i128 turn = point_turn(o, a, b);
+    return up > 0 ? turn > 0 : turn < 0;
+}
+
 /* Puts p (to the right of the others, or above/below the last one) on a half hull of n points. up: +1 lower hull, -1
  * upper hull. */
 static size_t hull_push(struct point *hull, size_t n, struct point p, int up)
@@ -32,8 +42,7 @@ static size_t hull_push(struct point *hull, size_t n, struct point p, int up)
         n--;
     }
     while (n >= 2) {
-        i128 turn = point_turn(hull[n - 2], hull[n - 1], p);
-        if (up > 0 ? turn > 0 : turn < 0)
+        if (turns(hull[n - 2], hull[n - 1], p, up))
             break;
         n--;
     }
@@ -41,50 +50,29 @@ static size_t hull_push(struct point *hull, size_t n, struct point p, int up)
     return n;
 }
 
-size_t hull_lower(const struct point *v, size_t n, struct point *out)
+static size_t half_hull(const struct point *v, size_t n, struct point *out, int up)
 {
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
-        k = hull_push(out, k, v[i], 1);
+        k = hull_push(out, k, v[i], up);
     return k;
+}
+
+size_t hull_lower(const struct point *v, size_t n, struct point *out)
+{
+    return half_hull(v, n, out, 1);
 }
 
 size_t hull_upper(const struct point *v, size_t n, struct point *out)
 {
-    size_t k = 0;
-    for (size_t i = 0; i < n; i++)
-        k = hull_push(out, k, v[i], -1);
-    return k;
-}
-
-/* First index whose x is greater than x (strict) or not less than x. */
-static size_t first_after(const struct point *v, size_t n, int64_t x, bool strict)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (strict ? v[mid].x > x : v[mid].x >= x)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    return half_hull(v, n, out, -1);
 }
 
 /* Vertex of v[from, n) with the least (up > 0: v is a lower hull) or greatest (v is an upper hull) slope seen from o on
  * its left. The slope falls, then rises along a convex chain (or the reverse), so bisection finds it. */
 static size_t tangent_right(struct point o, const struct point *v, size_t from, size_t n, int up)
 {
-    size_t low = from, high = n - 1;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        i128 turn = point_turn(o, v[mid], v[mid + 1]);
-        if (up > 0 ? turn >= 0 : turn <= 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    return search_first(i, from, n - 1, !turns(o, v[i], v[i + 1], -up));
 }
 
 /* Is the line early -> late flatter than the bound's? */
@@ -103,7 +91,7 @@ void hull_slopes(const struct point *sent, size_t ns, const struct point *receiv
 {
     *flattest = *steepest = (struct hull_bound){0};
     for (size_t i = 0; i < nr; i++) {
-        size_t from = first_after(sent, ns, received[i].x, true);
+        size_t from = search_first(k, 0, ns, sent[k].x > received[i].x);
         if (from == ns)
             continue;
         struct point late = sent[tangent_right(received[i], sent, from, ns, 1)];
@@ -111,7 +99,7 @@ void hull_slopes(const struct point *sent, size_t ns, const struct point *receiv
             *steepest = (struct hull_bound){true, received[i], late};
     }
     for (size_t i = 0; i < ns; i++) {
-        size_t from = first_after(received, nr, sent[i].x, true);
+        size_t from = search_first(k, 0, nr, received[k].x > sent[i].x);
         if (from == nr)
             continue;
         struct point late = received[tangent_right(sent[i], received, from, nr, -1)];
@@ -123,7 +111,7 @@ void hull_slopes(const struct point *sent, size_t ns, const struct point *receiv
 /* Sign of p's height over a chain at p.x; 0 outside its span. */
 static int over_chain(const struct point *v, size_t n, struct point p)
 {
-    size_t i = first_after(v, n, p.x, false);
+    size_t i = search_first(k, 0, n, v[k].x >= p.x);
     if (i == n || (i == 0 && v[0].x != p.x))
         return 0;
     if (v[i].x == p.x)
@@ -144,28 +132,21 @@ bool hull_fits(const struct point *sent, size_t ns, const struct point *received
     return true;
 }
 
-static size_t hull_touch(const struct point *v, size_t n, int64_t slope, int up)
+/* Does the edge from e[0] to e[1] rise (up > 0: of a lower hull) or fall at least as the slope does? */
+static bool passes_slope(const struct point *e, int64_t slope, int up)
 {
-    size_t low = 0, high = n - 1;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        i128 rise = (v[mid + 1].d - v[mid].d) * Q62, line = (i128)slope * (v[mid + 1].x - v[mid].x);
-        if (up > 0 ? rise >= line : rise <= line)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    i128 rise = (e[1].d - e[0].d) * Q62, line = (i128)slope * (e[1].x - e[0].x);
+    return up > 0 ? rise >= line : rise <= line;
 }
 
 size_t hull_touch_lower(const struct point *v, size_t n, int64_t slope_q62)
 {
-    return hull_touch(v, n, slope_q62, 1);
+    return search_first(i, 0, n - 1, passes_slope(&v[i], slope_q62, 1));
 }
 
 size_t hull_touch_upper(const struct point *v, size_t n, int64_t slope_q62)
 {
-    return hull_touch(v, n, slope_q62, -1);
+    return search_first(i, 0, n - 1, passes_slope(&v[i], slope_q62, -1));
 }
 
 /* Sum of the distances of points on the wrong side of the line: `side` +1 when they belong above it. Stops early beyond
@@ -182,21 +163,20 @@ static long double wrong_side(
     return sum;
 }
 
-/* Points that stand for a hull: all of it, or 150 spread over it. Returned memory is the caller's. */
-static struct point *some_points(const struct point *v, size_t n, size_t *out_n)
+struct point *hull_thin(const struct point *v, size_t n, size_t most, size_t *out_n)
 {
-    size_t keep = n > 150 ? 150 : n;
-    struct point *out = mem_alloc((keep + 1) * sizeof *out);
-    for (size_t i = 0; i < keep; i++)
-        out[i] = v[keep < n ? i * (n - 1) / (keep - 1) : i];
-    *out_n = keep;
+    size_t left = n > most ? most : n;
+    struct point *out = mem_alloc((left + 1) * sizeof *out);
+    for (size_t i = 0; i < left; i++)
+        out[i] = v[left < n ? i * (n - 1) / (left - 1) : i];
+    *out_n = left;
     return out;
 }
 
 bool hull_compromise(
     const struct point *sent, size_t ns, const struct point *received, size_t nr, struct hull_line *out)
 {
-    struct point *s = some_points(sent, ns, &ns), *r = some_points(received, nr, &nr);
+    struct point *s = hull_thin(sent, ns, COMPROMISE_POINTS, &ns), *r = hull_thin(received, nr, COMPROMISE_POINTS, &nr);
     out->error = INFINITY;
     for (size_t i = 0; i < ns; i++)
         for (size_t j = 0; j < nr; j++) {
@@ -222,17 +202,9 @@ static long double slope_of(struct point early, struct point late)
 /* Greatest slope from a lower hull, or least from an upper hull, to p on its right. */
 static long double tangent_left(const struct point *v, size_t n, struct point p, int up)
 {
-    size_t low = 0, high = n - 1;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        i128 turn = point_turn(
-            v[mid], v[mid + 1], p); /* p left of the edge: the slope from the next vertex is greater */
-        if (up > 0 ? turn > 0 : turn < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return slope_of(v[low], p);
+    /* p left of an edge: the slope from the next vertex is greater */
+    size_t at = search_first(i, 0, n - 1, !turns(v[i], v[i + 1], p, up));
+    return slope_of(v[at], p);
 }
 
 bool hull_slope_range(

@@ -26,6 +26,9 @@ void hull_sort(struct point *v, size_t n);
 size_t hull_lower(const struct point *v, size_t n, struct point *out);
 size_t hull_upper(const struct point *v, size_t n, struct point *out);
 
+/* Points that stand for a chain: all of it, or `most` spread over it. The caller frees them. */
+struct point *hull_thin(const struct point *v, size_t n, size_t most, size_t *out_n);
+
 /* A bound on the slope: the line through two points, `early.x < late.x`. */
 struct hull_bound { bool exists; struct point early, late; };
 /* The steepest line touches a received point, then a later sent one; the flattest the reverse. Right only when a line

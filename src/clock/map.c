@@ -2,9 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+#include "base/search.h"
 #include "clock/net.h"
 
-static void piece_push(struct host *h, int64_t begin, int64_t end)
+static void piece_push(struct net_host *h, int64_t begin, int64_t end)
 {
     struct knot knot;
     int64_t slope = curve_slope(&h->curve, begin, &knot);
@@ -18,7 +20,7 @@ static void piece_push(struct host *h, int64_t begin, int64_t end)
 }
 
 /* The part of the curve that covers the trace, cut at every cut (knots are cuts). */
-static void host_pieces(struct host *h)
+static void host_pieces(struct net_host *h)
 {
     const struct curve *c = &h->curve;
     h->pieces = mem_alloc((c->ncuts + 1) * sizeof *h->pieces);
@@ -51,7 +53,7 @@ static void curve_through(const struct clock_net *net, size_t index, size_t up, 
 
 static void host_curve(struct clock_net *net, size_t index)
 {
-    struct host *h = &net->hosts.v[index];
+    struct net_host *h = &net->hosts.v[index];
     if (h->map.predecessor < 0)
         curve_identity(&h->curve, h->begin, h->end);
     else
@@ -72,11 +74,7 @@ struct neighbours {
 static int compare_neighbours(const void *a, const void *b)
 {
     const struct neighbour *p = a, *q = b;
-    if (p->of != q->of)
-        return p->of < q->of ? -1 : 1;
-    if (p->cost != q->cost)
-        return p->cost < q->cost ? -1 : 1;
-    return p->host < q->host ? -1 : p->host > q->host;
+    return order_of(p->of, q->of) ?: order_of(p->cost, q->cost) ?: order_of(p->host, q->host);
 }
 
 /* The few neighbours of each host through which the reference is known best; of pairs whose corridors are bounds, not
@@ -85,7 +83,7 @@ static struct neighbours neighbours_of(const struct clock_net *net)
 {
     VEC(struct neighbour) all = {0};
     for (size_t i = 0; i < net->pairs.n; i++) {
-        const struct pair *p = &net->pairs.v[i];
+        const struct net_pair *p = &net->pairs.v[i];
         size_t a = p->out.a, b = p->out.b;
         if (!p->usable || p->against_prior || p->out.category == CLOCK_APPROXIMATE)
             continue;
@@ -112,7 +110,7 @@ static struct neighbours neighbours_of(const struct clock_net *net)
  * there. */
 static void host_narrow(struct clock_net *net, size_t index, const struct neighbour *v, size_t n)
 {
-    struct host *h = &net->hosts.v[index];
+    struct net_host *h = &net->hosts.v[index];
     for (size_t i = 0; i < n; i++) {
         struct curve other, both;
         if ((int64_t)v[i].host == h->map.predecessor)
@@ -142,6 +140,14 @@ static void narrow_all(struct clock_net *net)
     free(near.first);
 }
 
+void host_reset(struct net_host *h)
+{
+    curve_free(&h->curve);
+    free(h->pieces);
+    h->pieces = NULL;
+    h->npieces = 0;
+}
+
 void maps_build(struct clock_net *net)
 {
     for (size_t i = 0; i < net->order.n; i++) {
@@ -150,7 +156,7 @@ void maps_build(struct clock_net *net)
     }
     narrow_all(net);
     for (size_t i = 0; i < net->hosts.n; i++) {
-        struct host *h = &net->hosts.v[i];
+        struct net_host *h = &net->hosts.v[i];
         host_pieces(h);
         h->map.growth_q62 = h->curve.growth;
         if (h->map.island == 0) {
@@ -160,7 +166,7 @@ void maps_build(struct clock_net *net)
     }
 }
 
-struct factors host_factors(const struct host *h)
+struct factors host_factors(const struct net_host *h)
 {
     const struct clock_map whole = {.pieces = h->pieces, .n = h->npieces};
     if (!h->npieces)
@@ -179,15 +185,7 @@ struct factors host_factors(const struct host *h)
 /* Index of the piece that holds at t; before the first and after the last these go on. */
 static size_t piece_at(const struct clock_map *m, int64_t t)
 {
-    size_t low = 0, high = m->n - 1;
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2;
-        if (m->pieces[mid].begin <= t)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    return low;
+    return search_first(i, 1, m->n, m->pieces[i].begin > t) - 1;
 }
 
 static int64_t piece_apply(const struct clock_piece *p, int64_t t)
@@ -204,15 +202,8 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
 {
     if (!m->n)
         return t;
-    size_t low = 0, high = m->n - 1;
-    while (low < high) {
-        size_t mid = low + (high - low + 1) / 2;
-        if (piece_apply(&m->pieces[mid], m->pieces[mid].begin) <= t)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    const struct clock_piece *p = &m->pieces[low];
+    size_t at = search_first(i, 1, m->n, piece_apply(&m->pieces[i], m->pieces[i].begin) > t) - 1;
+    const struct clock_piece *p = &m->pieces[at];
     /* t - t0 - shift = run + slope * run */
     i128 gain = (i128)t - p->shift - p->t0;
     int64_t back = sat64(p->t0 + floor_div(gain * Q62, Q62 + p->slope_q62));

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/pool.h"
 #include "clock/net.h"
 
@@ -24,20 +25,6 @@ struct clock_net *clock_net_new(const struct clock_options *o)
     return net;
 }
 
-void host_reset(struct host *h)
-{
-    curve_free(&h->curve);
-    free(h->pieces);
-    h->pieces = NULL;
-    h->npieces = 0;
-}
-
-void pair_reset(struct pair *p)
-{
-    curve_free(&p->curve);
-    p->usable = false;
-}
-
 void clock_net_free(struct clock_net *net)
 {
     if (!net)
@@ -59,7 +46,7 @@ void clock_net_free(struct clock_net *net)
     free(net);
 }
 
-static void host_extend(struct host *h, int64_t t)
+static void host_extend(struct net_host *h, int64_t t)
 {
     h->begin = !h->has_span || t < h->begin ? t : h->begin;
     h->end = !h->has_span || t > h->end ? t : h->end;
@@ -68,7 +55,7 @@ static void host_extend(struct host *h, int64_t t)
 
 size_t clock_net_host(struct clock_net *net, const char *name, int64_t begin, int64_t end)
 {
-    struct host h = {.name = arena_strdup(&net->arena, name)};
+    struct net_host h = {.name = arena_strdup(&net->arena, name)};
     if (begin <= end) {
         host_extend(&h, clamp64(begin, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
         host_extend(&h, clamp64(end, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
@@ -80,12 +67,12 @@ size_t clock_net_host(struct clock_net *net, const char *name, int64_t begin, in
     return net->hosts.n - 1;
 }
 
-static struct pair *pair_of(struct clock_net *net, size_t a, size_t b)
+static struct net_pair *pair_of(struct clock_net *net, size_t a, size_t b)
 {
     bool fresh;
     uint64_t *at = map_put(&net->pair_of, (uint64_t)a << 32 | b, &fresh);
     if (fresh) {
-        vec_push(&net->pairs, ((struct pair){.out = {.a = a, .b = b, .category = CLOCK_ABSENT}}));
+        vec_push(&net->pairs, ((struct net_pair){.out = {.a = a, .b = b, .category = CLOCK_ABSENT}}));
         *at = net->pairs.n;
     }
     return &net->pairs.v[*at - 1];
@@ -108,11 +95,11 @@ void clock_net_message(struct clock_net *net, size_t a, size_t b, int64_t sent, 
     }
     net->solved = false;
     if (a < b) {
-        struct pair *p = pair_of(net, a, b);
-        vec_push(&p->sent, ((struct message){sent, received}));
+        struct net_pair *p = pair_of(net, a, b);
+        vec_push(&p->sent, ((struct net_message){sent, received}));
     } else {
-        struct pair *p = pair_of(net, b, a);
-        vec_push(&p->received, ((struct message){received, sent}));
+        struct net_pair *p = pair_of(net, b, a);
+        vec_push(&p->received, ((struct net_message){received, sent}));
     }
 }
 
@@ -126,10 +113,8 @@ void clock_net_same(struct clock_net *net, size_t a, size_t b)
 
 static int compare_pairs(const void *x, const void *y)
 {
-    const struct pair *p = x, *q = y;
-    if (p->out.a != q->out.a)
-        return p->out.a < q->out.a ? -1 : 1;
-    return p->out.b < q->out.b ? -1 : p->out.b > q->out.b;
+    const struct net_pair *p = x, *q = y;
+    return order_of(p->out.a, q->out.a) ?: order_of(p->out.b, q->out.b);
 }
 
 static void sort_pairs(struct clock_net *net)
@@ -143,10 +128,10 @@ static void sort_pairs(struct clock_net *net)
 static void spans_from_messages(struct clock_net *net)
 {
     for (size_t i = 0; i < net->pairs.n; i++) {
-        const struct pair *p = &net->pairs.v[i];
+        const struct net_pair *p = &net->pairs.v[i];
         for (int k = 0; k < 2; k++) {
             size_t n = k ? p->received.n : p->sent.n;
-            const struct message *v = k ? p->received.v : p->sent.v;
+            const struct net_message *v = k ? p->received.v : p->sent.v;
             for (size_t j = 0; j < n; j++) {
                 host_extend(&net->hosts.v[p->out.a], v[j].x);
                 host_extend(&net->hosts.v[p->out.b], v[j].y);

@@ -9,11 +9,11 @@
 #include "clock/clock.h"
 #include "clock/curve.h"
 
-struct message { int64_t x, y; };    /* time on the pair's a, time on its b */
+struct net_message { int64_t x, y; };    /* time on the pair's a, time on its b */
 
-struct pair {
+struct net_pair {
     struct clock_pair out;           /* a < b */
-    VEC(struct message) sent, received; /* by a */
+    VEC(struct net_message) sent, received; /* by a */
     bool same;
     bool against_prior;
     uint64_t outliers;
@@ -22,7 +22,7 @@ struct pair {
     long double width;               /* mean error of the curve: the weight of the edge */
 };
 
-struct host {
+struct net_host {
     const char *name;
     int64_t begin, end;              /* of the trace and the messages */
     bool has_span;
@@ -32,33 +32,33 @@ struct host {
     size_t npieces;
 };
 
-struct island { size_t reference, hosts; };
+struct net_island { size_t reference, hosts; };
 
 struct clock_net {
     struct clock_options options;
     struct arena arena;
-    VEC(struct host) hosts;
-    VEC(struct pair) pairs;          /* sorted by (a, b) once solved */
+    VEC(struct net_host) hosts;
+    VEC(struct net_pair) pairs;          /* sorted by (a, b) once solved */
     struct map pair_of;              /* a << 32 | b -> index + 1; stale once sorted */
     struct clock_pair *published;
-    VEC(struct island) islands;      /* [0]: of the reference */
+    VEC(struct net_island) islands;      /* [0]: of the reference */
     VEC(size_t) order;               /* hosts, predecessors first */
     uint64_t loopback, dropped;      /* messages from a host to itself; messages outside the range of times */
     bool solved;
 };
 
 /* pair.c: category, bounds and curve of one pair. Pairs may be solved at the same time: only the pair is written. */
-void pair_solve(const struct clock_net *, struct pair *);
+void pair_solve(const struct clock_net *, struct net_pair *);
+void pair_reset(struct net_pair *);
 /* tree.c: islands, references, predecessors (host.map.predecessor, reference, category, island). */
 int tree_build(struct clock_net *, struct err *e);
 /* map.c: curves and pieces of all hosts along the trees. */
 void maps_build(struct clock_net *);
-void host_reset(struct host *);
-void pair_reset(struct pair *);
+void host_reset(struct net_host *);
 
 /* One line for a whole map, as LTTV states it: t_ref = drift * t + offset. */
 struct factors { long double drift, offset_ns; };
-struct factors host_factors(const struct host *);
+struct factors host_factors(const struct net_host *);
 
 /* decimal.c: exact decimals of a piece. */
 void decimal_drift(struct text *, const struct clock_piece *);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "clock/curve_fit.h"
 #include "clock/net.h"
 
 struct sheared {
@@ -10,7 +11,7 @@ struct sheared {
     size_t ns, nr, hs, hr;
 };
 
-static bool shear_point(const struct pair_frame *f, struct message m, struct point *out)
+static bool shear_point(const struct pair_frame *f, struct net_message m, struct point *out)
 {
     int64_t x, y;
     if (__builtin_sub_overflow(m.x, f->x0, &x) || __builtin_sub_overflow(m.y, f->y0, &y))
@@ -22,7 +23,7 @@ static bool shear_point(const struct pair_frame *f, struct message m, struct poi
 }
 
 static size_t shear(
-    const struct pair_frame *f, const struct message *v, size_t n, struct point **out, uint64_t *dropped)
+    const struct pair_frame *f, const struct net_message *v, size_t n, struct point **out, uint64_t *dropped)
 {
     size_t k = 0;
     *out = mem_alloc((n + 1) * sizeof **out);
@@ -34,9 +35,9 @@ static size_t shear(
     return k;
 }
 
-static void sheared_init(struct sheared *s, const struct pair *p, uint64_t *dropped)
+static void sheared_init(struct sheared *s, const struct net_pair *p, uint64_t *dropped)
 {
-    struct message first = p->sent.n ? p->sent.v[0] : p->received.v[0];
+    struct net_message first = p->sent.n ? p->sent.v[0] : p->received.v[0];
     s->frame = (struct pair_frame){first.x, first.y};
     s->ns = shear(&s->frame, p->sent.v, p->sent.n, &s->sent, dropped);
     s->nr = shear(&s->frame, p->received.v, p->received.n, &s->received, dropped);
@@ -148,9 +149,9 @@ static struct course_limits limits_of(const struct clock_options *o)
 
 /* The part of a's time in which the pair's curve will be asked for, relative: both traces. */
 static void domain(
-    const struct clock_net *net, const struct pair *p, const struct pair_frame *f, int64_t *begin, int64_t *end)
+    const struct clock_net *net, const struct net_pair *p, const struct pair_frame *f, int64_t *begin, int64_t *end)
 {
-    const struct host *a = &net->hosts.v[p->out.a], *b = &net->hosts.v[p->out.b];
+    const struct net_host *a = &net->hosts.v[p->out.a], *b = &net->hosts.v[p->out.b];
     i128 first = (i128)a->begin - f->x0, last = (i128)a->end - f->x0, first_b = (i128)b->begin - f->y0,
          last_b = (i128)b->end - f->y0;
     first = first_b < first ? first_b : first;
@@ -165,7 +166,7 @@ static bool sane(const struct course_limits *l, const struct straight *s)
 }
 
 /* LTTV's way: the middle line, or the best effort; nothing for pairs that messages bound on one side only. */
-static void solve_plain(const struct clock_net *net, struct pair *p, const struct sheared *s,
+static void solve_plain(const struct clock_net *net, struct net_pair *p, const struct sheared *s,
     const struct course_limits *l, const struct straight *middle)
 {
     int64_t begin, end;
@@ -188,7 +189,7 @@ static void solve_plain(const struct clock_net *net, struct pair *p, const struc
 }
 
 static void solve_prior(
-    const struct clock_net *net, struct pair *p, const struct sheared *s, const struct course_limits *l)
+    const struct clock_net *net, struct net_pair *p, const struct sheared *s, const struct course_limits *l)
 {
     int64_t begin, end;
     struct course course;
@@ -202,9 +203,9 @@ static void solve_prior(
     course_free(&course);
 }
 
-static void solve_same(const struct clock_net *net, struct pair *p)
+static void solve_same(const struct clock_net *net, struct net_pair *p)
 {
-    const struct host *a = &net->hosts.v[p->out.a], *b = &net->hosts.v[p->out.b];
+    const struct net_host *a = &net->hosts.v[p->out.a], *b = &net->hosts.v[p->out.b];
     p->out.category = CLOCK_ACCURATE;
     p->out.drift = p->out.drift_min = p->out.drift_max = 1;
     p->out.offset_ns = p->out.offset_at_min_ns = p->out.offset_at_max_ns = p->out.error_ns = 0;
@@ -215,7 +216,13 @@ static void solve_same(const struct clock_net *net, struct pair *p)
     p->width = 0;
 }
 
-void pair_solve(const struct clock_net *net, struct pair *p)
+void pair_reset(struct net_pair *p)
+{
+    curve_free(&p->curve);
+    p->usable = false;
+}
+
+void pair_solve(const struct clock_net *net, struct net_pair *p)
 {
     p->out.messages_ab = p->sent.n;
     p->out.messages_ba = p->received.n;

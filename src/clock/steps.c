@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "clock/corridor.h"
+#include "clock/steps.h"
 
-enum { MAX_PARTS = 64, KEEP = 8, MAX_OUTLIERS = 3 };
+enum { MAX_PARTS = 64, STRONGEST = 8, MAX_OUTLIERS = 3 };
 
 struct event {
     struct point p;
@@ -17,7 +17,7 @@ struct event {
 
 /* The strongest few of a kind of messages of a part: keys in order, strongest first. */
 struct strongest {
-    size_t at[KEEP], n;
+    size_t at[STRONGEST], n;
     bool more;
 };
 
@@ -52,11 +52,11 @@ static void strongest_add(struct strongest *s, const struct event *v, size_t at,
     size_t i = s->n;
     while (i && stronger(&v[at], &v[s->at[i - 1]], high))
         i--;
-    if (i == KEEP) {
+    if (i == STRONGEST) {
         s->more = true;
         return;
     }
-    if (s->n == KEEP)
+    if (s->n == STRONGEST)
         s->more = true;
     else
         s->n++;
@@ -204,9 +204,9 @@ static void hidden_step(
 }
 
 /* Messages of events [from, to]. */
-static struct part part_of(const struct sweep *w, size_t from, size_t to)
+static struct steps_part part_of(const struct sweep *w, size_t from, size_t to)
 {
-    struct part p = {
+    struct steps_part p = {
         mem_alloc((to - from + 1) * sizeof(struct point)), mem_alloc((to - from + 1) * sizeof(struct point)), 0, 0};
     for (size_t i = from; i <= to; i++) {
         if (w->v[i].outlier)
@@ -219,7 +219,7 @@ static struct part part_of(const struct sweep *w, size_t from, size_t to)
     return p;
 }
 
-static void part_free(struct part *p)
+static void part_free(struct steps_part *p)
 {
     free(p->sent);
     free(p->received);
@@ -227,7 +227,7 @@ static void part_free(struct part *p)
 
 /* A part counts when messages bound it from both sides; one that has such messages only where a step hides keeps those.
  */
-static bool part_usable(const struct sweep *w, struct part *p, const struct stretch_state *s)
+static bool part_usable(const struct sweep *w, struct steps_part *p, const struct stretch_state *s)
 {
     if (!p->ns || !p->nr) {
         part_free(p);
@@ -239,7 +239,7 @@ static bool part_usable(const struct sweep *w, struct part *p, const struct stre
     return false;
 }
 
-static void collect(const struct sweep *w, struct parts *out)
+static void collect(const struct sweep *w, struct steps_parts *out)
 {
     out->v = mem_alloc(w->depth * sizeof *out->v);
     out->steps = mem_alloc(w->depth * sizeof *out->steps);
@@ -254,7 +254,7 @@ static void collect(const struct sweep *w, struct parts *out)
             from = s->begin;
         if (last < from)
             last = from;
-        struct part p = part_of(w, from, last);
+        struct steps_part p = part_of(w, from, last);
         if (part_usable(w, &p, s)) {
             if (out->n)
                 out->steps[out->n - 1] = (struct stretch){step_begin, w->v[from].p.x};
@@ -268,10 +268,10 @@ static void collect(const struct sweep *w, struct parts *out)
 }
 
 bool steps_split(const struct point *sent, size_t ns, const struct point *received, size_t nr, int64_t low,
-    int64_t high, struct parts *out)
+    int64_t high, struct steps_parts *out)
 {
     struct sweep *w = mem_zalloc(sizeof *w);
-    *out = (struct parts){0};
+    *out = (struct steps_parts){0};
     w->n = ns + nr;
     w->budget = w->n / 10 < MAX_OUTLIERS ? w->n / 10 : MAX_OUTLIERS;
     w->v = merge_events(sent, ns, received, nr, low, high);
@@ -284,11 +284,11 @@ bool steps_split(const struct point *sent, size_t ns, const struct point *receiv
     return out->n > 0;
 }
 
-void steps_free(struct parts *p)
+void steps_free(struct steps_parts *p)
 {
     for (size_t i = 0; i < p->n; i++)
         part_free(&p->v[i]);
     free(p->v);
     free(p->steps);
-    *p = (struct parts){0};
+    *p = (struct steps_parts){0};
 }

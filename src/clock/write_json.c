@@ -23,7 +23,7 @@ static void write_piece(struct json *j, const struct clock_piece *p)
     json_end_object(j);
 }
 
-static void write_host(const struct clock_net *net, const struct host *h, struct json *j)
+static void write_host(const struct clock_net *net, const struct net_host *h, struct json *j)
 {
     json_object(j);
     json_kv_string(j, "host", h->name);
@@ -39,7 +39,7 @@ static void write_host(const struct clock_net *net, const struct host *h, struct
     json_end_object(j);
 }
 
-static void write_pair(const struct clock_net *net, const struct pair *p, struct json *j)
+static void write_pair(const struct clock_net *net, const struct net_pair *p, struct json *j)
 {
     json_object(j);
     json_kv_string(j, "a", net->hosts.v[p->out.a].name);

@@ -9,7 +9,7 @@ enum { ALL_PAIRS_HOSTS = 32 }; /* larger nets list only pairs that exchanged mes
 
 static const char *const indent = "\t\t                      ";
 
-typedef void pair_line(struct text *, const struct pair *, size_t a, size_t b);
+typedef void pair_line(struct text *, const struct net_pair *, size_t a, size_t b);
 
 /* Calls line for every pair in order; p is NULL where no message was exchanged. */
 static void each_pair(const struct clock_net *net, struct text *t, pair_line *line)
@@ -27,13 +27,13 @@ static void each_pair(const struct clock_net *net, struct text *t, pair_line *li
         }
 }
 
-static void traffic_line(struct text *t, const struct pair *p, size_t a, size_t b)
+static void traffic_line(struct text *t, const struct net_pair *p, size_t a, size_t b)
 {
     text_printf(t, "\t\t%3zu - %-3zu: sent %-10llu received %-10llu\n", a, b,
         p ? (unsigned long long)p->out.messages_ab : 0ull, p ? (unsigned long long)p->out.messages_ba : 0ull);
 }
 
-static void hull_line(struct text *t, const struct pair *p, size_t a, size_t b)
+static void hull_line(struct text *t, const struct net_pair *p, size_t a, size_t b)
 {
     text_printf(t, "\t\t%3zu - %-3zu: lower half-hull %-5zu upper half-hull %-5zu\n", a, b, p ? p->out.hull_ab : 0,
         p ? p->out.hull_ba : 0);
@@ -72,7 +72,7 @@ static void accurate_lines(struct text *t, const struct clock_pair *p)
         p->drift_max - p->drift_min);
 }
 
-static void factor_line(struct text *t, const struct pair *p, size_t a, size_t b)
+static void factor_line(struct text *t, const struct net_pair *p, size_t a, size_t b)
 {
     text_printf(t, "\t\t%3zu - %-3zu: ", a, b);
     if (!p) {
@@ -116,7 +116,7 @@ static void write_factors(const struct clock_net *net, struct text *t)
 {
     text_puts(t, "Resulting synchronization factors:\n");
     for (size_t i = 0; i < net->hosts.n; i++) {
-        const struct host *h = &net->hosts.v[i];
+        const struct net_host *h = &net->hosts.v[i];
         struct factors f = host_factors(h);
         struct clock_map whole = {.pieces = h->pieces, .n = h->npieces};
         int64_t start = clock_to_reference(&whole, h->begin), seconds = (int64_t)floor_div(start, 1000000000);

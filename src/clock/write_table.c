@@ -8,32 +8,32 @@
 
 enum { HOST, REFERENCE, DRIFT, OFFSET, ERRORS, MESSAGES, FROM, COLUMNS };
 
-struct grid {
+struct net_table {
     VEC(struct text) cells;
 };
 
-static struct text *cell(struct grid *g)
+static struct text *cell(struct net_table *table)
 {
-    vec_push(&g->cells, ((struct text){.fd = -1}));
-    return &g->cells.v[g->cells.n - 1];
+    vec_push(&table->cells, ((struct text){.fd = -1}));
+    return &table->cells.v[table->cells.n - 1];
 }
 
-static void grid_free(struct grid *g)
+static void table_free(struct net_table *table)
 {
-    for (size_t i = 0; i < g->cells.n; i++)
-        text_fini(&g->cells.v[i]);
-    vec_free(&g->cells);
+    for (size_t i = 0; i < table->cells.n; i++)
+        text_fini(&table->cells.v[i]);
+    vec_free(&table->cells);
 }
 
-static void grid_write(const struct grid *g, struct text *out, bool color)
+static void table_write(const struct net_table *table, struct text *out, bool color)
 {
     size_t width[COLUMNS] = {0};
-    for (size_t i = 0; i < g->cells.n; i++) {
-        size_t cells = text_cells(g->cells.v[i].v, g->cells.v[i].n);
+    for (size_t i = 0; i < table->cells.n; i++) {
+        size_t cells = text_cells(table->cells.v[i].v, table->cells.v[i].n);
         width[i % COLUMNS] = cells > width[i % COLUMNS] ? cells : width[i % COLUMNS];
     }
-    for (size_t i = 0; i < g->cells.n; i++) {
-        const struct text *c = &g->cells.v[i];
+    for (size_t i = 0; i < table->cells.n; i++) {
+        const struct text *c = &table->cells.v[i];
         size_t column = i % COLUMNS;
         if (color && i == 0)
             text_puts(out, "\033[1m");
@@ -85,19 +85,19 @@ static void write_errors(struct text *t, int64_t least, int64_t worst)
     text_printf(t, "\u00b1%.*f \u2026 \u00b1%.*f %s", digits, a, digits, b, units[unit].name);
 }
 
-static const struct pair *pair_to(const struct clock_net *net, size_t a, size_t b)
+static const struct net_pair *pair_to(const struct clock_net *net, size_t a, size_t b)
 {
     uint64_t *at = map_find(&net->pair_of, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
     return at ? &net->pairs.v[*at - 1] : NULL;
 }
 
-static void dashes(struct grid *g, int n)
+static void dashes(struct net_table *table, int n)
 {
     for (int i = 0; i < n; i++)
-        text_puts(cell(g), "\u2013");
+        text_puts(cell(table), "\u2013");
 }
 
-static void measured_cells(const struct clock_net *net, const struct host *h, struct grid *g)
+static void measured_cells(const struct clock_net *net, const struct net_host *h, struct net_table *table)
 {
     long double ppm = (host_factors(h).drift - 1) * 1e6L;
     int64_t middle = (int64_t)(((i128)h->begin + h->end) / 2), least = INT64_MAX, worst = 0;
@@ -108,31 +108,31 @@ static void measured_cells(const struct clock_net *net, const struct host *h, st
         least = small < least ? small : least;
         worst = large > worst ? large : worst;
     }
-    struct text *t = cell(g);
+    struct text *t = cell(table);
     write_sign(t, ppm < 0);
     text_printf(t, "%.3Lf ppm", fabsl(ppm));
-    write_offset(cell(g), sat64((i128)clock_to_reference(&h->map, middle) - middle));
-    write_errors(cell(g), least, worst);
-    const struct pair *p = pair_to(net, h->map.host, (size_t)h->map.predecessor);
-    text_u64(cell(g), p ? p->out.messages_ab + p->out.messages_ba : 0);
-    t = cell(g);
+    write_offset(cell(table), sat64((i128)clock_to_reference(&h->map, middle) - middle));
+    write_errors(cell(table), least, worst);
+    const struct net_pair *p = pair_to(net, h->map.host, (size_t)h->map.predecessor);
+    text_u64(cell(table), p ? p->out.messages_ab + p->out.messages_ba : 0);
+    t = cell(table);
     text_puts(t, net->hosts.v[h->map.predecessor].name);
     if (h->map.category != CLOCK_ACCURATE)
         text_printf(t, " (%s)", clock_category_name(h->map.category));
 }
 
-static void host_row(const struct clock_net *net, const struct host *h, struct grid *g)
+static void host_row(const struct clock_net *net, const struct net_host *h, struct net_table *table)
 {
-    text_puts(cell(g), h->name);
+    text_puts(cell(table), h->name);
     if (h->map.island == 0 && h->map.predecessor < 0) {
-        text_puts(cell(g), "\u2605");
-        dashes(g, COLUMNS - 2);
+        text_puts(cell(table), "\u2605");
+        dashes(table, COLUMNS - 2);
     } else if (h->map.n) {
-        text_puts(cell(g), net->hosts.v[h->map.reference].name);
-        measured_cells(net, h, g);
+        text_puts(cell(table), net->hosts.v[h->map.reference].name);
+        measured_cells(net, h, table);
     } else {
-        dashes(g, COLUMNS - 2);
-        text_puts(cell(g),
+        dashes(table, COLUMNS - 2);
+        text_puts(cell(table),
             h->map.predecessor < 0 && h->map.category != CLOCK_REFERENCE ? clock_category_name(h->map.category)
                                                                          : "another island");
     }
@@ -142,7 +142,7 @@ static void island_notes(const struct clock_net *net, struct text *out)
 {
     const char *reference = net->hosts.v[net->islands.v[0].reference].name;
     for (size_t i = 1; i < net->islands.n && i <= 8; i++) {
-        const struct island *s = &net->islands.v[i];
+        const struct net_island *s = &net->islands.v[i];
         const char *name = net->hosts.v[s->reference].name;
         if (s->hosts == 1)
             text_printf(out, "No path from %s to %s (%s).\n", name, reference,
@@ -158,7 +158,7 @@ static void island_notes(const struct clock_net *net, struct text *out)
 static void pair_notes(const struct clock_net *net, struct text *out)
 {
     for (size_t i = 0; i < net->pairs.n; i++) {
-        const struct pair *p = &net->pairs.v[i];
+        const struct net_pair *p = &net->pairs.v[i];
         const char *a = net->hosts.v[p->out.a].name, *b = net->hosts.v[p->out.b].name;
         if (p->against_prior)
             text_printf(out,
@@ -174,17 +174,17 @@ void clock_net_write_table(const struct clock_net *net, struct text *out, bool c
 {
     static const char *const heading[COLUMNS] = {
         "host", "reference", "drift", "offset", "error least \u2026 worst", "messages", "from"};
-    struct grid g = {0};
+    struct net_table table = {0};
     for (int i = 0; i < COLUMNS; i++)
-        text_puts(cell(&g), heading[i]);
+        text_puts(cell(&table), heading[i]);
     for (size_t i = 0; i < net->islands.n; i++) {
-        host_row(net, &net->hosts.v[net->islands.v[i].reference], &g);
+        host_row(net, &net->hosts.v[net->islands.v[i].reference], &table);
         for (size_t h = 0; h < net->hosts.n; h++)
             if (net->hosts.v[h].map.island == i && net->hosts.v[h].map.predecessor >= 0)
-                host_row(net, &net->hosts.v[h], &g);
+                host_row(net, &net->hosts.v[h], &table);
     }
-    grid_write(&g, out, color);
-    grid_free(&g);
+    table_write(&table, out, color);
+    table_free(&table);
     if (net->islands.n)
         island_notes(net, out);
     pair_notes(net, out);

@@ -20,14 +20,14 @@ struct flow {
     struct flow_key key;
     uint32_t reverse;      /* the other direction, or NO_FLOW */
     uint32_t connection;   /* the smaller of the two numbers */
-    uint32_t users;        /* of the connection: kept at flow `connection` */
+    uint32_t users;        /* of the connection: listed at flow `connection` */
     uint32_t datagrams[2]; /* receives, sends counted */
     uint64_t last_seq;     /* unwrapped; 0: none yet */
     uint32_t sends, receives;
     uint32_t waiting; /* last receive with payload that woke nobody yet */
 };
 
-struct packet {
+struct built_packet {
     struct flow_disk_packet p;
     uint32_t frame, cpu;
     uint8_t ctx;
@@ -52,7 +52,7 @@ struct cpu {
 struct flow_builder {
     const struct kernel_tracker *tracker;
     VEC(struct flow) flows;
-    VEC(struct packet) packets;
+    VEC(struct built_packet) packets;
     VEC(struct wake) wakes;
     VEC(struct user) users;
     VEC(struct cpu) cpus;
@@ -266,7 +266,7 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
     bool send = r->kind == KERNEL_PACKET_SEND;
     uint32_t f = flow_of(b, k);
     struct flow *flow = &b->flows.v[f];
-    struct packet n = {.frame = r->ctx_frame, .cpu = r->cpu, .ctx = r->ctx, .vector = r->ctx_number};
+    struct built_packet n = {.frame = r->ctx_frame, .cpu = r->cpu, .ctx = r->ctx, .vector = r->ctx_number};
     n.p = (struct flow_disk_packet){.ts = r->ts,
         .bytes = k->payload_bytes,
         .number = k->number,
@@ -349,7 +349,7 @@ static uint32_t add_wake(struct flow_builder *b, const struct kernel_record *r)
     }
     vec_push(&b->wakes, w);
     if (w.first == w.last) {
-        struct packet *p = &b->packets.v[w.last];
+        struct built_packet *p = &b->packets.v[w.last];
         uint32_t connection = b->flows.v[p->p.flow].connection;
         p->consumed = true;
         const struct kernel_thread *t = thread_of(b, w.row);
@@ -386,7 +386,7 @@ static uint32_t waking_receive(struct flow_builder *b, const struct wake *w)
     uint32_t best = NO_PACKET, frame_receives = 0;
     int best_score = -1;
     for (uint32_t i = w->first; i <= w->last; i++) {
-        const struct packet *p = &b->packets.v[i];
+        const struct built_packet *p = &b->packets.v[i];
         if (p->p.is_send || p->frame != w->frame || p->cpu != b->packets.v[w->first].cpu)
             continue;
         frame_receives++;

@@ -54,7 +54,8 @@ static const char *references_defect(const struct flow_store *s, uint64_t *recei
     return NULL;
 }
 
-const char *flow_defect(const struct flow_store *s)
+/* What is wrong with the sections of an open store, or NULL. */
+static const char *flow_defect(const struct flow_store *s)
 {
     size_t next = 0;
     for (size_t f = 0; f < s->n_flows; f++) {
@@ -82,4 +83,17 @@ const char *flow_defect(const struct flow_store *s)
     if (filled > s->n_flows)
         return "the key table is too full";
     return NULL;
+}
+
+int flow_check(const char *path, struct err *e)
+{
+    struct flow_store *s;
+    int rc = flow_open(path, &s, e);
+    if (rc)
+        return rc;
+    const char *what = flow_defect(s);
+    if (what)
+        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
+    flow_close(s);
+    return rc;
 }

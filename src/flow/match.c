@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "flow/store.h"
 
 enum { TCP = 6, FIN = 1, SYN = 2, RST = 4, DATAGRAM_WINDOW = 4096 };
@@ -22,15 +23,7 @@ static uint64_t begin_of(const struct flow_disk_packet *p)
 /* First send whose running maximum reaches `end`; n when none. O(log n) */
 static uint32_t first_reaching(const struct flow_disk_packet *sends, uint32_t n, uint64_t end)
 {
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (sends[mid].high >= end)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
+    return (uint32_t)search_first(i, 0, n, sends[i].high >= end);
 }
 
 static uint64_t distance(int64_t a, int64_t b)

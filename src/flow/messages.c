@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "flow/store.h"
 
 /* A packet with payload that a thread sent itself, or that came for it. */
@@ -41,9 +42,7 @@ static int by_time(const void *a, const void *b, void *arg)
 {
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
     const struct flow_disk_packet *packets = arg, *p = &packets[i], *q = &packets[k];
-    if (p->ts != q->ts)
-        return p->ts < q->ts ? -1 : 1;
-    return p->receive != q->receive ? (p->receive < q->receive ? -1 : 1) : (i > k) - (i < k);
+    return order_of(p->ts, q->ts) ?: order_of(p->receive, q->receive) ?: order_of(i, k);
 }
 
 /* They come in order of number: nearly sorted, but for equal times and for streams whose times step back. */

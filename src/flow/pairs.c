@@ -59,13 +59,13 @@ static void chain_sends(struct pairing *g)
 }
 
 /* How many receives are like r, and how many of them come before it. Only asked where several sends are alike. */
-static uint32_t likes_of(const struct pairing *g, uint32_t r, uint32_t *place)
+static uint32_t likes_of(const struct pairing *g, uint32_t r, uint32_t *rank)
 {
     uint32_t likes = 0;
-    *place = 0;
+    *rank = 0;
     for (uint32_t i = 0; i < g->m; i++)
         if (copies(g, &g->receives[i], &g->receives[r])) {
-            *place += i < r;
+            *rank += i < r;
             likes++;
         }
     return likes;
@@ -76,17 +76,17 @@ static uint32_t likes_of(const struct pairing *g, uint32_t r, uint32_t *place)
  * still cannot be older than the first send (but IP ids of datagrams come round again, so that says nothing). */
 static uint32_t copy_of(const struct pairing *g, uint32_t r)
 {
-    uint32_t count = 0, first = UINT32_MAX, place;
+    uint32_t count = 0, first = UINT32_MAX, rank;
     uint32_t chain = g->head[hash_of(g, &g->receives[r]) & g->mask];
     for (uint32_t i = chain; i != UINT32_MAX; i = g->next[i])
         if (copies(g, &g->sends[i], &g->receives[r]) && !count++)
             first = i;
     if (count <= 1)
         return first;
-    if (likes_of(g, r, &place) != count)
-        return place == 0 && !g->datagrams ? first : UINT32_MAX;
+    if (likes_of(g, r, &rank) != count)
+        return rank == 0 && !g->datagrams ? first : UINT32_MAX;
     for (uint32_t i = chain; i != UINT32_MAX; i = g->next[i])
-        if (copies(g, &g->sends[i], &g->receives[r]) && place-- == 0)
+        if (copies(g, &g->sends[i], &g->receives[r]) && rank-- == 0)
             return i;
     return UINT32_MAX;
 }

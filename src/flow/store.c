@@ -59,19 +59,6 @@ int flow_open(const char *path, struct flow_store **out, struct err *e)
     return 0;
 }
 
-int flow_check(const char *path, struct err *e)
-{
-    struct flow_store *s;
-    int rc = flow_open(path, &s, e);
-    if (rc)
-        return rc;
-    const char *what = flow_defect(s);
-    if (what)
-        rc = err_set(e, ERR_FORMAT, "%s: %s", path, what);
-    flow_close(s);
-    return rc;
-}
-
 int flow_intact(const struct flow_store *s, struct err *e)
 {
     return store_intact(s->file, e);

@@ -79,9 +79,7 @@ struct flow_part {
     uint32_t n_sends, n_receives;
 };
 struct flow_part flow_part(const struct flow_store *, size_t flow);
-/* A packet by its place in the table; one of nothing when there is none. */
+/* A packet by its number in the table; one of nothing when there is none. */
 const struct flow_disk_packet *flow_packet_at(const struct flow_store *, size_t at);
-/* What is wrong with the sections of an open store, or NULL. Reads all of it. */
-const char *flow_defect(const struct flow_store *);
 
 #endif

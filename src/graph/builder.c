@@ -24,7 +24,7 @@ void graph_builder_free(struct graph_builder *b)
     vec_free(&b->cpus);
     vec_free(&b->losses);
     vec_free(&b->windows.by_begin);
-    vec_free(&b->late);
+    vec_free(&b->early_wakes);
     vec_free(&b->detail_of);
     strings_fini(&b->details);
     arena_fini(&b->arena);
@@ -66,7 +66,8 @@ static void push(
     struct graph_entry x = {.begin = begin, .state = e->state, .cause = e->cause, .detail = e->detail, .arg = e->arg};
     graph_log_push(&b->arena, &r->log, &x);
     if (e->cause == GRAPH_CAUSE_WAKEUP && e->ts != end)
-        vec_push(&b->late, ((struct graph_late){.row = (int32_t)(r - b->rows.v), .n = r->log.n - 1, .ts = e->ts}));
+        vec_push(&b->early_wakes,
+            ((struct graph_early_wake){.row = (int32_t)(r - b->rows.v), .n = r->log.n - 1, .ts = e->ts}));
 }
 
 static struct graph_ending running_on(int32_t cpu)
@@ -314,7 +315,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
 {
     struct graph_building_cpu *c = &b->cpus.v[rec->cpu];
     int32_t prev = rec->u.sw.prev, next = rec->u.sw.next;
-    if (c->current >= 0 && c->current != prev) { /* a switch is missing though no loss was told */
+    if (c->current >= 0 && c->current != prev) { /* a switch is missing though no loss was reported */
         struct graph_building_row *gone = row_at(b, c->current);
         lose_current(b, rec->cpu, c->last_ts);
         if (gone && gone->lost)
@@ -324,7 +325,7 @@ static void on_switch(struct graph_builder *b, const struct kernel_record *rec)
         occupy(b, c, !c->occupants.n || rec->u.sw.since > c->last_change ? rec->u.sw.since : c->last_change, prev);
     struct graph_building_row *r = row_at(b, prev);
     if (r && r->held && r->held_cpu == (int32_t)rec->cpu && r->held_ts == b->now) {
-        flush_held(b, r, true); /* it left in the ns in which it came to the other CPU, which was told first */
+        flush_held(b, r, true); /* it left in the ns in which it came to the other CPU, which was recorded first */
     } else if (r) {
         if (r->now != GRAPH_NOW_RUNNING || r->cpu != (int32_t)rec->cpu)
             came_unseen(b, r, rec->cpu, rec->u.sw.since);

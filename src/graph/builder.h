@@ -47,8 +47,8 @@ struct graph_building_cpu {
     uint32_t block_dev;
 };
 
-/* A wake that came before its wait: interval number n of the row. */
-struct graph_late {
+/* A wake at `ts`, before the wait that it ended: interval number n of the row. */
+struct graph_early_wake {
     int32_t row;
     uint32_t n;
     int64_t ts;
@@ -56,13 +56,13 @@ struct graph_late {
 
 struct graph_builder {
     const struct kernel_tracker *tracker;
-    bool has_wakes; /* the trace tells of wakes at all */
+    bool has_wakes; /* the trace records wakes at all */
     int64_t now;
     VEC(struct graph_building_row) rows;
     VEC(struct graph_building_cpu) cpus;
     VEC(struct graph_loss) losses;
     struct graph_windows windows; /* of losses */
-    VEC(struct graph_late) late;
+    VEC(struct graph_early_wake) early_wakes;
     struct strings details;  /* number = detail */
     VEC(uint16_t) detail_of; /* by the tracker's string number: detail + 1 */
     struct arena arena;

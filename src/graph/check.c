@@ -93,9 +93,9 @@ struct counts {
 
 /* What an interval of each kind adds to the sparse columns, 12 bits for each (a block has fewer intervals than that
  * holds), and a bit for kinds that do not exist: a block is summed in one go. */
-enum { LANE_BITS = 12, LANE = (1 << LANE_BITS) - 1 };
-_Static_assert((int)GRAPH_BLOCK <= (int)LANE, "the counts of a block fit");
-#define KIND_UNKNOWN (UINT64_C(1) << 4 * LANE_BITS)
+enum { COUNT_BITS = 12, COUNT = (1 << COUNT_BITS) - 1 };
+_Static_assert((int)GRAPH_BLOCK <= (int)COUNT, "the counts of a block fit");
+#define KIND_UNKNOWN (UINT64_C(1) << 4 * COUNT_BITS)
 
 struct kinds {
     uint64_t adds[256];
@@ -107,9 +107,9 @@ static void fill_kinds(struct kinds *k)
         unsigned cause = graph_kind_cause((uint8_t)kind), state = graph_kind_state((uint8_t)kind);
         k->adds[kind] = state >= GRAPH_STATE_COUNT || cause > GRAPH_CAUSE_LOST
             ? KIND_UNKNOWN
-            : (uint64_t)(cause == GRAPH_CAUSE_WAKEUP) | (uint64_t)(cause == GRAPH_CAUSE_PACKET) << LANE_BITS |
-                (uint64_t)((kind & GRAPH_KIND_DETAIL) != 0) << 2 * LANE_BITS |
-                (uint64_t)(state == GRAPH_RUNNING) << 3 * LANE_BITS;
+            : (uint64_t)(cause == GRAPH_CAUSE_WAKEUP) | (uint64_t)(cause == GRAPH_CAUSE_PACKET) << COUNT_BITS |
+                (uint64_t)((kind & GRAPH_KIND_DETAIL) != 0) << 2 * COUNT_BITS |
+                (uint64_t)(state == GRAPH_RUNNING) << 3 * COUNT_BITS;
     }
 }
 
@@ -127,10 +127,10 @@ static const char *kinds_defect(
             sum += k->adds[g->kinds[i]];
         if (sum >= KIND_UNKNOWN)
             return "an unknown state or cause";
-        c->wakers += sum & LANE;
-        c->packets += sum >> LANE_BITS & LANE;
-        c->details += sum >> 2 * LANE_BITS & LANE;
-        c->cpus += (uint32_t)(sum >> 3 * LANE_BITS);
+        c->wakers += sum & COUNT;
+        c->packets += sum >> COUNT_BITS & COUNT;
+        c->details += sum >> 2 * COUNT_BITS & COUNT;
+        c->cpus += (uint32_t)(sum >> 3 * COUNT_BITS);
     }
     return NULL;
 }
@@ -177,52 +177,32 @@ static const char *columns_defect(const struct graph *g)
 }
 
 /* Are all numbers of the column below the limit? Without a branch per number: there are millions. */
-static bool below16(const uint16_t *v, size_t n, size_t limit)
-{
-    size_t wrong = 0;
-    for (size_t i = 0; i < n; i++)
-        wrong += v[i] >= limit;
-    return !wrong;
-}
-
-static bool below32(const uint32_t *v, size_t n, size_t limit)
-{
-    size_t wrong = 0;
-    for (size_t i = 0; i < n; i++)
-        wrong += v[i] >= limit;
-    return !wrong;
-}
-
-static bool below8(const uint8_t *v, size_t n, size_t limit)
-{
-    size_t wrong = 0;
-    for (size_t i = 0; i < n; i++)
-        wrong += v[i] >= limit;
-    return !wrong;
-}
+#define ALL_BELOW(v, n, limit) \
+    ({ \
+        size_t wrong_ = 0, limit_ = (limit); \
+        for (size_t i_ = 0; i_ < (n); i_++) \
+            wrong_ += (v)[i_] >= limit_; \
+        !wrong_; \
+    })
 
 static const char *values_defect(const struct graph *g)
 {
-    if (g->wakers16 ? !below16(g->wakers16, g->n_wakers, g->n_rows) : !below32(g->wakers32, g->n_wakers, g->n_rows))
+    if (g->wakers16 ? !ALL_BELOW(g->wakers16, g->n_wakers, g->n_rows) : !ALL_BELOW(g->wakers32, g->n_wakers, g->n_rows))
         return "a waker that does not exist";
-    if (g->occupants16 ? !below16(g->occupants16, g->n_occupants, g->n_rows + 1)
-                       : !below32(g->occupants32, g->n_occupants, g->n_rows + 1))
+    if (g->occupants16 ? !ALL_BELOW(g->occupants16, g->n_occupants, g->n_rows + 1)
+                       : !ALL_BELOW(g->occupants32, g->n_occupants, g->n_rows + 1))
         return "an occupant that does not exist";
-    if (g->where8 ? !below8(g->where8, g->n_where, g->n_cpus) : !below16(g->where16, g->n_where, g->n_cpus))
+    if (g->where8 ? !ALL_BELOW(g->where8, g->n_where, g->n_cpus) : !ALL_BELOW(g->where16, g->n_where, g->n_cpus))
         return "a CPU that does not exist";
-    for (size_t i = 0; i < g->n_details; i++)
-        if (g->details[i] >= g->n_detail_names)
-            return "a detail that does not exist";
-    for (size_t i = 0; i < g->n_detail_names; i++)
-        if (g->detail_names[i] >= g->n_strings)
-            return "a detail without a name";
-    for (size_t i = 0; i < g->n_late; i++)
-        if (g->late[i].interval >= g->n_intervals || (i && g->late[i].interval <= g->late[i - 1].interval))
+    if (!ALL_BELOW(g->details, g->n_details, g->n_detail_names))
+        return "a detail that does not exist";
+    if (!ALL_BELOW(g->detail_names, g->n_detail_names, g->n_strings))
+        return "a detail without a name";
+    for (size_t i = 0; i < g->n_early_wakes; i++)
+        if (g->early_wakes[i].interval >= g->n_intervals ||
+            (i && g->early_wakes[i].interval <= g->early_wakes[i - 1].interval))
             return "late wakes out of order";
-    for (size_t i = 0; i < g->n_strings; i++)
-        if (g->string_at[i] >= g->n_text)
-            return "a string outside the text";
-    return NULL;
+    return ALL_BELOW(g->string_at, g->n_strings, g->n_text) ? NULL : "a string outside the text";
 }
 
 const char *graph_content_defect(const struct graph *g)

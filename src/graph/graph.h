@@ -80,8 +80,8 @@ void graph_row(const struct graph *, int32_t row, struct graph_row *out);
 /* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. */
 size_t graph_row_intervals(const struct graph *, int32_t row);
 void graph_interval(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
-/* The same, but a preempted state is not told who held the CPU, nor that of a thread which CPU: that takes longer to
- * find than all the rest. */
+/* The same, but of a preempted state not who held the CPU, nor of a thread which CPU: that takes longer to find than
+ * all the rest. */
 void graph_interval_bare(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
 /* Number of the interval with begin < ts <= end (the one that explains what led to ts); n when none. O(log n). */
 size_t graph_find(const struct graph *, int32_t row, int64_t ts);

@@ -56,7 +56,7 @@ struct graph_disk_cpu {
     uint32_t first, n, first_block, n_blocks, reserved;
 };
 
-struct graph_disk_late {
+struct graph_disk_early_wake {
     uint32_t interval, reserved;
     int64_t ts;
 }; /* wakes that came before the wait they ended */
@@ -75,23 +75,31 @@ struct graph {
     const uint8_t *where8; /* CPUs of running intervals */
     const uint16_t *where16;
     const uint32_t *detail_names; /* detail -> string */
-    const struct graph_disk_late *late;
+    const struct graph_disk_early_wake *early_wakes;
     const struct graph_disk_cpu *cpus;
     const struct graph_loss *losses;
     const uint32_t *string_at;
     const char *text;
-    size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_late, n_cpus,
-        n_cpu_blocks,
-        n_occupants, n_losses, n_strings, n_text;
+    size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_early_wakes,
+        n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
     _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made when first asked for */
 };
 
-const char *graph_string(const struct graph *, uint32_t number);
+/* Texts and occupants by numbers from the file, which may be anything. */
+static inline const char *graph_string(const struct graph *g, uint32_t number)
+{
+    return number < g->n_strings && g->string_at[number] < g->n_text ? g->text + g->string_at[number] : "";
+}
+/* The row that entry i of the column of occupants names, or -1. */
+static inline int32_t graph_occupant_at(const struct graph *g, size_t i)
+{
+    size_t row = (size_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) - 1; /* 0, nobody, is beyond all */
+    return row < g->n_rows ? (int32_t)row : -1;
+}
 /* check.c: what is wrong with what leads from one section to another, or NULL: O(rows). Then readers stay inside. */
 const char *graph_structure_defect(const struct graph *);
 /* With everything, of a graph without such a defect: O(intervals). */
 const char *graph_content_defect(const struct graph *);
 /* preempted.c: who held the CPU while the row waited for it, or "throttled"; NULL when not known. */
 const char *graph_preempted_detail(const struct graph *, int32_t row, uint32_t cpu, int64_t begin, int64_t end);
-int32_t graph_occupant_at(const struct graph *, size_t i);
 #endif

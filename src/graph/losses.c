@@ -1,5 +1,7 @@
 #include "graph/losses.h"
 
+#include "base/search.h"
+
 static void set_reach(struct graph_windows *w, size_t from)
 {
     for (size_t i = from; i < w->by_begin.n; i++) {
@@ -50,25 +52,12 @@ bool graph_windows_hull(const struct graph_windows *w, int64_t begin, int64_t en
     size_t n = w->by_begin.n;
     if (!n || !is_after(&w->by_begin.v[n - 1], begin))
         return false;
-    size_t lo = 0, hi = n - 1; /* the first that is after: no earlier one reaches so far */
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (is_after(&w->by_begin.v[mid], begin))
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    if (w->by_begin.v[lo].begin > end)
+    const struct graph_window *v = w->by_begin.v;
+    size_t first = search_first(i, 0, n - 1, is_after(&v[i], begin)); /* no earlier one reaches so far */
+    if (v[first].begin > end)
         return false;
-    *from = w->by_begin.v[lo].begin > begin ? w->by_begin.v[lo].begin : begin;
-    size_t last = lo, past = n; /* last window that begins by end */
-    while (last + 1 < past) {
-        size_t mid = last + (past - last) / 2;
-        if (w->by_begin.v[mid].begin <= end)
-            last = mid;
-        else
-            past = mid;
-    }
-    *to = w->by_begin.v[last].reach < end ? w->by_begin.v[last].reach : end;
+    size_t last = search_first(i, first + 1, n, v[i].begin > end) - 1;
+    *from = v[first].begin > begin ? v[first].begin : begin;
+    *to = v[last].reach < end ? v[last].reach : end;
     return true;
 }

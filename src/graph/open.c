@@ -14,7 +14,7 @@ static const void *section(const struct store *s, const char *name, size_t item_
 }
 
 /* What is checked on opening stays as it was checked. */
-static const void *kept(struct store *s, const char *name, size_t item_bytes, size_t *n)
+static const void *checked_section(struct store *s, const char *name, size_t item_bytes, size_t *n)
 {
     const void *items = store_section_kept(s, name, item_bytes, n);
     return items ? items : nothing;
@@ -35,8 +35,8 @@ static bool find_sections(struct graph *g)
 {
     struct store *s = g->store;
     size_t n_head, n;
-    g->head = kept(s, "head", sizeof *g->head, &n_head);
-    g->rows = kept(s, "rows", sizeof *g->rows, &g->n_rows);
+    g->head = checked_section(s, "head", sizeof *g->head, &n_head);
+    g->rows = checked_section(s, "rows", sizeof *g->rows, &g->n_rows);
     g->blocks = section(s, "blocks", sizeof *g->blocks, &g->n_blocks);
     g->begins = section(s, "begins", sizeof *g->begins, &g->n_intervals);
     g->kinds = section(s, "kinds", 1, &n);
@@ -51,14 +51,14 @@ static bool find_sections(struct graph *g)
     if (g->where16 && g->n_where)
         g->where8 = NULL;
     g->detail_names = section(s, "detail-names", sizeof *g->detail_names, &g->n_detail_names);
-    g->late = section(s, "late", sizeof *g->late, &g->n_late);
-    g->cpus = kept(s, "cpus", sizeof *g->cpus, &g->n_cpus);
+    g->early_wakes = section(s, "late", sizeof *g->early_wakes, &g->n_early_wakes);
+    g->cpus = checked_section(s, "cpus", sizeof *g->cpus, &g->n_cpus);
     g->cpu_blocks = section(s, "cpu-blocks", sizeof *g->cpu_blocks, &g->n_cpu_blocks);
     g->cpu_begins = section(s, "cpu-begins", sizeof *g->cpu_begins, &g->n_occupants);
     either(s, "occupants16", &g->occupants16, "occupants32", &g->occupants32, &n);
     g->losses = section(s, "losses", sizeof *g->losses, &g->n_losses);
     g->string_at = section(s, "string-at", sizeof *g->string_at, &g->n_strings);
-    g->text = kept(s, "text", 1, &g->n_text);
+    g->text = checked_section(s, "text", 1, &g->n_text);
     return n_head == 1 && n == g->n_occupants;
 }
 

@@ -1,4 +1,4 @@
-/* Who kept a runnable row waiting. Told when read: the CPUs' occupants are in the store anyway. */
+/* Who made a runnable row wait. Found when read: the CPUs' occupants are in the store anyway. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t 
         return NULL;
     const struct graph_disk_cpu *c = &g->cpus[cpu];
     struct graph_series s = graph_cpu_series(g, c);
-    struct graph_place e;
+    struct graph_position e;
     if (!graph_series_find(&s, begin, &e))
         return NULL;
     struct shares shares = {.n = 0};

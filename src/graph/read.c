@@ -3,6 +3,7 @@
  * and CPUs only. */
 #include <string.h>
 
+#include "base/search.h"
 #include "graph/series.h"
 
 const char *graph_state_name(int state)
@@ -13,11 +14,6 @@ const char *graph_state_name(int state)
 #undef X
     };
     return state >= 0 && state < GRAPH_STATE_COUNT ? names[state] : "unknown";
-}
-
-const char *graph_string(const struct graph *g, uint32_t number)
-{
-    return number < g->n_strings && g->string_at[number] < g->n_text ? g->text + g->string_at[number] : "";
 }
 
 /* ---- rows ---- */
@@ -86,8 +82,8 @@ static unsigned idle_state(const struct graph *g, int32_t row, uint32_t at)
 
 /* How many intervals of the block before this one have (kind & mask) == value: added to where the block's entries
  * begin, its own entry in a sparse column. */
-static uint64_t rank(
-    const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e, uint8_t mask, uint8_t value)
+static uint64_t rank(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e,
+    uint8_t mask, uint8_t value)
 {
     uint64_t n = 0;
     if (e->at - b->first >= GRAPH_BLOCK)
@@ -97,28 +93,28 @@ static uint64_t rank(
     return n;
 }
 
-static int32_t cpu_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
+static int32_t cpu_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
 {
     uint64_t i = b->cpu0 + rank(g, b, e, GRAPH_KIND_STATE, GRAPH_RUNNING);
     size_t cpu = i >= g->n_where ? g->n_cpus : g->where8 ? g->where8[i] : g->where16[i];
     return cpu < g->n_cpus ? (int32_t)cpu : -1;
 }
 
-static const char *detail_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
+static const char *detail_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
 {
     uint64_t i = b->detail0 + rank(g, b, e, GRAPH_KIND_DETAIL, GRAPH_KIND_DETAIL);
     return i < g->n_details && g->details[i] < g->n_detail_names ? graph_string(g, g->detail_names[g->details[i]])
                                                                  : NULL;
 }
 
-static int32_t waker_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
+static int32_t waker_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
 {
     uint64_t i = b->waker0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_WAKEUP << GRAPH_KIND_CAUSE_SHIFT);
     size_t row = i >= g->n_wakers ? g->n_rows : g->wakers16 ? g->wakers16[i] : g->wakers32[i];
     return row < g->n_rows ? (int32_t)row : -1;
 }
 
-static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_place *e)
+static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *b, const struct graph_position *e)
 {
     uint64_t i = b->packet0 + rank(g, b, e, GRAPH_KIND_CAUSE, GRAPH_CAUSE_PACKET << GRAPH_KIND_CAUSE_SHIFT);
     return i < g->n_packets ? g->packets[i] : UINT32_MAX;
@@ -126,7 +122,7 @@ static uint32_t packet_of(const struct graph *g, const struct graph_disk_block *
 
 /* All but the CPU of a preempted state, and who held it meanwhile; those are looked for last. */
 static void bare_interval(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
-    const struct graph_place *e, struct graph_interval *out)
+    const struct graph_position *e, struct graph_interval *out)
 {
     const struct graph_disk_block *b = &s->blocks[e->block];
     *out = (struct graph_interval){.begin = e->begin, .end = e->end, .cpu = r->idle_cpu};
@@ -143,9 +139,9 @@ static void bare_interval(const struct graph *g, const struct graph_disk_row *r,
 
 /* A thread that is preempted waits for the CPU that it gets next. */
 static void describe_preempted(const struct graph *g, const struct graph_disk_row *r, const struct graph_series *s,
-    const struct graph_place *e, struct graph_interval *out)
+    const struct graph_position *e, struct graph_interval *out)
 {
-    struct graph_place next = *e;
+    struct graph_position next = *e;
     if (r->idle_cpu < 0) {
         if (!graph_series_next(s, &next) || state_at(g, next.at) != GRAPH_RUNNING)
             return;
@@ -162,7 +158,7 @@ static void read_interval(const struct graph *g, int32_t row, size_t i, bool bar
     if (!r || i >= graph_row_intervals(g, row))
         return;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_place e;
+    struct graph_position e;
     graph_series_entry(&s, (uint32_t)i, &e);
     bare_interval(g, r, &s, &e, out);
     if (out->state == GRAPH_PREEMPTED && !bare)
@@ -185,7 +181,7 @@ size_t graph_find(const struct graph *g, int32_t row, int64_t ts)
     if (!r)
         return 0;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_place e;
+    struct graph_position e;
     return ts > s.begin && graph_series_find(&s, ts - 1, &e) ? e.at - s.first : s.n;
 }
 
@@ -199,20 +195,12 @@ void graph_row_origin(const struct graph *g, int32_t row, struct graph_cause *ou
     }
 }
 
-static int64_t late_ts(const struct graph *g, uint32_t interval, int64_t otherwise)
+/* When the wake came that ended the interval at `end`: at the end, or before the wait began. */
+static int64_t wake_ts(const struct graph *g, uint32_t interval, int64_t end)
 {
-    size_t lo = 0, hi = g->n_late;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (g->late[mid].interval < interval)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < g->n_late && g->late[lo].interval == interval && g->late[lo].ts >= g->head->begin &&
-            g->late[lo].ts <= g->head->end
-        ? g->late[lo].ts
-        : otherwise;
+    size_t at = search_first(i, 0, g->n_early_wakes, g->early_wakes[i].interval >= interval);
+    const struct graph_disk_early_wake *w = at < g->n_early_wakes ? &g->early_wakes[at] : NULL;
+    return w && w->interval == interval && w->ts >= g->head->begin && w->ts <= g->head->end ? w->ts : end;
 }
 
 void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct graph_cause *out)
@@ -222,7 +210,7 @@ void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct g
     if (!r || r->idle_cpu >= 0 || i >= r->n)
         return;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_place e;
+    struct graph_position e;
     graph_series_entry(&s, (uint32_t)i, &e);
     unsigned cause = graph_kind_cause(g->kinds[e.at]);
     if (i == 0 && cause == GRAPH_CAUSE_NONE && state_at(g, e.at) == GRAPH_PREEMPTED) {
@@ -234,7 +222,7 @@ void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct g
     out->ts = e.end;
     if (cause == GRAPH_CAUSE_WAKEUP) {
         out->row = waker_of(g, &s.blocks[e.block], &e);
-        out->ts = late_ts(g, e.at, e.end);
+        out->ts = wake_ts(g, e.at, e.end);
     } else if (cause == GRAPH_CAUSE_PACKET) {
         out->wake = packet_of(g, &s.blocks[e.block], &e);
     }
@@ -251,7 +239,7 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
     begin = begin > r->begin ? begin : r->begin;
     end = end < r->end ? end : r->end;
     struct graph_series s = graph_row_series(g, r);
-    struct graph_place e;
+    struct graph_position e;
     if (begin >= end || !graph_series_find(&s, begin, &e))
         return;
     do {
@@ -261,13 +249,6 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
 }
 
 /* ---- CPUs and losses ---- */
-
-int32_t graph_occupant_at(const struct graph *g, size_t i)
-{
-    size_t row = (size_t)(g->occupants16 ? g->occupants16[i] : g->occupants32[i]) -
-        1; /* 0, nobody, is beyond all rows */
-    return row < g->n_rows ? (int32_t)row : -1;
-}
 
 size_t graph_cpus(const struct graph *g)
 {
@@ -279,7 +260,7 @@ int32_t graph_cpu_occupant(const struct graph *g, uint32_t cpu, int64_t ts)
     if (cpu >= g->n_cpus || ts >= g->head->end)
         return -1;
     struct graph_series s = graph_cpu_series(g, &g->cpus[cpu]);
-    struct graph_place e;
+    struct graph_position e;
     return graph_series_find(&s, ts, &e) ? graph_occupant_at(g, e.at) : -1;
 }
 

@@ -29,7 +29,7 @@ static bool begins_block(const struct graph_series *s, uint32_t block, uint32_t 
     return block < s->n_blocks && s->blocks[block].first == at;
 }
 
-static int64_t end_of(const struct graph_series *s, const struct graph_place *e)
+static int64_t end_of(const struct graph_series *s, const struct graph_position *e)
 {
     uint32_t next = e->at + 1;
     if (next == s->first + s->n)
@@ -58,14 +58,14 @@ static uint32_t block_at(const struct graph_series *s, int64_t ts)
     return lo;
 }
 
-void graph_series_entry(const struct graph_series *s, uint32_t i, struct graph_place *e)
+void graph_series_entry(const struct graph_series *s, uint32_t i, struct graph_position *e)
 {
     uint32_t at = s->first + i, block = block_of(s, at);
-    *e = (struct graph_place){.at = at, .block = block, .begin = begin_of(s, block, at)};
+    *e = (struct graph_position){.at = at, .block = block, .begin = begin_of(s, block, at)};
     e->end = end_of(s, e);
 }
 
-bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_place *e)
+bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_position *e)
 {
     if (!s->n || ts < s->begin || ts >= s->end)
         return false;
@@ -75,12 +75,12 @@ bool graph_series_find(const struct graph_series *s, int64_t ts, struct graph_pl
         return false;
     for (uint32_t n = past - at, half; (half = n / 2) > 0; n -= half)
         at += s->begins[at + half] <= after ? half : 0;
-    *e = (struct graph_place){.at = at, .block = block, .begin = begin_of(s, block, at)};
+    *e = (struct graph_position){.at = at, .block = block, .begin = begin_of(s, block, at)};
     e->end = end_of(s, e);
     return e->begin <= ts && ts < e->end;
 }
 
-bool graph_series_next(const struct graph_series *s, struct graph_place *e)
+bool graph_series_next(const struct graph_series *s, struct graph_position *e)
 {
     if (e->at + 1 >= s->first + s->n)
         return false;

@@ -14,7 +14,7 @@ struct graph_series {
     int64_t begin, end;     /* no entry lies outside */
 };
 
-struct graph_place {
+struct graph_position {
     uint32_t at;    /* in the columns */
     uint32_t block; /* of the series */
     int64_t begin, end;
@@ -24,10 +24,10 @@ struct graph_place {
 struct graph_series graph_row_series(const struct graph *, const struct graph_disk_row *);
 struct graph_series graph_cpu_series(const struct graph *, const struct graph_disk_cpu *);
 /* Entry i < n. O(log n) */
-void graph_series_entry(const struct graph_series *, uint32_t i, struct graph_place *);
+void graph_series_entry(const struct graph_series *, uint32_t i, struct graph_position *);
 /* The entry with begin <= ts < end, if there is one. O(log n) */
-bool graph_series_find(const struct graph_series *, int64_t ts, struct graph_place *);
+bool graph_series_find(const struct graph_series *, int64_t ts, struct graph_position *);
 /* The one after; false: there is none. */
-bool graph_series_next(const struct graph_series *, struct graph_place *);
+bool graph_series_next(const struct graph_series *, struct graph_position *);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "graph/builder.h"
 #include "graph/layout.h"
 
@@ -112,24 +113,26 @@ static void add_strings(struct store_writer *w, struct arena *a, const struct st
 
 /* ---- sections ---- */
 
-static int compare_late(const void *x, const void *y)
+static int compare_early_wakes(const void *x, const void *y)
 {
-    const struct graph_disk_late *a = x, *b = y;
-    return a->interval < b->interval ? -1 : a->interval > b->interval;
+    const struct graph_disk_early_wake *a = x, *b = y;
+    return order_of(a->interval, b->interval);
 }
 
-static void add_late(
+static void add_early_wakes(
     const struct graph_builder *b, struct store_writer *w, struct arena *a, const struct graph_disk_row *rows)
 {
-    struct graph_disk_late *late = b->late.n ? arena_new(a, struct graph_disk_late, b->late.n) : NULL;
+    struct graph_disk_early_wake *early = b->early_wakes.n
+        ? arena_new(a, struct graph_disk_early_wake, b->early_wakes.n)
+        : NULL;
     size_t n = 0;
-    for (size_t i = 0; i < b->late.n; i++)
-        if (b->late.v[i].n < rows[b->late.v[i].row].n)
-            late[n++] = (struct graph_disk_late){
-                .interval = rows[b->late.v[i].row].first + b->late.v[i].n, .ts = b->late.v[i].ts};
+    for (size_t i = 0; i < b->early_wakes.n; i++)
+        if (b->early_wakes.v[i].n < rows[b->early_wakes.v[i].row].n)
+            early[n++] = (struct graph_disk_early_wake){
+                .interval = rows[b->early_wakes.v[i].row].first + b->early_wakes.v[i].n, .ts = b->early_wakes.v[i].ts};
     if (n)
-        qsort(late, n, sizeof *late, compare_late);
-    store_add(w, "late", late, sizeof *late, n);
+        qsort(early, n, sizeof *early, compare_early_wakes);
+    store_add(w, "late", early, sizeof *early, n);
 }
 
 static void put_rows(struct graph_builder *b, struct columns *c, struct strings *names, struct graph_disk_row *rows,
@@ -235,7 +238,7 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
         store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
         add_columns(w, a, rows, cpus, n, b->cpus.n);
         store_add(w, "detail-names", detail_names, sizeof *detail_names, b->details.n);
-        add_late(b, w, a, disk_rows);
+        add_early_wakes(b, w, a, disk_rows);
         store_add(w, "cpus", disk_cpus, sizeof *disk_cpus, b->cpus.n);
         store_add(w, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
         add_strings(w, a, &names);

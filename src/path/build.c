@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "graph/graph.h"
 
 void path_build_init(struct path_build *b, const struct path_source *source, int64_t end)
@@ -140,13 +141,8 @@ void path_build_rewind(struct path_build *b, const struct path_mark *m)
 static int by_duration(const void *pa, const void *pb)
 {
     const struct path_total *a = pa, *b = pb;
-    if (a->duration != b->duration)
-        return a->duration < b->duration ? 1 : -1;
-    if (a->row.host != b->row.host)
-        return a->row.host < b->row.host ? -1 : 1;
-    if (a->row.row != b->row.row)
-        return a->row.row < b->row.row ? -1 : 1;
-    return (a->state > b->state) - (a->state < b->state);
+    return order_of(b->duration, a->duration) ?: order_of(a->row.host, b->row.host) ?: order_of(a->row.row, b->row.row)
+        ?: order_of(a->state, b->state);
 }
 
 /* Rows are few and states fewer; the key is exact: 28 bits of host, 32 of row, 4 of state. */

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "clock/clock.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
@@ -34,7 +35,7 @@ struct flow_peer {
 struct path_local {
     struct path_source source;
     struct path_local_host *hosts;
-    _Atomic(struct traffic *) *traffic; /* per host, made on first use */
+    _Atomic(struct path_traffic *) *traffic; /* per host, made on first use */
     size_t n;
     pthread_mutex_t lock; /* of all below, and of the making of traffic */
     struct arena strings;
@@ -58,9 +59,9 @@ static bool comparable(const struct path_local_host *a, const struct path_local_
     return a == b || !a->map || !b->map || (a->map->n && b->map->n && a->map->island == b->map->island);
 }
 
-static struct traffic *traffic_of(struct path_local *l, int32_t host)
+static struct path_traffic *traffic_of(struct path_local *l, int32_t host)
 {
-    struct traffic *t = atomic_load_explicit(&l->traffic[host], memory_order_acquire);
+    struct path_traffic *t = atomic_load_explicit(&l->traffic[host], memory_order_acquire);
     if (t)
         return t;
     pthread_mutex_lock(&l->lock);
@@ -127,7 +128,7 @@ static void cut_polling(
     struct path_local *l, struct path_row row, int64_t ts, struct graph_interval *iv, struct path_interval *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
-    struct traffic *traffic = traffic_of(l, row.host);
+    struct path_traffic *traffic = traffic_of(l, row.host);
     size_t i = traffic_poll_find(traffic, row.row, from_reference(h, ts) - 1);
     const struct traffic_poll *poll;
     while ((poll = traffic_poll(traffic, row.row, i)) && to_reference(h, poll->end) < ts)
@@ -154,7 +155,7 @@ static void cut_polling(
 static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts, struct path_interval *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
-    const struct traffic *traffic = traffic_of(l, row.host);
+    const struct path_traffic *traffic = traffic_of(l, row.host);
     if (row.row != ROW_UNKNOWN_CPU)
         return false;
     for (int64_t t = from_reference(h, ts), d = -2; d <= 2; d++) {
@@ -199,12 +200,12 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
 static void describe_preempted(void *arg, struct path_row row, struct path_interval *iv)
 {
     const struct path_local_host *h = host_of(arg, row);
-    struct graph_interval told;
+    struct graph_interval described;
     if (!h || row.row < 0)
         return;
-    graph_interval(h->graph, row.row, (size_t)iv->id, &told);
-    iv->cpu = told.cpu;
-    iv->detail = told.detail;
+    graph_interval(h->graph, row.row, (size_t)iv->id, &described);
+    iv->cpu = described.cpu;
+    iv->detail = described.detail;
 }
 
 /* ---- causes ---- */
@@ -288,16 +289,9 @@ static bool explain_receive(struct path_local *l, int32_t host, const struct flo
 static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t end)
 {
     const struct graph_loss *losses;
-    size_t lo = 0, hi = graph_losses(h->graph, &losses);
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (losses[mid].begin <= end)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t n = graph_losses(h->graph, &losses), past = search_first(i, 0, n, losses[i].begin > end);
     /* Losses of several CPUs may overlap: the last few that begin in time are looked at. */
-    for (size_t i = lo; i-- > 0 && lo - i <= 64;)
+    for (size_t i = past; i-- > 0 && past - i <= 64;)
         if (losses[i].end >= begin)
             return true;
     return false;
@@ -463,7 +457,7 @@ size_t path_local_unslept(const struct path_local *l, struct path_row row, int64
     *seen = 0;
     if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
         return 0;
-    struct traffic *t = traffic_of((struct path_local *)l, row.host);
+    struct path_traffic *t = traffic_of((struct path_local *)l, row.host);
     begin = from_reference(h, begin);
     end = from_reference(h, end);
     const struct traffic_poll *p;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
 
@@ -16,7 +17,7 @@ struct row_polls {
     VEC(struct traffic_poll) polls; /* by time */
 };
 
-struct traffic {
+struct path_traffic {
     const struct graph *graph;
     const struct flow_store *flows;
     size_t n;
@@ -52,7 +53,7 @@ static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int6
 
 /* A thread that polls gets (nearly) all its messages awake; one that blocks gets some awake, when it was busy with
  * something else. Of a thread that blocks a part of its messages is enough to see it. */
-static bool has_habit(const struct traffic *t, int32_t row)
+static bool has_habit(const struct path_traffic *t, int32_t row)
 {
     struct flow_packet p;
     bool is_send;
@@ -69,7 +70,7 @@ static bool has_habit(const struct traffic *t, int32_t row)
 /* What a polling thread last did with the network before an answer came was to ask, on the same connection: in between
  * it waited. (On any connection would find more, but takes computing for polling where several peers answer at their
  * own time: on the recorded MPI job 39 instead of 7 % of the computing time of the rank that all others report to.) */
-static struct row_polls *find_polls(const struct traffic *t, int32_t row)
+static struct row_polls *find_polls(const struct path_traffic *t, int32_t row)
 {
     struct row_polls *out = mem_zalloc(sizeof *out);
     struct flow_packet ask = {0}, p;
@@ -98,7 +99,7 @@ static void free_polls(struct row_polls *p)
 }
 
 /* Two threads that ask at the same time may both look, for the same answer; one of the two is kept. */
-static const struct row_polls *polls_of(struct traffic *t, int32_t row)
+static const struct row_polls *polls_of(struct path_traffic *t, int32_t row)
 {
     if (row < 0 || (size_t)row >= t->n)
         return &no_polls;
@@ -112,9 +113,9 @@ static const struct row_polls *polls_of(struct traffic *t, int32_t row)
     return before;
 }
 
-struct traffic *traffic_new(const struct graph *g, const struct flow_store *s)
+struct path_traffic *traffic_new(const struct graph *g, const struct flow_store *s)
 {
-    struct traffic *t = mem_zalloc(sizeof *t);
+    struct path_traffic *t = mem_zalloc(sizeof *t);
     t->graph = g;
     t->flows = s;
     t->n = g && s ? graph_rows(g) : 0;
@@ -122,7 +123,7 @@ struct traffic *traffic_new(const struct graph *g, const struct flow_store *s)
     return t;
 }
 
-void traffic_free(struct traffic *t)
+void traffic_free(struct path_traffic *t)
 {
     if (!t)
         return;
@@ -132,45 +133,30 @@ void traffic_free(struct traffic *t)
     free(t);
 }
 
-size_t traffic_poll_find(struct traffic *t, int32_t row, int64_t ts)
+size_t traffic_poll_find(struct path_traffic *t, int32_t row, int64_t ts)
 {
     const struct row_polls *p = polls_of(t, row);
-    size_t lo = 0, hi = p->polls.n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (p->polls.v[mid].end < ts)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, 0, p->polls.n, p->polls.v[i].end >= ts);
 }
 
-const struct traffic_poll *traffic_poll(struct traffic *t, int32_t row, size_t i)
+const struct traffic_poll *traffic_poll(struct path_traffic *t, int32_t row, size_t i)
 {
     const struct row_polls *p = polls_of(t, row);
     return i < p->polls.n ? &p->polls.v[i] : NULL;
 }
 
-int64_t traffic_reply_at(const struct traffic *t, int64_t ts)
+int64_t traffic_reply_at(const struct path_traffic *t, int64_t ts)
 {
     struct flow_packet p;
-    size_t n = t->flows ? flow_replies(t->flows) : 0, lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        flow_reply(t->flows, mid, &p);
-        if (p.ts < ts)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo == n)
+    size_t n = t->flows ? flow_replies(t->flows) : 0;
+    size_t at = search_first(i, 0, n, (flow_reply(t->flows, i, &p), p.ts >= ts));
+    if (at == n)
         return -1;
-    flow_reply(t->flows, lo, &p);
-    return p.ts == ts ? (int64_t)lo : -1;
+    flow_reply(t->flows, at, &p);
+    return p.ts == ts ? (int64_t)at : -1;
 }
 
-bool traffic_reply(const struct traffic *t, size_t i, struct traffic_reply *out)
+bool traffic_reply(const struct path_traffic *t, size_t i, struct traffic_reply *out)
 {
     struct flow_packet p, received;
     if (!t->flows || i >= flow_replies(t->flows))
@@ -182,21 +168,14 @@ bool traffic_reply(const struct traffic *t, size_t i, struct traffic_reply *out)
     return true;
 }
 
-size_t traffic_unslept(const struct traffic *t, int32_t row, int64_t begin, int64_t end)
+size_t traffic_unslept(const struct path_traffic *t, int32_t row, int64_t begin, int64_t end)
 {
     struct flow_packet p;
     bool is_send;
-    size_t receives, count = t->flows ? flow_messages(t->flows, row, &receives) : 0, lo = 0, hi = count, n = 0;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        flow_message(t->flows, row, mid, &p, &is_send);
-        if (p.ts < begin)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < count; lo++) {
-        flow_message(t->flows, row, lo, &p, &is_send);
+    size_t receives, count = t->flows ? flow_messages(t->flows, row, &receives) : 0, n = 0;
+    size_t first = search_first(i, 0, count, (flow_message(t->flows, row, i, &p, &is_send), p.ts >= begin));
+    for (size_t i = first; i < count; i++) {
+        flow_message(t->flows, row, i, &p, &is_send);
         if (p.ts > end)
             break;
         n += !is_send && stayed_awake(t->graph, row, p.ts, p.ts);

@@ -17,19 +17,19 @@ struct traffic_poll { uint32_t receive; int64_t begin, end; };
 /* A send that softirq work made after a receive of the same connection. */
 struct traffic_reply { int64_t sent, received; uint32_t receive; };
 
-struct traffic;
+struct path_traffic;
 /* Both are borrowed; the flows may be NULL. */
-struct traffic *traffic_new(const struct graph *, const struct flow_store *);
-void traffic_free(struct traffic *);
+struct path_traffic *traffic_new(const struct graph *, const struct flow_store *);
+void traffic_free(struct path_traffic *);
 /* Polling stretches of a row of the graph are numbered in time order and do not overlap. Number of the first one that
  * ends at or after ts (when there is none: how many there are); NULL for a number that is not there. */
-size_t traffic_poll_find(struct traffic *, int32_t row, int64_t ts);
-const struct traffic_poll *traffic_poll(struct traffic *, int32_t row, size_t i);
+size_t traffic_poll_find(struct path_traffic *, int32_t row, int64_t ts);
+const struct traffic_poll *traffic_poll(struct path_traffic *, int32_t row, size_t i);
 /* Number of the reply that was sent at ts, or -1. */
-int64_t traffic_reply_at(const struct traffic *, int64_t ts);
+int64_t traffic_reply_at(const struct path_traffic *, int64_t ts);
 /* False for a number that is not there. */
-bool traffic_reply(const struct traffic *, size_t i, struct traffic_reply *out);
+bool traffic_reply(const struct path_traffic *, size_t i, struct traffic_reply *out);
 /* Messages for the row within [begin, end] that came while it did not sleep. */
-size_t traffic_unslept(const struct traffic *, int32_t row, int64_t begin, int64_t end);
+size_t traffic_unslept(const struct path_traffic *, int32_t row, int64_t begin, int64_t end);
 
 #endif

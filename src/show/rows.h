@@ -1,12 +1,10 @@
-/* Private to show: what the writers share. */
+/* Private to show: the rows of a picture. */
 #ifndef WEFT_SHOW_ROWS_H
 #define WEFT_SHOW_ROWS_H
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "path/path.h"
-#include "show/show.h"
 
 /* A row of the picture: a thread (or a CPU's interrupt context) that the path visits. */
 struct show_row {
@@ -16,7 +14,7 @@ struct show_row {
     int64_t total;           /* ns of the path on it */
     bool first_of_host;
 };
-struct show {
+struct show_rows {
     const struct path *path;
     const struct path_source *source;
     VEC(struct show_row) rows;  /* machines in order of appearance, in each its rows in order of appearance */
@@ -24,22 +22,11 @@ struct show {
     size_t hosts;
 };
 
-void show_init(struct show *, const struct path *, const struct path_source *);
-void show_fini(struct show *);
+void show_rows_init(struct show_rows *, const struct path *, const struct path_source *);
+void show_rows_fini(struct show_rows *);
 /* Position of a row, or SIZE_MAX when the path does not visit it. */
-size_t show_find(const struct show *, struct path_row);
-/* "client:204 tier", "n2 interrupt". At most `n` bytes, always terminated. */
-const char *show_name(const struct path_source *, struct path_row, char *buf, size_t n);
-
-/* 0xRRGGBB of a state (reference: the project's table of state colours, for light backgrounds). */
-unsigned show_color(int state);
-/* A name from a trace for a terminal: control characters and broken UTF-8 become "?". At most `cells` cells, the last
- * "…" when it was cut. */
-void show_text(struct text *, const char *s, size_t cells);
-/* The same for XML, uncut, with markup escaped. */
-void show_xml(struct text *, const char *s);
-
-/* A pleasant distance between ticks: 1, 2 or 5 times a power of ten, at least span / count. */
-int64_t show_tick(int64_t span, int count);
+size_t show_row_find(const struct show_rows *, struct path_row);
+/* Is the row among the `most` ones with most of the path? Of equals the first ones are. */
+bool show_row_is_among(const struct show_rows *, size_t row, size_t most);
 
 #endif

@@ -1,20 +1,25 @@
-/* The answer as a picture for browsers and paper: no scripts, nothing loaded, every state told by colour and by
+/* The answer as a picture for browsers and paper: no scripts, nothing loaded, every state has a colour and a
  * pattern. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "base/time.h"
 #include "graph/graph.h"
 #include "show/rows.h"
+#include "show/show.h"
+#include "show/words.h"
 
 enum {
     WIDTH = 1200,
     LEFT = 190,
     RIGHT = 24,
     AXIS_Y = 84,
-    LANE = 22,
-    LANE_GAP = 6,
+    TRACK = 22,
+    TRACK_GAP = 6,
     HOST_HEAD = 22,
-    MAX_LANES = 160,
+    MAX_TRACKS = 160,
     MAX_TABLE = 24,
     TABLE_ROW = 17,
     LEGEND_ROW = 20,
@@ -25,10 +30,10 @@ enum {
 };
 
 struct canvas {
-    struct show show;
+    struct show_rows show;
     struct text *out;
-    int *lane_y; /* per row; -1: not drawn */
-    int bottom;  /* of the lanes */
+    int *track_y; /* per row; -1: not drawn */
+    int bottom;   /* of the tracks */
     bool used[GRAPH_STATE_COUNT], link_used[PATH_LINK_SPAN + 1];
     size_t hidden;
 };
@@ -114,20 +119,17 @@ static void write_definitions(struct canvas *c)
 
 /* ---- frame ---- */
 
-/* The rows with most of the path keep their lane when there are too many. */
-static void place_lanes(struct canvas *c)
+/* The rows with most of the path keep their track when there are too many. */
+static void layout_tracks(struct canvas *c)
 {
-    const struct show *s = &c->show;
+    const struct show_rows *s = &c->show;
     int y = AXIS_Y + 10;
-    c->lane_y = mem_alloc(s->rows.n * sizeof *c->lane_y + 1);
+    c->track_y = mem_alloc(s->rows.n * sizeof *c->track_y + 1);
     int32_t host = -1;
     bool any = false;
     for (size_t i = 0; i < s->rows.n; i++) {
-        size_t longer = 0;
-        for (size_t k = 0; s->rows.n > MAX_LANES && k < s->rows.n && longer < MAX_LANES; k++)
-            longer += s->rows.v[k].total > s->rows.v[i].total || (s->rows.v[k].total == s->rows.v[i].total && k < i);
-        c->lane_y[i] = -1;
-        if (longer >= MAX_LANES) {
+        c->track_y[i] = -1;
+        if (!show_row_is_among(s, i, MAX_TRACKS)) {
             c->hidden++;
             continue;
         }
@@ -135,8 +137,8 @@ static void place_lanes(struct canvas *c)
             y += HOST_HEAD;
         any = true;
         host = s->rows.v[i].row.host;
-        c->lane_y[i] = y;
-        y += LANE + LANE_GAP;
+        c->track_y[i] = y;
+        y += TRACK + TRACK_GAP;
     }
     c->bottom = y;
 }
@@ -176,14 +178,14 @@ static void write_axis(struct canvas *c)
     text_puts(t, "</g>\n");
 }
 
-static void write_lane_names(struct canvas *c)
+static void write_track_names(struct canvas *c)
 {
     struct text *t = c->out;
     int32_t host = -1;
     bool any = false;
     for (size_t i = 0; i < c->show.rows.n; i++) {
         const struct show_row *r = &c->show.rows.v[i];
-        int y = c->lane_y[i];
+        int y = c->track_y[i];
         if (y < 0)
             continue;
         if (!any || r->row.host != host) {
@@ -195,7 +197,7 @@ static void write_lane_names(struct canvas *c)
         }
         any = true;
         host = r->row.host;
-        text_printf(t, "<text x=\"%d\" y=\"%d\" class=\"name\">", LEFT - 8, y + LANE - 7);
+        text_printf(t, "<text x=\"%d\" y=\"%d\" class=\"name\">", LEFT - 8, y + TRACK - 7);
         struct text name = {.fd = -1};
         if (r->tid < 0)
             text_puts(&name, "interrupt");
@@ -218,7 +220,7 @@ static void write_label(struct canvas *c, int state, int64_t ns, double x, doubl
     if (width < need + 6)
         return;
     text_printf(c->out, "<text class=\"in %s\" x=\"%.2f\" y=\"%d\" stroke=\"#%06x\">%s",
-        textures[state].dark_text ? "dark" : "light", x + width / 2, y + LANE - 8, textures[state].base,
+        textures[state].dark_text ? "dark" : "light", x + width / 2, y + TRACK - 8, textures[state].base,
         graph_state_name(state));
     if (width > need + 64) {
         text_putc(c->out, ' ');
@@ -232,7 +234,7 @@ static void write_segment(struct canvas *c, const struct path_segment *s, int y)
     struct text *t = c->out;
     double x = x_of(c, s->begin), width = x_of(c, s->end) - x;
     text_printf(t, "<rect class=\"s%d\" x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\"><title>", s->state, x, y,
-        width < 0.35 ? 0.35 : width, LANE);
+        width < 0.35 ? 0.35 : width, TRACK);
     put_name(c, s->row);
     text_printf(t, "\n%s ", graph_state_name(s->state));
     put_duration(t, s->end - s->begin);
@@ -267,31 +269,31 @@ static void write_cells(struct canvas *c, const int64_t (*sums)[GRAPH_STATE_COUN
             text_printf(c->out,
                 "<rect class=\"s%d\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>mostly "
                 "%s</title></rect>\n",
-                most[0], LEFT + i / 2.0, y, (end - i) / 2.0, LANE, graph_state_name(most[0]));
+                most[0], LEFT + i / 2.0, y, (end - i) / 2.0, TRACK, graph_state_name(most[0]));
     }
 }
 
-/* Many segments: each half pixel of a lane shows the state that has most of it. */
+/* Many segments: each half pixel of a track shows the state that has most of it. */
 static void write_dense(struct canvas *c)
 {
     const struct path *p = c->show.path;
     int64_t(*sums)[GRAPH_STATE_COUNT] = mem_zalloc((c->show.rows.n - c->hidden) * CELLS * sizeof *sums);
-    size_t *lane_of = mem_alloc(c->show.rows.n * sizeof *lane_of), lanes = 0;
+    size_t *track_of = mem_alloc(c->show.rows.n * sizeof *track_of), tracks = 0;
     for (size_t row = 0; row < c->show.rows.n; row++)
-        lane_of[row] = c->lane_y[row] < 0 ? 0 : lanes++;
+        track_of[row] = c->track_y[row] < 0 ? 0 : tracks++;
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *s = &p->segments[i];
-        size_t row = show_find(&c->show, s->row);
+        size_t row = show_row_find(&c->show, s->row);
         int first = (int)((x_of(c, s->begin) - LEFT) * 2), last = (int)((x_of(c, s->end) - LEFT) * 2);
-        for (int k = first; c->lane_y[row] >= 0 && k <= last && k < CELLS; k++)
-            sums[lane_of[row] * CELLS + (size_t)k][s->state] += k > first && k < last
+        for (int k = first; c->track_y[row] >= 0 && k <= last && k < CELLS; k++)
+            sums[track_of[row] * CELLS + (size_t)k][s->state] += k > first && k < last
                 ? (p->end - p->begin) / CELLS
                 : (s->end - s->begin) / (last - first + 1) + 1;
     }
     for (size_t row = 0; row < c->show.rows.n; row++)
-        if (c->lane_y[row] >= 0)
-            write_cells(c, (const int64_t(*)[GRAPH_STATE_COUNT]) & sums[lane_of[row] * CELLS], c->lane_y[row]);
-    free(lane_of);
+        if (c->track_y[row] >= 0)
+            write_cells(c, (const int64_t(*)[GRAPH_STATE_COUNT]) & sums[track_of[row] * CELLS], c->track_y[row]);
+    free(track_of);
     free(sums);
 }
 
@@ -303,7 +305,7 @@ static void write_segments(struct canvas *c)
         write_dense(c);
     else
         for (size_t i = 0; i < p->n_segments; i++) {
-            int y = c->lane_y[show_find(&c->show, p->segments[i].row)];
+            int y = c->track_y[show_row_find(&c->show, p->segments[i].row)];
             if (y >= 0)
                 write_segment(c, &p->segments[i], y);
         }
@@ -314,20 +316,20 @@ static void write_segments(struct canvas *c)
 
 static void write_link(struct canvas *c, const struct path_link *l, struct map *drawn)
 {
-    size_t from = show_find(&c->show, l->from), to = show_find(&c->show, l->to);
-    if (from == SIZE_MAX || to == SIZE_MAX || from == to || c->lane_y[from] < 0 || c->lane_y[to] < 0)
+    size_t from = show_row_find(&c->show, l->from), to = show_row_find(&c->show, l->to);
+    if (from == SIZE_MAX || to == SIZE_MAX || from == to || c->track_y[from] < 0 || c->track_y[to] < 0)
         return;
     double x1 = x_of(c, l->from_ts), x2 = x_of(c, l->to_ts);
     if (c->show.path->n_segments > DENSE_SEGMENTS && x2 - x1 < SHORT_LINK)
         return;
-    int y1 = c->lane_y[from], y2 = c->lane_y[to];
+    int y1 = c->track_y[from], y2 = c->track_y[to];
     bool fresh;
     uint64_t key = (uint64_t)(x1 * 2) << 44 | (uint64_t)(x2 * 2) << 28 | (uint64_t)from << 14 | (uint64_t)to;
     map_put(drawn, key, &fresh);
     if (!fresh || drawn->n > MAX_LINKS)
         return;
     text_printf(c->out, "<path class=\"link %s\" d=\"M%.2f %dL%.2f %d\"><title>%s from ", path_link_name(l->kind), x1,
-        y1 < y2 ? y1 + LANE : y1, x2, y1 < y2 ? y2 : y2 + LANE, path_link_name(l->kind));
+        y1 < y2 ? y1 + TRACK : y1, x2, y1 < y2 ? y2 : y2 + TRACK, path_link_name(l->kind));
     put_name(c, l->from);
     text_puts(c->out, " to ");
     put_name(c, l->to);
@@ -348,12 +350,12 @@ static void write_connectors(struct canvas *c)
         map_put(&signals, (uint64_t)p->links[i].to_ts, NULL);
     }
     for (size_t i = 0; i + 1 < p->n_segments && p->n_segments <= DENSE_SEGMENTS; i++) {
-        size_t a = show_find(&c->show, p->segments[i].row), b = show_find(&c->show, p->segments[i + 1].row);
-        if (a == b || c->lane_y[a] < 0 || c->lane_y[b] < 0 || map_find(&signals, (uint64_t)p->segments[i].end))
+        size_t a = show_row_find(&c->show, p->segments[i].row), b = show_row_find(&c->show, p->segments[i + 1].row);
+        if (a == b || c->track_y[a] < 0 || c->track_y[b] < 0 || map_find(&signals, (uint64_t)p->segments[i].end))
             continue;
-        int ya = c->lane_y[a], yb = c->lane_y[b];
+        int ya = c->track_y[a], yb = c->track_y[b];
         text_printf(c->out, "<path class=\"go\" d=\"M%.2f %dV%d\"/>\n", x_of(c, p->segments[i].end),
-            ya < yb ? ya + LANE : ya, ya < yb ? yb : yb + LANE);
+            ya < yb ? ya + TRACK : ya, ya < yb ? yb : yb + TRACK);
     }
     map_fini(&signals);
 }
@@ -371,8 +373,8 @@ static void write_links(struct canvas *c)
 
 /* ---- legend and table ---- */
 
-/* Takes a place of the legend; starts a new line when it would not fit. */
-static int legend_place(int *x, int *y, int width)
+/* Where the next entry of the legend begins; on a new line when it would not fit. */
+static int legend_x(int *x, int *y, int width)
 {
     if (*x + width > WIDTH - RIGHT) {
         *x = LEFT;
@@ -388,7 +390,7 @@ static int write_legend(struct canvas *c, int top, struct text *out)
     int x = LEFT, y = top;
     for (int s = 0; s < GRAPH_STATE_COUNT; s++) {
         const char *name = graph_state_name(s);
-        int at = c->used[s] ? legend_place(&x, &y, 40 + (int)(7 * strlen(name))) : 0;
+        int at = c->used[s] ? legend_x(&x, &y, 40 + (int)(7 * strlen(name))) : 0;
         if (at && out)
             text_printf(out,
                 "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"18\" height=\"12\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
@@ -396,7 +398,7 @@ static int write_legend(struct canvas *c, int top, struct text *out)
     }
     for (int k = 0; k <= PATH_LINK_SPAN; k++) {
         const char *name = k == PATH_LINK_NETWORK ? "message" : path_link_name(k);
-        int at = c->link_used[k] ? legend_place(&x, &y, 42 + (int)(7 * strlen(name))) : 0;
+        int at = c->link_used[k] ? legend_x(&x, &y, 42 + (int)(7 * strlen(name))) : 0;
         if (at && out)
             text_printf(out, "<path class=\"link %s\" d=\"M%d %dh20\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
                 path_link_name(k), at, y + 6, at + 26, y + 10, name);
@@ -466,8 +468,8 @@ static void write_notes(struct canvas *c, int y)
 void show_svg(const struct path *p, const struct path_source *source, struct text *t)
 {
     struct canvas c = {.out = t};
-    show_init(&c.show, p, source);
-    place_lanes(&c);
+    show_rows_init(&c.show, p, source);
+    layout_tracks(&c);
     for (size_t i = 0; i < p->n_segments; i++)
         c.used[p->segments[i].state] = true;
     for (size_t i = 0; i < p->n_links; i++)
@@ -484,7 +486,7 @@ void show_svg(const struct path *p, const struct path_source *source, struct tex
     text_puts(t, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
     write_title(&c);
     write_axis(&c);
-    write_lane_names(&c);
+    write_track_names(&c);
     write_segments(&c);
     write_links(&c);
     write_legend(&c, c.bottom + 14, t);
@@ -492,6 +494,6 @@ void show_svg(const struct path *p, const struct path_source *source, struct tex
         write_total(&c, &p->totals[i], table_y + (int)i * TABLE_ROW);
     write_notes(&c, table_y + (int)rows * TABLE_ROW + 6);
     text_puts(t, "</svg>\n");
-    free(c.lane_y);
-    show_fini(&c.show);
+    free(c.track_y);
+    show_rows_fini(&c.show);
 }

@@ -21,7 +21,7 @@ static const char *const names[] = {"head", "rows", "blocks", "begins", "kinds",
     "where8", "cpu-blocks", "cpu-begins", "occupants16", "detail-names", "late", "cpus", "losses", "string-at", "text"};
 static const size_t sizes[] = {sizeof(struct graph_disk_head), sizeof(struct graph_disk_row),
     sizeof(struct graph_disk_block), 4, 1, 2, 4, 2, 1, sizeof(struct graph_disk_block), 4, 2, 4,
-    sizeof(struct graph_disk_late), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss), 4, 1};
+    sizeof(struct graph_disk_early_wake), sizeof(struct graph_disk_cpu), sizeof(struct graph_loss), 4, 1};
 enum { SECTIONS = sizeof names / sizeof *names };
 
 static struct maker *story(void)

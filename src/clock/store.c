@@ -5,64 +5,64 @@
 #include "base/store.h"
 #include "clock/net.h"
 
-enum { KEEP_VERSION = 1 };
-static const char KEEP_KIND[] = "clocks";
+enum { CLOCKS_VERSION = 1 };
+static const char clocks_kind[] = "clocks";
 
-struct kept_options {
+struct stored_options {
     double drift_prior_ppm, min_drift, max_drift;
     uint64_t loopback, dropped;
 };
-struct kept_host {
+struct stored_host {
     uint64_t name; /* position in `names` */
     uint64_t reference, island, first_piece, pieces;
     int64_t predecessor, begin, end, growth_q62;
     int64_t category;
 };
-struct kept_pair {
+struct stored_pair {
     uint64_t a, b, messages_ab, messages_ba, hull_ab, hull_ba, outliers;
     double drift_min, drift_max, drift, offset_ns, offset_at_min_ns, offset_at_max_ns, error_ns;
     int32_t category, flags;
 };
-enum { KEPT_SAME = 1, KEPT_AGAINST_PRIOR = 2, KEPT_USABLE = 4 };
-struct kept_island {
+enum { STORED_SAME = 1, STORED_AGAINST_PRIOR = 2, STORED_USABLE = 4 };
+struct stored_island {
     uint64_t reference, hosts;
 };
 
-_Static_assert(sizeof(struct kept_options) == 40 && sizeof(struct kept_host) == 80 && sizeof(struct kept_pair) == 120 &&
-        sizeof(struct kept_island) == 16 && sizeof(struct clock_piece) == 56,
+_Static_assert(sizeof(struct stored_options) == 40 && sizeof(struct stored_host) == 80 &&
+        sizeof(struct stored_pair) == 120 && sizeof(struct stored_island) == 16 && sizeof(struct clock_piece) == 56,
     "layouts of docs/formats/clocks.md");
 
-static struct kept_pair keep_pair(const struct pair *p)
+static struct stored_pair stored_of_pair(const struct net_pair *p)
 {
     const struct clock_pair *o = &p->out;
-    return (struct kept_pair){o->a, o->b, o->messages_ab, o->messages_ba, o->hull_ab, o->hull_ba, p->outliers,
+    return (struct stored_pair){o->a, o->b, o->messages_ab, o->messages_ba, o->hull_ab, o->hull_ba, p->outliers,
         o->drift_min, o->drift_max, o->drift, o->offset_ns, o->offset_at_min_ns, o->offset_at_max_ns, o->error_ns,
         o->category,
-        (p->same ? KEPT_SAME : 0) | (p->against_prior ? KEPT_AGAINST_PRIOR : 0) | (p->usable ? KEPT_USABLE : 0)};
+        (p->same ? STORED_SAME : 0) | (p->against_prior ? STORED_AGAINST_PRIOR : 0) | (p->usable ? STORED_USABLE : 0)};
 }
 
 int clock_net_save(const struct clock_net *net, const char *path, uint64_t key, struct err *e)
 {
-    struct kept_options options = {
+    struct stored_options options = {
         net->options.drift_prior_ppm, net->options.min_drift, net->options.max_drift, net->loopback, net->dropped};
     struct text names = {.fd = -1};
     VEC(struct clock_piece) pieces = {0};
-    struct kept_host *hosts = mem_zalloc((net->hosts.n + 1) * sizeof *hosts);
-    struct kept_pair *pairs = mem_zalloc((net->pairs.n + 1) * sizeof *pairs);
-    struct kept_island *islands = mem_zalloc((net->islands.n + 1) * sizeof *islands);
+    struct stored_host *hosts = mem_zalloc((net->hosts.n + 1) * sizeof *hosts);
+    struct stored_pair *pairs = mem_zalloc((net->pairs.n + 1) * sizeof *pairs);
+    struct stored_island *islands = mem_zalloc((net->islands.n + 1) * sizeof *islands);
     for (size_t i = 0; i < net->hosts.n; i++) {
-        const struct host *h = &net->hosts.v[i];
-        hosts[i] = (struct kept_host){names.n, h->map.reference, h->map.island, pieces.n, h->npieces,
+        const struct net_host *h = &net->hosts.v[i];
+        hosts[i] = (struct stored_host){names.n, h->map.reference, h->map.island, pieces.n, h->npieces,
             h->map.predecessor, h->begin, h->end, h->map.growth_q62, h->map.category};
         text_put(&names, h->name, strlen(h->name) + 1);
         for (size_t k = 0; k < h->npieces; k++)
             vec_push(&pieces, h->pieces[k]);
     }
     for (size_t i = 0; i < net->pairs.n; i++)
-        pairs[i] = keep_pair(&net->pairs.v[i]);
+        pairs[i] = stored_of_pair(&net->pairs.v[i]);
     for (size_t i = 0; i < net->islands.n; i++)
-        islands[i] = (struct kept_island){net->islands.v[i].reference, net->islands.v[i].hosts};
-    struct store_writer *w = store_create(path, KEEP_KIND, KEEP_VERSION, key, 6);
+        islands[i] = (struct stored_island){net->islands.v[i].reference, net->islands.v[i].hosts};
+    struct store_writer *w = store_create(path, clocks_kind, CLOCKS_VERSION, key, 6);
     store_add(w, "options", &options, sizeof options, 1);
     store_add(w, "hosts", hosts, sizeof *hosts, net->hosts.n);
     store_add(w, "names", names.v, 1, names.n);
@@ -79,12 +79,12 @@ int clock_net_save(const struct clock_net *net, const char *path, uint64_t key, 
 }
 
 struct sections {
-    const struct kept_options *options;
-    const struct kept_host *hosts;
+    const struct stored_options *options;
+    const struct stored_host *hosts;
     const char *names;
     const struct clock_piece *pieces;
-    const struct kept_pair *pairs;
-    const struct kept_island *islands;
+    const struct stored_pair *pairs;
+    const struct stored_island *islands;
     size_t n_options, n_hosts, n_names, n_pieces, n_pairs, n_islands;
 };
 
@@ -96,7 +96,7 @@ static bool piece_sound(const struct clock_piece *p, const struct clock_piece *b
         p->error_end >= 0 && (!before || before->end == p->begin);
 }
 
-static bool host_sound(const struct sections *s, const struct kept_host *h)
+static bool host_sound(const struct sections *s, const struct stored_host *h)
 {
     if (h->name >= s->n_names || !memchr(s->names + h->name, '\0', s->n_names - h->name))
         return false;
@@ -123,7 +123,7 @@ static bool sound(const struct sections *s)
         if (s->islands[i].reference >= s->n_hosts)
             return false;
     for (size_t i = 0; i < s->n_pairs; i++) {
-        const struct kept_pair *p = &s->pairs[i];
+        const struct stored_pair *p = &s->pairs[i];
         if (p->a >= p->b || p->b >= s->n_hosts || p->category < 0 || p->category > CLOCK_ABSENT)
             return false;
         if (i && (p[-1].a > p->a || (p[-1].a == p->a && p[-1].b >= p->b)))
@@ -132,9 +132,9 @@ static bool sound(const struct sections *s)
     return true;
 }
 
-static void load_host(struct clock_net *net, const struct sections *s, const struct kept_host *k)
+static void load_host(struct clock_net *net, const struct sections *s, const struct stored_host *k)
 {
-    struct host h = {.name = arena_strdup(&net->arena, s->names + k->name),
+    struct net_host h = {.name = arena_strdup(&net->arena, s->names + k->name),
         .begin = k->begin,
         .end = k->end,
         .has_span = true,
@@ -154,12 +154,12 @@ static void load_host(struct clock_net *net, const struct sections *s, const str
     vec_push(&net->hosts, h);
 }
 
-static void load_pair(struct clock_net *net, const struct kept_pair *k)
+static void load_pair(struct clock_net *net, const struct stored_pair *k)
 {
-    struct pair p = {.outliers = k->outliers,
-        .same = k->flags & KEPT_SAME,
-        .against_prior = k->flags & KEPT_AGAINST_PRIOR,
-        .usable = k->flags & KEPT_USABLE};
+    struct net_pair p = {.outliers = k->outliers,
+        .same = k->flags & STORED_SAME,
+        .against_prior = k->flags & STORED_AGAINST_PRIOR,
+        .usable = k->flags & STORED_USABLE};
     p.out = (struct clock_pair){.a = k->a,
         .b = k->b,
         .category = k->category,
@@ -191,7 +191,7 @@ static struct clock_net *load(const struct sections *s)
     for (size_t i = 0; i < s->n_pairs; i++)
         load_pair(net, &s->pairs[i]);
     for (size_t i = 0; i < s->n_islands; i++)
-        vec_push(&net->islands, ((struct island){s->islands[i].reference, s->islands[i].hosts}));
+        vec_push(&net->islands, ((struct net_island){s->islands[i].reference, s->islands[i].hosts}));
     net->published = mem_zalloc((net->pairs.n + 1) * sizeof *net->published);
     for (size_t i = 0; i < net->pairs.n; i++)
         net->published[i] = net->pairs.v[i].out;
@@ -203,7 +203,7 @@ int clock_net_load(const char *path, uint64_t key, struct clock_net **out, struc
 {
     struct store *store;
     struct sections s = {0};
-    int rc = store_open(path, KEEP_KIND, KEEP_VERSION, &key, &store, e);
+    int rc = store_open(path, clocks_kind, CLOCKS_VERSION, &key, &store, e);
     if (rc)
         return rc;
     s.options = store_section(store, "options", sizeof *s.options, &s.n_options);

@@ -1,0 +1,188 @@
+/* The summary for a terminal: what takes most of the path, a line each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/order.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "show/terminal.h"
+#include "show/words.h"
+
+enum { MAX_LINES = 16 };
+
+struct summary_line {
+    int64_t duration;
+    char host[64], thread[64], detail[192];
+    uint8_t state;
+};
+struct summary {
+    struct summary_line *v;
+    size_t n, cap;
+};
+
+static int by_duration(const void *pa, const void *pb)
+{
+    const struct summary_line *a = pa, *b = pb;
+    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->thread, b->thread)
+        ?: strcmp(a->detail, b->detail);
+}
+
+/* Lines of one machine, name, state and detail become one: of a path through thousands of threads only their kinds
+ * matter. */
+static void merge_lines(struct summary *all)
+{
+    struct map index = {0};
+    size_t n = 0, *threads = mem_zalloc(all->n * sizeof *threads + 1);
+    for (size_t i = 0; i < all->n; i++) {
+        struct summary_line l = all->v[i];
+        const char *comm = strchr(l.thread, ' ') ? strchr(l.thread, ' ') + 1 : l.thread;
+        uint64_t key = map_hash(l.host, strlen(l.host)) ^ map_mix(map_hash(comm, strlen(comm)) + l.state);
+        bool fresh;
+        uint64_t *at = map_put(&index, key, &fresh);
+        if (fresh) {
+            *at = n;
+            all->v[n++] = l;
+        } else {
+            all->v[*at].duration += l.duration;
+            if (strcmp(all->v[*at].detail, l.detail) != 0)
+                all->v[*at].detail[0] = 0;
+        }
+        threads[*at]++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        char *thread = all->v[i].thread, name[sizeof all->v[i].thread];
+        if (threads[i] < 2)
+            continue;
+        snprintf(name, sizeof name, "%s", strchr(thread, ' ') ? strchr(thread, ' ') + 1 : "interrupt");
+        snprintf(thread, sizeof all->v[i].thread, "%zu × %.40s", threads[i], name);
+    }
+    all->n = n;
+    free(threads);
+    map_fini(&index);
+}
+
+static void thread_lines(const struct path *p, const struct path_source *source, struct summary *all)
+{
+    for (size_t i = 0; i < p->n_totals; i++) {
+        const struct path_total *total = &p->totals[i];
+        if (total->state == GRAPH_NETWORK)
+            continue;
+        struct summary_line l = {.duration = total->duration, .state = total->state};
+        int32_t tid;
+        const char *comm;
+        source->row_name(source->arg, total->row, &tid, &comm);
+        snprintf(l.host, sizeof l.host, "%s", source->host_name(source->arg, total->row.host));
+        if (tid >= 0)
+            snprintf(l.thread, sizeof l.thread, "%d %s", tid, comm);
+        snprintf(l.detail, sizeof l.detail, "%s", total->detail ? total->detail : "");
+        vec_push(all, l);
+    }
+    if (all->n > 4 * MAX_LINES)
+        merge_lines(all);
+}
+
+/* The time on the way counts per pair of machines, not per thread that waited for it. */
+struct host_pair {
+    int32_t from, to;
+    int64_t duration;
+    size_t messages;
+    const char *label;
+    bool several;
+};
+
+static void network_lines(const struct path *p, const struct path_source *source, struct summary *all)
+{
+    VEC(struct host_pair) pairs = {0};
+    struct map index = {0};
+    for (size_t i = 0; i < p->n_segments; i++) {
+        const struct path_segment *s = &p->segments[i];
+        if (s->state != GRAPH_NETWORK)
+            continue;
+        bool fresh;
+        uint64_t *at = map_put(&index, (uint64_t)(uint32_t)s->sender.host << 32 | (uint32_t)s->row.host, &fresh);
+        if (fresh) {
+            *at = pairs.n;
+            vec_push(&pairs, ((struct host_pair){.from = s->sender.host, .to = s->row.host, .label = s->detail}));
+        }
+        struct host_pair *r = &pairs.v[*at];
+        r->duration += s->end - s->begin;
+        r->messages++;
+        r->several |= r->label != s->detail;
+    }
+    for (size_t i = 0; i < pairs.n; i++) {
+        const struct host_pair *r = &pairs.v[i];
+        struct summary_line l = {.duration = r->duration, .state = GRAPH_NETWORK};
+        const char *to = source->host_name(source->arg, r->to);
+        if (r->from < 0) {
+            snprintf(l.host, sizeof l.host, "? → %s", to);
+            snprintf(l.detail, sizeof l.detail, "sender not known");
+        } else {
+            snprintf(l.host, sizeof l.host, "%s → %s", source->host_name(source->arg, r->from), to);
+            snprintf(l.detail, sizeof l.detail, "%s%s%zu message%s", r->several || !r->label ? "" : r->label,
+                r->several || !r->label ? "" : ", ", r->messages, r->messages == 1 ? "" : "s");
+        }
+        vec_push(all, l);
+    }
+    vec_free(&pairs);
+    map_fini(&index);
+}
+
+static void write_line(
+    const struct summary_line *l, int64_t span, const size_t columns[3], const struct show_style *style, struct text *t)
+{
+    struct text scratch = {.fd = -1};
+    size_t used = TERMINAL_INDENT + 7 + 11 + 2 + columns[0] + 1 + columns[1] + 1 + columns[2] + 2;
+    size_t room = style->width > (int)used + 4 ? (size_t)style->width - used : 0;
+    terminal_style(style, t, "1");
+    text_printf(t, "%*s%5.1f %%", TERMINAL_INDENT, "", span ? 100.0 * (double)l->duration / (double)span : 0.0);
+    terminal_style(style, t, "0");
+    terminal_right(t, terminal_duration(l->duration, &scratch), 11);
+    terminal_spaces(t, 2);
+    terminal_left(t, l->host, columns[0]);
+    terminal_spaces(t, 1);
+    terminal_left(t, l->thread, columns[1]);
+    terminal_spaces(t, 1);
+    terminal_color(style, t, l->state);
+    show_text(t, graph_state_name(l->state), columns[2]);
+    terminal_style(style, t, "0");
+    if (l->detail[0] && room) {
+        terminal_spaces(t, columns[2] - strlen(graph_state_name(l->state)) + 2);
+        show_text(t, l->detail, room);
+    }
+    text_putc(t, '\n');
+    text_fini(&scratch);
+}
+
+void terminal_summary(
+    const struct path *p, const struct path_source *source, const struct show_style *style, struct text *t)
+{
+    struct summary all = {0};
+    size_t columns[3] = {0, 0, 0};
+    thread_lines(p, source, &all);
+    network_lines(p, source, &all);
+    if (all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_duration);
+    size_t shown = all.n > MAX_LINES + 1 ? MAX_LINES : all.n;
+    for (size_t i = 0; i < shown; i++) {
+        columns[0] = terminal_widest(columns[0], all.v[i].host);
+        columns[1] = terminal_widest(columns[1], all.v[i].thread);
+        columns[2] = terminal_widest(columns[2], graph_state_name(all.v[i].state));
+    }
+    size_t names = (size_t)style->width - 38; /* what percentage, duration and the longest state leave */
+    columns[0] = columns[0] > names * 2 / 5 ? names * 2 / 5 : columns[0];
+    columns[1] = columns[1] > names - columns[0] ? names - columns[0] : columns[1];
+    for (size_t i = 0; i < shown; i++)
+        write_line(&all.v[i], p->end - p->begin, columns, style, t);
+    int64_t rest = 0;
+    for (size_t i = shown; i < all.n; i++)
+        rest += all.v[i].duration;
+    if (shown < all.n) {
+        struct text scratch = {.fd = -1};
+        text_printf(t, "%*s%5.1f %%", TERMINAL_INDENT, "", 100.0 * (double)rest / (double)(p->end - p->begin));
+        terminal_right(t, terminal_duration(rest, &scratch), 11);
+        text_printf(t, "  … %zu more\n", all.n - shown);
+        text_fini(&scratch);
+    }
+    vec_free(&all);
+}

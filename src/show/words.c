@@ -1,0 +1,94 @@
+/* Words and numbers of pictures: names from a trace made harmless, distances between ticks. */
+#include "show/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const char *show_name(const struct path_source *source, struct path_row row, char *buf, size_t n)
+{
+    int32_t tid;
+    const char *comm;
+    source->row_name(source->arg, row, &tid, &comm);
+    if (tid < 0)
+        snprintf(buf, n, "%s interrupt", source->host_name(source->arg, row.host));
+    else
+        snprintf(buf, n, "%s:%d %s", source->host_name(source->arg, row.host), tid, comm);
+    return buf;
+}
+
+/* Length of the well-formed UTF-8 sequence at s, or 0. */
+static size_t sequence(const unsigned char *s)
+{
+    size_t n = s[0] < 0x80            ? 1
+        : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+        : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+        : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                      : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    if (s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe)
+        return 0; /* no characters, and no XML */
+    return n;
+}
+
+static bool is_control(const unsigned char *s)
+{
+    return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+}
+
+void show_text(struct text *t, const char *string, size_t cells)
+{
+    size_t all = text_cells(string, strlen(string)), shown = 0;
+    for (const unsigned char *s = (const unsigned char *)string; *s && shown < cells; shown++) {
+        size_t n = sequence(s);
+        if (all > cells && shown + 1 == cells) {
+            text_puts(t, "…");
+            return;
+        }
+        if (n == 0 || is_control(s))
+            text_putc(t, '?');
+        else
+            text_put(t, (const char *)s, n);
+        s += n ? n : 1;
+    }
+}
+
+void show_xml(struct text *t, const char *string)
+{
+    for (const unsigned char *s = (const unsigned char *)string; *s;) {
+        size_t n = sequence(s);
+        switch (*s) {
+        case '&': text_puts(t, "&amp;"); break;
+        case '<': text_puts(t, "&lt;"); break;
+        case '>': text_puts(t, "&gt;"); break;
+        case '"': text_puts(t, "&quot;"); break;
+        case '\'': text_puts(t, "&#39;"); break;
+        default:
+            if (n == 0 || is_control(s))
+                text_putc(t, '?');
+            else
+                text_put(t, (const char *)s, n);
+        }
+        s += n ? n : 1;
+    }
+}
+
+int64_t show_tick(int64_t span, int count)
+{
+    int64_t step = 1;
+    while (span / step > count) {
+        int64_t lead = step;
+        while (lead >= 10)
+            lead /= 10;
+        if (step > INT64_MAX / 10)
+            return step;
+        step = lead == 2 ? step / 2 * 5 : step * 2;
+    }
+    return step;
+}
