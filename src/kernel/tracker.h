@@ -79,16 +79,15 @@ void kernel_row_set_name(struct kernel_tracker *, int32_t row, uint32_t name);
 bool kernel_looks_like_x86_64(const struct ctf_trace *);
 uint32_t kernel_numbered_call(struct kernel_tracker *, int64_t number);
 
-/* lives.c: the events that begin, rename and describe lives. Each fills the record; false: there is nothing to tell. */
+/* lives.c: the events that begin, rename and describe lives; v: their fields. Each fills the record; false: nothing is
+ * known. */
 bool kernel_on_fork(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *);
 bool kernel_on_exec(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
-bool kernel_on_exit(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
-bool kernel_on_free(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *);
+bool kernel_on_exit(struct kernel_tracker *, const int64_t v[KERNEL_FIELDS], struct kernel_record *);
+bool kernel_on_free(struct kernel_tracker *, const int64_t v[KERNEL_FIELDS], struct kernel_record *);
 bool kernel_on_statedump(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *);
 
 #endif
