@@ -76,7 +76,7 @@ int32_t experiment_source_host(const struct experiment *, size_t source);
  * experiment_hosts. */
 int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
 
-/* What was found wrong and stopped nothing. Told by kind, then host. */
+/* What was found wrong and stopped nothing; sorted by kind, then host. */
 enum index_note_kind {
     INDEX_NOTE_LEFT_OUT,     /* a trace that could not be opened, or not be indexed */
     INDEX_NOTE_TWICE,        /* given more than once */

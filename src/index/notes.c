@@ -100,11 +100,11 @@ void experiment_note_losses(struct experiment *x)
 
 static void forget_clocks(struct experiment *x)
 {
-    size_t kept = 0;
+    size_t n = 0;
     for (size_t i = 0; i < x->notes.n; i++)
         if (x->notes.v[i].kind != INDEX_NOTE_CLOCK)
-            x->notes.v[kept++] = x->notes.v[i];
-    x->notes.n = kept;
+            x->notes.v[n++] = x->notes.v[i];
+    x->notes.n = n;
 }
 
 void experiment_note_clocks(struct experiment *x, const char *failed)

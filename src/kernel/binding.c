@@ -134,7 +134,7 @@ static const struct spec *named_entry(const char *call)
     return !strcmp(call, "unknown") ? &unknown_syscall_entry : !strcmp(call, "futex") ? &futex_entry : &syscall_entry;
 }
 
-/* System calls: *call is the call's name, or NULL when the event does not tell it. */
+/* System calls: *call is the call's name, or NULL when the event has only its number. */
 static const struct spec *find_syscall(const char *full, const char *name, const char **call)
 {
     starts(name, "compat_", &name);

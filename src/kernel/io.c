@@ -1,4 +1,4 @@
-/* System calls that work with file descriptors: what they do and which of their arguments tell with what. */
+/* System calls that work with file descriptors: what they do, and the names of the arguments that matter. */
 #include <string.h>
 
 #include "kernel/binding.h"

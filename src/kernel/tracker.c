@@ -108,7 +108,7 @@ static void send(struct kernel_tracker *t)
     t->sink(t->arg, &t->record);
 }
 
-/* Frames beyond the stack's depth are not kept; their exits find no match. */
+/* Frames beyond the stack's depth are left out; their exits find no match. */
 static void push(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t kind, uint8_t ctx, uint16_t number)
 {
     if (c->depth < KERNEL_DEPTH) {
@@ -294,9 +294,9 @@ static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const str
         r->u.syscall.other = p->present & 4 ? v[2] : -1;
         r->u.syscall.flags = (uint32_t)v[3];
         r->u.syscall.ret = 0;
-        bool told = p->futex && (p->present & 6) == 6;
-        r->u.syscall.futex = told ? (uint64_t)v[1] : 0;
-        r->u.syscall.operation = told ? v[2] & 0x7f : 0;
+        bool futex = p->futex && (p->present & 6) == 6;
+        r->u.syscall.futex = futex ? (uint64_t)v[1] : 0;
+        r->u.syscall.operation = futex ? v[2] & 0x7f : 0;
         if (p->io == KERNEL_IO_OPEN)
             r->u.syscall.path = kernel_text(ev, p, 0, &r->u.syscall.path_bytes);
     } else {
@@ -396,7 +396,7 @@ static void find_next_loss_end(struct kernel_tracker *t)
             t->next_loss_end = t->cpus.v[i].loss_end;
 }
 
-/* The packet that told of lost events is over: what was dropped after its last event lies before its end. */
+/* The packet that reported lost events is over: what was dropped after its last event lies before its end. */
 static void close_loss(struct kernel_tracker *t, struct kernel_cpu *c)
 {
     struct kernel_record *r = start(t, c, KERNEL_LOST);
@@ -448,7 +448,7 @@ static void on_loss(struct kernel_tracker *t, const struct ctf_event *ev)
     send(t);
 }
 
-/* An event on a CPU whose packet told of losses: notices the packet's first event and the next packet. */
+/* An event on a CPU whose packet reported losses: notices the packet's first event and the next packet. */
 static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev)
 {
     if (!c->loss_packet)
