@@ -16,8 +16,8 @@ const char *index_note_advice(int kind)
         [INDEX_NOTE_LOST] =
             "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
         [INDEX_NOTE_CLOCK] =
-            "Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times "
-            "with others'",
+            ("Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times "
+             "with others'"),
     };
     return advice[kind];
 }

@@ -291,6 +291,36 @@ const char *kernel_text(const struct ctf_event *ev, const struct kernel_plan *p,
     return s ? s : "";
 }
 
+static void on_number(void *arg, const struct ctf_value *v)
+{
+    struct kernel_list *l = arg;
+    if (!l->inside || v->name)
+        return;
+    if (l->n < 2)
+        l->first[l->n] = v->v.i;
+    l->last = v->v.i;
+    l->n++;
+}
+
+static void on_list(void *arg, const struct ctf_value *v)
+{
+    struct kernel_list *l = arg;
+    l->inside = false;
+    for (int i = 0; i < 2 && v->name && l->names[i]; i++)
+        l->inside |= !strcmp(v->name, l->names[i]);
+}
+
+static void on_list_end(void *arg, const struct ctf_value *v)
+{
+    ((struct kernel_list *)arg)->inside = false;
+}
+
+void kernel_list_read(const struct ctf_event *ev, struct kernel_list *l)
+{
+    ctf_visit(
+        ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_number, .begin = on_list, .end = on_list_end, .arg = l});
+}
+
 int kernel_decode(const struct kernel_binding *b, const struct ctf_event *ev, int64_t values[KERNEL_FIELDS])
 {
     uint32_t index = ev->cls->index;

@@ -106,6 +106,16 @@ int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64
 const char *kernel_text(const struct ctf_event *, const struct kernel_plan *, int i, size_t *n);
 bool kernel_text_present(const struct kernel_plan *, int i);
 
+/* Numbers in the lists of an event's payload that have one of these names. */
+struct kernel_list {
+    const char *names[2]; /* the second may be NULL */
+    size_t n;
+    int64_t first[2], last;
+    bool inside;          /* while it is read */
+};
+/* All but the names must be 0 before. */
+void kernel_list_read(const struct ctf_event *, struct kernel_list *);
+
 /* counters.c */
 void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const struct ctf_event_class *);
 void kernel_counters_read(const struct kernel_counters *, const struct ctf_event *, struct kernel_record *,

@@ -4,31 +4,11 @@
 #include "kernel/tracker.h"
 
 /* The last element of sched_process_fork's list of tids: the one in the innermost namespace. */
-struct vtids {
-    bool inside;
-    int64_t last;
-};
-static void on_vtid(void *arg, const struct ctf_value *v)
-{
-    struct vtids *w = arg;
-    if (w->inside && !v->name)
-        w->last = v->v.i;
-}
-static void on_list(void *arg, const struct ctf_value *v)
-{
-    if (v->name)
-        ((struct vtids *)arg)->inside = !strcmp(v->name, "vtids");
-}
-static void on_list_end(void *arg, const struct ctf_value *v)
-{
-    ((struct vtids *)arg)->inside = false;
-}
-
 static int32_t innermost_tid(const struct ctf_event *ev)
 {
-    struct vtids w = {.last = -1};
-    ctf_visit(ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_vtid, .begin = on_list, .end = on_list_end, .arg = &w});
-    return w.last > 0 && w.last <= INT32_MAX ? (int32_t)w.last : -1;
+    struct kernel_list vtids = {.names = {"vtids"}};
+    kernel_list_read(ev, &vtids);
+    return vtids.n && vtids.last > 0 && vtids.last <= INT32_MAX ? (int32_t)vtids.last : -1;
 }
 
 /* The child's row. A fork begins a life even when the tid's last one was not seen to end. A child that another CPU ran
