@@ -40,7 +40,6 @@ struct index_host {
     const struct flow_store *flows;   /* likewise, and so the states */
     const struct state_store *states;
     struct index_types *types;
-    uint64_t fingerprint;
 };
 
 /* A trace of the experiment: a host's kernel trace, or one of its user-space traces. */

@@ -121,10 +121,7 @@ static void add_host(const struct opening *o, size_t group, bool is_kernel)
 {
     struct experiment *x = o->x;
     struct ctf_trace *t = o->traces[group];
-    struct index_host h = {.name = unique_name(x, o->names[group]),
-        .trace = t,
-        .is_kernel = is_kernel,
-        .fingerprint = ctf_trace_fingerprint(t)};
+    struct index_host h = {.name = unique_name(x, o->names[group]), .trace = t, .is_kernel = is_kernel};
     ctf_trace_span(t, &h.begin, &h.end);
     for (size_t i = 0; i < ctf_trace_streams(t); i++) {
         struct ctf_stream_info s;
