@@ -27,8 +27,8 @@ static void index_one(void *arg, size_t i)
         index_open_stores(x, &x->traces.v[i], job->options, &job->errors[i]);
 }
 
-/* What cannot be indexed is told; it stops nothing as long as something remains to look at. */
-static int tell_errors(struct experiment *x, const struct index_options *o, const struct err *errors, struct err *e)
+/* What cannot be indexed is noted; it stops nothing as long as something remains to look at. */
+static int note_errors(struct experiment *x, const struct index_options *o, const struct err *errors, struct err *e)
 {
     bool some = o->user_space;
     for (size_t i = 0; i < x->hosts.n; i++)
@@ -57,7 +57,7 @@ static int open_all_stores(struct experiment *x, const struct index_options *o, 
     }
     progress_total(o->progress, bytes);
     pool_run(x->traces.n, o->threads, index_one, &job);
-    int rc = any ? tell_errors(x, o, job.errors, e)
+    int rc = any ? note_errors(x, o, job.errors, e)
                  : err_set(e, ERR_UNSUPPORTED,
                        "%s: no kernel trace with scheduling events; record one with the events of docs/record.md",
                        ctf_trace_path(x->sources.v[0].trace));

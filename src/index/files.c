@@ -15,7 +15,7 @@
 /* Grows whenever a pass counts other things, or in another way. */
 enum { INDEX_RULES_VERSION = 15 };
 
-/* Rules: the sum of the versions of all rules that the contents follow. Each of them only grows, so that a change of any
+/* Rules: the sum of the versions of all rules that the contents follow. Each of them only grows, so a change of any
  * gives another sum. */
 static const struct {
     const char *name;

@@ -40,7 +40,6 @@ struct index_host {
     const struct flow_store *flows;   /* likewise, and so the states */
     const struct state_store *states;
     struct index_types *types;
-    uint64_t fingerprint;
 };
 
 /* A trace of the experiment: a host's kernel trace, or one of its user-space traces. */
@@ -76,7 +75,7 @@ int32_t experiment_source_host(const struct experiment *, size_t source);
  * experiment_hosts. */
 int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
 
-/* What was found wrong and stopped nothing. Told by kind, then host. */
+/* What was found wrong and stopped nothing; sorted by kind, then host. */
 enum index_note_kind {
     INDEX_NOTE_LEFT_OUT,     /* a trace that could not be opened, or not be indexed */
     INDEX_NOTE_TWICE,        /* given more than once */

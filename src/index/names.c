@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- places ---- */
+/* ---- directories ---- */
 
 static char *real_path(struct arena *a, const char *path)
 {
@@ -74,7 +74,7 @@ static bool cut_layout(char *path)
     return false;
 }
 
-const char *index_trace_place(struct arena *a, const struct ctf_group *g)
+const char *index_trace_dir(struct arena *a, const struct ctf_group *g)
 {
     char *path = real_path(a, g->dirs[0]);
     for (size_t i = 1; i < g->n; i++)
@@ -107,7 +107,7 @@ static size_t depth(const char *path)
     return n;
 }
 
-/* How many directories all paths end with; each keeps one. */
+/* How many directories all paths end with; one remains of each. */
 static size_t common_end(const char *const *paths, size_t n)
 {
     size_t common = depth(paths[0]);
@@ -149,14 +149,14 @@ static bool is_unique(const char *const *paths, size_t n, size_t i, size_t dropp
     return true;
 }
 
-void index_place_names(struct arena *a, const char *const *places, size_t n, const char **names)
+void index_dir_names(struct arena *a, const char *const *dirs, size_t n, const char **names)
 {
-    size_t dropped = n ? common_end(places, n) : 0;
+    size_t dropped = n ? common_end(dirs, n) : 0;
     for (size_t i = 0; i < n; i++) {
-        size_t kept = 1, most = depth(places[i]) - dropped;
-        while (kept < most && !is_unique(places, n, i, dropped, kept))
+        size_t kept = 1, most = depth(dirs[i]) - dropped;
+        while (kept < most && !is_unique(dirs, n, i, dropped, kept))
             kept++;
-        struct part name = part_of(places[i], dropped, kept);
+        struct part name = part_of(dirs[i], dropped, kept);
         names[i] = name.n ? arena_strndup(a, name.s, name.n) : "trace";
     }
 }

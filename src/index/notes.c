@@ -16,8 +16,8 @@ const char *index_note_advice(int kind)
         [INDEX_NOTE_LOST] =
             "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
         [INDEX_NOTE_CLOCK] =
-            "Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times "
-            "with others'",
+            ("Record net_dev_queue and netif_receive_skb on hosts that exchange packets; do not compare its times "
+             "with others'"),
     };
     return advice[kind];
 }
@@ -100,11 +100,11 @@ void experiment_note_losses(struct experiment *x)
 
 static void forget_clocks(struct experiment *x)
 {
-    size_t kept = 0;
+    size_t n = 0;
     for (size_t i = 0; i < x->notes.n; i++)
         if (x->notes.v[i].kind != INDEX_NOTE_CLOCK)
-            x->notes.v[kept++] = x->notes.v[i];
-    x->notes.n = kept;
+            x->notes.v[n++] = x->notes.v[i];
+    x->notes.n = n;
 }
 
 void experiment_note_clocks(struct experiment *x, const char *failed)

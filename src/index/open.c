@@ -40,7 +40,7 @@ static struct ctf_root *places_of(struct arena *a, const char *const *args, size
     return places;
 }
 
-static void tell_twice(const struct opening *o)
+static void note_twice(const struct opening *o)
 {
     for (size_t i = 0; i < o->n_places; i++) {
         const struct ctf_root *p = &o->places[i];
@@ -62,7 +62,7 @@ static void open_one(void *arg, size_t i)
     ctf_trace_open(&o->groups[i], o->x->schemas, &o->traces[i], &o->errors[i]);
 }
 
-/* What cannot be opened is told among the problems, as long as something can. */
+/* What cannot be opened is among the problems, as long as something can. */
 static int check_opened(const struct opening *o, struct err *e)
 {
     size_t opened = 0;
@@ -84,16 +84,16 @@ static void name_traces(struct opening *o)
                **from_path = mem_zalloc(sizeof *from_path * (o->n + 1));
     size_t *of = mem_zalloc(sizeof *of * (o->n + 1)), n = 0;
     for (size_t i = 0; i < o->n; i++) {
-        const char *told = o->traces[i] ? kernel_host_name(o->traces[i]) : NULL;
+        const char *recorded = o->traces[i] ? kernel_host_name(o->traces[i]) : NULL;
         o->names[i] = o->places[o->groups[i].root].name;
-        if (!o->names[i] && told && *told)
-            o->names[i] = arena_strdup(a, told);
+        if (!o->names[i] && recorded && *recorded)
+            o->names[i] = arena_strdup(a, recorded);
         if (o->names[i])
             continue;
         of[n] = i;
-        paths[n++] = index_trace_place(a, &o->groups[i]);
+        paths[n++] = index_trace_dir(a, &o->groups[i]);
     }
-    index_place_names(a, paths, n, from_path);
+    index_dir_names(a, paths, n, from_path);
     for (size_t i = 0; i < n; i++)
         o->names[of[i]] = from_path[i];
     free(paths);
@@ -120,10 +120,7 @@ static void add_host(const struct opening *o, size_t group, bool is_kernel)
 {
     struct experiment *x = o->x;
     struct ctf_trace *t = o->traces[group];
-    struct index_host h = {.name = unique_name(x, o->names[group]),
-        .trace = t,
-        .is_kernel = is_kernel,
-        .fingerprint = ctf_trace_fingerprint(t)};
+    struct index_host h = {.name = unique_name(x, o->names[group]), .trace = t, .is_kernel = is_kernel};
     ctf_trace_span(t, &h.begin, &h.end);
     for (size_t i = 0; i < ctf_trace_streams(t); i++) {
         struct ctf_stream_info s;
@@ -193,7 +190,7 @@ int experiment_open_traces(struct experiment *x, const char *const *args, size_t
     o.errors = mem_zalloc((o.n + 1) * sizeof *o.errors);
     o.names = mem_zalloc((o.n + 1) * sizeof *o.names);
     pool_run(o.n, 0, open_one, &o);
-    tell_twice(&o);
+    note_twice(&o);
     name_traces(&o);
     if ((rc = check_opened(&o, e)))
         for (size_t i = 0; i < o.n; i++)

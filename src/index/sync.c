@@ -1,5 +1,5 @@
-/* Clock maps of an experiment: messages from the flow stores, solved once and kept beside the stores of the first host.
- */
+/* Clock maps of an experiment: messages from the flow stores, solved once and saved beside the stores of the first
+ * host. */
 #include <string.h>
 
 #include "base/map.h"
@@ -92,7 +92,7 @@ int experiment_sync(struct experiment *x, const struct clock_options *o, const s
             experiment_note_clocks(x, e->text);
             return rc;
         }
-        /* What cannot be kept is computed again next time. */
+        /* What cannot be saved is computed again next time. */
         if (path)
             clock_net_save(net, path, key, &stale);
         x->clocks = net;

@@ -5,7 +5,7 @@
 
 #include "index/types.h"
 
-/* Counting up to any time means reading some more events than SHARE at most; all counts are kept once per SHARE. */
+/* Counting up to any time means reading some more events than SHARE at most; all counts are stored once per SHARE. */
 enum { SHARE = 1 << 16, BATCH = 512 };
 
 /* ---- while a trace is read ---- */
@@ -15,19 +15,19 @@ struct types_builder *types_builder_new(const struct ctf_trace *t)
     struct types_builder *b = mem_zalloc(sizeof *b);
     size_t n = ctf_trace_classes(t, &b->classes);
     for (size_t i = 0; i < n; i++)
-        b->places = b->classes[i]->index >= b->places ? b->classes[i]->index + 1 : b->places;
+        b->n_indices = b->classes[i]->index >= b->n_indices ? b->classes[i]->index + 1 : b->n_indices;
     b->n_classes = n;
-    b->counts = mem_zalloc(sizeof *b->counts * (b->places + 1));
+    b->counts = mem_zalloc(sizeof *b->counts * (b->n_indices + 1));
     b->last = INT64_MIN;
     return b;
 }
 
-static void keep_counts(struct types_builder *b, int64_t time)
+static void store_counts(struct types_builder *b, int64_t time)
 {
     vec_push(&b->times, time);
-    vec_reserve(&b->before, b->places);
-    memcpy(b->before.v + b->before.n, b->counts, sizeof *b->counts * b->places);
-    b->before.n += b->places;
+    vec_reserve(&b->before, b->n_indices);
+    memcpy(b->before.v + b->before.n, b->counts, sizeof *b->counts * b->n_indices);
+    b->before.n += b->n_indices;
     b->since = 0;
 }
 
@@ -35,7 +35,7 @@ void types_builder_add(struct types_builder *b, const struct ctf_event *ev, size
 {
     uint64_t *counts = b->counts;
     if (b->since >= SHARE && ev->ts > b->last) /* so that no event of that time was counted */
-        keep_counts(b, ev->ts);
+        store_counts(b, ev->ts);
     for (size_t i = 0; i < n; i++)
         counts[ev[i].cls->index]++;
     b->since += n;
@@ -48,11 +48,11 @@ void types_builder_store(struct types_builder *b, struct store_writer *s)
     for (size_t i = 0; i < b->n_classes; i++)
         if (b->classes[i]->item == CTF_EVENT && b->counts[b->classes[i]->index])
             vec_push(&b->used, b->classes[i]->index);
-    keep_counts(b, INT64_MAX);
+    store_counts(b, INT64_MAX);
     to = b->before.v; /* rows get shorter: what is written lies behind nothing that is still to be read */
     for (size_t row = 0; row < b->times.n; row++)
         for (size_t i = 0; i < b->used.n; i++)
-            *to++ = b->before.v[row * b->places + b->used.v[i]];
+            *to++ = b->before.v[row * b->n_indices + b->used.v[i]];
     store_add(s, "types", b->used.v, sizeof *b->used.v, b->used.n);
     store_add(s, "type_times", b->times.v, sizeof *b->times.v, b->times.n);
     store_add(s, "type_counts", b->before.v, sizeof *b->before.v, (size_t)(to - b->before.v));
@@ -69,14 +69,14 @@ void types_builder_free(struct types_builder *b)
     free(b);
 }
 
-/* ---- kept ---- */
+/* ---- from a store ---- */
 
 struct index_types {
     const struct ctf_trace *trace;
     size_t n, n_times; /* the last time is that of all events */
     const struct ctf_event_class **classes;
-    uint32_t *places; /* by class index: place in `classes` + 1, 0 none */
-    size_t n_places;
+    uint32_t *numbers; /* by class index: number in `classes` + 1, 0 none */
+    size_t n_indices;
     int64_t *times;
     uint64_t *before; /* n for each time */
 };
@@ -107,20 +107,20 @@ static bool find_classes(struct index_types *t, const uint32_t *used)
     const struct ctf_event_class *const *classes;
     size_t n = ctf_trace_classes(t->trace, &classes), found = 0;
     for (size_t i = 0; i < n; i++)
-        t->n_places = classes[i]->index >= t->n_places ? (size_t)classes[i]->index + 1 : t->n_places;
-    t->places = mem_zalloc(sizeof *t->places * (t->n_places + 1));
+        t->n_indices = classes[i]->index >= t->n_indices ? (size_t)classes[i]->index + 1 : t->n_indices;
+    t->numbers = mem_zalloc(sizeof *t->numbers * (t->n_indices + 1));
     for (size_t i = 0; i < t->n; i++) {
-        if (used[i] >= t->n_places || t->places[used[i]])
+        if (used[i] >= t->n_indices || t->numbers[used[i]])
             return false;
-        t->places[used[i]] = (uint32_t)i + 1;
+        t->numbers[used[i]] = (uint32_t)i + 1;
     }
     for (size_t i = 0; i < n; i++) {
-        uint32_t place = t->places[classes[i]->index];
-        if (place && classes[i]->item != CTF_EVENT)
+        uint32_t number = t->numbers[classes[i]->index];
+        if (number && classes[i]->item != CTF_EVENT)
             return false;
-        if (place)
-            t->classes[place - 1] = classes[i];
-        found += place > 0;
+        if (number)
+            t->classes[number - 1] = classes[i];
+        found += number > 0;
     }
     return found == t->n;
 }
@@ -154,7 +154,7 @@ void types_close(struct index_types *t)
     if (!t)
         return;
     free(t->classes);
-    free(t->places);
+    free(t->numbers);
     free(t->times);
     free(t->before);
     free(t);
@@ -187,9 +187,9 @@ static int read_counts(
         return rc;
     for (size_t n; (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
         for (size_t i = 0; i < n; i++) {
-            uint32_t index = batch[i].cls->index, place = index < t->n_places ? t->places[index] : 0;
-            if (place)
-                counts[place - 1] += sign;
+            uint32_t index = batch[i].cls->index, number = index < t->n_indices ? t->numbers[index] : 0;
+            if (number)
+                counts[number - 1] += sign;
         }
     ctf_merge_free(merge);
     return 0;

@@ -1,4 +1,4 @@
-/* Private to index: counts of events by class, while a trace is read and as they are kept (in the store of packets). */
+/* Private to index: counts of events by class, while a trace is read and in its store of packets. */
 #ifndef WEFT_INDEX_TYPES_H
 #define WEFT_INDEX_TYPES_H
 
@@ -9,9 +9,9 @@
 
 struct types_builder {
     const struct ctf_event_class *const *classes;
-    size_t n_classes, places; /* places: all class indices are below */
+    size_t n_classes, n_indices; /* all class indices are below n_indices */
     uint64_t *counts;         /* by class index, so far; losses too */
-    uint64_t since;           /* items since counts were kept */
+    uint64_t since;           /* items since counts were last stored */
     int64_t last;             /* greatest time so far */
     VEC(int64_t) times;
     VEC(uint64_t) before;     /* for each of the times, by class index: items before it */

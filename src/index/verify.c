@@ -15,7 +15,7 @@ struct verifying {
     bool damaged, found;
 };
 
-static void tell(struct verifying *v, const char *file, int code, const char *problem)
+static void add_finding(struct verifying *v, const char *file, int code, const char *problem)
 {
     size_t n = strlen(file);
     if (!strncmp(problem, file, n) && !strncmp(problem + n, ": ", 2))
@@ -50,7 +50,7 @@ static void verify_file(struct verifying *v, const struct ctf_trace *t, const ch
         rc = check_contents(path, file, &e);
     if (!rc && file != INDEX_FILES)
         rc = store_check_key(path, index_key(t, file), &e);
-    tell(v, path, rc, rc == ERR_NOTFOUND ? "the last build did not come to its end" : e.text);
+    add_finding(v, path, rc, rc == ERR_NOTFOUND ? "the last build did not come to its end" : e.text);
 }
 
 static int is_clocks(const struct dirent *d)
@@ -64,7 +64,7 @@ static void verify_dir(struct verifying *v, const char *dir, const struct index_
     struct dirent **entries;
     int n = access(dir, F_OK) ? -1 : scandir(dir, &entries, is_clocks, alphasort);
     if (n < 0) {
-        tell(v, dir, ERR_NOTFOUND, "not built yet");
+        add_finding(v, dir, ERR_NOTFOUND, "not built yet");
         return;
     }
     v->found = true;

@@ -134,7 +134,7 @@ static const struct spec *named_entry(const char *call)
     return !strcmp(call, "unknown") ? &unknown_syscall_entry : !strcmp(call, "futex") ? &futex_entry : &syscall_entry;
 }
 
-/* System calls: *call is the call's name, or NULL when the event does not tell it. */
+/* System calls: *call is the call's name, or NULL when the event has only its number. */
 static const struct spec *find_syscall(const char *full, const char *name, const char **call)
 {
     starts(name, "compat_", &name);
@@ -289,6 +289,36 @@ const char *kernel_text(const struct ctf_event *ev, const struct kernel_plan *p,
         return "";
     const char *s = ctf_read_string(ev, &t->access, n);
     return s ? s : "";
+}
+
+static void on_number(void *arg, const struct ctf_value *v)
+{
+    struct kernel_list *l = arg;
+    if (!l->inside || v->name)
+        return;
+    if (l->n < 2)
+        l->first[l->n] = v->v.i;
+    l->last = v->v.i;
+    l->n++;
+}
+
+static void on_list(void *arg, const struct ctf_value *v)
+{
+    struct kernel_list *l = arg;
+    l->inside = false;
+    for (int i = 0; i < 2 && v->name && l->names[i]; i++)
+        l->inside |= !strcmp(v->name, l->names[i]);
+}
+
+static void on_list_end(void *arg, const struct ctf_value *v)
+{
+    ((struct kernel_list *)arg)->inside = false;
+}
+
+void kernel_list_read(const struct ctf_event *ev, struct kernel_list *l)
+{
+    ctf_visit(
+        ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_number, .begin = on_list, .end = on_list_end, .arg = l});
 }
 
 int kernel_decode(const struct kernel_binding *b, const struct ctf_event *ev, int64_t values[KERNEL_FIELDS])

@@ -10,7 +10,7 @@
 
 enum { KERNEL_FIELDS = 6, KERNEL_COMM_BYTES = 16 };
 
-/* An integer at a fixed place, little endian: value = ((load64(payload + offset) << shift) >> shift) & mask. Absent
+/* An integer at a fixed offset, little endian: value = ((load64(payload + offset) << shift) >> shift) & mask. Absent
  * fields have mask 0. */
 struct kernel_field {
     uint32_t offset;
@@ -18,7 +18,7 @@ struct kernel_field {
     uint64_t mask;
 };
 
-/* Text: `offset` >= 0 when it lies at a fixed place in the payload. */
+/* Text: `offset` >= 0 when it is always there in the payload. */
 struct kernel_text {
     int32_t offset;
     uint16_t array_bytes; /* fixed arrays; 0 for strings */
@@ -35,7 +35,7 @@ struct kernel_cold {
     struct ctf_access files; /* STATEDUMP_THREAD: the table of descriptors */
     bool has_cpu; /* perf: the CPU is a field */
     struct ctf_access cpu;
-    struct ctf_access access[]; /* the fields again, for places that are not fixed */
+    struct ctf_access access[]; /* the fields again, for offsets that are not fixed */
 };
 
 /* Performance counters in a class's contexts. */
@@ -55,7 +55,7 @@ struct kernel_plan {
     bool by_wakeup;           /* WAKE bound to sched_wakeup */
     bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */
     uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
-    bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 tell which and what with */
+    bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 are its address and operation */
     uint8_t io;               /* SYSCALL: enum kernel_io, as far as the name tells */
     bool timer;               /* IPI: the local timer's vector */
     struct kernel_field field[KERNEL_FIELDS];
@@ -105,6 +105,16 @@ int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64
 /* Text number i of an event: not terminated, *n bytes; "" when absent. */
 const char *kernel_text(const struct ctf_event *, const struct kernel_plan *, int i, size_t *n);
 bool kernel_text_present(const struct kernel_plan *, int i);
+
+/* Numbers in the lists of an event's payload that have one of these names. */
+struct kernel_list {
+    const char *names[2]; /* the second may be NULL */
+    size_t n;
+    int64_t first[2], last;
+    bool inside;          /* while it is read */
+};
+/* All but the names must be 0 before. */
+void kernel_list_read(const struct ctf_event *, struct kernel_list *);
 
 /* counters.c */
 void kernel_counters_bind(struct kernel_binding *, struct kernel_plan *, const struct ctf_event_class *);

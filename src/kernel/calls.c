@@ -1,68 +1,25 @@
-/* Names of system calls that events tell by number only. */
+/* Names of system calls of which events have the number only. */
 #include <stdio.h>
 #include <string.h>
 
 #include "kernel/tracker.h"
 
-/* Numbers of system calls that wait or are common, for events that tell only the number (x86-64:
+/* Numbers of system calls that wait or are common, for events that have only the number (x86-64:
  * arch/x86/entry/syscalls/syscall_64.tbl). */
 static const struct {
     uint16_t number;
     const char *name;
-} x86_64_calls[] = {
-    {0, "read"},
-    {1, "write"},
-    {7, "poll"},
-    {15, "rt_sigreturn"},
-    {16, "ioctl"},
-    {19, "readv"},
-    {20, "writev"},
-    {23, "select"},
-    {34, "pause"},
-    {35, "nanosleep"},
-    {42, "connect"},
-    {43, "accept"},
-    {44, "sendto"},
-    {45, "recvfrom"},
-    {46, "sendmsg"},
-    {47, "recvmsg"},
-    {56, "clone"},
-    {57, "fork"},
-    {58, "vfork"},
-    {61, "wait4"},
-    {72, "fcntl"},
-    {73, "flock"},
-    {74, "fsync"},
-    {75, "fdatasync"},
-    {130, "rt_sigsuspend"},
-    {158, "arch_prctl"},
-    {162, "sync"},
-    {202, "futex"},
-    {208, "io_getevents"},
-    {230, "clock_nanosleep"},
-    {232, "epoll_wait"},
-    {247, "waitid"},
-    {270, "pselect6"},
-    {271, "ppoll"},
-    {281, "epoll_pwait"},
-    {288, "accept4"},
-    {299, "recvmmsg"},
-    {306, "syncfs"},
-    {318, "getrandom"},
-    {324, "membarrier"},
-    {332, "statx"},
-    {334, "rseq"},
-    {425, "io_uring_setup"},
-    {426, "io_uring_enter"},
-    {435, "clone3"},
-    {436, "close_range"},
-    {437, "openat2"},
-    {439, "faccessat2"},
-    {441, "epoll_pwait2"},
-    {449, "futex_waitv"},
-};
+} x86_64_calls[] = {{0, "read"}, {1, "write"}, {7, "poll"}, {15, "rt_sigreturn"}, {16, "ioctl"}, {19, "readv"},
+    {20, "writev"}, {23, "select"}, {34, "pause"}, {35, "nanosleep"}, {42, "connect"}, {43, "accept"}, {44, "sendto"},
+    {45, "recvfrom"}, {46, "sendmsg"}, {47, "recvmsg"}, {56, "clone"}, {57, "fork"}, {58, "vfork"}, {61, "wait4"},
+    {72, "fcntl"}, {73, "flock"}, {74, "fsync"}, {75, "fdatasync"}, {130, "rt_sigsuspend"}, {158, "arch_prctl"},
+    {162, "sync"}, {202, "futex"}, {208, "io_getevents"}, {230, "clock_nanosleep"}, {232, "epoll_wait"},
+    {247, "waitid"}, {270, "pselect6"}, {271, "ppoll"}, {281, "epoll_pwait"}, {288, "accept4"}, {299, "recvmmsg"},
+    {306, "syncfs"}, {318, "getrandom"}, {324, "membarrier"}, {332, "statx"}, {334, "rseq"}, {425, "io_uring_setup"},
+    {426, "io_uring_enter"}, {435, "clone3"}, {436, "close_range"}, {437, "openat2"}, {439, "faccessat2"},
+    {441, "epoll_pwait2"}, {449, "futex_waitv"}};
 
-/* The environment does not tell the machine; these calls exist together on x86-64 only. */
+/* The environment does not name the machine; these calls exist together on x86-64 only. */
 bool kernel_looks_like_x86_64(const struct ctf_trace *trace)
 {
     static const char *const witnesses[] = {

@@ -1,4 +1,4 @@
-/* System calls that work with file descriptors: what they do and which of their arguments tell with what. */
+/* System calls that work with file descriptors: what they do, and the names of the arguments that matter. */
 #include <string.h>
 
 #include "kernel/binding.h"
@@ -78,32 +78,10 @@ const struct kernel_io_call *kernel_io_call(const char *name)
     return NULL;
 }
 
-/* The numbers of a list, as pipe returns them. */
-struct numbers {
-    int32_t fds[2];
-    int n;
-    bool inside;
-};
-static void on_number(void *arg, const struct ctf_value *v)
-{
-    struct numbers *p = arg;
-    if (p->inside && !v->name && p->n < 2)
-        p->fds[p->n++] = (int32_t)v->v.i;
-}
-static void on_list(void *arg, const struct ctf_value *v)
-{
-    ((struct numbers *)arg)->inside = v->name != NULL && (!strcmp(v->name, "fildes") || !strcmp(v->name, "usockvec"));
-}
-static void on_list_end(void *arg, const struct ctf_value *v)
-{
-    ((struct numbers *)arg)->inside = false;
-}
-
 void kernel_io_pair(const struct ctf_event *ev, int32_t *first, int64_t *second)
 {
-    struct numbers p = {.n = 0};
-    ctf_visit(
-        ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_number, .begin = on_list, .end = on_list_end, .arg = &p});
-    *first = p.n == 2 ? p.fds[0] : -1;
-    *second = p.n == 2 ? p.fds[1] : -1;
+    struct kernel_list fds = {.names = {"fildes", "usockvec"}};
+    kernel_list_read(ev, &fds);
+    *first = fds.n >= 2 ? (int32_t)fds.first[0] : -1;
+    *second = fds.n >= 2 ? (int32_t)fds.first[1] : -1;
 }

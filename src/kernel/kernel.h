@@ -170,7 +170,7 @@ struct kernel_record {
  * holds good events too: a tracer drops when it has no free buffer, that is at the packet's borders; so a second record
  * (count 0) follows for [last event of that packet, end].
  *
- * Order: ts never decreases, except in packet records (they keep the time that was recorded, whatever the merge had to
+ * Order: ts never decreases, except in packet records (they have the time that was recorded, whatever the merge had to
  * do with a bad stream). */
 
 /* ---- binding ---- */

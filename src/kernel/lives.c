@@ -4,31 +4,11 @@
 #include "kernel/tracker.h"
 
 /* The last element of sched_process_fork's list of tids: the one in the innermost namespace. */
-struct vtids {
-    bool inside;
-    int64_t last;
-};
-static void on_vtid(void *arg, const struct ctf_value *v)
-{
-    struct vtids *w = arg;
-    if (w->inside && !v->name)
-        w->last = v->v.i;
-}
-static void on_list(void *arg, const struct ctf_value *v)
-{
-    if (v->name)
-        ((struct vtids *)arg)->inside = !strcmp(v->name, "vtids");
-}
-static void on_list_end(void *arg, const struct ctf_value *v)
-{
-    ((struct vtids *)arg)->inside = false;
-}
-
 static int32_t innermost_tid(const struct ctf_event *ev)
 {
-    struct vtids w = {.last = -1};
-    ctf_visit(ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_vtid, .begin = on_list, .end = on_list_end, .arg = &w});
-    return w.last > 0 && w.last <= INT32_MAX ? (int32_t)w.last : -1;
+    struct kernel_list vtids = {.names = {"vtids"}};
+    kernel_list_read(ev, &vtids);
+    return vtids.n && vtids.last > 0 && vtids.last <= INT32_MAX ? (int32_t)vtids.last : -1;
 }
 
 /* The child's row. A fork begins a life even when the tid's last one was not seen to end. A child that another CPU ran
@@ -45,11 +25,9 @@ static int32_t child_row(struct kernel_tracker *t, int64_t tid)
     return kernel_row_get(t, tid, t->now);
 }
 
-bool kernel_on_fork(
-    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_fork(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p,
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     int32_t parent = r->row >= 0 && t->threads.v[r->row].tid == v[0] ? r->row : kernel_row_get(t, v[0], t->now);
     int32_t child = child_row(t, v[1]);
     if (child < 0)
@@ -75,11 +53,9 @@ bool kernel_on_fork(
     return true;
 }
 
-bool kernel_on_exec(
-    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_exec(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p,
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     /* When a thread other than the first of its process calls exec it takes over the first one's tid. */
     if (v[1] > 0 && v[0] > 0 && v[0] != v[1] && v[0] <= INT32_MAX) {
         int32_t first = kernel_row_find(t, v[0]), caller = kernel_row_find(t, v[1]);
@@ -107,11 +83,8 @@ bool kernel_on_exec(
     return true;
 }
 
-bool kernel_on_exit(
-    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_exit(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     int32_t row = kernel_row_get(t, v[0], t->now);
     if (row < 0)
         return false;
@@ -121,11 +94,8 @@ bool kernel_on_exit(
 }
 
 /* Comes after the life's last switch, and possibly after the next life of the tid began. */
-bool kernel_on_free(
-    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_free(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     int32_t row = kernel_row_find(t, v[0]);
     if (row < 0 || !t->lives.v[row].exiting)
         return false;
@@ -136,11 +106,9 @@ bool kernel_on_free(
 
 /* ---- state dump ---- */
 
-static bool on_thread(
-    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p,
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     bool gone = v[3] == KERNEL_DUMPED_EXIT || v[3] == KERNEL_DUMPED_ZOMBIE || v[3] == KERNEL_DUMPED_DEAD;
     if (v[0] <= 0 || (gone && kernel_row_find(t, v[0]) < 0)) /* nothing will be heard of it */
         return false;
@@ -166,11 +134,8 @@ static bool on_thread(
 }
 
 /* One event per level of namespaces, outermost first. */
-static bool on_namespace(
-    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+static bool on_namespace(struct kernel_tracker *t, const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     int32_t row = kernel_row_find(t, v[0]);
     if (row < 0)
         return false;
@@ -192,24 +157,18 @@ static void name_number(
         *map_put(m, number, NULL) = strings_intern(&t->names, s, n);
 }
 
-bool kernel_on_statedump(
-    struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p, struct kernel_record *r)
+bool kernel_on_statedump(struct kernel_tracker *t, const struct ctf_event *ev, const struct kernel_plan *p,
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
-    int64_t v[KERNEL_FIELDS];
     switch (p->kind) {
-    case KERNEL_STATEDUMP_THREAD: return on_thread(t, ev, p, r);
-    case KERNEL_STATEDUMP_NS: return on_namespace(t, ev, p, r);
+    case KERNEL_STATEDUMP_THREAD: return on_thread(t, ev, p, v, r);
+    case KERNEL_STATEDUMP_NS: return on_namespace(t, v, r);
     case KERNEL_STATEDUMP_DISK:
-        kernel_fields(ev, p, v);
         name_number(t, &t->disks, (uint32_t)v[0], ev, p);
         r->u.block.dev = (uint32_t)v[0];
         return true;
-    case KERNEL_STATEDUMP_IRQ:
-        kernel_fields(ev, p, v);
-        name_number(t, &t->irqs, (uint32_t)v[0], ev, p);
-        return true;
+    case KERNEL_STATEDUMP_IRQ: name_number(t, &t->irqs, (uint32_t)v[0], ev, p); return true;
     case KERNEL_STATEDUMP_FD:
-        kernel_fields(ev, p, v);
         r->u.descriptor.path = kernel_text(ev, p, 0, &r->u.descriptor.path_bytes);
         r->u.descriptor.row = p->present & 1 ? kernel_row_find(t, v[0]) : KERNEL_NO_ROW;
         r->u.descriptor.fd = (int32_t)v[1];

@@ -1,14 +1,14 @@
 /* Network headers of net_dev_queue and net_if_receive_skb (lttng-modules >= 2.8): the fields of the packet's headers,
  * behind variants' tags. Where each lies in its header is found once per class, with its size and order of bytes: both
- * differ with the tracer's version, with the machine and with the tool that wrote the trace. An event is read by these
- * places; no name is compared and nothing is walked. */
+ * differ with the tracer's version, with the machine and with the tool that wrote the trace. An event is read at these
+ * offsets; no name is compared and nothing is walked. */
 #include <string.h>
 
 #include "kernel/binding.h"
 
 enum { IPV6_BYTES = 40, PROTO_TCP = 6, PROTO_UDP = 17, MOST_LEAF_BITS = 32, MOST_ADDRESS_BITS = 128 };
 
-struct leaf { /* an integer at a fixed place of its struct; no bits: there is none */
+struct leaf { /* an integer at a fixed offset in its struct; no bits: there is none */
     uint32_t at;
     uint8_t bits;
     bool big_endian, is_signed;
@@ -44,12 +44,12 @@ struct network {
 
 struct kernel_header_plan {
     const struct ctf_type *payload;
-    struct ctf_access string;     /* the last field before the header whose size the data tell, if there is one */
+    struct ctf_access string;     /* the last field before the header whose size varies, if there is one */
     uint32_t first, tag, variant; /* fields: first behind that string, tag, header */
     struct choices networks;
 };
 
-/* ---- places ---- */
+/* ---- offsets ---- */
 
 static const char *plain(const char *name)
 {
@@ -155,7 +155,7 @@ static const void *bind_transport(struct arena *a, const struct ctf_type *t)
     return p->sport.bits ? p : NULL;
 }
 
-/* The tag's place in a struct whose field `variant` it selects; absent when it lies elsewhere. */
+/* The tag in a struct whose field `variant` it selects; absent when it lies elsewhere. */
 static struct leaf tag_leaf(const struct ctf_type *t, const struct ctf_type *variant)
 {
     const struct ctf_type *tag = ctf_variant_tag(variant);
@@ -188,7 +188,7 @@ static const void *bind_network(struct arena *a, const struct ctf_type *t)
 }
 
 /* Where the tag and the header lie: behind the last string before them, or behind nothing but fields of fixed size. */
-static bool bind_place(struct kernel_header_plan *p, const struct ctf_event_class *c)
+static bool bind_offsets(struct kernel_header_plan *p, const struct ctf_event_class *c)
 {
     const struct ctf_type *payload = p->payload = c->scope[CTF_PAYLOAD];
     while (p->variant < payload->n && strcmp(plain(payload->u.fields[p->variant].name), "network_header"))
@@ -214,7 +214,7 @@ const struct kernel_header_plan *kernel_header_bind(struct arena *a, const struc
 {
     struct kernel_header_plan *p = arena_new(a, struct kernel_header_plan, 1);
     *p = (struct kernel_header_plan){0};
-    if (!c->scope[CTF_PAYLOAD] || !bind_place(p, c))
+    if (!c->scope[CTF_PAYLOAD] || !bind_offsets(p, c))
         return NULL;
     p->networks = bind_choices(a, p->payload->u.fields[p->variant].type, bind_network);
     return p;
@@ -279,18 +279,18 @@ static void read_network(
     const struct network *p, const uint8_t *data, uint64_t at, uint64_t len, struct kernel_packet *out)
 {
     uint64_t header = (uint64_t)value(data, at, &p->ihl) * 4, transport = 0;
-    uint64_t told = (uint64_t)value(data, at, p->total.bits ? &p->total : &p->payload_len);
+    uint64_t length = (uint64_t)value(data, at, p->total.bits ? &p->total : &p->payload_len);
     read_address(data, at, &p->source, out->saddr);
     read_address(data, at, &p->target, out->daddr);
     out->ip_id = (uint16_t)value(data, at, &p->ip_id);
     out->protocol = (uint8_t)value(data, at, p->protocol.bits ? &p->protocol : &p->next_header);
     if (address_bytes(&p->source) == 4) {
         out->family = 4;
-        uint64_t total = told ? told : len; /* segmentation offload beyond 64 KiB */
+        uint64_t total = length ? length : len; /* segmentation offload beyond 64 KiB */
         transport = total > header ? total - header : 0;
     } else if (address_bytes(&p->source) == 16) {
         out->family = 6;
-        transport = told ? told : len > IPV6_BYTES ? len - IPV6_BYTES : 0;
+        transport = length ? length : len > IPV6_BYTES ? len - IPV6_BYTES : 0;
     }
     const struct transport *t = p->tag.bits ? chosen(&p->transports, value(data, at, &p->tag)) : NULL;
     if (t)

@@ -108,7 +108,7 @@ static void send(struct kernel_tracker *t)
     t->sink(t->arg, &t->record);
 }
 
-/* Frames beyond the stack's depth are not kept; their exits find no match. */
+/* Frames beyond the stack's depth are left out; their exits find no match. */
 static void push(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t kind, uint8_t ctx, uint16_t number)
 {
     if (c->depth < KERNEL_DEPTH) {
@@ -133,24 +133,20 @@ static void pop(struct kernel_tracker *t, struct kernel_cpu *c, uint8_t entry, u
         c->depth--;
 }
 
-static void on_context(
-    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_context(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev,
+    const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
-    int64_t v[KERNEL_FIELDS];
     uint16_t below;
     switch (p->kind) {
     case KERNEL_SOFTIRQ_ENTRY: /* softirqs begin above threads only: nothing older can be open */
-        kernel_fields(ev, p, v);
         in_thread(c);
         push(t, c, p->kind, KERNEL_CTX_SOFTIRQ, (uint16_t)v[0]);
         break;
     case KERNEL_SOFTIRQ_EXIT:
-        kernel_fields(ev, p, v);
         pop(t, c, KERNEL_SOFTIRQ_ENTRY, p->kind, false, (uint16_t)v[0]);
         in_thread(c);
         break;
     case KERNEL_IRQ_ENTRY:
-        kernel_fields(ev, p, v);
         if ((p->present & 1) && !map_find(&t->irqs, (uint64_t)v[0])) {
             size_t n;
             const char *name = kernel_text(ev, p, 0, &n);
@@ -159,7 +155,6 @@ static void on_context(
         push(t, c, p->kind, KERNEL_CTX_IRQ, p->present & 1 ? (uint16_t)v[0] : KERNEL_NO_IRQ);
         break;
     case KERNEL_IRQ_EXIT:
-        kernel_fields(ev, p, v);
         pop(t, c, KERNEL_IRQ_ENTRY, p->kind, false, p->present & 1 ? (uint16_t)v[0] : KERNEL_NO_IRQ);
         break;
     case KERNEL_HRTIMER_ENTRY: push(t, c, p->kind, KERNEL_CTX_HRTIMER, 0); break;
@@ -211,10 +206,10 @@ static int32_t leaving_row(struct kernel_tracker *t, uint32_t cpu, int64_t tid, 
     return row;
 }
 
-static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p,
+    const int64_t v[KERNEL_FIELDS])
 {
-    int64_t v[KERNEL_FIELDS], since;
-    kernel_fields(ev, p, v);
+    int64_t since;
     int32_t prev = leaving_row(t, cpu, v[0], &since);
     int32_t next = v[2] == 0 ? kernel_row_idle(t, cpu) : kernel_row_get(t, v[2], t->now);
     struct kernel_cpu *c = &t->cpus.v[cpu];
@@ -245,11 +240,9 @@ static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_e
     c->current_since = t->now;
 }
 
-static void on_wake(
-    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_wake(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev,
+    const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     int32_t row = kernel_row_find(t, v[0]);
     if (row < 0) {
         row = kernel_row_get(t, v[0], t->now);
@@ -269,12 +262,9 @@ static void on_wake(
     send(t);
 }
 
-static void on_migrate(
-    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_migrate(struct kernel_tracker *t, struct kernel_cpu *c, const int64_t v[KERNEL_FIELDS])
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
-    struct kernel_record *r = start(t, c, p->kind);
+    struct kernel_record *r = start(t, c, KERNEL_MIGRATE);
     r->u.thread.row = kernel_row_find(t, v[0]);
     r->u.thread.status = 0;
     if (r->u.thread.row >= 0)
@@ -283,11 +273,9 @@ static void on_migrate(
 
 /* ---- the rest ---- */
 
-static void on_syscall(
-    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_syscall(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev,
+    const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     in_thread(c);
     struct kernel_record *r = start(t, c, p->kind);
     uint32_t name = t->class_name[ev->cls->index];
@@ -306,9 +294,9 @@ static void on_syscall(
         r->u.syscall.other = p->present & 4 ? v[2] : -1;
         r->u.syscall.flags = (uint32_t)v[3];
         r->u.syscall.ret = 0;
-        bool told = p->futex && (p->present & 6) == 6;
-        r->u.syscall.futex = told ? (uint64_t)v[1] : 0;
-        r->u.syscall.operation = told ? v[2] & 0x7f : 0;
+        bool futex = p->futex && (p->present & 6) == 6;
+        r->u.syscall.futex = futex ? (uint64_t)v[1] : 0;
+        r->u.syscall.operation = futex ? v[2] & 0x7f : 0;
         if (p->io == KERNEL_IO_OPEN)
             r->u.syscall.path = kernel_text(ev, p, 0, &r->u.syscall.path_bytes);
     } else {
@@ -342,11 +330,9 @@ static uint32_t device_name(struct kernel_tracker *t, const struct ctf_event *ev
     return t->device_name;
 }
 
-static void on_packet(
-    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+static void on_packet(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev,
+    const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     struct kernel_record *r = start(t, c, p->kind);
     struct kernel_packet *k = &r->u.packet;
     r->ts = ev->ts;
@@ -366,10 +352,8 @@ static void on_packet(
 }
 
 static void on_work(
-    struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev, const struct kernel_plan *p)
+    struct kernel_tracker *t, struct kernel_cpu *c, const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
-    int64_t v[KERNEL_FIELDS];
-    kernel_fields(ev, p, v);
     struct kernel_record *r = start(t, c, p->kind);
     switch (p->kind) {
     case KERNEL_BLOCK_INSERT:
@@ -412,7 +396,7 @@ static void find_next_loss_end(struct kernel_tracker *t)
             t->next_loss_end = t->cpus.v[i].loss_end;
 }
 
-/* The packet that told of lost events is over: what was dropped after its last event lies before its end. */
+/* The packet that reported lost events is over: what was dropped after its last event lies before its end. */
 static void close_loss(struct kernel_tracker *t, struct kernel_cpu *c)
 {
     struct kernel_record *r = start(t, c, KERNEL_LOST);
@@ -464,7 +448,7 @@ static void on_loss(struct kernel_tracker *t, const struct ctf_event *ev)
     send(t);
 }
 
-/* An event on a CPU whose packet told of losses: notices the packet's first event and the next packet. */
+/* An event on a CPU whose packet reported losses: notices the packet's first event and the next packet. */
 static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev)
 {
     if (!c->loss_packet)
@@ -478,30 +462,32 @@ static void watch_loss(struct kernel_tracker *t, struct kernel_cpu *c, const str
 static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_event *ev, const struct kernel_plan *p)
 {
     struct kernel_cpu *c = &t->cpus.v[cpu];
-    bool tell = false;
+    int64_t v[KERNEL_FIELDS];
+    bool known = false;
+    kernel_fields(ev, p, v);
     switch (p->kind) {
-    case KERNEL_SWITCH: on_switch(t, cpu, ev, p); return;
+    case KERNEL_SWITCH: on_switch(t, cpu, ev, p, v); return;
     case KERNEL_WAKE:
     case KERNEL_WAKE_NEW:
-    case KERNEL_WAKEUP: on_wake(t, c, ev, p); return;
+    case KERNEL_WAKEUP: on_wake(t, c, ev, p, v); return;
     case KERNEL_SYSCALL_ENTRY:
-    case KERNEL_SYSCALL_EXIT: on_syscall(t, c, ev, p); return;
+    case KERNEL_SYSCALL_EXIT: on_syscall(t, c, ev, p, v); return;
     case KERNEL_PACKET_SEND:
-    case KERNEL_PACKET_RECEIVE: on_packet(t, c, ev, p); return;
+    case KERNEL_PACKET_RECEIVE: on_packet(t, c, ev, p, v); return;
     case KERNEL_FORK:
         in_thread(c);
-        tell = kernel_on_fork(t, ev, p, start(t, c, p->kind));
+        known = kernel_on_fork(t, ev, p, v, start(t, c, p->kind));
         break;
     case KERNEL_EXEC:
         in_thread(c);
-        tell = kernel_on_exec(t, ev, p, start(t, c, p->kind));
+        known = kernel_on_exec(t, ev, p, v, start(t, c, p->kind));
         break;
     case KERNEL_EXIT:
         in_thread(c);
-        tell = kernel_on_exit(t, ev, p, start(t, c, p->kind));
+        known = kernel_on_exit(t, v, start(t, c, p->kind));
         break;
-    case KERNEL_FREE: tell = kernel_on_free(t, ev, p, start(t, c, p->kind)); break;
-    case KERNEL_MIGRATE: on_migrate(t, c, ev, p); return;
+    case KERNEL_FREE: known = kernel_on_free(t, v, start(t, c, p->kind)); break;
+    case KERNEL_MIGRATE: on_migrate(t, c, v); return;
     case KERNEL_BLOCK_INSERT:
     case KERNEL_BLOCK_ISSUE:
     case KERNEL_BLOCK_REQUEUE:
@@ -513,14 +499,14 @@ static void on_event(struct kernel_tracker *t, uint32_t cpu, const struct ctf_ev
     case KERNEL_FREQUENCY:
     case KERNEL_WORK_QUEUE:
     case KERNEL_WORK_START:
-    case KERNEL_WORK_END: on_work(t, c, ev, p); return;
+    case KERNEL_WORK_END: on_work(t, c, p, v); return;
     default:
         if (p->kind >= KERNEL_STATEDUMP_THREAD && p->kind <= KERNEL_STATEDUMP_END)
-            tell = kernel_on_statedump(t, ev, p, start(t, c, p->kind));
+            known = kernel_on_statedump(t, ev, p, v, start(t, c, p->kind));
         else
-            on_context(t, c, ev, p);
+            on_context(t, c, ev, p, v);
     }
-    if (tell)
+    if (known)
         send(t);
 }
 

@@ -27,7 +27,7 @@ struct kernel_cpu {
     bool bottom_known; /* below the frames there is a thread */
     uint8_t depth;
     struct kernel_frame frames[KERNEL_DEPTH];
-    int64_t loss_begin, loss_end; /* of the packet that told of lost events; INT64_MAX: none is open */
+    int64_t loss_begin, loss_end; /* of the packet that reported lost events; INT64_MAX: none is open */
     const uint8_t *loss_packet;   /* that packet once its first event was seen */
 };
 
@@ -75,20 +75,19 @@ void kernel_row_die(struct kernel_tracker *, int32_t row);
 void kernel_row_name(struct kernel_tracker *, int32_t row, const struct ctf_event *, const struct kernel_plan *, int i);
 void kernel_row_set_name(struct kernel_tracker *, int32_t row, uint32_t name);
 
-/* calls.c: name of a system call that is told by number. */
+/* calls.c: name of a system call of which only the number is known. */
 bool kernel_looks_like_x86_64(const struct ctf_trace *);
 uint32_t kernel_numbered_call(struct kernel_tracker *, int64_t number);
 
-/* lives.c: the events that begin, rename and describe lives. Each fills the record; false: there is nothing to tell. */
+/* lives.c: the events that begin, rename and describe lives; v: their fields. Each fills the record; false: nothing is
+ * known. */
 bool kernel_on_fork(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *);
 bool kernel_on_exec(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
-bool kernel_on_exit(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
-bool kernel_on_free(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *);
+bool kernel_on_exit(struct kernel_tracker *, const int64_t v[KERNEL_FIELDS], struct kernel_record *);
+bool kernel_on_free(struct kernel_tracker *, const int64_t v[KERNEL_FIELDS], struct kernel_record *);
 bool kernel_on_statedump(struct kernel_tracker *, const struct ctf_event *, const struct kernel_plan *,
-    struct kernel_record *);
+    const int64_t v[KERNEL_FIELDS], struct kernel_record *);
 
 #endif
