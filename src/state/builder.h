@@ -13,7 +13,7 @@ enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CO
 struct builder_code {
     uint8_t value, kind;     /* enum state_value, enum code_name */
     int32_t cpu;
-    uint32_t ref;            /* string number, irq, vector, place in locks; place in requests <<
+    uint32_t ref;            /* string number, irq, vector, index in locks; index in requests <<
                               * STATE_REQUEST_TYPE_BITS | type */
 };
 
@@ -26,18 +26,18 @@ struct builder_lock {
 /* A call of futex in progress. */
 struct builder_futex_call {
     int64_t since;
-    uint32_t user;           /* place in futex_users + 1; 0: none */
-    uint32_t lane;
+    uint32_t user;           /* index in futex_users + 1; 0: none */
+    uint32_t track;
     uint8_t operation;
-    bool doubtful;           /* it may have ended unseen: its row says so, and it has no lane any more */
+    bool doubtful;           /* it may have ended unseen: its row says so, and it has no track any more */
 };
 
-enum thread_now { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
+enum thread_state { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
 struct builder_thread {      /* hundreds take turns, so what is asked most lies first */
     struct series series;
     uint64_t call_latency, wake_latency, lock_latency; /* handles, 0 none */
     uint32_t call;           /* code of the system call in progress, 0 none */
-    uint8_t now;             /* enum thread_now */
+    uint8_t state;           /* enum thread_state */
     bool idle;
     bool mode_known;         /* `call` is surely right, not only likely */
     int32_t cpu;             /* when running */
@@ -45,7 +45,7 @@ struct builder_thread {      /* hundreds take turns, so what is asked most lies 
     int64_t moved_ts;
     int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
     struct builder_futex_call futex;
-    uint32_t windows;        /* losses told when it last left a CPU or was woken */
+    uint32_t windows;        /* losses known when it last left a CPU or was woken */
 };
 
 /* An open interrupt handler. */
@@ -54,7 +54,7 @@ struct builder_frame {
     int64_t since;
     uint32_t serial, code;   /* code: what the CPU's row shows */
     uint32_t irq;            /* its row, in `irqs` */
-    uint32_t lane;           /* of interrupts, not softirqs */
+    uint32_t track;           /* of interrupts, not softirqs */
     uint8_t kind;            /* enum state_latency_kind */
 };
 
@@ -70,7 +70,7 @@ struct builder_irq {
 
 /* What happened on a CPU while it was not known who ran there. */
 enum pending_kind { PENDING_OVERLAY, PENDING_CALL, PENDING_RETURN, PENDING_PAGES };
-struct pending {
+struct builder_pending {
     int64_t ts, ret;         /* CALL: ret is the futex; PAGES: their number */
     uint32_t code;
     uint8_t kind;
@@ -84,10 +84,10 @@ struct builder_cpu {
     bool deaf;               /* events are missing until deaf_end or until it is heard of again */
     uint8_t depth;
     int64_t deaf_end;
-    size_t deaf_window;      /* place in windows */
+    size_t deaf_window;      /* index in windows */
     int64_t last_ts;         /* of its last record */
     struct builder_frame frames[BUILDER_FRAMES];
-    VEC(struct pending) pending;
+    VEC(struct builder_pending) pending;
 };
 
 /* Events of that CPU (-1: of all) are missing. */
@@ -104,7 +104,7 @@ struct builder_device {
 };
 typedef VEC(struct builder_device) builder_devices;
 
-/* Counters of one kind that are told apart by a small number, their slot. */
+/* Counters of one kind of which each has a small number, their slot. */
 struct builder_amount {
     struct series series;
     int64_t total;
@@ -112,8 +112,8 @@ struct builder_amount {
 };
 struct builder_amounts {
     VEC(struct builder_amount) v;
-    VEC(uint32_t) place;     /* by slot: place in v + 1, 0 none yet */
-    uint32_t expected;       /* place + 1 of the one that was fetched last (builder_io_expect) */
+    VEC(uint32_t) index;     /* by slot: index in v + 1, 0 none yet */
+    uint32_t expected;       /* index + 1 of the one that was fetched last (builder_io_expect) */
 };
 enum builder_amount_kind {
     BUILDER_PAGES,           /* slot: row of the thread + 1; 0: of all */
@@ -133,14 +133,14 @@ struct builder_futex_user {
 };
 
 /* Rows for what goes on at once: each has the lowest that is free. */
-struct builder_lanes {
+struct builder_tracks {
     VEC(struct series) v;
-    VEC(uint64_t) free;      /* a bit per lane */
+    VEC(uint64_t) free;      /* a bit per track */
 };
 
 /* What a disk has to do: requests that wait, and those that the driver has. */
 struct builder_request {
-    struct series series;    /* of its place in the queue */
+    struct series series;    /* of its slot of the queue */
     uint64_t latency;        /* handle */
     uint64_t sector;
     int64_t bytes;
@@ -166,7 +166,7 @@ struct state_builder {
     VEC(struct builder_thread) threads;
     VEC(struct builder_cpu) cpus;
     VEC(struct builder_irq) irqs;
-    struct map irq_by_number;            /* kind << 32 | number -> place in irqs + 1 */
+    struct map irq_by_number;            /* kind << 32 | number -> index in irqs + 1 */
     builder_devices disks, nets;
     struct builder_amounts amounts[BUILDER_AMOUNTS];
     uint32_t n_cpu_counters;
@@ -178,13 +178,13 @@ struct state_builder {
     uint32_t other_locks;                /* code of those that are too many; 0 none yet */
     uint32_t vector_codes[BUILDER_VECTORS];
     VEC(struct builder_futex_user) futex_users;
-    struct map futex_user_of;            /* thread << 32 | code -> place in futex_users + 1 */
-    struct builder_lanes futex_waits, futex_wakes, irq_handlers;
-    struct latencies latencies[STATE_LATENCY_KINDS];
+    struct map futex_user_of;            /* thread << 32 | code -> index in futex_users + 1 */
+    struct builder_tracks futex_waits, futex_wakes, irq_handlers;
+    struct latency_series latencies[STATE_LATENCY_KINDS];
     latency_far far;                     /* results of calls that need many bits */
     VEC(struct state_disk_loss) losses;
-    VEC(struct builder_window) windows;  /* all stretches with missing events, as told: some only when they are over */
-    int64_t suspect_until;               /* latest end of packets that told of losses: somewhere before it events are
+    VEC(struct builder_window) windows;  /* stretches with missing events; some become known only when they are over */
+    int64_t suspect_until;               /* latest end of packets with losses: somewhere before it events are
                                           * missing */
     int64_t now;
     bool has_wakes;
@@ -259,12 +259,12 @@ void builder_irq_end_frame(struct state_builder *, struct builder_cpu *, int64_t
 void builder_irqs_lose(struct state_builder *, int32_t cpu, int64_t ts);
 void builder_irqs_regain(struct state_builder *, int32_t cpu, int64_t ts);
 
-/* lanes.c */
-uint32_t builder_lane_take(struct builder_lanes *, int64_t since);
-/* What had the lane since then is over. */
-void builder_lane_leave(struct state_builder *, struct builder_lanes *, uint32_t lane, int64_t since, int64_t end,
+/* tracks.c */
+uint32_t builder_track_take(struct builder_tracks *, int64_t since);
+/* What had the track since then is over. */
+void builder_track_leave(struct state_builder *, struct builder_tracks *, uint32_t track, int64_t since, int64_t end,
     int64_t number);
-void builder_lanes_fini(struct builder_lanes *);
+void builder_tracks_fini(struct builder_tracks *);
 
 /* futexes.c */
 void builder_futex_call(struct state_builder *, struct builder_futex_call *, int32_t row, int64_t ts, uint32_t code,
@@ -299,7 +299,7 @@ void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64
 void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
 void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
 void builder_frequency(struct state_builder *, const struct kernel_record *);
-/* A call has moved so many bytes in these ways, and no row of a file tells it. NOBODY: nothing. */
+/* A call has moved so many bytes in these ways, and no row of a file counts them. NOBODY: nothing. */
 void builder_io(struct state_builder *, int32_t row, int64_t ts, unsigned ways, int64_t bytes);
 /* such a call begins: what it will count in is fetched */
 void builder_io_expect(struct state_builder *, int32_t row, unsigned ways);

@@ -29,7 +29,7 @@ static void show_row(struct state_builder *b, struct builder_cpu *c, int64_t ts,
 
 /* ---- what happened before it was known who ran ---- */
 
-static void defer(struct builder_cpu *c, struct pending p)
+static void defer(struct builder_cpu *c, struct builder_pending p)
 {
     if (c->pending.n == BUILDER_PENDING) /* the oldest half stays unknown */
         c->pending.n = BUILDER_PENDING / 2,
@@ -42,7 +42,7 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
 {
     int32_t cpu = builder_cpu_number(b, c);
     for (size_t i = 0; i < c->pending.n; i++) {
-        const struct pending *p = &c->pending.v[i];
+        const struct builder_pending *p = &c->pending.v[i];
         if (p->kind == PENDING_OVERLAY) {
             show_overlay(b, c, p->ts, p->code);
         } else if (p->kind == PENDING_CALL) {
@@ -61,7 +61,7 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
 static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t ts)
 {
     for (size_t i = 0; i < c->pending.n; i++) {
-        const struct pending *p = &c->pending.v[i];
+        const struct builder_pending *p = &c->pending.v[i];
         if (p->kind == PENDING_PAGES && p->ts >= ts)
             builder_thread_pages(b, row, p->ts, p->ret);
         else if (p->kind == PENDING_RETURN && p->ts >= ts)
@@ -76,7 +76,7 @@ static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, 
     size_t skip = 0;
     uint32_t overlay = 0, call = 0;
     while (skip < c->pending.n && c->pending.v[skip].ts < since) {
-        const struct pending *p = &c->pending.v[skip++];
+        const struct builder_pending *p = &c->pending.v[skip++];
         if (p->kind == PENDING_OVERLAY) {
             overlay = p->code;
             show_overlay(b, c, p->ts, overlay);
@@ -102,12 +102,12 @@ void builder_cpu_overlay(struct state_builder *b, struct builder_cpu *c, int64_t
 {
     uint32_t code = c->depth ? c->frames[c->depth - 1].code : 0;
     if (c->row < 0)
-        defer(c, (struct pending){.ts = ts, .code = code, .kind = PENDING_OVERLAY});
+        defer(c, (struct builder_pending){.ts = ts, .code = code, .kind = PENDING_OVERLAY});
     else
         show_overlay(b, c, ts, code);
 }
 
-/* Handlers whose ends were not told. */
+/* Handlers whose ends are missing. */
 void builder_cpu_clear(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     while (c->depth)
@@ -118,7 +118,7 @@ void builder_cpu_clear(struct state_builder *b, struct builder_cpu *c, int64_t t
 void builder_cpu_switch(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
 {
     int32_t cpu = builder_cpu_number(b, c), prev = r->u.sw.prev, next = r->u.sw.next;
-    if (c->row >= 0 && c->row != prev) { /* a switch is missing though no loss was told */
+    if (c->row >= 0 && c->row != prev) { /* a switch is missing though no loss is known */
         builder_thread_lose(b, c->row, cpu, r->ts);
         c->row = NOBODY;
     }
@@ -138,7 +138,7 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
     bool call = r->kind == KERNEL_SYSCALL_ENTRY;
     if (c->row < 0)
         defer(c,
-            (struct pending){.ts = r->ts,
+            (struct builder_pending){.ts = r->ts,
                 .ret = call ? (int64_t)r->u.syscall.futex : r->u.syscall.ret,
                 .code = code,
                 .kind = call ? PENDING_CALL : PENDING_RETURN,
@@ -160,14 +160,14 @@ void builder_cpu_pages(struct state_builder *b, struct builder_cpu *c, const str
     int64_t pages = (r->kind == KERNEL_PAGE_ALLOC ? INT64_C(1) : INT64_C(-1)) * (INT64_C(1) << r->u.page.order);
     builder_all_pages(b, r->ts, pages);
     if (c->row < 0)
-        defer(c, (struct pending){.ts = r->ts, .ret = pages, .kind = PENDING_PAGES});
+        defer(c, (struct builder_pending){.ts = r->ts, .ret = pages, .kind = PENDING_PAGES});
     else
         builder_thread_pages(b, c->row, r->ts, pages);
 }
 
 /* ---- losses ---- */
 
-/* From its next event on nothing is missing on the CPU, at the latest from the told end of the loss on. */
+/* From its next event on nothing is missing on the CPU, at the latest from the known end of the loss on. */
 void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     int64_t end = ts < c->deaf_end ? ts : c->deaf_end;

@@ -4,13 +4,13 @@
 static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t cpu, int32_t irq, uint32_t code)
 {
     int32_t number = (int32_t)((uint32_t)cpu << 16 | (uint32_t)irq);
-    uint64_t *place = map_put(&b->irq_by_number, (uint64_t)kind << 32 | (uint32_t)number, NULL);
-    if (!*place) {
+    uint64_t *index = map_put(&b->irq_by_number, (uint64_t)kind << 32 | (uint32_t)number, NULL);
+    if (!*index) {
         vec_push(&b->irqs,
             ((struct builder_irq){.kind = kind, .number = number, .cpu = cpu, .code = code, .series.pairs = true}));
-        *place = b->irqs.n;
+        *index = b->irqs.n;
     }
-    return (uint32_t)*place - 1;
+    return (uint32_t)*index - 1;
 }
 
 /* ---- handlers ---- */
@@ -38,7 +38,7 @@ void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const str
     f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, cpu, number, f.code);
     f.latency = latency_open(&b->latencies[f.kind], r->ts, c->row, f.code);
     f.since = r->ts;
-    f.lane = soft ? 0 : builder_lane_take(&b->irq_handlers, r->ts);
+    f.track = soft ? 0 : builder_track_take(&b->irq_handlers, r->ts);
     c->frames[c->depth++] = f;
     series_push(&b->pool, &b->irqs.v[f.irq].series, r->ts, STATE_ACTIVE);
     builder_cpu_overlay(b, c, r->ts);
@@ -62,7 +62,7 @@ void builder_irq_end_frame(struct state_builder *b, struct builder_cpu *c, int64
     int32_t cpu = builder_cpu_number(b, c);
     series_push(&b->pool, &b->irqs.v[f->irq].series, ts, STATE_NONE);
     if (f->kind == STATE_LATENCY_IRQ)
-        builder_lane_leave(b, &b->irq_handlers, f->lane, f->since, ts > f->since ? ts : f->since,
+        builder_track_leave(b, &b->irq_handlers, f->track, f->since, ts > f->since ? ts : f->since,
             2 * (int64_t)handler_code(b, f, cpu) + !complete);
     if (complete)
         latency_close(&b->latencies[f->kind], f->latency, ts, 0, cpu);

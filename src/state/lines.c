@@ -142,25 +142,25 @@ static void set_interval(const struct moment *m, int64_t begin, int64_t end, str
 /* ---- one after the other ---- */
 
 /* A line and what its CPUs did when it was last looked at. */
-struct view {
+struct line_view {
     const struct state_store *s;
     const struct state_line *line;
     int kind; /* of the CPUs' rows */
     struct state_interval *does;
 };
 
-static struct view open_view(const struct state_store *s, int kind, size_t row)
+static struct line_view open_view(const struct state_store *s, int kind, size_t row)
 {
     const struct state_line *line = &lines_of(s, kind)->v[row];
-    return (struct view){s, line, kind_of_cpus(kind), mem_zalloc(line->n * sizeof(struct state_interval))};
+    return (struct line_view){s, line, kind_of_cpus(kind), mem_zalloc(line->n * sizeof(struct state_interval))};
 }
 
-static int32_t cpu_of(const struct view *v, size_t i)
+static int32_t cpu_of(const struct line_view *v, size_t i)
 {
     return v->s->rows[v->s->first[v->kind] + v->line->rows[i]].number >> 16;
 }
 
-static struct moment look(struct view *v, int64_t t)
+static struct moment look(struct line_view *v, int64_t t)
 {
     struct moment m = nothing;
     for (size_t i = 0; i < v->line->n; i++) {
@@ -172,7 +172,7 @@ static struct moment look(struct view *v, int64_t t)
     return m;
 }
 
-static int64_t begin_of(struct view *v, struct moment m)
+static int64_t begin_of(struct line_view *v, struct moment m)
 {
     while (may_go_back(&m) && m.begin > v->s->totals->begin) {
         struct moment before = look(v, m.begin - 1);
@@ -183,7 +183,7 @@ static int64_t begin_of(struct view *v, struct moment m)
     return m.begin;
 }
 
-static int64_t end_of(struct view *v, struct moment m)
+static int64_t end_of(struct line_view *v, struct moment m)
 {
     while (may_go_on(&m) && m.end < v->s->totals->end) {
         struct moment next = look(v, m.end);
@@ -194,7 +194,7 @@ static int64_t end_of(struct view *v, struct moment m)
     return m.end;
 }
 
-static void interval_at(struct view *v, int64_t t, struct state_interval *out)
+static void interval_at(struct line_view *v, int64_t t, struct state_interval *out)
 {
     struct moment m = look(v, t);
     int64_t begin = begin_of(v, m);
@@ -203,7 +203,7 @@ static void interval_at(struct view *v, int64_t t, struct state_interval *out)
 
 void state_line_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
 {
-    struct view v = open_view(s, kind, row);
+    struct line_view v = open_view(s, kind, row);
     interval_at(&v, t, out);
     free(v.does);
 }
@@ -211,7 +211,7 @@ void state_line_at(const struct state_store *s, int kind, size_t row, int64_t t,
 size_t state_line_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
     struct state_interval *out, size_t max)
 {
-    struct view v = open_view(s, kind, row);
+    struct line_view v = open_view(s, kind, row);
     size_t n = 0;
     for (int64_t t = begin; n < max && t <= end && t < s->totals->end; t = out[n++].end) {
         if (n) { /* the one before ends here */
@@ -230,7 +230,7 @@ size_t state_line_range(const struct state_store *s, int kind, size_t row, int64
 enum { TOGETHER = 128 };
 
 /* The moments that hold the times, by sampling CPU after CPU. */
-static void look_at_all(const struct view *v, const int64_t *times, size_t n, struct moment *out)
+static void look_at_all(const struct line_view *v, const int64_t *times, size_t n, struct moment *out)
 {
     struct state_interval does[TOGETHER];
     for (size_t j = 0; j < n; j++)
@@ -248,7 +248,7 @@ static void look_at_all(const struct view *v, const int64_t *times, size_t n, st
 size_t state_line_sample(
     const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
-    struct view v = open_view(s, kind, row);
+    struct line_view v = open_view(s, kind, row);
     struct moment moments[TOGETHER];
     size_t found = 0, from = row_first_from(times, n, s->totals->begin);
     while (n > from && times[n - 1] > s->totals->end)

@@ -1,7 +1,7 @@
 /* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was
  * asked for, so that whoever goes on at its end gets on. */
 #include "state/lines.h"
-#include "state/moved.h"
+#include "state/thread_io.h"
 
 /* ---- intervals ---- */
 
@@ -35,8 +35,8 @@ static void set_futex_call(
     }
 }
 
-/* Lanes of futexes: the number is that of the row that tells more. */
-static void set_futex_lane(
+/* Tracks of futexes: the number is that of the row that tells more. */
+static void set_futex_track(
     const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     uint64_t user = (uint64_t)number - 1;
@@ -70,7 +70,7 @@ static inline void set_number(
     } else if (r->kind == STATE_FUTEX_USER) {
         set_futex_call(s, r, number, out);
     } else if (r->kind == STATE_FUTEX_WAITS || r->kind == STATE_FUTEX_WAKES) {
-        set_futex_lane(s, r, number, out);
+        set_futex_track(s, r, number, out);
     } else if (r->kind == STATE_IRQ_HANDLERS) {
         set_code(s, (uint64_t)number >> 1, out);
         out->cut = number & 1;
@@ -146,8 +146,8 @@ static inline bool shows_thread(const struct state_interval *v)
 static void row_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->totals->end && t > s->totals->begin;
-    if (state_is_moved(r->kind)) {
-        moved_sample(s, r, &t, 1, out);
+    if (state_is_thread_io(r->kind)) {
+        thread_io_sample(s, r, &t, 1, out);
         return;
     }
     interval_at(s, r, t, out);
@@ -193,8 +193,9 @@ size_t state_range(const struct state_store *s, int kind, size_t row, int64_t be
     if (state_is_line(kind))
         return state_line_range(s, kind, row, t, end, out, max);
     const struct state_disk_row *r = &s->rows[s->first[kind] + row];
-    if (state_is_moved(kind))
-        return t < s->totals->end ? moved_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max) : 0;
+    if (state_is_thread_io(kind))
+        return t < s->totals->end ? thread_io_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max)
+                                  : 0;
     while (n < max && t <= end && t < s->totals->end) {
         row_at(s, r, t, &out[n]);
         t = out[n++].end;
@@ -343,8 +344,8 @@ size_t state_sample(
     times += skip;
     n -= skip;
     size_t within = row_first_from(times, n, s->totals->end), last = within < n && times[within] == s->totals->end;
-    if (state_is_moved(r->kind)) {
-        found = moved_sample(s, r, times, within, out);
+    if (state_is_thread_io(r->kind)) {
+        found = thread_io_sample(s, r, times, within, out);
     } else {
         size_t before = row_first_from(times, within, r->n_cells ? r->first : INT64_MAX);
         size_t after = before + row_first_from(times + before, within - before, r->end);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/search.h"
 #include "state/lines.h"
-#include "state/moved.h"
+#include "state/thread_io.h"
 
 /* What leads from one table to another stays as it was checked, whatever happens to the file. */
 static const void *kept(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
@@ -38,7 +38,7 @@ static bool read_sections(struct state_store *s)
     s->tables = kept(s, "tables", sizeof *s->tables, &s->n_tables, &whole);
     s->heads = section(s, "heads", sizeof *s->heads, &s->n_heads, &whole);
     s->far = section(s, "far", sizeof *s->far, &s->n_far, &whole);
-    s->late = section(s, "late", sizeof *s->late, &s->n_late, &whole);
+    s->aside = section(s, "late", sizeof *s->aside, &s->n_aside, &whole);
     s->tiles = section(s, "tiles", sizeof *s->tiles, &s->n_tiles, &whole);
     s->figures = section(s, "figures", sizeof *s->figures, &s->n_figures, &whole);
     s->losses = section(s, "losses", sizeof *s->losses, &s->n_losses, &whole);
@@ -130,7 +130,7 @@ void state_row(const struct state_store *s, int kind, size_t i, struct state_row
     *out = (struct state_row){.kind = r->kind,
         .number = r->number,
         .name = state_name(s, r->name),
-        .intervals = state_is_moved(r->kind) ? moved_entries(s, r) : r->n,
+        .intervals = state_is_thread_io(r->kind) ? thread_io_entries(s, r) : r->n,
         .begin = r->begin,
         .end = r->end,
         .thread = r->thread,
@@ -189,7 +189,7 @@ void state_file(const struct state_store *s, size_t i, struct state_file *out)
 {
     const struct state_disk_file *f = &s->files[i];
     const char *name = state_name(s, s->rows[s->first[STATE_FILE_ROWS] + i].name);
-    *out = (struct state_file){name, f->thread, f->moved[STATE_WAY_READ], f->moved[STATE_WAY_WRITTEN]};
+    *out = (struct state_file){name, f->thread, f->bytes[STATE_WAY_READ], f->bytes[STATE_WAY_WRITTEN]};
 }
 
 /* ---- events, losses ---- */
@@ -199,7 +199,7 @@ uint64_t state_events(const struct state_store *s)
     return s->totals->events;
 }
 
-/* First place from `from` on whose value in column 0, which ascends, is >= t. */
+/* First row from `from` on whose value in column 0, which ascends, is >= t. */
 static size_t table_search(const struct state_store *s, const struct state_disk_table *t, size_t from, int64_t time)
 {
     const struct state_disk_head *heads = s->heads + t->first_head;
@@ -255,26 +255,26 @@ void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
 
 /* ---- latencies ---- */
 
-/* Those beside the table, of one kind. */
-struct beside {
-    const struct state_disk_late *v;
+/* Those aside, of one kind. */
+struct latency_range {
+    const struct state_disk_aside *v;
     size_t n;
 };
 
-static struct beside late_of(const struct state_store *s, int kind)
+static struct latency_range aside_of(const struct state_store *s, int kind)
 {
-    return (struct beside){s->late + s->first_late[kind], s->first_late[kind + 1] - s->first_late[kind]};
+    return (struct latency_range){s->aside + s->first_aside[kind], s->first_aside[kind + 1] - s->first_aside[kind]};
 }
 
-size_t state_late_before(const struct state_store *s, int kind, size_t i)
+size_t state_aside_before(const struct state_store *s, int kind, size_t i)
 {
-    size_t first = s->first_late[kind];
-    return search_first(k, first, s->first_late[kind + 1], s->late[k].place >= i) - first;
+    size_t first = s->first_aside[kind];
+    return search_first(k, first, s->first_aside[kind + 1], s->aside[k].index >= i) - first;
 }
 
 size_t state_latencies(const struct state_store *s, int kind)
 {
-    return state_latency_table(s, kind)->n + late_of(s, kind).n;
+    return state_latency_table(s, kind)->n + aside_of(s, kind).n;
 }
 
 /* Threads and codes that the store does not have are left out. */
@@ -308,10 +308,10 @@ static void set_from_table(const struct state_store *s, int kind, size_t i, stru
 
 void state_latency(const struct state_store *s, int kind, size_t i, struct state_latency *out)
 {
-    struct beside late = late_of(s, kind);
-    size_t lo = state_late_before(s, kind, i);
-    if (lo < late.n && late.v[lo].place == i) {
-        const struct state_disk_late *l = &late.v[lo];
+    struct latency_range aside = aside_of(s, kind);
+    size_t lo = state_aside_before(s, kind, i);
+    if (lo < aside.n && aside.v[lo].index == i) {
+        const struct state_disk_aside *l = &aside.v[lo];
         set_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code, out);
         out->ret = l->ret;
     } else {
@@ -321,6 +321,6 @@ void state_latency(const struct state_store *s, int kind, size_t i, struct state
 
 size_t state_latency_find(const struct state_store *s, int kind, int64_t t)
 {
-    struct beside late = late_of(s, kind);
-    return table_search(s, state_latency_table(s, kind), 0, t) + search_first(i, 0, late.n, late.v[i].begin >= t);
+    struct latency_range aside = aside_of(s, kind);
+    return table_search(s, state_latency_table(s, kind), 0, t) + search_first(i, 0, aside.n, aside.v[i].begin >= t);
 }
