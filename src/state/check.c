@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "state/check.h"
+#include "state/figures.h"
 #include "state/lines.h"
 #include "state/sums.h"
 #include "state/tiles.h"
@@ -159,7 +160,7 @@ static bool good_number(const struct row_check *g, int64_t number)
         return false;
     switch (kind) {
     case STATE_FUTEX_WAITS:
-    case STATE_FUTEX_WAKES: return (uint64_t)number <= state_rows(g->s, STATE_FUTEX_USER);
+    case STATE_FUTEX_WAKES: return (uint64_t)number <= state_row_count(g->s, STATE_FUTEX_USER);
     case STATE_IRQ_HANDLERS: return (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU: return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU_THREAD: return (uint64_t)number <= threads;

@@ -2,6 +2,7 @@
  * contain was not checked when the store was opened: what makes no sense is left out here. */
 #include <stdlib.h>
 
+#include "state/figures.h"
 #include "state/tiles.h"
 
 enum { NO_NAME = UINT32_MAX };

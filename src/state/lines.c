@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/search.h"
 #include "state/row.h"
+#include "state/sample.h"
 
 /* ---- which there are ---- */
 
@@ -55,7 +55,7 @@ void state_lines_init(struct state_store *s)
 {
     for (int kind = STATE_IRQ_LINE; kind <= STATE_SOFTIRQ_VECTOR; kind++)
         find_lines(&s->lines[kind - STATE_IRQ_LINE], &s->rows[s->first[kind_of_cpus(kind)]],
-            state_rows(s, kind_of_cpus(kind)));
+            state_row_count(s, kind_of_cpus(kind)));
 }
 
 void state_lines_fini(struct state_store *s)
@@ -74,15 +74,13 @@ size_t state_line_rows(const struct state_store *s, int kind)
 void state_line_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
     const struct state_line *line = &lines_of(s, kind)->v[i];
-    size_t intervals = 0;
+    *out = (struct state_row){
+        .kind = (uint8_t)kind, .number = line->number, .begin = s->totals->begin, .end = s->totals->end, .thread = -1};
     for (size_t k = 0; k < line->n; k++) {
-        state_row(s, kind_of_cpus(kind), line->rows[k], out);
-        intervals += out->intervals;
+        const struct state_disk_row *r = state_disk_row(s, kind_of_cpus(kind), line->rows[k]);
+        out->name = state_name(s, r->name);
+        out->intervals += r->n;
     }
-    out->kind = (uint8_t)kind;
-    out->number = line->number;
-    out->intervals = intervals;
-    state_span(s, &out->begin, &out->end);
 }
 
 int64_t state_line_find(const struct state_store *s, int kind, int32_t number)
@@ -155,9 +153,14 @@ static struct line_view open_view(const struct state_store *s, int kind, size_t 
     return (struct line_view){s, line, kind_of_cpus(kind), mem_zalloc(line->n * sizeof(struct state_interval))};
 }
 
+static const struct state_disk_row *row_of(const struct line_view *v, size_t i)
+{
+    return state_disk_row(v->s, v->kind, v->line->rows[i]);
+}
+
 static int32_t cpu_of(const struct line_view *v, size_t i)
 {
-    return v->s->rows[v->s->first[v->kind] + v->line->rows[i]].number >> 16;
+    return row_of(v, i)->number >> 16;
 }
 
 static struct moment look(struct line_view *v, int64_t t)
@@ -166,7 +169,7 @@ static struct moment look(struct line_view *v, int64_t t)
     for (size_t i = 0; i < v->line->n; i++) {
         struct state_interval *does = &v->does[i];
         if (t < does->begin || t >= does->end)
-            state_at(v->s, v->kind, v->line->rows[i], t, does);
+            sample_at(v->s, row_of(v, i), t, does);
         add_cpu(&m, cpu_of(v, i), does);
     }
     return m;
@@ -236,7 +239,7 @@ static void look_at_all(const struct line_view *v, const int64_t *times, size_t 
     for (size_t j = 0; j < n; j++)
         out[j] = nothing;
     for (size_t i = 0; i < v->line->n; i++) {
-        size_t found = state_sample(v->s, v->kind, v->line->rows[i], times, n, does), k = 0;
+        size_t found = sample_row(v->s, row_of(v, i), times, n, does), k = 0;
         for (size_t j = 0; j < n; j++) {
             while (k + 1 < found && does[k].end <= times[j])
                 k++;

@@ -1,6 +1,7 @@
 /* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was
  * asked for, so that whoever goes on at its end gets on. */
-#include "state/lines.h"
+#include "state/sample.h"
+
 #include "state/thread_io.h"
 
 /* ---- intervals ---- */
@@ -40,7 +41,7 @@ static void set_futex_track(
     const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     uint64_t user = (uint64_t)number - 1;
-    bool known = user < state_rows(s, STATE_FUTEX_USER);
+    bool known = user < state_row_count(s, STATE_FUTEX_USER);
     set_code(s,
         known        ? r->kind == STATE_FUTEX_WAITS ? STATE_FUTEX_WAIT : STATE_FUTEX_WAKE
             : number ? STATE_UNKNOWN
@@ -116,8 +117,7 @@ static void set_outside(
     }
 }
 
-static void interval_at(
-    const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+void sample_plain(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     if (row_has(r, t)) {
         struct row_bracket b = row_bracket(s, r, t);
@@ -142,65 +142,19 @@ static inline bool shows_thread(const struct state_interval *v)
     return v->value == STATE_ACTIVE && v->thread >= 0;
 }
 
-/* t is within the span, whose last instant counts as the one before. */
-static void row_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+void sample_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->totals->end && t > s->totals->begin;
     if (state_is_thread_io(r->kind)) {
         thread_io_sample(s, r, &t, 1, out);
         return;
     }
-    interval_at(s, r, t, out);
+    sample_plain(s, r, t, out);
     if (r->kind == STATE_CPU && shows_thread(out)) {
         struct state_interval doing;
-        interval_at(s, &s->rows[out->thread], t, &doing);
+        sample_plain(s, &s->rows[out->thread], t, &doing);
         compose(&doing, out);
     }
-}
-
-bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
-{
-    if (t < s->totals->begin || t > s->totals->end)
-        return false;
-    if (state_is_line(kind))
-        state_line_at(s, kind, row, t, out);
-    else
-        row_at(s, &s->rows[s->first[kind] + row], t, out);
-    return true;
-}
-
-int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
-{
-    struct state_interval at;
-    const size_t first = s->first[STATE_CPU_THREAD], n = s->first[STATE_CPU_THREAD + 1] - first;
-    int64_t found = near < 0 ? -1 : state_find_row(s, STATE_CPU_THREAD, near);
-    size_t from = found < 0 ? 0 : (size_t)found;
-    for (size_t i = 0; i < n; i++) {
-        const struct state_disk_row *cpu = &s->rows[first + (from + i) % n];
-        interval_at(s, cpu, t, &at);
-        if (at.thread >= 0 && (size_t)at.thread == row)
-            return cpu->number;
-    }
-    return -1;
-}
-
-size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
-    struct state_interval *out, size_t max)
-{
-    size_t n = 0;
-    int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
-    end = end < s->totals->end ? end : s->totals->end;
-    if (state_is_line(kind))
-        return state_line_range(s, kind, row, t, end, out, max);
-    const struct state_disk_row *r = &s->rows[s->first[kind] + row];
-    if (state_is_thread_io(kind))
-        return t < s->totals->end ? thread_io_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max)
-                                  : 0;
-    while (n < max && t <= end && t < s->totals->end) {
-        row_at(s, r, t, &out[n]);
-        t = out[n++].end;
-    }
-    return n;
 }
 
 /* ---- samples ---- */
@@ -276,7 +230,7 @@ static void compose_prepared(const struct state_store *s, const struct probe *p,
     if (p->row == &s->rows[out->thread])
         set_entry(s, p->row, p->cell, p->bracket.at, t, &doing);
     else
-        interval_at(s, &s->rows[out->thread], t, &doing);
+        sample_plain(s, &s->rows[out->thread], t, &doing);
     compose(&doing, out);
 }
 
@@ -328,18 +282,15 @@ static size_t sample_one_by_one(const struct state_store *s, const struct state_
     for (size_t i = 0; i < n; i++) {
         if (found && times[i] < out[found - 1].end)
             continue;
-        row_at(s, r, times[i], &out[found]);
+        sample_at(s, r, times[i], &out[found]);
         found += row_is_next(out, found);
     }
     return found;
 }
 
-size_t state_sample(
-    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+size_t sample_row(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+    struct state_interval *out)
 {
-    if (state_is_line(kind))
-        return state_line_sample(s, kind, row, times, n, out);
-    const struct state_disk_row *r = &s->rows[s->first[kind] + row];
     size_t skip = row_first_from(times, n, s->totals->begin), found;
     times += skip;
     n -= skip;
@@ -354,7 +305,7 @@ size_t state_sample(
         found = sample_one_by_one(s, r, times + after, within - after, out, found);
     }
     if (last) {
-        row_at(s, r, s->totals->end, &out[found]);
+        sample_at(s, r, s->totals->end, &out[found]);
         found += row_is_next(out, found);
     }
     return found;

@@ -1,9 +1,12 @@
-/* The state store: opening and what is read one by one; samples are in sample.c. */
+/* The state store: opening and reading. */
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/search.h"
+#include "state/check.h"
+#include "state/figures.h"
 #include "state/lines.h"
+#include "state/sample.h"
+#include "state/sums.h"
 #include "state/thread_io.h"
 
 /* What leads from one table to another stays as it was checked, whatever happens to the file. */
@@ -113,11 +116,11 @@ void state_span(const struct state_store *s, int64_t *begin, int64_t *end)
     *end = s->totals->end;
 }
 
-/* ---- rows and counters ---- */
+/* ---- rows ---- */
 
 size_t state_rows(const struct state_store *s, int kind)
 {
-    return state_is_line(kind) ? state_line_rows(s, kind) : s->first[kind + 1] - s->first[kind];
+    return state_is_line(kind) ? state_line_rows(s, kind) : state_row_count(s, kind);
 }
 
 void state_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
@@ -126,7 +129,7 @@ void state_row(const struct state_store *s, int kind, size_t i, struct state_row
         state_line_row(s, kind, i, out);
         return;
     }
-    const struct state_disk_row *r = &s->rows[s->first[kind] + i];
+    const struct state_disk_row *r = state_disk_row(s, kind, i);
     *out = (struct state_row){.kind = r->kind,
         .number = r->number,
         .name = state_name(s, r->name),
@@ -144,6 +147,62 @@ int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
     size_t lo = search_first(i, s->first[kind], s->first[kind + 1], s->rows[i].number >= number);
     return lo < s->first[kind + 1] && s->rows[lo].number == number ? (int64_t)(lo - s->first[kind]) : -1;
 }
+
+/* ---- states ---- */
+
+bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
+{
+    if (t < s->totals->begin || t > s->totals->end)
+        return false;
+    if (state_is_line(kind))
+        state_line_at(s, kind, row, t, out);
+    else
+        sample_at(s, state_disk_row(s, kind, row), t, out);
+    return true;
+}
+
+size_t state_sample(
+    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+{
+    return state_is_line(kind) ? state_line_sample(s, kind, row, times, n, out)
+                               : sample_row(s, state_disk_row(s, kind, row), times, n, out);
+}
+
+size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max)
+{
+    size_t n = 0;
+    int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
+    end = end < s->totals->end ? end : s->totals->end;
+    if (state_is_line(kind))
+        return state_line_range(s, kind, row, t, end, out, max);
+    const struct state_disk_row *r = state_disk_row(s, kind, row);
+    if (state_is_thread_io(kind))
+        return t < s->totals->end ? thread_io_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max)
+                                  : 0;
+    while (n < max && t <= end && t < s->totals->end) {
+        sample_at(s, r, t, &out[n]);
+        t = out[n++].end;
+    }
+    return n;
+}
+
+int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
+{
+    struct state_interval at;
+    const size_t first = s->first[STATE_CPU_THREAD], n = s->first[STATE_CPU_THREAD + 1] - first;
+    int64_t found = near < 0 ? -1 : state_find_row(s, STATE_CPU_THREAD, near);
+    size_t from = found < 0 ? 0 : (size_t)found;
+    for (size_t i = 0; i < n; i++) {
+        const struct state_disk_row *cpu = &s->rows[first + (from + i) % n];
+        sample_plain(s, cpu, t, &at);
+        if (at.thread >= 0 && (size_t)at.thread == row)
+            return cpu->number;
+    }
+    return -1;
+}
+
+/* ---- counters ---- */
 
 size_t state_counters(const struct state_store *s, int kind)
 {
@@ -176,6 +235,23 @@ int64_t state_find_counter(const struct state_store *s, int kind, int32_t number
 int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
 {
     return state_may_fall(STATE_COUNTER_ROWS + kind) ? s->rows[s->first[STATE_COUNTER_ROWS + kind] + i].least : 0;
+}
+
+void state_counter_values(
+    const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
+{
+    size_t threads = state_row_count(s, STATE_THREAD);
+    if (kind == STATE_CPU_TIME) {
+        sum_cpu_time(s, i < threads ? &s->rows[i] : state_disk_row(s, STATE_CPU_THREAD, i - threads), times, n, values);
+        return;
+    }
+    const struct state_disk_row *r = state_disk_row(s, STATE_COUNTER_ROWS + kind, i);
+    if (state_is_thread_io(r->kind)) {
+        thread_io_values(s, r, times, n, values);
+        return;
+    }
+    for (size_t k = 0; k < n; k++)
+        values[k] = row_value(s, r, times[k]);
 }
 
 /* ---- files ---- */
@@ -264,12 +340,6 @@ struct latency_range {
 static struct latency_range aside_of(const struct state_store *s, int kind)
 {
     return (struct latency_range){s->aside + s->first_aside[kind], s->first_aside[kind + 1] - s->first_aside[kind]};
-}
-
-size_t state_aside_before(const struct state_store *s, int kind, size_t i)
-{
-    size_t first = s->first_aside[kind];
-    return search_first(k, first, s->first_aside[kind + 1], s->aside[k].index >= i) - first;
 }
 
 size_t state_latencies(const struct state_store *s, int kind)

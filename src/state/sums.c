@@ -2,8 +2,6 @@
  * before a block as the store tells, of those in the block as its cells do. */
 #include "state/sums.h"
 
-#include "state/thread_io.h"
-
 static inline bool is_thread(const struct state_store *s, uint64_t thread)
 {
     return thread < s->first[STATE_THREAD + 1];
@@ -143,7 +141,7 @@ void sum_values(const struct state_store *s, const struct state_disk_row *r, enu
     }
 }
 
-static void cpu_time_values(
+void sum_cpu_time(
     const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     bool never = !r->n_cells || (r->kind == STATE_THREAD && r->idle);
@@ -168,22 +166,4 @@ int64_t row_value(const struct state_store *s, const struct state_disk_row *r, i
     struct row_bracket b = row_bracket(s, r, t);
     const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
     return cell_at(c, t).number;
-}
-
-void state_counter_values(
-    const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
-{
-    size_t threads = state_rows(s, STATE_THREAD);
-    if (kind == STATE_CPU_TIME) {
-        size_t row = i < threads ? s->first[STATE_THREAD] + i : s->first[STATE_CPU_THREAD] + i - threads;
-        cpu_time_values(s, &s->rows[row], times, n, values);
-        return;
-    }
-    const struct state_disk_row *r = &s->rows[s->first[STATE_COUNTER_ROWS + kind] + i];
-    if (state_is_thread_io(r->kind)) {
-        thread_io_values(s, r, times, n, values);
-        return;
-    }
-    for (size_t k = 0; k < n; k++)
-        values[k] = row_value(s, r, times[k]);
 }

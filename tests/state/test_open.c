@@ -3,6 +3,7 @@
 
 #include "read_all.h"
 #include "state/cell.h"
+#include "state/reader.h"
 #include "world.h"
 
 enum { LATECOMER = 61 };
