@@ -22,7 +22,8 @@ static inline bool is_thread(const struct state_store *s, int64_t thread)
     return (uint64_t)thread < s->first[STATE_THREAD + 1];
 }
 
-static void set_futex_call(
+/* Apart from set_number, which is small enough for its callers then. */
+static __attribute__((noinline)) void set_futex_call(
     const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     int operation = state_futex_operation(number);
@@ -36,8 +37,8 @@ static void set_futex_call(
     }
 }
 
-/* Tracks of futexes: the number is that of the row that tells more. */
-static void set_futex_track(
+/* Tracks of futexes, likewise: the number is that of the row that tells more. */
+static __attribute__((noinline)) void set_futex_track(
     const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     uint64_t user = (uint64_t)number - 1;
@@ -117,7 +118,8 @@ static void set_outside(
     }
 }
 
-void sample_plain(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+static void interval_at(
+    const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     if (row_has(r, t)) {
         struct row_bracket b = row_bracket(s, r, t);
@@ -142,19 +144,29 @@ static inline bool shows_thread(const struct state_interval *v)
     return v->value == STATE_ACTIVE && v->thread >= 0;
 }
 
-void sample_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+static void row_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->totals->end && t > s->totals->begin;
     if (state_is_thread_io(r->kind)) {
         thread_io_sample(s, r, &t, 1, out);
         return;
     }
-    sample_plain(s, r, t, out);
+    interval_at(s, r, t, out);
     if (r->kind == STATE_CPU && shows_thread(out)) {
         struct state_interval doing;
-        sample_plain(s, &s->rows[out->thread], t, &doing);
+        interval_at(s, &s->rows[out->thread], t, &doing);
         compose(&doing, out);
     }
+}
+
+void sample_plain(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+{
+    interval_at(s, r, t, out);
+}
+
+void sample_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
+{
+    row_at(s, r, t, out);
 }
 
 /* ---- samples ---- */
@@ -230,7 +242,7 @@ static void compose_prepared(const struct state_store *s, const struct probe *p,
     if (p->row == &s->rows[out->thread])
         set_entry(s, p->row, p->cell, p->bracket.at, t, &doing);
     else
-        sample_plain(s, &s->rows[out->thread], t, &doing);
+        interval_at(s, &s->rows[out->thread], t, &doing);
     compose(&doing, out);
 }
 
@@ -282,7 +294,7 @@ static size_t sample_one_by_one(const struct state_store *s, const struct state_
     for (size_t i = 0; i < n; i++) {
         if (found && times[i] < out[found - 1].end)
             continue;
-        sample_at(s, r, times[i], &out[found]);
+        row_at(s, r, times[i], &out[found]);
         found += row_is_next(out, found);
     }
     return found;
@@ -305,7 +317,7 @@ size_t sample_row(const struct state_store *s, const struct state_disk_row *r, c
         found = sample_one_by_one(s, r, times + after, within - after, out, found);
     }
     if (last) {
-        sample_at(s, r, s->totals->end, &out[found]);
+        row_at(s, r, s->totals->end, &out[found]);
         found += row_is_next(out, found);
     }
     return found;
