@@ -9,6 +9,7 @@
 
 enum {
     STATE_VERSION = 10,
+    STATE_SECTIONS = 19,
     STATE_CELL = 16,            /* values of a cell at most: entries, or pairs of them */
     STATE_CELL_ENTRIES = 2 * STATE_CELL,
     STATE_CELL_PACKED = 53,

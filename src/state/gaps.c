@@ -5,8 +5,11 @@
 
 #include "base/order.h"
 #include "base/search.h"
+#include "state/gaps.h"
+
 #include "state/builder.h"
 #include "state/cell.h"
+#include "state/files.h"
 
 typedef VEC(struct builder_gap) gap_list;
 
@@ -287,7 +290,7 @@ int builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps 
     int rc = series_pool_finish(&b->pool, e);
     if (rc)
         return rc;
-    series_pool_init(&p.fresh, builder_store(b));
+    series_pool_init(&p.fresh, b->path, b->fingerprint);
     order_blocks(&p);
     memcpy(p.fresh.flags, b->pool.flags, sizeof p.fresh.flags); /* handed over */
     memset(b->pool.flags, 0, sizeof b->pool.flags);

@@ -24,8 +24,10 @@ void series_bytes_fini(struct series_bytes *b)
 
 /* ---- rows ---- */
 
-void series_pool_init(struct series_pool *p, struct store_writer *to)
+void series_pool_init(struct series_pool *p, const char *path, uint64_t fingerprint)
 {
+    struct store_writer *to = store_create(path, "states", STATE_VERSION, fingerprint, STATE_SECTIONS);
+    store_begin(to, "cells", sizeof(struct state_disk_cell));
     *p = (struct series_pool){.cells = {.to = to, .buffer = mem_alloc(SERIES_CELLS * sizeof *p->cells.buffer)}};
 }
 

@@ -77,8 +77,8 @@ struct series_pool {
     uint32_t ids;
     VEC(uint8_t) flags[SERIES_FLAGS];
 };
-/* The writer is taken over; the section that it is at is that of the cells. */
-void series_pool_init(struct series_pool *, struct store_writer *);
+/* Begins the store that will be at `path`, with the section of the cells. */
+void series_pool_init(struct series_pool *, const char *path, uint64_t fingerprint);
 void series_pool_fini(struct series_pool *);
 /* All series are finished: from now on cells can be read, and the writer can go on. Fails when the file could not be
  * written. */

@@ -1,5 +1,6 @@
 /* States of threads. */
 #include "state/builder.h"
+#include "state/files.h"
 
 _Static_assert((int)STATE_NO_PRIORITY == (int)KERNEL_NO_PRIORITY, "stored as the tracker has it");
 

@@ -3,6 +3,7 @@
 
 #include "base/order.h"
 #include "state/cell.h"
+#include "state/files.h"
 #include "state/writer.h"
 
 /* ---- rows ---- */
@@ -215,15 +216,6 @@ static int by_begin(const void *a, const void *b)
 {
     const struct state_disk_loss *x = a, *y = b;
     return order_of(x->begin, y->begin);
-}
-
-enum { SECTIONS = 19 }; /* the cells, and those that commit adds */
-
-struct store_writer *builder_store(const struct state_builder *b)
-{
-    struct store_writer *s = store_create(b->path, "states", STATE_VERSION, b->fingerprint, SECTIONS);
-    store_begin(s, "cells", sizeof(struct state_disk_cell));
-    return s;
 }
 
 static void add_bytes(struct store_writer *s, const struct series_bytes *b)

@@ -4,6 +4,7 @@
 
 #include "base/order.h"
 #include "base/text.h"
+#include "state/files.h"
 #include "state/writer.h"
 
 /* A file on its way there, by name. */

@@ -4,6 +4,7 @@
 #define WEFT_STATE_WRITER_H
 
 #include "state/builder.h"
+#include "state/gaps.h"
 
 /* A row on its way to the disk. */
 struct row_draft {

@@ -1,5 +1,6 @@
 /* From kernel records to rows, counters and latencies (docs/formats/states.md tells the rules for users). */
 #include "state/builder.h"
+#include "state/files.h"
 
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t, const ch
     b->tracker = t;
     b->path = mem_strdup(path);
     b->fingerprint = fingerprint;
-    series_pool_init(&b->pool, builder_store(b));
+    series_pool_init(&b->pool, path, fingerprint);
     b->files = files_new();
     const char *const *names;
     b->n_cpu_counters = (uint32_t)kernel_tracker_counters(t, &names);
