@@ -29,7 +29,7 @@ static const struct {
     {"tables", sizeof(struct state_disk_table)},
     {"heads", sizeof(struct state_disk_head)},
     {"far", 8},
-    {"late", sizeof(struct state_disk_late)},
+    {"late", sizeof(struct state_disk_aside)},
     {"tiles", 8},
     {"figures", sizeof(struct state_disk_figures)},
     {"losses", sizeof(struct state_disk_loss)},

@@ -119,12 +119,12 @@ static uint32_t find_thread(struct stack_builder *b, const struct ctf_event *ev,
     if (s->thread != STACK_NO_THREAD && s->key == key)
         return s->thread;
     bool fresh;
-    uint64_t *place = tid >= 0 ? map_put(&b->thread_of, key, &fresh)
+    uint64_t *index = tid >= 0 ? map_put(&b->thread_of, key, &fresh)
                                : map_put(&b->stream_thread_of, (uint64_t)(uint32_t)pid << 32 | ev->stream, &fresh);
     if (fresh)
-        *place = add_thread(b, ev, (int32_t)pid, (int32_t)tid, read_text(b, ev, &c->procname)) + 1;
+        *index = add_thread(b, ev, (int32_t)pid, (int32_t)tid, read_text(b, ev, &c->procname)) + 1;
     s->key = key;
-    s->thread = (uint32_t)(*place - 1);
+    s->thread = (uint32_t)(*index - 1);
     return s->thread;
 }
 
@@ -137,8 +137,8 @@ static void note_name(struct stack_builder *b, const struct ctf_event *ev, const
     if (!s || !n)
         return;
     if (r->names.n) {
-        const char *now = strings_get(&b->strings, r->names.v[r->names.n - 1].name);
-        if (!strncmp(now, s, n) && !now[n])
+        const char *latest = strings_get(&b->strings, r->names.v[r->names.n - 1].name);
+        if (!strncmp(latest, s, n) && !latest[n])
             return;
     }
     vec_push(&r->names, ((struct stack_disk_rename){ts, strings_intern(&b->strings, s, n), 0}));

@@ -1,4 +1,4 @@
-/* Private to stack: what the builder of call stacks keeps while events go by. */
+/* Private to stack: the builder of call stacks while events go by. */
 #ifndef WEFT_STACK_BUILDER_H
 #define WEFT_STACK_BUILDER_H
 
@@ -9,7 +9,7 @@
 
 #define STACK_NO_THREAD UINT32_MAX
 
-/* stack_bind.c: what LTTng-UST's event types mean, bound once per trace. */
+/* bind.c: what LTTng-UST's event types mean, bound once per trace. */
 enum stack_kind {
     STACK_OTHER, STACK_ENTRY, STACK_EXIT,
     STACK_LOAD, STACK_UNLOAD,               /* of a library or program at an address */
@@ -28,7 +28,7 @@ struct stack_class *stack_bind(const struct ctf_trace *);
 
 /* A library or program in the memory of a process. */
 struct stack_library {
-    int64_t loaded, unloaded; /* when that was told */
+    int64_t loaded, unloaded; /* when that was seen */
     uint64_t begin, end;
     uint32_t path;           /* string */
     bool absolute;           /* addresses in it are those of the file */
@@ -42,8 +42,8 @@ struct stack_owner {         /* a process */
     int32_t pid;
     uint32_t name;
     VEC(struct stack_library) libraries;
-    struct map functions, named;             /* address, string -> place in known + 1 */
-    struct map allocations;                  /* address -> place in sizes + 1 */
+    struct map functions, named;             /* address, string -> index in known + 1 */
+    struct map allocations;                  /* address -> index in sizes + 1 */
 };
 
 struct stack_frame {
@@ -70,7 +70,7 @@ struct stack_runner {        /* a thread */
     VEC(struct stack_disk_value) memory;
 };
 
-/* A packet that told of lost events: some are missing between the packet before and its first event, or between its
+/* A packet with lost events: some are missing between the packet before and its first event, or between its
  * last event and its end. */
 struct stack_window {
     uint32_t stream;
@@ -95,16 +95,16 @@ struct stack_builder {
     VEC(struct stack_runner) runners;
     VEC(struct stack_known) known;
     VEC(int64_t) sizes;      /* of allocations */
-    VEC(size_t) free_sizes;  /* places in sizes to be used again */
-    struct map owner_of, owner_by_name;      /* pid, string -> place + 1 */
-    struct map thread_of, stream_thread_of;  /* pid << 32 | tid, pid << 32 | stream -> place + 1 */
+    VEC(size_t) free_sizes;  /* index in sizes to be used again */
+    struct map owner_of, owner_by_name;      /* pid, string -> index + 1 */
+    struct map thread_of, stream_thread_of;  /* pid << 32 | tid, pid << 32 | stream -> index + 1 */
     VEC(uint32_t) open;      /* threads that may have open calls */
     VEC(struct stack_window) windows;
     VEC(struct stack_disk_loss) losses;
     struct stack_totals totals;
 };
 
-/* stack_names.c */
+/* names.c */
 uint32_t stack_owner(struct stack_builder *, int32_t pid, uint32_t name);
 void stack_load(struct stack_builder *, uint32_t owner, int64_t ts, const struct stack_library *);
 void stack_unload(struct stack_builder *, uint32_t owner, int64_t ts, uint64_t begin);
@@ -113,7 +113,7 @@ uint32_t stack_function_named(struct stack_builder *, uint32_t owner, int64_t ts
 /* Appends what a function is called to `out`. */
 void stack_name_function(const struct stack_builder *, const struct stack_known *, struct text *out);
 
-/* stack_calls.c */
+/* calls.c */
 void stack_enter(struct stack_builder *, uint32_t thread, int64_t ts, const struct stack_frame *);
 void stack_exit(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address, bool has_address);
 void stack_lose(struct stack_builder *, const struct ctf_event *loss);
@@ -122,7 +122,7 @@ void stack_watch(struct stack_builder *, uint32_t stream, int64_t ts);
 /* The end of the trace: all that is open ends there. */
 void stack_finish(struct stack_builder *);
 
-/* stack_memory.c */
+/* memory.c */
 void stack_allocate(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address, uint64_t bytes);
 void stack_release(struct stack_builder *, uint32_t thread, int64_t ts, uint64_t address);
 

@@ -91,11 +91,11 @@ static int64_t missing_since(const struct stack_builder *b, const struct stack_r
  * begun. */
 static void reset(struct stack_builder *b, uint32_t stream, int64_t from)
 {
-    size_t kept = 0;
+    size_t n_left = 0;
     for (size_t i = 0; i < b->open.n; i++) {
         struct stack_runner *r = &b->runners.v[b->open.v[i]];
         if (r->tid < 0 && r->stream != stream) { /* the events of another stream alone make this one */
-            b->open.v[kept++] = b->open.v[i];
+            b->open.v[n_left++] = b->open.v[i];
             continue;
         }
         r->listed = false;
@@ -106,12 +106,12 @@ static void reset(struct stack_builder *b, uint32_t stream, int64_t from)
         while (r->frames.n)
             close_frame(b, r, r->unknown_since, STACK_CUT);
     }
-    b->open.n = kept;
+    b->open.n = n_left;
 }
 
 void stack_watch(struct stack_builder *b, uint32_t stream, int64_t ts)
 {
-    size_t kept = 0;
+    size_t n_left = 0;
     for (size_t i = 0; i < b->windows.n; i++) {
         struct stack_window *w = &b->windows.v[i];
         if (ts > w->end) {
@@ -124,9 +124,9 @@ void stack_watch(struct stack_builder *b, uint32_t stream, int64_t ts)
             w->heard = true;
             w->last = ts;
         }
-        b->windows.v[kept++] = *w;
+        b->windows.v[n_left++] = *w;
     }
-    b->windows.n = kept;
+    b->windows.n = n_left;
 }
 
 /* A stream's window ends when the next one of it begins. */

@@ -1,5 +1,5 @@
-/* Calls by function: figures of a range and how many are how long, from tiles (tiles.h) and the two ends; places
- * among WHOLE calls. */
+/* Calls by function: figures of a range and how many are how long, from tiles (tiles.h) and the two ends; numbers
+ * of WHOLE calls. */
 #include "base/search.h"
 #include "stack/tiles.h"
 
@@ -73,13 +73,13 @@ void stack_figures(const struct stack_store *s, size_t row, size_t first, size_t
 
 /* ---- the shortest and the longest ---- */
 
-struct reaching {
+struct extremes {
     struct stack_extremes *of;
     uint32_t *reached;
     size_t n;
 };
 
-static inline void reach(struct reaching *g, const struct stack_call *c)
+static inline void reach(struct extremes *g, const struct stack_call *c)
 {
     struct stack_extremes *x = &g->of[c->function];
     int64_t duration = c->end - c->begin;
@@ -101,7 +101,7 @@ size_t stack_extremes(const struct stack_store *s, size_t row, size_t first, siz
     uint32_t *reached, size_t n)
 {
     struct row_tiles r = row_tiles(s, row);
-    struct reaching g = {of, reached, n};
+    struct extremes g = {of, reached, n};
     const uint64_t calls = s->rows[row].first_call;
     const struct stack_disk_figures *f;
     for (uint64_t at = first; at < end;) {
@@ -124,21 +124,21 @@ size_t stack_extremes(const struct stack_store *s, size_t row, size_t first, siz
 
 /* ---- how many are how long ---- */
 
-struct counting {
+struct call_histogram {
     const struct row_tiles *r;
     int64_t width;
     size_t n;
     uint64_t *counts;
 };
 
-static size_t bucket(const struct counting *c, const struct stack_call *call)
+static size_t bucket(const struct call_histogram *c, const struct stack_call *call)
 {
     uint64_t k = (uint64_t)(call->end - call->begin) / (uint64_t)c->width;
     return k < c->n ? k : c->n - 1;
 }
 
 /* False: some function's calls of the tile belong into several buckets; nothing is counted then. */
-static bool count_tile(const struct counting *c, const struct tile_piece *p)
+static bool count_tile(const struct call_histogram *c, const struct tile_piece *p)
 {
     const struct stack_disk_figures *f;
     size_t n = figures_in(c->r, p, &f);
@@ -157,7 +157,7 @@ static bool count_tile(const struct counting *c, const struct tile_piece *p)
     return true;
 }
 
-static void count_range(const struct counting *c, uint64_t first, uint64_t end, int below)
+static void count_range(const struct call_histogram *c, uint64_t first, uint64_t end, int below)
 {
     struct stack_call call;
     for (uint64_t at = first; at < end;) {
@@ -177,11 +177,11 @@ void stack_histogram(
     const struct stack_store *s, size_t row, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
     struct row_tiles r = row_tiles(s, row);
-    struct counting c = {&r, width > 0 ? width : 1, n, counts};
+    struct call_histogram c = {&r, width > 0 ? width : 1, n, counts};
     count_range(&c, first, end, r.tiles.levels);
 }
 
-/* ---- places among WHOLE calls ---- */
+/* ---- WHOLE calls counted ---- */
 
 size_t stack_whole_before(const struct stack_store *s, size_t row, size_t i)
 {

@@ -24,7 +24,7 @@ struct stack_disk_row { uint64_t first_call, calls; };
 struct stack_disk_function { uint64_t address; uint32_t process, name; };
 /* duration STACK_LONG: in "long". what: function << STACK_HOW_BITS | enum stack_how */
 struct stack_disk_call { int64_t begin; uint32_t duration, what; };
-/* Of the WHOLE calls of a function in a tile (stack_tiles.h): ns in all, without the calls below, sum of squared
+/* Of the WHOLE calls of a function in a tile (tiles.h): ns in all, without the calls below, sum of squared
  * distances from their mean, how many, and which of the tile's calls took least and most. */
 struct stack_disk_figures { int64_t sum, self; double spread; uint32_t function, n, least, most; };
 struct stack_disk_long { uint64_t call; int64_t duration; };
@@ -60,7 +60,7 @@ static inline enum stack_how stack_how_of(const struct stack_disk_call *c)
 {
     return (enum stack_how)(c->what & ((1U << STACK_HOW_BITS) - 1));
 }
-/* How long a call took that says STACK_LONG. (stack_store.c) */
+/* How long a call took that says STACK_LONG. (store.c) */
 int64_t stack_long_duration(const struct stack_store *, uint64_t call);
 /* One of all calls. */
 static inline struct stack_call stack_call_at(const struct stack_store *s, uint64_t call)

@@ -3,13 +3,13 @@
 
 static void count(struct stack_runner *r, int64_t ts, int64_t bytes)
 {
-    int64_t held = r->memory.n ? r->memory.v[r->memory.n - 1].bytes : 0, now;
-    if (__builtin_add_overflow(held, bytes, &now))
+    int64_t held = r->memory.n ? r->memory.v[r->memory.n - 1].bytes : 0, sum;
+    if (__builtin_add_overflow(held, bytes, &sum))
         return;
     if (r->memory.n && r->memory.v[r->memory.n - 1].time == ts)
-        r->memory.v[r->memory.n - 1].bytes = now;
+        r->memory.v[r->memory.n - 1].bytes = sum;
     else
-        vec_push(&r->memory, ((struct stack_disk_value){ts, now}));
+        vec_push(&r->memory, ((struct stack_disk_value){ts, sum}));
 }
 
 static size_t room_for_size(struct stack_builder *b)
@@ -26,12 +26,12 @@ void stack_allocate(struct stack_builder *b, uint32_t thread, int64_t ts, uint64
     bool fresh;
     if (!address || bytes > INT64_MAX)
         return;
-    uint64_t *place = map_put(&b->owners.v[r->owner].allocations, address, &fresh);
+    uint64_t *index = map_put(&b->owners.v[r->owner].allocations, address, &fresh);
     if (fresh)
-        *place = room_for_size(b) + 1;
+        *index = room_for_size(b) + 1;
     else /* it was freed without notice */
-        count(r, ts, -b->sizes.v[*place - 1]);
-    b->sizes.v[*place - 1] = (int64_t)bytes;
+        count(r, ts, -b->sizes.v[*index - 1]);
+    b->sizes.v[*index - 1] = (int64_t)bytes;
     count(r, ts, (int64_t)bytes);
 }
 
@@ -41,12 +41,12 @@ void stack_release(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_
     struct map *allocations = &b->owners.v[r->owner].allocations;
     if (!address)
         return;
-    const uint64_t *place = map_find(allocations, address);
-    if (!place) {
+    const uint64_t *index = map_find(allocations, address);
+    if (!index) {
         b->totals.strange_frees++;
         return;
     }
-    count(r, ts, -b->sizes.v[*place - 1]);
-    vec_push(&b->free_sizes, (size_t)*place - 1);
+    count(r, ts, -b->sizes.v[*index - 1]);
+    vec_push(&b->free_sizes, (size_t)*index - 1);
     map_remove(allocations, address);
 }

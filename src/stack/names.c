@@ -9,15 +9,15 @@
 uint32_t stack_owner(struct stack_builder *b, int32_t pid, uint32_t name)
 {
     bool fresh;
-    uint64_t *place = pid >= 0 ? map_put(&b->owner_of, (uint64_t)(uint32_t)pid, &fresh)
+    uint64_t *index = pid >= 0 ? map_put(&b->owner_of, (uint64_t)(uint32_t)pid, &fresh)
                                : map_put(&b->owner_by_name, name, &fresh);
     if (fresh) {
         vec_push(&b->owners, ((struct stack_owner){.pid = pid, .name = name}));
-        *place = b->owners.n;
-    } else if (!b->owners.v[*place - 1].name) {
-        b->owners.v[*place - 1].name = name;
+        *index = b->owners.n;
+    } else if (!b->owners.v[*index - 1].name) {
+        b->owners.v[*index - 1].name = name;
     }
-    return (uint32_t)(*place - 1);
+    return (uint32_t)(*index - 1);
 }
 
 /* ---- libraries ---- */
@@ -41,7 +41,7 @@ void stack_load(struct stack_builder *b, uint32_t owner, int64_t ts, const struc
         if (l->unloaded != INT64_MAX || l->begin >= new->end || new->begin >= l->end)
             continue;
         if (l->begin == new->begin && l->end == new->end && l->path == new->path)
-            return; /* told again, by another state dump */
+            return; /* seen again, in another state dump */
         l->unloaded = ts;
         replaces = true;
     }
@@ -83,26 +83,26 @@ static const struct stack_library *library_of(const struct stack_owner *o, const
 /* ---- functions ---- */
 
 /* Beyond the most that the store can number, all others are one. */
-static uint32_t add_function(struct stack_builder *b, const struct stack_known *f, uint64_t *place)
+static uint32_t add_function(struct stack_builder *b, const struct stack_known *f, uint64_t *index)
 {
     if (b->known.n < STACK_MOST_FUNCTIONS)
         vec_push(&b->known, *f);
-    *place = b->known.n;
+    *index = b->known.n;
     return (uint32_t)b->known.n - 1;
 }
 
 uint32_t stack_function_at(struct stack_builder *b, uint32_t owner, int64_t ts, uint64_t address)
 {
     bool fresh;
-    uint64_t *place = map_put(&b->owners.v[owner].functions, address, &fresh);
-    return fresh ? add_function(b, &(struct stack_known){address, ts, owner, 0}, place) : (uint32_t)*place - 1;
+    uint64_t *index = map_put(&b->owners.v[owner].functions, address, &fresh);
+    return fresh ? add_function(b, &(struct stack_known){address, ts, owner, 0}, index) : (uint32_t)*index - 1;
 }
 
 uint32_t stack_function_named(struct stack_builder *b, uint32_t owner, int64_t ts, uint64_t address, uint32_t name)
 {
     bool fresh;
-    uint64_t *place = map_put(&b->owners.v[owner].named, name, &fresh);
-    return fresh ? add_function(b, &(struct stack_known){address, ts, owner, name}, place) : (uint32_t)*place - 1;
+    uint64_t *index = map_put(&b->owners.v[owner].named, name, &fresh);
+    return fresh ? add_function(b, &(struct stack_known){address, ts, owner, name}, index) : (uint32_t)*index - 1;
 }
 
 void stack_name_function(const struct stack_builder *b, const struct stack_known *f, struct text *out)

@@ -23,7 +23,7 @@ struct stack_totals {
     uint64_t events, lost_events, calls;
     uint64_t strange_exits;  /* exits of functions that were not seen to be entered */
     uint64_t missing_exits;  /* calls that ended because one below them did */
-    uint64_t too_deep;       /* calls beyond STACK_MOST_LEVELS: counted, not kept */
+    uint64_t too_deep;       /* calls beyond STACK_MOST_LEVELS: counted only */
     uint64_t strange_frees;  /* of memory that was not seen to be allocated */
 };
 enum { STACK_MOST_LEVELS = 1024 };
@@ -31,12 +31,12 @@ const struct stack_totals *stack_totals(const struct stack_store *);
 
 /* Processes by number, threads by process, number and CPU. Where the trace tells no process, threads are grouped by the
  * name they first had. */
-struct stack_process { int32_t pid; const char *name; uint32_t first_thread, threads; };  /* pid -1: not told */
+struct stack_process { int32_t pid; const char *name; uint32_t first_thread, threads; };  /* pid -1: not known */
 struct stack_thread {
-    int32_t tid, cpu;        /* tid -1: not told, then all that the stream of `cpu` recorded counts as one thread;
+    int32_t tid, cpu;        /* tid -1: not known, then all that the stream of `cpu` recorded counts as one thread;
                               * else cpu is -1 */
     uint32_t process, first_row, rows; /* rows: levels of its stack, the outermost function first */
-    const char *name;        /* the last one, "" when not told */
+    const char *name;        /* the last one, "" when not known */
     int64_t begin, end;      /* its first and last event */
     bool has_memory;
 };

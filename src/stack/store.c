@@ -5,8 +5,9 @@
 #include "base/search.h"
 #include "stack/tiles.h"
 
-/* ---- checking: all that a file claims. What leads from one table to another is kept in memory, so that it stays as it
- * was checked ---- */
+/* ---- checking ---- */
+/* All that a file claims. What leads from one table to another is copied to memory, so that it stays as it was
+ * checked. */
 
 static const char *names_defect(const struct stack_store *s)
 {
@@ -118,7 +119,7 @@ static const char *row_tiles_defect(const struct stack_store *s, uint64_t calls,
     return what;
 }
 
-/* WHOLE calls before each tile are counted again: places in tables hang on them. */
+/* WHOLE calls before each tile are counted again: rows of tables are numbered by them. */
 static const char *whole_defect(const struct stack_store *s, const struct stack_disk_row *r, uint64_t *at)
 {
     uint64_t n = 0;

@@ -3,29 +3,29 @@
 
 #include <stdlib.h>
 
-/* One tile while it is made: figures by function in order of first use. */
-struct making {
+/* The tile that is being summed up: figures by function in order of first use. */
+struct next_tile {
     const struct stack_store *s;
     VEC(struct stack_disk_figures) figures;
     VEC(int64_t) least, most; /* their durations */
-    uint32_t *place_of;       /* by function: 1 + place in figures; 0: none yet */
+    uint32_t *index_of;       /* by function: 1 + index in figures; 0: none yet */
 };
 
-static size_t place_of(struct making *m, uint32_t function)
+static size_t index_of(struct next_tile *m, uint32_t function)
 {
-    if (!m->place_of[function]) {
+    if (!m->index_of[function]) {
         vec_push(&m->figures, ((struct stack_disk_figures){.function = function}));
         vec_push(&m->least, INT64_MAX);
         vec_push(&m->most, -1);
-        m->place_of[function] = (uint32_t)m->figures.n;
+        m->index_of[function] = (uint32_t)m->figures.n;
     }
-    return m->place_of[function] - 1;
+    return m->index_of[function] - 1;
 }
 
 /* Adds figures whose shortest and longest call took `least` and `most`. */
-static void join(struct making *m, const struct stack_disk_figures *f, int64_t least, int64_t most)
+static void join(struct next_tile *m, const struct stack_disk_figures *f, int64_t least, int64_t most)
 {
-    size_t i = place_of(m, f->function);
+    size_t i = index_of(m, f->function);
     struct stack_disk_figures *to = &m->figures.v[i];
     if (least < m->least.v[i]) {
         m->least.v[i] = least;
@@ -41,11 +41,11 @@ static void join(struct making *m, const struct stack_disk_figures *f, int64_t l
     to->self = figures_sum(to->self, f->self);
 }
 
-static void end_tile(struct stack_tiles *t, struct making *m)
+static void end_tile(struct stack_tiles *t, struct next_tile *m)
 {
     vec_push(&t->first, t->figures.n);
     for (size_t i = 0; i < m->figures.n; i++) {
-        m->place_of[m->figures.v[i].function] = 0;
+        m->index_of[m->figures.v[i].function] = 0;
         vec_push(&t->figures, m->figures.v[i]);
     }
     m->figures.n = m->least.n = m->most.n = 0;
@@ -65,16 +65,16 @@ int64_t stack_time_within(const struct stack_store *s, size_t row, int64_t begin
     return sum;
 }
 
-static void add_call(struct making *m, size_t k, int64_t duration, int64_t self, uint32_t place)
+static void add_call(struct next_tile *m, size_t k, int64_t duration, int64_t self, uint32_t index)
 {
     struct stack_disk_figures *f = &m->figures.v[k];
     if (duration < m->least.v[k]) {
         m->least.v[k] = duration;
-        f->least = place;
+        f->least = index;
     }
     if (duration > m->most.v[k]) {
         m->most.v[k] = duration;
-        f->most = place;
+        f->most = index;
     }
     f->n++;
     f->sum = figures_sum(f->sum, duration);
@@ -83,7 +83,7 @@ static void add_call(struct making *m, size_t k, int64_t duration, int64_t self,
 
 /* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: nothing is
  * below. */
-static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t end, size_t *below)
+static size_t add_calls(struct next_tile *m, size_t row, uint64_t first, uint64_t end, size_t *below)
 {
     size_t of[TILE_ITEMS], n = 0;
     int64_t durations[TILE_ITEMS];
@@ -92,7 +92,7 @@ static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t e
         stack_call(m->s, row, i, &c);
         if (c.how != STACK_WHOLE)
             continue;
-        of[n] = place_of(m, c.function);
+        of[n] = index_of(m, c.function);
         durations[n] = c.end - c.begin;
         add_call(m, of[n], durations[n],
             durations[n] - (below ? stack_time_within(m->s, row + 1, c.begin, c.end, below) : 0),
@@ -108,7 +108,7 @@ static size_t add_calls(struct making *m, size_t row, uint64_t first, uint64_t e
 }
 
 /* has_below: the next row is of the same thread. */
-static void add_finest(struct stack_tiles *t, struct making *m, size_t row, bool has_below)
+static void add_finest(struct stack_tiles *t, struct next_tile *m, size_t row, bool has_below)
 {
     uint64_t calls = stack_calls(m->s, row), whole = 0;
     size_t below = 0;
@@ -119,7 +119,7 @@ static void add_finest(struct stack_tiles *t, struct making *m, size_t row, bool
     }
 }
 
-static int64_t duration_at(const struct making *m, size_t row, uint64_t i)
+static int64_t duration_at(const struct next_tile *m, size_t row, uint64_t i)
 {
     struct stack_call c;
     stack_call(m->s, row, i, &c);
@@ -127,7 +127,7 @@ static int64_t duration_at(const struct making *m, size_t row, uint64_t i)
 }
 
 /* From the tiles of the level below, which begin at `below`. */
-static void add_level(struct stack_tiles *t, struct making *m, size_t row, size_t below, uint64_t n_below, int level)
+static void add_level(struct stack_tiles *t, struct next_tile *m, size_t row, size_t below, uint64_t n_below, int level)
 {
     for (uint64_t k = 0; k < n_below; k++) {
         uint64_t base = k * tile_size(level - 1), within = base % tile_size(level);
@@ -144,7 +144,7 @@ static void add_level(struct stack_tiles *t, struct making *m, size_t row, size_
     }
 }
 
-static void add_row(struct stack_tiles *t, struct making *m, size_t row, bool has_below)
+static void add_row(struct stack_tiles *t, struct next_tile *m, size_t row, bool has_below)
 {
     uint64_t calls = stack_calls(m->s, row);
     size_t below = t->first.n, here;
@@ -157,7 +157,7 @@ static void add_row(struct stack_tiles *t, struct making *m, size_t row, bool ha
 
 void stack_tiles_make(struct stack_tiles *t, const struct stack_store *s)
 {
-    struct making m = {.s = s, .place_of = mem_zalloc((s->n_functions + 1) * sizeof *m.place_of)};
+    struct next_tile m = {.s = s, .index_of = mem_zalloc((s->n_functions + 1) * sizeof *m.index_of)};
     for (size_t i = 0; i < s->n_threads; i++)
         for (uint32_t k = 0; k < s->threads[i].rows; k++)
             add_row(t, &m, s->threads[i].first_row + k, k + 1 < s->threads[i].rows);
@@ -165,7 +165,7 @@ void stack_tiles_make(struct stack_tiles *t, const struct stack_store *s)
     vec_free(&m.figures);
     vec_free(&m.least);
     vec_free(&m.most);
-    free(m.place_of);
+    free(m.index_of);
 }
 
 void stack_tiles_fini(struct stack_tiles *t)

@@ -7,12 +7,12 @@
 #include "stack/builder.h"
 #include "stack/tiles.h"
 
-struct writing {
+struct stack_writer {
     const struct stack_builder *b;
-    struct strings strings;              /* those that are kept */
-    uint32_t *owner_order, *owner_place; /* by place: owner; by owner: place */
+    struct strings strings;              /* those of the file */
+    uint32_t *owner_order, *owner_index; /* by index: owner; by owner: index */
     uint32_t *runner_order;
-    uint32_t *function_place; /* by place in known */
+    uint32_t *function_index; /* by index in known */
     VEC(struct stack_disk_process) processes;
     VEC(struct stack_disk_thread) threads;
     VEC(struct stack_disk_rename) renames;
@@ -27,7 +27,7 @@ struct writing {
     struct text text;
 };
 
-static uint32_t keep(struct writing *w, uint32_t string)
+static uint32_t intern(struct stack_writer *w, uint32_t string)
 {
     const char *s = strings_get(&w->b->strings, string);
     return strings_intern(&w->strings, s, strlen(s));
@@ -44,10 +44,10 @@ static int by_pid_and_name(const void *pa, const void *pb, void *arg)
 
 static int by_owner_and_tid(const void *pa, const void *pb, void *arg)
 {
-    const struct writing *w = arg;
+    const struct stack_writer *w = arg;
     const struct stack_runner *x = &w->b->runners.v[*(const uint32_t *)pa],
                               *y = &w->b->runners.v[*(const uint32_t *)pb];
-    return order_of(w->owner_place[x->owner], w->owner_place[y->owner]) ?: order_of(x->tid, y->tid)
+    return order_of(w->owner_index[x->owner], w->owner_index[y->owner]) ?: order_of(x->tid, y->tid)
                                                                         ?: order_of(x->stream, y->stream);
 }
 
@@ -59,61 +59,61 @@ static uint32_t *numbers(size_t n)
     return v;
 }
 
-static void order(struct writing *w)
+static void order(struct stack_writer *w)
 {
     const struct stack_builder *b = w->b;
     w->owner_order = numbers(b->owners.n);
-    w->owner_place = numbers(b->owners.n);
+    w->owner_index = numbers(b->owners.n);
     w->runner_order = numbers(b->runners.n);
     qsort_r(w->owner_order, b->owners.n, sizeof *w->owner_order, by_pid_and_name, (void *)(uintptr_t)b);
     for (size_t i = 0; i < b->owners.n; i++)
-        w->owner_place[w->owner_order[i]] = (uint32_t)i;
+        w->owner_index[w->owner_order[i]] = (uint32_t)i;
     qsort_r(w->runner_order, b->runners.n, sizeof *w->runner_order, by_owner_and_tid, w);
 }
 
-static void add_processes(struct writing *w)
+static void add_processes(struct stack_writer *w)
 {
     const struct stack_builder *b = w->b;
     for (size_t i = 0; i < b->owners.n; i++) {
         const struct stack_owner *o = &b->owners.v[w->owner_order[i]];
-        vec_push(&w->processes, ((struct stack_disk_process){o->pid, keep(w, o->name)}));
+        vec_push(&w->processes, ((struct stack_disk_process){o->pid, intern(w, o->name)}));
     }
     for (size_t i = 0; i < b->runners.n; i++) { /* a process is called what its first thread is called */
         const struct stack_runner *r = &b->runners.v[i];
         if (r->tid >= 0 && r->tid == b->owners.v[r->owner].pid && r->names.n)
-            w->processes.v[w->owner_place[r->owner]].name = keep(w, r->names.v[r->names.n - 1].name);
+            w->processes.v[w->owner_index[r->owner]].name = intern(w, r->names.v[r->names.n - 1].name);
     }
 }
 
 /* ---- functions ---- */
 
 /* Functions of one process with one name are one. */
-static void add_functions(struct writing *w)
+static void add_functions(struct stack_writer *w)
 {
     const struct stack_builder *b = w->b;
-    struct map places = {0};
+    struct map index_of = {0};
     struct text label = {.fd = -1};
-    w->function_place = mem_alloc(sizeof *w->function_place * (b->known.n + 1));
+    w->function_index = mem_alloc(sizeof *w->function_index * (b->known.n + 1));
     for (size_t i = 0; i < b->known.n; i++) {
         const struct stack_known *f = &b->known.v[i];
         bool fresh;
         label.n = 0;
         stack_name_function(b, f, &label);
-        uint32_t name = strings_intern(&w->strings, text_cstr(&label), label.n), process = w->owner_place[f->process];
-        uint64_t *place = map_put(&places, (uint64_t)process << 32 | name, &fresh);
+        uint32_t name = strings_intern(&w->strings, text_cstr(&label), label.n), process = w->owner_index[f->process];
+        uint64_t *index = map_put(&index_of, (uint64_t)process << 32 | name, &fresh);
         if (fresh) {
             vec_push(&w->functions, ((struct stack_disk_function){f->address, process, name}));
-            *place = w->functions.n - 1;
+            *index = w->functions.n - 1;
         }
-        w->function_place[i] = (uint32_t)*place;
+        w->function_index[i] = (uint32_t)*index;
     }
-    map_fini(&places);
+    map_fini(&index_of);
     text_fini(&label);
 }
 
 /* ---- calls ---- */
 
-static void add_series(struct writing *w, const struct stack_series *s)
+static void add_series(struct stack_writer *w, const struct stack_series *s)
 {
     uint64_t first = w->calls.n;
     vec_push(&w->rows, ((struct stack_disk_row){first, s->calls.n}));
@@ -121,19 +121,19 @@ static void add_series(struct writing *w, const struct stack_series *s)
     for (size_t i = 0; i < s->calls.n; i++) {
         struct stack_disk_call c = s->calls.v[i];
         if (stack_how_of(&c) != STACK_UNKNOWN)
-            c.what = w->function_place[c.what >> STACK_HOW_BITS] << STACK_HOW_BITS | (uint32_t)stack_how_of(&c);
+            c.what = w->function_index[c.what >> STACK_HOW_BITS] << STACK_HOW_BITS | (uint32_t)stack_how_of(&c);
         w->calls.v[w->calls.n++] = c;
     }
     for (size_t i = 0; i < s->longs.n; i++)
         vec_push(&w->longs, ((struct stack_disk_long){first + s->longs.v[i].call, s->longs.v[i].duration}));
 }
 
-static void add_thread(struct writing *w, const struct stack_runner *r)
+static void add_thread(struct stack_writer *w, const struct stack_runner *r)
 {
     vec_push(&w->threads,
         ((struct stack_disk_thread){.begin = r->begin,
             .end = r->last,
-            .process = w->owner_place[r->owner],
+            .process = w->owner_index[r->owner],
             .tid = r->tid,
             .cpu = r->cpu,
             .first_row = (uint32_t)w->rows.n,
@@ -143,7 +143,7 @@ static void add_thread(struct writing *w, const struct stack_runner *r)
             .first_value = w->memory.n,
             .values = r->memory.n}));
     for (size_t i = 0; i < r->names.n; i++)
-        vec_push(&w->renames, ((struct stack_disk_rename){r->names.v[i].time, keep(w, r->names.v[i].name), 0}));
+        vec_push(&w->renames, ((struct stack_disk_rename){r->names.v[i].time, intern(w, r->names.v[i].name), 0}));
     for (size_t i = 0; i < r->memory.n; i++)
         vec_push(&w->memory, r->memory.v[i]);
     for (size_t i = 0; i < r->series.n; i++)
@@ -156,7 +156,7 @@ static int by_begin(const void *pa, const void *pb)
     return order_of(a->begin, b->begin) ?: order_of(a->cpu, b->cpu);
 }
 
-static void add_losses(struct writing *w)
+static void add_losses(struct stack_writer *w)
 {
     for (size_t i = 0; i < w->b->losses.n; i++) {
         struct stack_disk_loss l = w->b->losses.v[i];
@@ -168,7 +168,7 @@ static void add_losses(struct writing *w)
         qsort(w->losses.v, w->losses.n, sizeof *w->losses.v, by_begin);
 }
 
-static void add_strings(struct writing *w)
+static void add_strings(struct stack_writer *w)
 {
     strings_intern(&w->strings, "", 0);
     for (size_t i = 0; i < w->strings.n; i++) {
@@ -178,7 +178,7 @@ static void add_strings(struct writing *w)
 }
 
 /* Of what will be in the store. */
-static void add_tiles(struct writing *w)
+static void add_tiles(struct stack_writer *w)
 {
     const struct stack_store s = {.threads = w->threads.v,
         .n_threads = w->threads.n,
@@ -192,7 +192,7 @@ static void add_tiles(struct writing *w)
     stack_tiles_make(&w->tiles, &s);
 }
 
-static int commit(struct writing *w, const char *path, uint64_t key, struct err *e)
+static int commit(struct stack_writer *w, const char *path, uint64_t key, struct err *e)
 {
     struct store_writer *s = store_create(path, "stacks", STACK_VERSION, key, 15);
     store_add(s, "totals", &w->b->totals, sizeof w->b->totals, 1);
@@ -215,7 +215,7 @@ static int commit(struct writing *w, const char *path, uint64_t key, struct err 
 
 int stack_builder_write(struct stack_builder *b, const char *path, uint64_t key, struct err *e)
 {
-    struct writing w = {.b = b, .text = {.fd = -1}};
+    struct stack_writer w = {.b = b, .text = {.fd = -1}};
     int64_t lasts;
     if (b->totals.events && __builtin_sub_overflow(b->totals.end, b->totals.begin, &lasts))
         return err_set(e, ERR_UNSUPPORTED, "events lie more than 292 years apart; their times cannot be right");
@@ -231,9 +231,9 @@ int stack_builder_write(struct stack_builder *b, const char *path, uint64_t key,
     add_strings(&w);
     int rc = commit(&w, path, key, e);
     free(w.owner_order);
-    free(w.owner_place);
+    free(w.owner_index);
     free(w.runner_order);
-    free(w.function_place);
+    free(w.function_index);
     vec_free(&w.processes);
     vec_free(&w.threads);
     vec_free(&w.renames);

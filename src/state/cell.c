@@ -35,15 +35,15 @@ static inline const uint8_t *durations_of(const struct state_disk_cell *c, const
 /* ---- one entry ---- */
 
 /* A pair of entries: begin, where the second begins, end. */
-struct pair {
+struct cell_pair {
     int64_t begin, middle, end;
     uint64_t number;
 };
 
-static inline struct pair pair_at(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
+static inline struct cell_pair cell_pair_at(const struct state_disk_cell *c, const struct cell_pairs *p, size_t i)
 {
     int64_t begin = cell_begin_of(c, i, p->time_width);
-    return (struct pair){
+    return (struct cell_pair){
         .begin = begin,
         .middle = (int64_t)((uint64_t)begin + pack_get(durations_of(c, p), i, p->duration_width)),
         .end = cell_time(c, i, p->time_width),
@@ -52,7 +52,7 @@ static inline struct pair pair_at(const struct state_disk_cell *c, const struct 
 }
 
 /* Without branches: nobody could foretell which of the two it is. */
-static inline struct cell_entry entry_of(const struct pair *x, const struct cell_pairs *p, size_t i, bool second)
+static inline struct cell_entry entry_of(const struct cell_pair *x, const struct cell_pairs *p, size_t i, bool second)
 {
     int64_t both = -(int64_t)second;
     return (struct cell_entry){
@@ -67,7 +67,7 @@ static inline struct cell_entry entry_of(const struct pair *x, const struct cell
 struct cell_entry cell_pairs_entry(const struct state_disk_cell *c, size_t i)
 {
     struct cell_pairs p = cell_pairs(c);
-    struct pair x = pair_at(c, &p, i / 2);
+    struct cell_pair x = cell_pair_at(c, &p, i / 2);
     return entry_of(&x, &p, i / 2, i % 2);
 }
 
@@ -75,7 +75,7 @@ struct cell_entry cell_pairs_at(const struct state_disk_cell *c, int64_t t)
 {
     struct cell_pairs p = cell_pairs(c);
     size_t i = cell_search(cell_packed(c), p.n, p.time_width, (uint64_t)t - (uint64_t)c->base);
-    struct pair x = pair_at(c, &p, i);
+    struct cell_pair x = cell_pair_at(c, &p, i);
     return entry_of(&x, &p, i, t >= x.middle);
 }
 

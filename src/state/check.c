@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "state/check.h"
+#include "state/figures.h"
 #include "state/lines.h"
 #include "state/sums.h"
 #include "state/tiles.h"
@@ -77,7 +78,7 @@ static const char *rows_defect(struct state_store *s)
             return "a row's number makes no sense";
         if (r->begin > r->end || r->begin < s->totals->begin || r->end > s->totals->end || r->lead >= STATE_VALUES ||
             r->name >= s->n_names || r->idle > 1 || r->waits > 1 || r->thread < -1 || r->shift > 63 ||
-            (state_may_fall(r->kind) ? r->least > 0 : r->least && !state_is_moved(r->kind)))
+            (state_may_fall(r->kind) ? r->least > 0 : r->least && !state_is_thread_io(r->kind)))
             return "a row makes no sense";
         uint64_t blocks = r->n_cells / STATE_CELLS + (r->n_cells % STATE_CELLS != 0);
         if (r->n < r->n_cells || r->n > (uint64_t)r->n_cells * STATE_CELL_ENTRIES || r->first_block != block ||
@@ -98,7 +99,7 @@ static const char *files_defect(const struct state_store *s)
         return "files that do not fit their rows";
     for (size_t i = 0; i < s->n_files; i++)
         if (s->files[i].thread < 0 || (size_t)s->files[i].thread >= s->first[STATE_THREAD + 1] ||
-            s->files[i].moved[STATE_WAY_READ] < 0 || s->files[i].moved[STATE_WAY_WRITTEN] < 0)
+            s->files[i].bytes[STATE_WAY_READ] < 0 || s->files[i].bytes[STATE_WAY_WRITTEN] < 0)
             return "a file makes no sense";
     return NULL;
 }
@@ -116,20 +117,20 @@ static const char *through_defect(const struct state_store *s)
         for (size_t end = at + r->n_files; at < end; at++) {
             uint32_t file = s->through[at];
             if (file >= s->n_files || (at > r->first_file && file <= s->through[at - 1]) ||
-                s->files[file].thread != r->number || !s->files[file].moved[way])
+                s->files[file].thread != r->number || !s->files[file].bytes[way])
                 return "a thread's files are others";
         }
     }
     for (size_t i = 0; i < s->n_files; i++)
         for (int way = 0; way < STATE_WAYS; way++)
-            moved += s->files[i].moved[way] > 0;
+            moved += s->files[i].bytes[way] > 0;
     return at != s->n_through || at != moved ? "files that belong to no thread" : NULL;
 }
 
 /* ---- entries ---- */
 
 /* A row while its entries are read. */
-struct reading {
+struct row_check {
     const struct state_store *s;
     const struct state_disk_row *row;
     int64_t time;          /* where the cell before ends */
@@ -147,7 +148,7 @@ static bool good_futex_call(int64_t number)
         state_futex_operations[operation].value != STATE_NONE;
 }
 
-static bool good_number(const struct reading *g, int64_t number)
+static bool good_number(const struct row_check *g, int64_t number)
 {
     size_t threads = g->s->first[STATE_THREAD + 1];
     int kind = g->row->kind;
@@ -159,7 +160,7 @@ static bool good_number(const struct reading *g, int64_t number)
         return false;
     switch (kind) {
     case STATE_FUTEX_WAITS:
-    case STATE_FUTEX_WAKES: return (uint64_t)number <= state_rows(g->s, STATE_FUTEX_USER);
+    case STATE_FUTEX_WAKES: return (uint64_t)number <= state_row_count(g->s, STATE_FUTEX_USER);
     case STATE_IRQ_HANDLERS: return (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU: return number & 1 ? (uint64_t)number >> 1 < threads : (uint64_t)number >> 1 < g->s->n_codes;
     case STATE_CPU_THREAD: return (uint64_t)number <= threads;
@@ -169,7 +170,7 @@ static bool good_number(const struct reading *g, int64_t number)
     }
 }
 
-static bool counts(const struct reading *g)
+static bool counts(const struct row_check *g)
 {
     if (g->row->kind == STATE_THREAD)
         return !g->row->idle && state_running(g->s->disk_codes[g->number].value);
@@ -177,7 +178,7 @@ static bool counts(const struct reading *g)
 }
 
 /* The entry before is over, after so long. */
-static void add_up(struct reading *g, uint64_t ns)
+static void add_up(struct row_check *g, uint64_t ns)
 {
     if (g->row->kind != STATE_FILE_ROWS)
         g->sums[0] = (int64_t)((uint64_t)g->sums[0] + (counts(g) ? ns : 0));
@@ -186,19 +187,19 @@ static void add_up(struct reading *g, uint64_t ns)
             g->sums[way] = (int64_t)((uint64_t)g->sums[way] + state_file_bytes(g->number, way));
 }
 
-static bool good_sums(const struct reading *g, uint32_t block)
+static bool good_sums(const struct row_check *g, uint32_t block)
 {
     unsigned n = state_block_sums(g->row->kind);
     return !n || !memcmp(sum_of_block(g->s, g->row, SUM_READ, block), g->sums, n * sizeof *g->sums);
 }
 
-static void set_edge(struct reading *g)
+static void set_edge(struct row_check *g)
 {
     g->edge = g->bucket < g->row->n_grid ? g->bucket << g->row->shift : UINT64_MAX;
 }
 
 /* Buckets that begin before cell i hold the cell before. */
-static bool good_grid(struct reading *g, uint32_t i, uint64_t since_first)
+static bool good_grid(struct row_check *g, uint32_t i, uint64_t since_first)
 {
     const uint32_t *grid = g->s->grid + g->row->first_grid;
     while (g->edge < since_first) {
@@ -222,7 +223,7 @@ static bool good_head(const struct state_disk_row *r, const struct state_disk_ce
         sizeof c->packed;
 }
 
-static const char *cell_defect(struct reading *g, const struct state_disk_cell *c, uint32_t i)
+static const char *cell_defect(struct row_check *g, const struct state_disk_cell *c, uint32_t i)
 {
     const struct state_disk_row *r = g->row;
     bool last = i + 1 == r->n_cells;
@@ -253,7 +254,7 @@ static const char *cell_defect(struct reading *g, const struct state_disk_cell *
 
 static const char *entries_defect(const struct state_store *s, const struct state_disk_row *row)
 {
-    struct reading g = {.s = s, .row = row};
+    struct row_check g = {.s = s, .row = row};
     const char *what = NULL;
     if (row->n_grid && ((row->n_grid - 1) > UINT64_MAX >> row->shift || !row->n_cells))
         return "the grid makes no sense";
@@ -299,7 +300,7 @@ static const char *block_defect(const struct state_store *s, const struct state_
     const uint8_t *begin = s->bytes + h->position, *at = begin;
     for (int c = 0; c < STATE_LATENCY_COLUMNS; c++) {
         const char *what = NULL;
-        if (c >= columns ? memcmp(&h->columns[c], &none, sizeof none) : h->columns[c].place != at - begin)
+        if (c >= columns ? memcmp(&h->columns[c], &none, sizeof none) : h->columns[c].offset != at - begin)
             what = "a block's columns do not follow each other";
         else if (c < columns)
             what = column_defect(at, n, h->columns[c], end, &at);
@@ -408,16 +409,16 @@ static const char *figures_defect(const struct state_store *s)
     return same ? NULL : "figures that do not fit the latencies";
 }
 
-static const char *late_defect(const struct state_store *s)
+static const char *aside_defect(const struct state_store *s)
 {
-    for (size_t i = 0; i < s->n_late; i++) {
-        const struct state_disk_late *l = &s->late[i];
+    for (size_t i = 0; i < s->n_aside; i++) {
+        const struct state_disk_aside *l = &s->aside[i];
         if (l->kind >= STATE_LATENCY_KINDS || l->kind < (i ? l[-1].kind : 0))
             return "late latencies out of order";
         const struct state_disk_table *table = state_latency_table(s, l->kind);
-        size_t k = i - s->first_late[l->kind];
-        uint64_t n = table->n, m = l->place - k; /* those in the table that come before it */
-        if (l->place < k || m > n || (k && (l->place <= l[-1].place || l->begin < l[-1].begin)) ||
+        size_t k = i - s->first_aside[l->kind];
+        uint64_t n = table->n, m = l->index - k; /* those in the table that come before it */
+        if (l->index < k || m > n || (k && (l->index <= l[-1].index || l->begin < l[-1].begin)) ||
             (m && state_column_at(s, table, STATE_BEGIN, m - 1) > l->begin) ||
             (m < n && state_column_at(s, table, STATE_BEGIN, m) < l->begin))
             return "late latencies out of order";
@@ -439,10 +440,11 @@ static const char *losses_defect(const struct state_store *s)
 
 /* ---- all ---- */
 
-static void find_late(struct state_store *s)
+static void find_aside(struct state_store *s)
 {
     for (int kind = 0; kind <= STATE_LATENCY_KINDS; kind++)
-        s->first_late[kind] = search_first(i, kind ? s->first_late[kind - 1] : 0, s->n_late, s->late[i].kind >= kind);
+        s->first_aside[kind] = search_first(
+            i, kind ? s->first_aside[kind - 1] : 0, s->n_aside, s->aside[i].kind >= kind);
 }
 
 const char *state_structure_defect(struct state_store *s)
@@ -458,7 +460,7 @@ const char *state_structure_defect(struct state_store *s)
         what = tables_defect(s);
     if (!what && s->n_tiles != state_tiles(s, STATE_LATENCY_KINDS) + 1)
         what = "tiles that do not fit the latencies";
-    find_late(s);
+    find_aside(s);
     return what;
 }
 
@@ -474,6 +476,6 @@ const char *state_content_defect(const struct state_store *s)
     if (!what)
         what = figures_defect(s);
     if (!what)
-        what = late_defect(s);
+        what = aside_defect(s);
     return what ? what : losses_defect(s);
 }

@@ -13,7 +13,7 @@ static uint8_t column_width(struct column_form f)
 /* ---- writing ---- */
 
 /* Values on their way: their differences to the base, and what they take in the way that is best so far. */
-struct putting {
+struct column_plan {
     const int64_t *v;
     size_t n;
     int64_t base;
@@ -22,7 +22,7 @@ struct putting {
     uint8_t width, more;
     size_t bits; /* of all but the base */
     size_t entries;
-    int64_t table[COLUMN_ENTRIES], places[COLUMN_VALUES];
+    int64_t table[COLUMN_ENTRIES], entry_of[COLUMN_VALUES];
 };
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -55,7 +55,7 @@ static unsigned bits_of(uint64_t v)
 
 /* Few large values among many small ones take less when only the large ones have high bits: a bit for each tells which.
  */
-static void try_split(struct putting *p)
+static void try_split(struct column_plan *p)
 {
     uint8_t some[2][65] = {{0}}; /* by bits, how many; twice, so that neighbours do not wait for each other */
     size_t over = 0;
@@ -75,7 +75,7 @@ static void try_split(struct putting *p)
 }
 
 /* How many distinct values a table may have to take less than the best so far. */
-static size_t most_entries(const struct putting *p)
+static size_t most_entries(const struct column_plan *p)
 {
     size_t most = 0;
     for (size_t width = 1; (size_t)1 << width <= COLUMN_ENTRIES && p->n * width < p->bits; width++) {
@@ -86,7 +86,7 @@ static size_t most_entries(const struct putting *p)
     return most;
 }
 
-static bool try_table(struct putting *p)
+static bool try_table(struct column_plan *p)
 {
     uint8_t slots[SLOTS] = {0}; /* by hash: 1 + entry */
     size_t entries = 0, most = most_entries(p);
@@ -100,7 +100,7 @@ static bool try_table(struct putting *p)
             p->table[entries] = p->v[i];
             slots[slot] = (uint8_t)++entries;
         }
-        p->places[i] = slots[slot] - 1;
+        p->entry_of[i] = slots[slot] - 1;
     }
     uint8_t width = (uint8_t)bits_of(entries - 1);
     size_t bits = p->n * width + entries * p->whole;
@@ -128,7 +128,7 @@ static uint8_t *put_values(uint8_t *to, const int64_t *v, size_t n, int64_t base
     return to + pack_bytes(n, width);
 }
 
-static uint8_t *put_split(uint8_t *to, const struct putting *p)
+static uint8_t *put_split(uint8_t *to, const struct column_plan *p)
 {
     int64_t low[COLUMN_VALUES], high[COLUMN_VALUES];
     size_t n_high = 0;
@@ -164,7 +164,7 @@ static uint8_t *put_line(uint8_t *to, const int64_t *v, size_t n, int64_t from, 
 
 size_t column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigned ways, struct column_form *f)
 {
-    struct putting p;
+    struct column_plan p;
     uint8_t *at = to;
     int64_t most;
     *f = (struct column_form){0};
@@ -187,7 +187,7 @@ size_t column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigne
     switch (p.way) {
     case COLUMN_SPLIT: at = put_split(at, &p); break;
     case COLUMN_TABLE:
-        at = put_values(at, p.places, n, 0, p.width);
+        at = put_values(at, p.entry_of, n, 0, p.width);
         at = put_values(at, p.table, p.entries, p.base, p.more);
         break;
     default: at = put_values(at, v, n, p.base, p.width);
@@ -304,8 +304,8 @@ static size_t n_entries(const struct column *c)
 {
     size_t most = 0;
     for (size_t i = 0; i < c->n; i++) {
-        size_t place = pack_get(c->bytes, i, column_width(c->form));
-        most = place > most ? place : most;
+        size_t entry = pack_get(c->bytes, i, column_width(c->form));
+        most = entry > most ? entry : most;
     }
     return most + 1;
 }

@@ -13,9 +13,9 @@ enum column_way {
     COLUMN_TABLE,            /* the distinct differences, at most 64, and for each value which it is */
 };
 /* How to read a column, in 32 bits. */
-enum { COLUMN_PLACE_BITS = 13, COLUMN_BASE_BITS = 3, COLUMN_WIDTH_BITS = 6, COLUMN_WAY_BITS = 2 };
+enum { COLUMN_OFFSET_BITS = 13, COLUMN_BASE_BITS = 3, COLUMN_WIDTH_BITS = 6, COLUMN_WAY_BITS = 2 };
 struct column_form {
-    uint32_t place : COLUMN_PLACE_BITS;   /* of its bytes, from the block's */
+    uint32_t offset : COLUMN_OFFSET_BITS;   /* of its bytes, from the block's */
     uint32_t base : COLUMN_BASE_BITS;     /* bytes of the base: 0 to 6, or 7 for 8 */
     uint32_t width : COLUMN_WIDTH_BITS;   /* bits of each value: 0 to 56, or 63 for 64 */
     uint32_t more : COLUMN_WIDTH_BITS;    /* SPLIT: of the high bits; TABLE: of an entry of the table */
@@ -28,8 +28,8 @@ _Static_assert(sizeof(struct column_form) == 4, "fixed width");
  * bytes is read, whatever they and its form say. */
 enum { COLUMN_MOST_BYTES = 8 * (COLUMN_VALUES + 3), COLUMN_SPARE = 8 + COLUMN_VALUES / 8 + 2 * 8 * COLUMN_VALUES + 8 };
 
-/* Packs n values, 1 to 128, in one of the ways given (bits 1 << way; PLAIN always). They are told as differences to
- * `from`. Returns how many bytes it took; sets all of the form but its place. */
+/* Packs n values, 1 to 128, in one of the ways given (bits 1 << way; PLAIN always). They are stored as differences to
+ * `from`. Returns how many bytes it took; sets all of the form but its offset. */
 size_t column_put(uint8_t *to, const int64_t *v, size_t n, int64_t from, unsigned ways, struct column_form *);
 
 /* A column of n values to be read: bytes, and what was handed to column_put. */

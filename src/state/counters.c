@@ -38,17 +38,17 @@ void builder_packet(struct state_builder *b, const struct kernel_record *r)
 
 static void add_amount(struct builder_amounts *all, uint32_t slot)
 {
-    while (all->place.n <= slot)
-        vec_push(&all->place, 0);
+    while (all->index.n <= slot)
+        vec_push(&all->index, 0);
     vec_push(&all->v, ((struct builder_amount){.slot = slot}));
-    all->place.v[slot] = (uint32_t)all->v.n;
+    all->index.v[slot] = (uint32_t)all->v.n;
 }
 
 static inline struct builder_amount *amount(struct builder_amounts *all, uint32_t slot)
 {
-    if (__builtin_expect(all->place.n <= slot || !all->place.v[slot], 0))
+    if (__builtin_expect(all->index.n <= slot || !all->index.v[slot], 0))
         add_amount(all, slot);
-    return &all->v.v[all->place.v[slot] - 1];
+    return &all->v.v[all->index.v[slot] - 1];
 }
 
 /* Counts up to what a number can hold together with what rows of files add. */
@@ -73,12 +73,12 @@ void builder_io(struct state_builder *b, int32_t row, int64_t ts, unsigned ways,
 
 static void expect(struct builder_amounts *all, uint32_t slot)
 {
-    uint32_t place = slot < all->place.n ? all->place.v[slot] : 0;
+    uint32_t index = slot < all->index.n ? all->index.v[slot] : 0;
     if (all->expected)
         series_fetch_tail(&all->v.v[all->expected - 1].series);
-    if (place)
-        series_fetch(&all->v.v[place - 1].series);
-    all->expected = place;
+    if (index)
+        series_fetch(&all->v.v[index - 1].series);
+    all->expected = index;
 }
 
 void builder_io_expect(struct state_builder *b, int32_t row, unsigned ways)
@@ -134,5 +134,5 @@ void builder_amounts_fini(struct builder_amounts *all)
     for (size_t i = 0; i < all->v.n; i++)
         series_fini(&all->v.v[i].series);
     vec_free(&all->v);
-    vec_free(&all->place);
+    vec_free(&all->index);
 }

@@ -1,5 +1,7 @@
-/* States of CPUs: who has them, and which interrupt is at work above. */
+/* States of CPUs: who has them, and which interrupt is at work above; rows of interrupts, and how long their handlers
+ * take. */
 #include "state/builder.h"
+#include "state/files.h"
 
 struct builder_cpu *builder_cpu(struct state_builder *b, uint32_t cpu)
 {
@@ -29,7 +31,7 @@ static void show_row(struct state_builder *b, struct builder_cpu *c, int64_t ts,
 
 /* ---- what happened before it was known who ran ---- */
 
-static void defer(struct builder_cpu *c, struct pending p)
+static void defer(struct builder_cpu *c, struct builder_pending p)
 {
     if (c->pending.n == BUILDER_PENDING) /* the oldest half stays unknown */
         c->pending.n = BUILDER_PENDING / 2,
@@ -42,7 +44,7 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
 {
     int32_t cpu = builder_cpu_number(b, c);
     for (size_t i = 0; i < c->pending.n; i++) {
-        const struct pending *p = &c->pending.v[i];
+        const struct builder_pending *p = &c->pending.v[i];
         if (p->kind == PENDING_OVERLAY) {
             show_overlay(b, c, p->ts, p->code);
         } else if (p->kind == PENDING_CALL) {
@@ -61,7 +63,7 @@ static void replay(struct state_builder *b, struct builder_cpu *c, int32_t row)
 static void replay_moment(struct state_builder *b, struct builder_cpu *c, int32_t row, int64_t ts)
 {
     for (size_t i = 0; i < c->pending.n; i++) {
-        const struct pending *p = &c->pending.v[i];
+        const struct builder_pending *p = &c->pending.v[i];
         if (p->kind == PENDING_PAGES && p->ts >= ts)
             builder_thread_pages(b, row, p->ts, p->ret);
         else if (p->kind == PENDING_RETURN && p->ts >= ts)
@@ -76,7 +78,7 @@ static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, 
     size_t skip = 0;
     uint32_t overlay = 0, call = 0;
     while (skip < c->pending.n && c->pending.v[skip].ts < since) {
-        const struct pending *p = &c->pending.v[skip++];
+        const struct builder_pending *p = &c->pending.v[skip++];
         if (p->kind == PENDING_OVERLAY) {
             overlay = p->code;
             show_overlay(b, c, p->ts, overlay);
@@ -96,29 +98,112 @@ static void reveal(struct state_builder *b, struct builder_cpu *c, int32_t row, 
     replay(b, c, row);
 }
 
-/* ---- records ---- */
+/* ---- interrupts ---- */
 
-void builder_cpu_overlay(struct state_builder *b, struct builder_cpu *c, int64_t ts)
+static void show_top(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     uint32_t code = c->depth ? c->frames[c->depth - 1].code : 0;
     if (c->row < 0)
-        defer(c, (struct pending){.ts = ts, .code = code, .kind = PENDING_OVERLAY});
+        defer(c, (struct builder_pending){.ts = ts, .code = code, .kind = PENDING_OVERLAY});
     else
         show_overlay(b, c, ts, code);
 }
 
-/* Handlers whose ends were not told. */
+/* The name of the interrupt and where it is handled. */
+static uint32_t handler_code(struct state_builder *b, const struct builder_frame *f, int32_t cpu)
+{
+    struct builder_irq *q = &b->irqs.v[f->irq];
+    if (!q->handler_code) {
+        struct builder_code code = b->codes.v[f->code];
+        code.cpu = cpu;
+        q->handler_code = builder_code(b, code);
+    }
+    return q->handler_code;
+}
+
+static void end_frame(struct state_builder *b, struct builder_cpu *c, int64_t ts, bool complete)
+{
+    const struct builder_frame *f = &c->frames[--c->depth];
+    int32_t cpu = builder_cpu_number(b, c);
+    series_push(&b->pool, &b->irqs.v[f->irq].series, ts, STATE_NONE);
+    if (f->kind == STATE_LATENCY_IRQ)
+        builder_track_leave(b, &b->irq_handlers, f->track, f->since, ts > f->since ? ts : f->since,
+            2 * (int64_t)handler_code(b, f, cpu) + !complete);
+    if (complete)
+        latency_close(&b->latencies[f->kind], f->latency, ts, 0, cpu);
+    else
+        latency_drop(&b->latencies[f->kind], f->latency);
+}
+
+/* Handlers whose ends are missing. */
 void builder_cpu_clear(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     while (c->depth)
-        builder_irq_end_frame(b, c, ts, false);
-    builder_cpu_overlay(b, c, ts);
+        end_frame(b, c, ts, false);
+    show_top(b, c, ts);
 }
+
+static uint32_t irq_row(struct state_builder *b, uint8_t kind, int32_t cpu, int32_t irq, uint32_t code)
+{
+    int32_t number = (int32_t)((uint32_t)cpu << 16 | (uint32_t)irq);
+    uint64_t *index = map_put(&b->irq_by_number, (uint64_t)kind << 32 | (uint32_t)number, NULL);
+    if (!*index) {
+        vec_push(&b->irqs,
+            ((struct builder_irq){.kind = kind, .number = number, .cpu = cpu, .code = code, .series.pairs = true}));
+        *index = b->irqs.n;
+    }
+    return (uint32_t)*index - 1;
+}
+
+/* Numbers for interrupts that have none: by name, from STATE_IPI on. */
+static int32_t made_up_number(struct state_builder *b, uint16_t name)
+{
+    uint64_t *number = map_put(&b->ipi_numbers, name, NULL);
+    if (!*number)
+        *number = STATE_IPI + b->ipi_numbers.n - 1;
+    return (int32_t)*number;
+}
+
+void builder_irq_enter(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+{
+    bool soft = r->kind == KERNEL_SOFTIRQ_ENTRY;
+    if (soft && c->depth) /* softirqs begin above threads only */
+        builder_cpu_clear(b, c, r->ts);
+    if (c->depth == BUILDER_FRAMES)
+        return;
+    int32_t cpu = builder_cpu_number(b, c),
+            number = r->kind == KERNEL_IPI_ENTRY ? made_up_number(b, r->ctx_number) : r->ctx_number;
+    struct builder_frame f = {.serial = r->ctx_frame, .kind = soft ? STATE_LATENCY_SOFTIRQ : STATE_LATENCY_IRQ};
+    f.code = soft ? builder_vector_code(b, r->ctx_number) : builder_irq_code(b, r);
+    f.irq = irq_row(b, soft ? STATE_CPU_SOFTIRQ : STATE_CPU_IRQ, cpu, number, f.code);
+    f.latency = latency_open(&b->latencies[f.kind], r->ts, c->row, f.code);
+    f.since = r->ts;
+    f.track = soft ? 0 : builder_track_take(&b->irq_handlers, r->ts);
+    c->frames[c->depth++] = f;
+    series_push(&b->pool, &b->irqs.v[f.irq].series, r->ts, STATE_ACTIVE);
+    show_top(b, c, r->ts);
+}
+
+/* Frames above the one that ends lost their exits. */
+void builder_irq_exit(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
+{
+    int i = c->depth - 1;
+    while (i >= 0 && c->frames[i].serial != r->ctx_frame)
+        i--;
+    if (i < 0)
+        return;
+    while (c->depth > i + 1)
+        end_frame(b, c, r->ts, false);
+    end_frame(b, c, r->ts, true);
+    show_top(b, c, r->ts);
+}
+
+/* ---- switches, calls, pages ---- */
 
 void builder_cpu_switch(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
 {
     int32_t cpu = builder_cpu_number(b, c), prev = r->u.sw.prev, next = r->u.sw.next;
-    if (c->row >= 0 && c->row != prev) { /* a switch is missing though no loss was told */
+    if (c->row >= 0 && c->row != prev) { /* a switch is missing though no loss is known */
         builder_thread_lose(b, c->row, cpu, r->ts);
         c->row = NOBODY;
     }
@@ -138,7 +223,7 @@ void builder_cpu_call(struct state_builder *b, struct builder_cpu *c, const stru
     bool call = r->kind == KERNEL_SYSCALL_ENTRY;
     if (c->row < 0)
         defer(c,
-            (struct pending){.ts = r->ts,
+            (struct builder_pending){.ts = r->ts,
                 .ret = call ? (int64_t)r->u.syscall.futex : r->u.syscall.ret,
                 .code = code,
                 .kind = call ? PENDING_CALL : PENDING_RETURN,
@@ -160,20 +245,38 @@ void builder_cpu_pages(struct state_builder *b, struct builder_cpu *c, const str
     int64_t pages = (r->kind == KERNEL_PAGE_ALLOC ? INT64_C(1) : INT64_C(-1)) * (INT64_C(1) << r->u.page.order);
     builder_all_pages(b, r->ts, pages);
     if (c->row < 0)
-        defer(c, (struct pending){.ts = r->ts, .ret = pages, .kind = PENDING_PAGES});
+        defer(c, (struct builder_pending){.ts = r->ts, .ret = pages, .kind = PENDING_PAGES});
     else
         builder_thread_pages(b, c->row, r->ts, pages);
 }
 
 /* ---- losses ---- */
 
-/* From its next event on nothing is missing on the CPU, at the latest from the told end of the loss on. */
+/* Rows of interrupts of that CPU are unknown from ts on, or quiet again. */
+static void lose_irqs(struct state_builder *b, int32_t cpu, int64_t ts)
+{
+    for (size_t i = 0; i < b->irqs.n; i++)
+        if (b->irqs.v[i].cpu == cpu)
+            series_push(&b->pool, &b->irqs.v[i].series, ts, STATE_UNKNOWN);
+}
+
+static void regain_irqs(struct state_builder *b, int32_t cpu, int64_t ts)
+{
+    for (size_t i = 0; i < b->irqs.n; i++) {
+        struct builder_irq *q = &b->irqs.v[i];
+        bool unknown = q->series.n && q->series.last.number == STATE_UNKNOWN;
+        if (unknown && q->cpu == cpu)
+            series_push(&b->pool, &q->series, ts, STATE_NONE);
+    }
+}
+
+/* From its next event on nothing is missing on the CPU, at the latest from the known end of the loss on. */
 void builder_cpu_heard(struct state_builder *b, struct builder_cpu *c, int64_t ts)
 {
     int64_t end = ts < c->deaf_end ? ts : c->deaf_end;
     c->deaf = false;
     b->windows.v[c->deaf_window].end = end;
-    builder_irqs_regain(b, builder_cpu_number(b, c), end);
+    regain_irqs(b, builder_cpu_number(b, c), end);
 }
 
 static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struct kernel_record *r)
@@ -182,20 +285,20 @@ static void lose_cpu(struct state_builder *b, struct builder_cpu *c, const struc
     if (c->deaf)
         builder_cpu_heard(b, c, begin);
     while (c->depth)
-        builder_irq_end_frame(b, c, begin, false);
+        end_frame(b, c, begin, false);
     if (c->row < 0)
         replay(b, c, NOBODY);
     builder_thread_lose(b, c->row, builder_cpu_number(b, c), begin);
     files_lose(b, c->row, begin);
     show_row(b, c, begin, NOBODY);
     show_overlay(b, c, begin, 0);
-    builder_irqs_lose(b, builder_cpu_number(b, c), begin);
+    lose_irqs(b, builder_cpu_number(b, c), begin);
     if (r->u.lost.count && r->cpu != UINT32_MAX) {
         c->deaf = true;
         c->deaf_end = r->u.lost.end;
         c->deaf_window = b->windows.n;
     } else {
-        builder_irqs_regain(b, builder_cpu_number(b, c), r->u.lost.end);
+        regain_irqs(b, builder_cpu_number(b, c), r->u.lost.end);
     }
 }
 

@@ -2,6 +2,7 @@
  * contain was not checked when the store was opened: what makes no sense is left out here. */
 #include <stdlib.h>
 
+#include "state/figures.h"
 #include "state/tiles.h"
 
 enum { NO_NAME = UINT32_MAX };
@@ -69,18 +70,19 @@ static void take_block(const struct kind_tiles *r, int column, uint64_t i, int64
 
 /* ---- the order of all: the table and those beside it ---- */
 
-struct parts {
+struct latency_parts {
     uint64_t first, end; /* in the table */
-    const struct state_disk_late *late;
-    size_t n_late;
+    const struct state_disk_aside *aside;
+    size_t n_aside;
 };
 
-static struct parts parts_of(const struct kind_tiles *r, size_t first, size_t end)
+static struct latency_parts parts_of(const struct kind_tiles *r, size_t first, size_t end)
 {
-    size_t a = state_late_before(r->s, r->kind, first), b = state_late_before(r->s, r->kind, end);
+    size_t a = state_aside_before(r->s, r->kind, first), b = state_aside_before(r->s, r->kind, end);
     uint64_t from = first - (a < first ? a : first), to = end - (b < end ? b : end);
     to = to < r->tiles.n ? to : r->tiles.n;
-    return (struct parts){from < to ? from : to, to, r->s->late + r->s->first_late[r->kind] + a, b > a ? b - a : 0};
+    return (struct latency_parts){
+        from < to ? from : to, to, r->s->aside + r->s->first_aside[r->kind] + a, b > a ? b - a : 0};
 }
 
 /* ---- names ---- */
@@ -108,8 +110,8 @@ void state_names_init(struct state_store *s)
             for (size_t i = 0, n = tile_figures(&r, &p, &f); i < n; i++)
                 add_name(s, names, f[i].code);
         }
-        for (size_t i = s->first_late[kind]; i < s->first_late[kind + 1]; i++)
-            add_name(s, names, s->late[i].code);
+        for (size_t i = s->first_aside[kind]; i < s->first_aside[kind + 1]; i++)
+            add_name(s, names, s->aside[i].code);
     }
 }
 
@@ -135,7 +137,7 @@ const char *state_latency_name(const struct state_store *s, int kind, size_t nam
 
 /* Adds what is not in whole tiles. Squares are those of distances from the first of the name, which is never so far
  * from the mean that digits are lost: that is mended at the end. While the table is read, least_begin and most_begin
- * hold places in it. */
+ * hold indices into it. */
 static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p, struct figures *out, int64_t *firsts)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];
@@ -187,7 +189,7 @@ static void join_tile(const struct kind_tiles *r, const struct tile_piece *p, st
 void state_latency_figures(const struct state_store *s, int kind, size_t first, size_t end, struct figures *out)
 {
     struct kind_tiles r = kind_tiles(s, kind);
-    struct parts parts = parts_of(&r, first, end);
+    struct latency_parts parts = parts_of(&r, first, end);
     size_t n_names = state_latency_names(s, kind);
     for (size_t i = 0; i < n_names; i++)
         out[i] = (struct figures){0};
@@ -211,9 +213,9 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
             out[i].least_begin = value_at(&r, STATE_BEGIN, (uint64_t)out[i].least_begin);
             out[i].most_begin = value_at(&r, STATE_BEGIN, (uint64_t)out[i].most_begin);
         }
-    for (size_t i = 0; i < parts.n_late; i++) {
-        uint32_t name = name_number(&r, parts.late[i].code);
-        int64_t d = parts.late[i].duration, begin = parts.late[i].begin;
+    for (size_t i = 0; i < parts.n_aside; i++) {
+        uint32_t name = name_number(&r, parts.aside[i].code);
+        int64_t d = parts.aside[i].duration, begin = parts.aside[i].begin;
         if (name != NO_NAME)
             figures_join(&out[name], &(struct figures){1, d, d, d, begin, begin, 0});
     }
@@ -221,20 +223,20 @@ void state_latency_figures(const struct state_store *s, int kind, size_t first, 
 
 /* ---- how many are how long ---- */
 
-struct counting {
+struct latency_histogram {
     const struct kind_tiles *r;
     int64_t width;
     size_t n;
     uint64_t *counts;
 };
 
-static size_t bucket(const struct counting *c, int64_t duration)
+static size_t bucket(const struct latency_histogram *c, int64_t duration)
 {
     uint64_t k = duration < c->width ? 0 : (uint64_t)duration / (uint64_t)c->width;
     return k < c->n ? k : c->n - 1;
 }
 
-static bool count_tile(const struct counting *c, const struct tile_piece *p)
+static bool count_tile(const struct latency_histogram *c, const struct tile_piece *p)
 {
     const struct state_disk_figures *f;
     size_t n = tile_figures(c->r, p, &f);
@@ -252,7 +254,7 @@ static bool count_tile(const struct counting *c, const struct tile_piece *p)
 }
 
 /* Tiles whose names have all their latencies in one bucket each are counted whole; others by their parts. */
-static void count_range(const struct counting *c, uint64_t first, uint64_t end, int below)
+static void count_range(const struct latency_histogram *c, uint64_t first, uint64_t end, int below)
 {
     int64_t durations[STATE_BLOCK];
     for (uint64_t at = first; at < end;) {
@@ -272,9 +274,9 @@ void state_latency_histogram(
     const struct state_store *s, int kind, size_t first, size_t end, int64_t width, size_t n, uint64_t *counts)
 {
     struct kind_tiles r = kind_tiles(s, kind);
-    struct parts parts = parts_of(&r, first, end);
-    struct counting c = {&r, width > 0 ? width : 1, n, counts};
+    struct latency_parts parts = parts_of(&r, first, end);
+    struct latency_histogram c = {&r, width > 0 ? width : 1, n, counts};
     count_range(&c, parts.first, parts.end, r.tiles.levels);
-    for (size_t i = 0; i < parts.n_late; i++)
-        counts[bucket(&c, parts.late[i].duration)]++;
+    for (size_t i = 0; i < parts.n_aside; i++)
+        counts[bucket(&c, parts.aside[i].duration)]++;
 }

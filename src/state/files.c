@@ -1,4 +1,4 @@
-/* Which files threads work with. Descriptors are kept per process, as calls, forks and the state dump tell of them;
+/* Which files threads work with. Descriptors are followed per process, from calls, forks and the state dump;
  * pipes, sockets and the like are no files. A row per file and thread: what the thread does with the file, and how many
  * bytes it moved. */
 #include "state/files.h"
@@ -20,18 +20,18 @@ enum {
 static const int64_t most_bytes = INT64_C(1) << 56; /* in all rows */
 
 struct descriptor {
-    int32_t file;    /* place in names + 1, or UNKNOWN, HIDDEN */
+    int32_t file;    /* index in names + 1, or UNKNOWN, HIDDEN */
     int32_t opener;  /* access through which it was opened, -1 */
     int32_t user;    /* thread that used it last, and its access */
-    uint32_t access; /* place + 1; 0: not used yet */
-    uint32_t losses; /* told when its file was known */
+    uint32_t access; /* index + 1; 0: not used yet */
+    uint32_t losses; /* so many were known when its file was known */
     bool close_on_exec;
 };
-typedef VEC(struct descriptor) table;
+typedef VEC(struct descriptor) descriptor_table;
 
 /* A thread, and its call in progress. */
-struct call {
-    uint32_t table; /* place + 1; 0: not asked for yet */
+struct io_call {
+    uint32_t table; /* index + 1; 0: not asked for yet */
     int64_t begin, other;
     int32_t fd;
     uint32_t first, second; /* accesses + 1 */
@@ -40,18 +40,18 @@ struct call {
 };
 
 struct builder_files {
-    VEC(struct file_name) names;
+    VEC(struct named_file) names;
     struct map name_of;
     VEC(struct file_access) accesses;
-    struct map access_of; /* file << 32 | thread -> place + 1 */
-    VEC(table) tables;
-    size_t descriptors;     /* in all tables */
-    struct map table_of;    /* process -> place + 1 */
-    struct map at_address;  /* as the state dump tells it -> place + 1 */
-    VEC(struct call) calls; /* by row */
+    struct map access_of; /* file << 32 | thread -> index + 1 */
+    VEC(descriptor_table) tables;
+    size_t descriptors;        /* in all tables */
+    struct map table_of;       /* process -> index + 1 */
+    struct map at_address;     /* as the state dump has it -> index + 1 */
+    VEC(struct io_call) calls; /* by row */
     struct strings paths;
     uint32_t expected; /* access + 1 that was fetched last */
-    int64_t moved;     /* bytes in all */
+    int64_t bytes;     /* moved in all */
 };
 
 struct builder_files *files_new(void)
@@ -85,33 +85,33 @@ size_t files_accesses(const struct state_builder *b, struct file_access **out)
     return b->files->accesses.n;
 }
 
-const struct file_name *files_name(const struct state_builder *b, const struct file_access *a)
+const struct named_file *files_name(const struct state_builder *b, const struct file_access *a)
 {
     return &b->files->names.v[a->file];
 }
 
-const char *files_path(const struct state_builder *b, const struct file_name *n)
+const char *files_path(const struct state_builder *b, const struct named_file *n)
 {
     return strings_get(&b->files->paths, n->path);
 }
 
 /* ---- names ---- */
 
-static int32_t name_place(struct builder_files *f, uint64_t key, struct file_name name)
+static int32_t name_index(struct builder_files *f, uint64_t key, struct named_file name)
 {
     bool fresh;
-    uint64_t *place = map_put(&f->name_of, key, &fresh);
+    uint64_t *index = map_put(&f->name_of, key, &fresh);
     if (fresh) {
-        *place = f->names.n;
+        *index = f->names.n;
         vec_push(&f->names, name);
     }
-    return (int32_t)*place;
+    return (int32_t)*index;
 }
 
-static int32_t path_place(struct builder_files *f, uint32_t path, bool before_loss)
+static int32_t path_index(struct builder_files *f, uint32_t path, bool before_loss)
 {
-    return name_place(f, path | (uint64_t)before_loss << 32,
-        (struct file_name){.path = path, .fd = -1, .thread = -1, .before_loss = before_loss});
+    return name_index(f, path | (uint64_t)before_loss << 32,
+        (struct named_file){.path = path, .fd = -1, .thread = -1, .before_loss = before_loss});
 }
 
 
@@ -130,42 +130,42 @@ static int32_t process_of(const struct kernel_thread *t)
 
 static uint32_t new_table(struct builder_files *f)
 {
-    vec_push(&f->tables, (table){0});
+    vec_push(&f->tables, (descriptor_table){0});
     return (uint32_t)f->tables.n;
 }
 
-static struct call *add_calls(struct builder_files *f, int32_t row)
+static struct io_call *add_calls(struct builder_files *f, int32_t row)
 {
     while (f->calls.n <= (size_t)row)
-        vec_push(&f->calls, (struct call){0});
+        vec_push(&f->calls, (struct io_call){0});
     return &f->calls.v[row];
 }
 
 /* Valid until the next one is made. */
-static inline struct call *call_of(struct builder_files *f, int32_t row)
+static inline struct io_call *call_of(struct builder_files *f, int32_t row)
 {
     return (size_t)row < f->calls.n ? &f->calls.v[row] : add_calls(f, row);
 }
 
-/* The place + 1 of the table of the thread's process. */
+/* The index + 1 of the table of the thread's process. */
 static uint32_t table_of(struct state_builder *b, int32_t row)
 {
     struct builder_files *f = b->files;
-    struct call *c = call_of(f, row);
+    struct io_call *c = call_of(f, row);
     if (c->table)
         return c->table;
     const struct kernel_thread *t = thread_of(b, row);
     bool fresh;
-    uint64_t *place = map_put(&f->table_of, t ? (uint32_t)process_of(t) : UINT32_MAX, &fresh);
+    uint64_t *index = map_put(&f->table_of, t ? (uint32_t)process_of(t) : UINT32_MAX, &fresh);
     if (fresh)
-        *place = new_table(f);
-    return c->table = (uint32_t)*place;
+        *index = new_table(f);
+    return c->table = (uint32_t)*index;
 }
 
 /* NULL for numbers that make no sense, or are too many. Valid until the next call. */
-static struct descriptor *descriptor_at(struct builder_files *f, uint32_t place, int64_t fd)
+static struct descriptor *descriptor_at(struct builder_files *f, uint32_t table, int64_t fd)
 {
-    table *t = &f->tables.v[place - 1];
+    descriptor_table *t = &f->tables.v[table - 1];
     if (fd < 0 || fd >= MOST_DESCRIPTORS)
         return NULL;
     size_t more = t->n <= (size_t)fd ? (size_t)fd + 1 - t->n : 0;
@@ -177,28 +177,28 @@ static struct descriptor *descriptor_at(struct builder_files *f, uint32_t place,
     return &t->v[fd];
 }
 
-static int32_t unknown_place(struct state_builder *b, uint32_t place, int32_t row, int32_t fd)
+static int32_t unknown_index(struct state_builder *b, uint32_t table, int32_t row, int32_t fd)
 {
     const struct kernel_thread *t = thread_of(b, row);
-    return name_place(b->files, UINT64_C(1) << 63 | (uint64_t)place << 20 | (uint32_t)fd,
-        (struct file_name){.fd = fd, .thread = row, .process = t ? process_of(t) : -1});
+    return name_index(b->files, UINT64_C(1) << 63 | (uint64_t)table << 20 | (uint32_t)fd,
+        (struct named_file){.fd = fd, .thread = row, .process = t ? process_of(t) : -1});
 }
 
 /* ---- what the rows show ---- */
 
-static uint32_t access_place(struct builder_files *f, int32_t file, int32_t row)
+static uint32_t access_index(struct builder_files *f, int32_t file, int32_t row)
 {
     bool fresh;
     if (f->accesses.n >= MOST_ACCESSES && !map_find(&f->access_of, (uint64_t)file << 32 | (uint32_t)row))
-        file = path_place(f, strings_intern(&f->paths, "other files", strlen("other files")), false);
-    uint64_t *place = map_put(&f->access_of, (uint64_t)file << 32 | (uint32_t)row, &fresh);
+        file = path_index(f, strings_intern(&f->paths, "other files", strlen("other files")), false);
+    uint64_t *index = map_put(&f->access_of, (uint64_t)file << 32 | (uint32_t)row, &fresh);
     if (fresh) {
         vec_push(&f->accesses,
             ((struct file_access){
-                .series = {.sum = SERIES_MOVED, .pairs = true}, .file = (uint32_t)file, .thread = row}));
-        *place = f->accesses.n;
+                .series = {.sum = SERIES_BYTES, .pairs = true}, .file = (uint32_t)file, .thread = row}));
+        *index = f->accesses.n;
     }
-    return (uint32_t)*place;
+    return (uint32_t)*index;
 }
 
 static void show(struct state_builder *b, uint32_t access, int64_t ts, int use, int64_t bytes)
@@ -215,20 +215,20 @@ static void show_rest(struct state_builder *b, uint32_t access, int64_t ts)
 static uint32_t resolve(struct state_builder *b, int32_t row, int64_t fd)
 {
     struct builder_files *f = b->files;
-    uint32_t place = table_of(b, row);
-    struct descriptor *d = descriptor_at(f, place, fd);
+    uint32_t table = table_of(b, row);
+    struct descriptor *d = descriptor_at(f, table, fd);
     if (!d || d->file == HIDDEN)
         return 0;
     if (d->file == UNKNOWN)
-        d->file = unknown_place(b, place, row, (int32_t)fd) + 1;
-    const struct file_name *name = &f->names.v[d->file - 1];
+        d->file = unknown_index(b, table, row, (int32_t)fd) + 1;
+    const struct named_file *name = &f->names.v[d->file - 1];
     if (d->losses != b->windows.n && name->fd < 0) {
-        d->file = path_place(f, name->path, true) + 1;
+        d->file = path_index(f, name->path, true) + 1;
         d->access = 0;
     }
     d->losses = (uint32_t)b->windows.n;
     if (d->user != row || !d->access) {
-        d->access = access_place(f, d->file - 1, row);
+        d->access = access_index(f, d->file - 1, row);
         d->user = row;
     }
     return d->access;
@@ -244,15 +244,15 @@ static void release(struct state_builder *b, struct descriptor *d, int64_t ts)
     if (opener < 0)
         return;
     struct file_access *a = &f->accesses.v[opener];
-    const struct call *c = call_of(f, a->thread);
+    const struct io_call *c = call_of(f, a->thread);
     a->opened -= a->opened > 0;
     if (c->first != (uint32_t)opener + 1 && c->second != (uint32_t)opener + 1) /* else when its call returns */
         show_rest(b, (uint32_t)opener + 1, ts);
 }
 
-static void release_all(struct state_builder *b, uint32_t place, int64_t ts, bool exec)
+static void release_all(struct state_builder *b, uint32_t table, int64_t ts, bool exec)
 {
-    table *t = &b->files->tables.v[place - 1];
+    descriptor_table *t = &b->files->tables.v[table - 1];
     for (size_t i = 0; i < t->n; i++)
         if (!exec || t->v[i].close_on_exec)
             release(b, &t->v[i], ts);
@@ -281,14 +281,14 @@ static void hide(struct state_builder *b, int32_t row, int64_t fd, int64_t ts, b
     }
 }
 
-static void opened(struct state_builder *b, int32_t row, const struct call *c, int64_t fd, int64_t ts)
+static void opened(struct state_builder *b, int32_t row, const struct io_call *c, int64_t fd, int64_t ts)
 {
     struct builder_files *f = b->files;
     struct descriptor *d = replace(b, row, fd, ts);
     if (!d)
         return;
-    d->file = path_place(f, c->path, false) + 1;
-    d->access = access_place(f, d->file - 1, row);
+    d->file = path_index(f, c->path, false) + 1;
+    d->access = access_index(f, d->file - 1, row);
     d->user = row;
     d->opener = (int32_t)d->access - 1;
     d->close_on_exec = c->flags & CLOSE_ON_EXEC;
@@ -300,26 +300,26 @@ static void opened(struct state_builder *b, int32_t row, const struct call *c, i
 static void duplicated(struct state_builder *b, int32_t row, int64_t from, int64_t to, int64_t ts, bool close_on_exec)
 {
     struct builder_files *f = b->files;
-    uint32_t place = table_of(b, row);
-    if (from == to || !descriptor_at(f, place, from) || !descriptor_at(f, place, to))
+    uint32_t table = table_of(b, row);
+    if (from == to || !descriptor_at(f, table, from) || !descriptor_at(f, table, to))
         return;
-    struct descriptor copy = *descriptor_at(f, place, from), *d = replace(b, row, to, ts);
+    struct descriptor copy = *descriptor_at(f, table, from), *d = replace(b, row, to, ts);
     copy.opener = -1;
     copy.close_on_exec = close_on_exec;
     *d = copy;
     if (copy.file <= 0)
         return;
     uint32_t access = resolve(b, row, to);
-    descriptor_at(f, place, to)->opener = (int32_t)access - 1;
+    descriptor_at(f, table, to)->opener = (int32_t)access - 1;
     f->accesses.v[access - 1].opened++;
     show_rest(b, access, ts);
 }
 
-static void closed(struct state_builder *b, int32_t row, const struct call *c, int64_t ts)
+static void closed(struct state_builder *b, int32_t row, const struct io_call *c, int64_t ts)
 {
     struct builder_files *f = b->files;
-    uint32_t place = table_of(b, row);
-    table *t = &f->tables.v[place - 1];
+    uint32_t table = table_of(b, row);
+    descriptor_table *t = &f->tables.v[table - 1];
     bool range = c->other >= 0;
     size_t first = c->fd >= 0 ? (size_t)c->fd : t->n, last = range ? (size_t)c->other : first;
     for (size_t i = first; i < t->n && i <= last; i++)
@@ -329,7 +329,7 @@ static void closed(struct state_builder *b, int32_t row, const struct call *c, i
             release(b, &t->v[i], ts);
 }
 
-static void controlled(struct state_builder *b, int32_t row, const struct call *c, int64_t ret, int64_t ts)
+static void controlled(struct state_builder *b, int32_t row, const struct io_call *c, int64_t ret, int64_t ts)
 {
     struct descriptor *d = descriptor_at(b->files, table_of(b, row), c->fd);
     if (c->other == F_DUPFD || c->other == F_DUPFD_CLOEXEC)
@@ -355,35 +355,35 @@ static bool stands(const struct series *s, int64_t begin, int64_t end, int64_t n
 }
 
 /* A use is shown when it is over: its row is touched once then, and lies anywhere in memory. Returns the way in which
- * the row tells bytes. */
+ * the row counts them. */
 static unsigned show_use(struct state_builder *b, uint32_t access, int use, int64_t begin, int64_t end, int64_t bytes)
 {
     struct builder_files *f = b->files;
     struct file_access *a = &f->accesses.v[access - 1];
-    bool moves = (use == STATE_FILE_READ || use == STATE_FILE_WRITE) && bytes > 0 && bytes <= most_bytes - f->moved;
-    bool told = moves && stands(&a->series, begin, end, bytes << STATE_FILE_USE_BITS | use);
+    bool moves = (use == STATE_FILE_READ || use == STATE_FILE_WRITE) && bytes > 0 && bytes <= most_bytes - f->bytes;
+    bool counted = moves && stands(&a->series, begin, end, bytes << STATE_FILE_USE_BITS | use);
     if (moves) {
-        a->moved[use - STATE_FILE_READ] += bytes;
-        f->moved += bytes;
+        a->bytes[use - STATE_FILE_READ] += bytes;
+        f->bytes += bytes;
     }
-    show(b, access, begin, use, told ? bytes : 0);
+    show(b, access, begin, use, counted ? bytes : 0);
     show_rest(b, access, end);
-    return told ? 1U << (use - STATE_FILE_READ) : 0;
+    return counted ? 1U << (use - STATE_FILE_READ) : 0;
 }
 
-/* The call has moved so many bytes. Returns the ways in which rows tell them. */
-static unsigned end_use(struct state_builder *b, struct call *c, int64_t ts, int64_t bytes)
+/* The call has moved so many bytes. Returns the ways in which rows count them. */
+static unsigned end_use(struct state_builder *b, struct io_call *c, int64_t ts, int64_t bytes)
 {
     uint32_t first = c->first, second = c->second;
     uint8_t io = c->io;
-    unsigned told = 0;
+    unsigned counted = 0;
     c->io = KERNEL_IO_NONE;
     c->first = c->second = 0;
     if (first)
-        told |= show_use(b, first, uses[io], c->begin, ts, bytes);
+        counted |= show_use(b, first, uses[io], c->begin, ts, bytes);
     if (second)
-        told |= show_use(b, second, STATE_FILE_WRITE, c->begin, ts, bytes);
-    return told;
+        counted |= show_use(b, second, STATE_FILE_WRITE, c->begin, ts, bytes);
+    return counted;
 }
 
 /* Relative to a directory that is known by its descriptor, where it is. */
@@ -419,11 +419,11 @@ static void expect(struct builder_files *f, uint32_t access)
 
 static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
-    struct call *c = call_of(b->files, row);
+    struct io_call *c = call_of(b->files, row);
     uint8_t io = r->u.syscall.io;
     if (c->io) /* its return was not seen */
         end_use(b, c, r->ts, 0);
-    *c = (struct call){c->table, r->ts, r->u.syscall.other, r->u.syscall.fd, 0, 0, 0, r->u.syscall.flags, io};
+    *c = (struct io_call){c->table, r->ts, r->u.syscall.other, r->u.syscall.fd, 0, 0, 0, r->u.syscall.flags, io};
     if (io == KERNEL_IO_OPEN) {
         c->path = full_path(b, row, r);
     } else if (io <= KERNEL_IO_OTHER) {
@@ -435,15 +435,15 @@ static __attribute__((noinline)) void begin_call(struct state_builder *b, int32_
     }
 }
 
-/* Returns the ways in which rows tell what it moved. */
+/* Returns the ways in which rows count what it moved. */
 static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int32_t row, const struct kernel_record *r)
 {
-    struct call c = *call_of(b->files, row);
+    struct io_call c = *call_of(b->files, row);
     int64_t ret = r->u.syscall.ret;
-    unsigned told = end_use(
+    unsigned counted = end_use(
         b, call_of(b->files, row), r->ts, r->u.syscall.io == c.io ? ret : 0); /* else it is another call's return */
     if (ret < 0)
-        return told;
+        return counted;
     switch (c.io) {
     case KERNEL_IO_OPEN: opened(b, row, &c, ret, r->ts); break;
     case KERNEL_IO_CLOSE: closed(b, row, &c, r->ts); break;
@@ -458,13 +458,13 @@ static __attribute__((noinline)) unsigned end_call(struct state_builder *b, int3
         break;
     default: break;
     }
-    return told;
+    return counted;
 }
 
 /* What most calls of many programs work with: pipes and sockets. */
-static inline bool is_hidden(const struct builder_files *f, uint32_t place, int32_t fd)
+static inline bool is_hidden(const struct builder_files *f, uint32_t table, int32_t fd)
 {
-    const table *t = place ? &f->tables.v[place - 1] : NULL;
+    const descriptor_table *t = table ? &f->tables.v[table - 1] : NULL;
     return t && (uint32_t)fd < t->n && t->v[fd].file == HIDDEN;
 }
 
@@ -499,7 +499,7 @@ void files_lose(struct state_builder *b, int32_t row, int64_t ts)
 void files_finish(struct state_builder *b)
 {
     for (size_t i = 0; i < b->files->calls.n; i++) {
-        const struct call *c = &b->files->calls.v[i];
+        const struct io_call *c = &b->files->calls.v[i];
         if (c->first)
             show(b, c->first, c->begin, uses[c->io], 0);
         if (c->second)
@@ -560,13 +560,13 @@ void files_dumped_descriptor(struct state_builder *b, const struct kernel_record
 {
     struct builder_files *f = b->files;
     const uint64_t *at = r->u.descriptor.table ? map_find(&f->at_address, r->u.descriptor.table) : NULL;
-    uint32_t place = at ? (uint32_t)*at : r->u.descriptor.row >= 0 ? table_of(b, r->u.descriptor.row) : 0;
-    struct descriptor *d = place ? descriptor_at(f, place, r->u.descriptor.fd) : NULL;
+    uint32_t table = at ? (uint32_t)*at : r->u.descriptor.row >= 0 ? table_of(b, r->u.descriptor.row) : 0;
+    struct descriptor *d = table ? descriptor_at(f, table, r->u.descriptor.fd) : NULL;
     if (!d || (d->file != UNKNOWN && (d->file == HIDDEN || f->names.v[d->file - 1].fd < 0)))
-        return; /* what calls told is newer */
+        return; /* what is known from calls is newer */
     size_t n = r->u.descriptor.path_bytes;
     const char *path = r->u.descriptor.path;
     *d = (struct descriptor){.opener = -1, .user = -1, .losses = (uint32_t)b->windows.n};
-    d->file = n && *path == '/' ? path_place(f, strings_intern(&f->paths, path, n), false) + 1 : HIDDEN;
+    d->file = n && *path == '/' ? path_index(f, strings_intern(&f->paths, path, n), false) + 1 : HIDDEN;
     d->close_on_exec = r->u.descriptor.flags & CLOSE_ON_EXEC;
 }

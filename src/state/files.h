@@ -8,14 +8,14 @@
 /* A file and a thread that worked with it. */
 struct file_access {
     struct series series;    /* bytes that the use moved << STATE_FILE_USE_BITS | enum state_file_use */
-    uint32_t file;           /* place in names */
+    uint32_t file;           /* index in names */
     int32_t thread;
-    int64_t moved[STATE_WAYS];
+    int64_t bytes[STATE_WAYS];
     uint32_t opened;         /* descriptors that it opened and nobody closed */
 };
 
 /* What a file is called: a path; or a descriptor of a process of which no more is known. */
-struct file_name {
+struct named_file {
     uint32_t path;           /* number for files_path */
     int32_t fd;              /* -1: a path */
     int32_t thread, process; /* row that used it first, and the number of its process as it was known then */
@@ -47,7 +47,7 @@ void files_lose(struct state_builder *, int32_t row, int64_t ts);
 /* The end: uses that are not over are shown. */
 void files_finish(struct state_builder *);
 size_t files_accesses(const struct state_builder *, struct file_access **out);
-const struct file_name *files_name(const struct state_builder *, const struct file_access *);
-const char *files_path(const struct state_builder *, const struct file_name *);
+const struct named_file *files_name(const struct state_builder *, const struct file_access *);
+const char *files_path(const struct state_builder *, const struct named_file *);
 
 #endif

@@ -1,5 +1,4 @@
-/* Private to state: the layout of the store's sections (docs/formats/states.md), and what a reader keeps. Little
- * endian, natural alignment. */
+/* Private to state: the layout of the store's sections (docs/formats/states.md). Little endian, natural alignment. */
 #ifndef WEFT_STATE_FORMAT_H
 #define WEFT_STATE_FORMAT_H
 
@@ -10,13 +9,14 @@
 
 enum {
     STATE_VERSION = 10,
+    STATE_SECTIONS = 19,
     STATE_CELL = 16,            /* values of a cell at most: entries, or pairs of them */
     STATE_CELL_ENTRIES = 2 * STATE_CELL,
     STATE_CELL_PACKED = 53,
-    STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are kept as
+    STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are stored as
                                  * 0, 1, 2, 3, 4 … */
     STATE_PAIRED = 128,         /* in a cell's n: it holds pairs */
-    STATE_RESTS = 64,           /* and some second entry is at 1: all numbers are kept as 2 * number + what the
+    STATE_RESTS = 64,           /* and some second entry is at 1: all numbers are stored as 2 * number + what the
                                  * second entry is at */
     STATE_CELLS = 8,            /* cells of a block (the last block of a row: fewer) */
     STATE_BLOCK = COLUMN_VALUES, /* rows of a table's block */
@@ -45,7 +45,7 @@ struct state_disk_code {
 /* A row: entries (time, number) with ascending times; each is in force until the next. Numbers, by kind:
  *   CPU: 2 * code, or 2 * thread + 1. CPU_THREAD: thread + 1, 0 unknown. Counters: the cumulative value. FUTEX_USER:
  *   state_futex_number.
- *   FUTEX_WAITS, FUTEX_WAKES: place among rows of FUTEX_USER + 1, 0 none. IRQ_HANDLERS: 2 * code, + 1 when it was not
+ *   FUTEX_WAITS, FUTEX_WAKES: index among rows of FUTEX_USER + 1, 0 none. IRQ_HANDLERS: 2 * code, + 1 when it was not
  *   seen to end. Others: code. */
 struct state_disk_row {
     int64_t begin, end;
@@ -93,8 +93,8 @@ enum { STATE_RET_BIAS = 4096, STATE_RET_FAR = 1 << 24 };
 
 /* 128 rows of a table (the last block: fewer), a column behind the other. */
 struct state_disk_head {
-    int64_t first;              /* first value of column 0, from which its values are told; those of other columns
-                                 * are told from 0 */
+    int64_t first;              /* first value of column 0, from which its values are counted; those of other columns
+                                 * are counted from 0 */
     uint64_t position;          /* of the bytes */
     struct column_form columns[STATE_LATENCY_COLUMNS];
 };
@@ -103,11 +103,11 @@ struct state_disk_head {
 struct state_disk_table { uint64_t first_head, n; };
 enum { STATE_TABLE_EVENTS, STATE_TABLE_LATENCIES, STATE_TABLES = STATE_TABLE_LATENCIES + STATE_LATENCY_KINDS };
 
-/* A latency that took so long, or was told so late, that it stands beside the table of its kind: sorted by kind, then
- * place. */
-struct state_disk_late {
+/* A latency that took so long, or became known so late, that it stands aside from the table of its kind: sorted by
+ * kind, then index. */
+struct state_disk_aside {
     int64_t begin, duration, ret;
-    uint64_t place;             /* in the kind's order by begin, of those in the table and beside it together */
+    uint64_t index;             /* in the kind's order by begin, of those in the table and aside together */
     int32_t thread, cpu;
     uint32_t code;
     uint8_t kind, reserved[3];
@@ -123,7 +123,7 @@ struct state_disk_figures {
 
 /* What a row of STATE_FILE_ROWS is about; the row has the name. */
 struct state_disk_file {
-    int64_t moved[STATE_WAYS];
+    int64_t bytes[STATE_WAYS];
     int32_t thread;
     uint32_t reserved;
 };
@@ -139,80 +139,11 @@ _Static_assert(sizeof(struct state_disk_code) == 12, "fixed width");
 _Static_assert(sizeof(struct state_disk_row) == 80, "fixed width");
 _Static_assert(sizeof(struct state_disk_cell) == 64, "fixed width");
 _Static_assert(sizeof(struct state_disk_head) == 40, "fixed width");
-_Static_assert(sizeof(struct state_disk_late) == 48, "fixed width");
+_Static_assert(sizeof(struct state_disk_aside) == 48, "fixed width");
 _Static_assert(sizeof(struct state_disk_figures) == 48, "fixed width");
 _Static_assert(sizeof(struct state_disk_loss) == 32, "fixed width");
 _Static_assert(sizeof(struct state_disk_file) == 24, "fixed width");
 
-struct state_code {             /* a code as readers want it */
-    const char *name;           /* or NULL */
-    int32_t cpu;
-    uint8_t value;
-};
-
-/* An interrupt or softirq over all CPUs. rows: among those of its kind, of the CPUs that had it, in order. */
-struct state_line {
-    const uint32_t *rows;
-    size_t n;
-    int32_t number;
-};
-struct state_lines {
-    struct state_line *v;       /* in order of number */
-    uint32_t *rows;             /* of all lines */
-    size_t n;
-};
-
-struct state_store {
-    struct store *file;
-    const struct state_disk_totals *totals;
-    const struct state_disk_row *rows;
-    const struct state_disk_cell *cells;
-    const uint32_t *blocks;     /* of each row in turn: the first cell of each block */
-    const int64_t *sums;        /* of each block in turn: state_block_sums() of its row's kind */
-    const uint32_t *grid;
-    const struct state_disk_code *disk_codes;
-    const struct state_disk_table *tables;
-    const struct state_disk_head *heads;
-    const int64_t *far;
-    const struct state_disk_late *late;
-    const uint64_t *tiles;      /* where the figures of each tile begin */
-    const struct state_disk_figures *figures;
-    const struct state_disk_loss *losses;
-    const struct state_disk_file *files;
-    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files through which its thread
-                                 * read or wrote */
-    const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
-    const char *text;
-    const uint8_t *bytes;       /* readable COLUMN_SPARE bytes beyond its end */
-    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_late, n_tiles, n_figures,
-        n_losses, n_files, n_through, n_names, n_text, n_bytes;
-    size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
-    struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* of each kind */
-    size_t first_late[STATE_LATENCY_KINDS + 1];
-    struct state_code *codes;
-    struct state_lines lines[STATE_LINE_KINDS];
-    struct state_latency_names {
-        const char **v;         /* in order of first use */
-        uint32_t *of;           /* by code */
-        size_t n;
-    } latency_names[STATE_LATENCY_KINDS];
-};
-
-/* What is wrong, or NULL. (check.c) Structure: what leads from one table to another, and the small tables whole; fills
- * first[] and first_late[]. Costs O(rows + names). What it lets through can be read through the public header without
- * reading outside the file and without end. Content: all the rest. */
-const char *state_structure_defect(struct state_store *);
-const char *state_content_defect(const struct state_store *);
-
-/* How many latencies beside the table come before the i-th of all of the kind. (store.c) */
-size_t state_late_before(const struct state_store *, int kind, size_t i);
-/* Tiles (tiles.h) of the kinds before this one. (figures.c) */
-size_t state_tiles(const struct state_store *, int kind);
-/* What is kept of latencies' names; after codes and first_late are there. (figures.c) */
-void state_names_init(struct state_store *);
-void state_names_fini(struct state_store *);
-
-static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
 /* Rows of counters that do not only count up: they may fall and be below 0. */
 static inline bool state_may_fall(int kind)
 {
@@ -220,7 +151,7 @@ static inline bool state_may_fall(int kind)
            kind < STATE_COUNTER_ROWS + STATE_IO_READ;
 }
 /* Rows of bytes that threads moved. */
-static inline bool state_is_moved(int row_kind)
+static inline bool state_is_thread_io(int row_kind)
 {
     return row_kind == STATE_COUNTER_ROWS + STATE_IO_READ ||
            row_kind == STATE_COUNTER_ROWS + STATE_IO_WRITTEN;
@@ -246,32 +177,12 @@ struct state_futex_operation { const char *name; uint8_t value; };
 extern const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS];
 static inline int64_t state_futex_number(int64_t ret, uint8_t operation, bool cut)
 {
-    int64_t kept = ret < INT32_MIN ? INT32_MIN : ret > INT32_MAX ? INT32_MAX : ret;
-    return kept * 32 + (operation + 1) * 2 + cut;
+    int64_t known = ret < INT32_MIN ? INT32_MIN : ret > INT32_MAX ? INT32_MAX : ret;
+    return known * 32 + (operation + 1) * 2 + cut;
 }
 static inline int state_futex_operation(int64_t number) { return (int)(number >> 1 & 15) - 1; }
 static inline bool state_running(uint8_t value)
 {
     return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED;
 }
-static inline const struct state_disk_table *state_latency_table(const struct state_store *s,
-    int kind) { return &s->tables[STATE_TABLE_LATENCIES + kind]; }
-/* A column of a table's block, inside the file whatever the block's head says. */
-static inline struct column state_column(const struct state_store *s, const struct state_disk_table *t, size_t block,
-    int column)
-{
-    const struct state_disk_head *h = &s->heads[t->first_head + block];
-    uint64_t left = t->n - block * STATE_BLOCK,
-        at = h->position < s->n_bytes ? h->position + h->columns[column].place : s->n_bytes;
-    return column_open(s->bytes + (at < s->n_bytes ? at : s->n_bytes), left < STATE_BLOCK ? left : STATE_BLOCK,
-        column ? 0 : h->first, h->columns[column]);
-}
-/* Row i's value in a column. */
-static inline int64_t state_column_at(const struct state_store *s, const struct state_disk_table *t, int column,
-    size_t i)
-{
-    struct column c = state_column(s, t, i / STATE_BLOCK, column);
-    return column_get(&c, i % STATE_BLOCK);
-}
-
 #endif

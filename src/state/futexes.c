@@ -12,19 +12,19 @@ static bool waits(const struct builder_futex_call *c)
     return state_futex_operations[c->operation].value == STATE_FUTEX_WAIT;
 }
 
-static struct builder_lanes *lanes_of(struct state_builder *b, const struct builder_futex_call *c)
+static struct builder_tracks *tracks_of(struct state_builder *b, const struct builder_futex_call *c)
 {
     return waits(c) ? &b->futex_waits : &b->futex_wakes;
 }
 
 static uint32_t user_of(struct state_builder *b, int32_t thread, uint32_t code)
 {
-    uint64_t *place = map_put(&b->futex_user_of, (uint64_t)(uint32_t)thread << 32 | code, NULL);
-    if (!*place) {
+    uint64_t *index = map_put(&b->futex_user_of, (uint64_t)(uint32_t)thread << 32 | code, NULL);
+    if (!*index) {
         vec_push(&b->futex_users, ((struct builder_futex_user){.code = code, .thread = thread}));
-        *place = b->futex_users.n;
+        *index = b->futex_users.n;
     }
-    return (uint32_t)*place;
+    return (uint32_t)*index;
 }
 
 void builder_futex_call(
@@ -32,17 +32,18 @@ void builder_futex_call(
 {
     *c = (struct builder_futex_call){.since = ts, .user = user_of(b, row, code), .operation = operation};
     b->futex_users.v[c->user - 1].waits |= waits(c);
-    c->lane = builder_lane_take(lanes_of(b, c), ts);
+    c->track = builder_track_take(tracks_of(b, c), ts);
 }
 
 /* `until`: when its row says something else. */
-static void tell(struct state_builder *b, struct builder_futex_call *c, int64_t until, int64_t number, int64_t next)
+static void push_call(
+    struct state_builder *b, struct builder_futex_call *c, int64_t until, int64_t number, int64_t next)
 {
     struct series *s = &b->futex_users.v[c->user - 1].series;
     until = until > c->since ? until : c->since;
     series_push(&b->pool, s, c->since, number);
     series_push(&b->pool, s, until, next);
-    builder_lane_leave(b, lanes_of(b, c), c->lane, c->since, until, c->user);
+    builder_track_leave(b, tracks_of(b, c), c->track, c->since, until, c->user);
 }
 
 static void end(struct state_builder *b, struct builder_futex_call *c, int64_t ts, int64_t number)
@@ -50,7 +51,7 @@ static void end(struct state_builder *b, struct builder_futex_call *c, int64_t t
     if (c->user && c->doubtful)
         series_push(&b->pool, &b->futex_users.v[c->user - 1].series, ts, 0);
     else if (c->user)
-        tell(b, c, ts, number, 0);
+        push_call(b, c, ts, number, 0);
     c->user = 0;
 }
 
@@ -68,7 +69,7 @@ void builder_futex_doubt(struct state_builder *b, struct builder_futex_call *c, 
 {
     if (!c->user || c->doubtful)
         return;
-    tell(b, c, ts, state_futex_number(0, c->operation, true), STATE_FUTEX_DOUBT);
+    push_call(b, c, ts, state_futex_number(0, c->operation, true), STATE_FUTEX_DOUBT);
     c->doubtful = true;
 }
 
@@ -80,6 +81,6 @@ void builder_futexes_finish(struct state_builder *b)
             continue;
         series_push(
             &b->pool, &b->futex_users.v[c->user - 1].series, c->since, state_futex_number(0, c->operation, true));
-        series_push(&b->pool, &lanes_of(b, c)->v.v[c->lane], c->since, c->user);
+        series_push(&b->pool, &tracks_of(b, c)->v.v[c->track], c->since, c->user);
     }
 }

@@ -5,8 +5,11 @@
 
 #include "base/order.h"
 #include "base/search.h"
+#include "state/gaps.h"
+
 #include "state/builder.h"
 #include "state/cell.h"
+#include "state/files.h"
 
 typedef VEC(struct builder_gap) gap_list;
 
@@ -171,7 +174,7 @@ static void repack_threads(struct repack *p, int64_t end)
 
 /* ---- futexes ---- */
 
-/* Whose call the entry tells of; `user`: the thread of the row, -1 in lanes. */
+/* Whose call the entry tells of; `user`: the thread of the row, -1 in tracks. */
 static int32_t caller(const struct repack *p, const struct series_entry *e, int32_t user)
 {
     return user >= 0 ? user : p->b->futex_users.v[e->number - 1].thread;
@@ -198,17 +201,17 @@ static void repack_futex(struct repack *p, struct series *s, int32_t user, int64
 static void repack_futexes(struct repack *p, int64_t end)
 {
     struct state_builder *b = p->b;
-    struct builder_lanes *lanes[2] = {&b->futex_waits, &b->futex_wakes};
+    struct builder_tracks *tracks[2] = {&b->futex_waits, &b->futex_wakes};
     for (size_t i = 0; i < b->futex_users.n; i++)
         repack_futex(p, &b->futex_users.v[i].series, b->futex_users.v[i].thread, end);
     for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < lanes[k]->v.n; i++)
-            repack_futex(p, &lanes[k]->v.v[i], NOBODY, end);
+        for (size_t i = 0; i < tracks[k]->v.n; i++)
+            repack_futex(p, &tracks[k]->v.v[i], NOBODY, end);
 }
 
 /* ---- all ---- */
 
-static void each_lane(struct builder_lanes *l, void (*f)(void *, struct series *), void *arg)
+static void each_track(struct builder_tracks *l, void (*f)(void *, struct series *), void *arg)
 {
     for (size_t i = 0; i < l->v.n; i++)
         f(arg, &l->v.v[i]);
@@ -221,13 +224,13 @@ static void each_of_threads(struct state_builder *b, void (*f)(void *, struct se
         f(arg, &b->threads.v[i].series);
     for (size_t i = 0; i < b->futex_users.n; i++)
         f(arg, &b->futex_users.v[i].series);
-    each_lane(&b->futex_waits, f, arg);
-    each_lane(&b->futex_wakes, f, arg);
+    each_track(&b->futex_waits, f, arg);
+    each_track(&b->futex_wakes, f, arg);
 }
 
 static void each_other(struct state_builder *b, void (*f)(void *, struct series *), void *arg)
 {
-    each_lane(&b->irq_handlers, f, arg);
+    each_track(&b->irq_handlers, f, arg);
     for (size_t i = 0; i < b->cpus.n; i++) {
         f(arg, &b->cpus.v[i].state);
         f(arg, &b->cpus.v[i].thread);
@@ -273,7 +276,7 @@ static void sift_tables(struct state_builder *b, const struct series_bytes *old,
     vec_free(&times.heads);
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         bool of_threads = kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_LOCK || kind == STATE_LATENCY_SCHED;
-        latencies_sift(&b->latencies[kind], old, of_threads ? builder_gaps_touch : NULL, gaps);
+        latency_series_sift(&b->latencies[kind], old, of_threads ? builder_gaps_touch : NULL, gaps);
     }
 }
 
@@ -287,7 +290,7 @@ int builder_gaps_make(struct state_builder *b, int64_t end, struct builder_gaps 
     int rc = series_pool_finish(&b->pool, e);
     if (rc)
         return rc;
-    series_pool_init(&p.fresh, builder_store(b));
+    series_pool_init(&p.fresh, b->path, b->fingerprint);
     order_blocks(&p);
     memcpy(p.fresh.flags, b->pool.flags, sizeof p.fresh.flags); /* handed over */
     memset(b->pool.flags, 0, sizeof b->pool.flags);

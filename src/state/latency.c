@@ -5,9 +5,9 @@
 #include "base/order.h"
 #include "state/series.h"
 
-static const uint64_t ASIDE = UINT64_C(1) << 63; /* a handle that is a place in `late` */
+static const uint64_t ASIDE = UINT64_C(1) << 63; /* a handle that is an index in `aside`, + 1 */
 
-void latencies_init(struct latencies *l, struct series_bytes *bytes, latency_far *far)
+void latency_series_init(struct latency_series *l, struct series_bytes *bytes, latency_far *far)
 {
     memset(l, 0, sizeof *l);
     l->bytes = bytes;
@@ -15,18 +15,18 @@ void latencies_init(struct latencies *l, struct series_bytes *bytes, latency_far
     l->last_begin = INT64_MIN;
 }
 
-void latencies_fini(struct latencies *l)
+void latency_series_fini(struct latency_series *l)
 {
     free(l->window);
-    vec_free(&l->late);
-    map_fini(&l->late_of);
+    vec_free(&l->aside);
+    map_fini(&l->aside_of);
     vec_free(&l->table.heads);
     tiles_fini(&l->tiles);
 }
 
 /* ---- packing ---- */
 
-static void pack_rows(struct latencies *l)
+static void pack_rows(struct latency_series *l)
 {
     if (l->buffered) {
         series_table_add(l->bytes, &l->table, l->buffer, STATE_LATENCY_COLUMNS, l->buffered);
@@ -40,7 +40,7 @@ static int64_t end_of(const struct latency *x)
     return x->end > x->begin ? x->end : x->begin;
 }
 
-static void pack(struct latencies *l, const struct latency *x)
+static void pack(struct latency_series *l, const struct latency *x)
 {
     size_t i = l->buffered++;
     l->buffer[STATE_BEGIN][i] = x->begin;
@@ -60,21 +60,21 @@ static void pack(struct latencies *l, const struct latency *x)
 
 /* ---- the window ---- */
 
-static struct latency *at(const struct latencies *l, uint64_t serial)
+static struct latency *at(const struct latency_series *l, uint64_t serial)
 {
     return &l->window[serial & (2 * l->half - 1)];
 }
 
 /* Of those that are open, the ones of this one's half. */
-static size_t *open_beside(struct latencies *l, uint64_t serial)
+static size_t *open_beside(struct latency_series *l, uint64_t serial)
 {
     return &l->open[(serial - l->origin) >> l->shift & 1];
 }
 
 /* The window, which is full, becomes the older half of one twice as large. */
-static void grow(struct latencies *l)
+static void grow(struct latency_series *l)
 {
-    struct latencies old = *l;
+    struct latency_series old = *l;
     l->half = old.half ? 2 * old.half : LATENCY_HALF;
     l->shift = (unsigned)__builtin_ctzll(l->half);
     l->window = mem_alloc(2 * l->half * sizeof *l->window);
@@ -87,7 +87,7 @@ static void grow(struct latencies *l)
 }
 
 /* Makes room: the older half goes; what is still open moves aside. Seldom; latency_open saves no registers for it. */
-static __attribute__((noinline)) void advance(struct latencies *l)
+static __attribute__((noinline)) void advance(struct latency_series *l)
 {
     size_t *open = open_beside(l, l->first);
     if (!l->half || (l->half<LATENCY_MOST_HALF && * open> l->half / LATENCY_ASIDE_SHARE)) {
@@ -99,8 +99,8 @@ static __attribute__((noinline)) void advance(struct latencies *l)
         if (x->progress == LATENCY_CLOSED) {
             pack(l, x);
         } else if (x->progress == LATENCY_OPEN) {
-            *map_put(&l->late_of, i, NULL) = l->late.n;
-            vec_push(&l->late, *x);
+            *map_put(&l->aside_of, i, NULL) = l->aside.n;
+            vec_push(&l->aside, *x);
         }
     }
     *open = 0;
@@ -108,12 +108,12 @@ static __attribute__((noinline)) void advance(struct latencies *l)
     l->first += l->half;
 }
 
-uint64_t latency_open(struct latencies *l, int64_t begin, int32_t thread, uint32_t code)
+uint64_t latency_open(struct latency_series *l, int64_t begin, int32_t thread, uint32_t code)
 {
     struct latency x = {.begin = begin, .thread = thread, .code = code, .progress = LATENCY_OPEN};
-    if (begin < l->last_begin) { /* told late */
-        vec_push(&l->late, x);
-        return ASIDE | l->late.n;
+    if (begin < l->last_begin) { /* known too late */
+        vec_push(&l->aside, x);
+        return ASIDE | l->aside.n;
     }
     l->last_begin = begin;
     if (l->n == 2 * l->half)
@@ -125,17 +125,17 @@ uint64_t latency_open(struct latencies *l, int64_t begin, int32_t thread, uint32
 }
 
 /* The latency of a handle, which is open no more. */
-static struct latency *take(struct latencies *l, uint64_t handle)
+static struct latency *take(struct latency_series *l, uint64_t handle)
 {
     if (handle & ASIDE)
-        return &l->late.v[(handle & ~ASIDE) - 1];
+        return &l->aside.v[(handle & ~ASIDE) - 1];
     if (handle - 1 < l->first)
-        return &l->late.v[*map_find(&l->late_of, handle - 1)];
+        return &l->aside.v[*map_find(&l->aside_of, handle - 1)];
     --*open_beside(l, handle - 1);
     return at(l, handle - 1);
 }
 
-void latency_close(struct latencies *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
+void latency_close(struct latency_series *l, uint64_t handle, int64_t end, int64_t ret, int32_t cpu)
 {
     struct latency *x = take(l, handle); /* it lies anywhere in memory, so nothing of it is read */
     x->end = end;
@@ -144,13 +144,13 @@ void latency_close(struct latencies *l, uint64_t handle, int64_t end, int64_t re
     x->progress = LATENCY_CLOSED;
 }
 
-void latency_fetch(const struct latencies *l, uint64_t handle)
+void latency_fetch(const struct latency_series *l, uint64_t handle)
 {
     if (handle && !(handle & ASIDE) && handle - 1 >= l->first)
         mem_fetch(at(l, handle - 1), sizeof *l->window);
 }
 
-void latency_drop(struct latencies *l, uint64_t handle)
+void latency_drop(struct latency_series *l, uint64_t handle)
 {
     take(l, handle)->progress = LATENCY_DROPPED;
 }
@@ -163,21 +163,21 @@ static int by_begin(const void *a, const void *b)
     return order_of(x->begin, y->begin) ?: order_of(x->thread, y->thread);
 }
 
-static void sort_late(struct latencies *l, latency_refuse *refuse, const void *arg)
+static void sort_aside(struct latency_series *l, latency_refuse *refuse, const void *arg)
 {
     size_t n = 0;
-    for (size_t i = 0; i < l->late.n; i++) {
-        struct latency x = l->late.v[i];
+    for (size_t i = 0; i < l->aside.n; i++) {
+        struct latency x = l->aside.v[i];
         x.end = end_of(&x);
         if (x.progress == LATENCY_CLOSED && !(refuse && refuse(arg, x.thread, x.begin, x.end)))
-            l->late.v[n++] = x;
+            l->aside.v[n++] = x;
     }
-    l->late.n = n;
+    l->aside.n = n;
     if (n)
-        qsort(l->late.v, n, sizeof *l->late.v, by_begin);
+        qsort(l->aside.v, n, sizeof *l->aside.v, by_begin);
 }
 
-void latencies_finish(struct latencies *l)
+void latency_series_finish(struct latency_series *l)
 {
     for (uint64_t i = l->first; i < l->first + l->n; i++)
         if (at(l, i)->progress == LATENCY_CLOSED)
@@ -185,10 +185,11 @@ void latencies_finish(struct latencies *l)
     pack_rows(l);
     tiles_end(&l->tiles);
     l->n = 0;
-    sort_late(l, NULL, NULL);
+    sort_aside(l, NULL, NULL);
 }
 
-void latencies_sift(struct latencies *l, const struct series_bytes *bytes, latency_refuse *refuse, const void *arg)
+void latency_series_sift(
+    struct latency_series *l, const struct series_bytes *bytes, latency_refuse *refuse, const void *arg)
 {
     struct series_table old = l->table;
     series_values v[STATE_LATENCY_COLUMNS];
@@ -211,5 +212,5 @@ void latencies_sift(struct latencies *l, const struct series_bytes *bytes, laten
     pack_rows(l);
     tiles_end(&l->tiles);
     vec_free(&old.heads);
-    sort_late(l, refuse, arg);
+    sort_aside(l, refuse, arg);
 }

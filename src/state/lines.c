@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/search.h"
 #include "state/row.h"
+#include "state/sample.h"
 
 /* ---- which there are ---- */
 
@@ -55,7 +55,7 @@ void state_lines_init(struct state_store *s)
 {
     for (int kind = STATE_IRQ_LINE; kind <= STATE_SOFTIRQ_VECTOR; kind++)
         find_lines(&s->lines[kind - STATE_IRQ_LINE], &s->rows[s->first[kind_of_cpus(kind)]],
-            state_rows(s, kind_of_cpus(kind)));
+            state_row_count(s, kind_of_cpus(kind)));
 }
 
 void state_lines_fini(struct state_store *s)
@@ -74,15 +74,13 @@ size_t state_line_rows(const struct state_store *s, int kind)
 void state_line_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
 {
     const struct state_line *line = &lines_of(s, kind)->v[i];
-    size_t intervals = 0;
+    *out = (struct state_row){
+        .kind = (uint8_t)kind, .number = line->number, .begin = s->totals->begin, .end = s->totals->end, .thread = -1};
     for (size_t k = 0; k < line->n; k++) {
-        state_row(s, kind_of_cpus(kind), line->rows[k], out);
-        intervals += out->intervals;
+        const struct state_disk_row *r = state_disk_row(s, kind_of_cpus(kind), line->rows[k]);
+        out->name = state_name(s, r->name);
+        out->intervals += r->n;
     }
-    out->kind = (uint8_t)kind;
-    out->number = line->number;
-    out->intervals = intervals;
-    state_span(s, &out->begin, &out->end);
 }
 
 int64_t state_line_find(const struct state_store *s, int kind, int32_t number)
@@ -142,37 +140,42 @@ static void set_interval(const struct moment *m, int64_t begin, int64_t end, str
 /* ---- one after the other ---- */
 
 /* A line and what its CPUs did when it was last looked at. */
-struct view {
+struct line_view {
     const struct state_store *s;
     const struct state_line *line;
     int kind; /* of the CPUs' rows */
     struct state_interval *does;
 };
 
-static struct view open_view(const struct state_store *s, int kind, size_t row)
+static struct line_view open_view(const struct state_store *s, int kind, size_t row)
 {
     const struct state_line *line = &lines_of(s, kind)->v[row];
-    return (struct view){s, line, kind_of_cpus(kind), mem_zalloc(line->n * sizeof(struct state_interval))};
+    return (struct line_view){s, line, kind_of_cpus(kind), mem_zalloc(line->n * sizeof(struct state_interval))};
 }
 
-static int32_t cpu_of(const struct view *v, size_t i)
+static const struct state_disk_row *row_of(const struct line_view *v, size_t i)
 {
-    return v->s->rows[v->s->first[v->kind] + v->line->rows[i]].number >> 16;
+    return state_disk_row(v->s, v->kind, v->line->rows[i]);
 }
 
-static struct moment look(struct view *v, int64_t t)
+static int32_t cpu_of(const struct line_view *v, size_t i)
+{
+    return row_of(v, i)->number >> 16;
+}
+
+static struct moment look(struct line_view *v, int64_t t)
 {
     struct moment m = nothing;
     for (size_t i = 0; i < v->line->n; i++) {
         struct state_interval *does = &v->does[i];
         if (t < does->begin || t >= does->end)
-            state_at(v->s, v->kind, v->line->rows[i], t, does);
+            sample_at(v->s, row_of(v, i), t, does);
         add_cpu(&m, cpu_of(v, i), does);
     }
     return m;
 }
 
-static int64_t begin_of(struct view *v, struct moment m)
+static int64_t begin_of(struct line_view *v, struct moment m)
 {
     while (may_go_back(&m) && m.begin > v->s->totals->begin) {
         struct moment before = look(v, m.begin - 1);
@@ -183,7 +186,7 @@ static int64_t begin_of(struct view *v, struct moment m)
     return m.begin;
 }
 
-static int64_t end_of(struct view *v, struct moment m)
+static int64_t end_of(struct line_view *v, struct moment m)
 {
     while (may_go_on(&m) && m.end < v->s->totals->end) {
         struct moment next = look(v, m.end);
@@ -194,7 +197,7 @@ static int64_t end_of(struct view *v, struct moment m)
     return m.end;
 }
 
-static void interval_at(struct view *v, int64_t t, struct state_interval *out)
+static void interval_at(struct line_view *v, int64_t t, struct state_interval *out)
 {
     struct moment m = look(v, t);
     int64_t begin = begin_of(v, m);
@@ -203,7 +206,7 @@ static void interval_at(struct view *v, int64_t t, struct state_interval *out)
 
 void state_line_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
 {
-    struct view v = open_view(s, kind, row);
+    struct line_view v = open_view(s, kind, row);
     interval_at(&v, t, out);
     free(v.does);
 }
@@ -211,7 +214,7 @@ void state_line_at(const struct state_store *s, int kind, size_t row, int64_t t,
 size_t state_line_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
     struct state_interval *out, size_t max)
 {
-    struct view v = open_view(s, kind, row);
+    struct line_view v = open_view(s, kind, row);
     size_t n = 0;
     for (int64_t t = begin; n < max && t <= end && t < s->totals->end; t = out[n++].end) {
         if (n) { /* the one before ends here */
@@ -230,13 +233,13 @@ size_t state_line_range(const struct state_store *s, int kind, size_t row, int64
 enum { TOGETHER = 128 };
 
 /* The moments that hold the times, by sampling CPU after CPU. */
-static void look_at_all(const struct view *v, const int64_t *times, size_t n, struct moment *out)
+static void look_at_all(const struct line_view *v, const int64_t *times, size_t n, struct moment *out)
 {
     struct state_interval does[TOGETHER];
     for (size_t j = 0; j < n; j++)
         out[j] = nothing;
     for (size_t i = 0; i < v->line->n; i++) {
-        size_t found = state_sample(v->s, v->kind, v->line->rows[i], times, n, does), k = 0;
+        size_t found = sample_row(v->s, row_of(v, i), times, n, does), k = 0;
         for (size_t j = 0; j < n; j++) {
             while (k + 1 < found && does[k].end <= times[j])
                 k++;
@@ -248,7 +251,7 @@ static void look_at_all(const struct view *v, const int64_t *times, size_t n, st
 size_t state_line_sample(
     const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
-    struct view v = open_view(s, kind, row);
+    struct line_view v = open_view(s, kind, row);
     struct moment moments[TOGETHER];
     size_t found = 0, from = row_first_from(times, n, s->totals->begin);
     while (n > from && times[n - 1] > s->totals->end)

@@ -5,7 +5,7 @@
 #ifndef WEFT_STATE_LINES_H
 #define WEFT_STATE_LINES_H
 
-#include "state/format.h"
+#include "state/reader.h"
 
 static inline bool state_is_line(int kind) { return kind == STATE_IRQ_LINE || kind == STATE_SOFTIRQ_VECTOR; }
 

@@ -1,10 +1,10 @@
-/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free place of
- * its queue; a row per place, and a latency per request. */
+/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free slot of
+ * its queue; a row per slot, and a latency per request. */
 #include "state/builder.h"
 
 #include <stdlib.h>
 
-enum { WAITING, DRIVER, MOST_DISKS = 1 << 12, MOST_PLACES = 1 << 10, SECTOR_BYTES = 512 };
+enum { WAITING, DRIVER, MOST_DISKS = 1 << 12, MOST_SLOTS = 1 << 10, SECTOR_BYTES = 512 };
 /* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). */
 enum { RWBS_WRITE = 1, RWBS_READ = 4, RWBS_FLUSH = 256 };
 
@@ -42,7 +42,7 @@ static uint32_t code_of(struct state_builder *b, struct builder_requests *d, uin
     return d->codes[type];
 }
 
-static struct latencies *latencies_of(struct state_builder *b, int queue)
+static struct latency_series *latencies_of(struct state_builder *b, int queue)
 {
     return &b->latencies[STATE_LATENCY_DISK_WAIT + queue];
 }
@@ -53,7 +53,7 @@ static void enter(struct state_builder *b, struct builder_requests *d, int queue
     size_t i = 0;
     while (i < q->n && q->v[i].busy)
         i++;
-    if (i == MOST_PLACES)
+    if (i == MOST_SLOTS)
         return;
     if (i == q->n)
         vec_push(q, ((struct builder_request){.series.pairs = true}));
@@ -89,7 +89,7 @@ static void leave(struct state_builder *b, struct builder_request *p, int queue,
     clear(b, p, r->ts);
 }
 
-/* Flushes and the like have no sectors, and are told with other places when they complete. */
+/* Flushes and the like have no sectors, and are found elsewhere on the disk when they complete. */
 static bool is_bare(const struct builder_request *p, const struct kernel_record *r)
 {
     return p->busy && !p->sectors && p->type == type_of(r->u.block.rwbs);
@@ -107,8 +107,8 @@ static void leave_within(struct state_builder *b, struct builder_queue *q, const
     }
 }
 
-/* The one that the driver tells of, or NULL. */
-static struct builder_request *told(const struct builder_queue *q, const struct kernel_record *r)
+/* The one that the driver means, or NULL. */
+static struct builder_request *find_request(const struct builder_queue *q, const struct kernel_record *r)
 {
     for (size_t i = 0; i < q->n; i++) {
         struct builder_request *p = &q->v[i];
@@ -121,7 +121,7 @@ static struct builder_request *told(const struct builder_queue *q, const struct 
 /* A request may complete part by part, from its begin on. */
 static void complete(struct state_builder *b, const struct builder_queue *q, const struct kernel_record *r)
 {
-    struct builder_request *p = told(q, r);
+    struct builder_request *p = find_request(q, r);
     if (!p)
         return;
     if (r->u.block.nr_sector >= p->sectors || r->u.block.error) {
@@ -143,7 +143,7 @@ void builder_request(struct state_builder *b, const struct kernel_record *r)
         leave_within(b, &d->queues[WAITING], r);
         enter(b, d, DRIVER, r);
     } else if (r->kind == KERNEL_BLOCK_REQUEUE) {
-        struct builder_request *p = told(&d->queues[DRIVER], r);
+        struct builder_request *p = find_request(&d->queues[DRIVER], r);
         if (p)
             drop(b, p, DRIVER, r->ts);
     } else {

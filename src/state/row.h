@@ -6,8 +6,8 @@
 #ifndef WEFT_STATE_ROW_H
 #define WEFT_STATE_ROW_H
 
-#include "base/search.h"
 #include "state/cell.h"
+#include "state/reader.h"
 
 /* Cell i of the row, i < n_cells. */
 static inline const struct state_disk_cell *row_cell(const struct state_store *s, const struct state_disk_row *r,

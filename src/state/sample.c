@@ -1,7 +1,8 @@
 /* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was
  * asked for, so that whoever goes on at its end gets on. */
-#include "state/lines.h"
-#include "state/moved.h"
+#include "state/sample.h"
+
+#include "state/thread_io.h"
 
 /* ---- intervals ---- */
 
@@ -21,7 +22,8 @@ static inline bool is_thread(const struct state_store *s, int64_t thread)
     return (uint64_t)thread < s->first[STATE_THREAD + 1];
 }
 
-static void set_futex_call(
+/* Apart from set_number, which is small enough for its callers then. */
+static __attribute__((noinline)) void set_futex_call(
     const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     int operation = state_futex_operation(number);
@@ -35,12 +37,12 @@ static void set_futex_call(
     }
 }
 
-/* Lanes of futexes: the number is that of the row that tells more. */
-static void set_futex_lane(
+/* Tracks of futexes, likewise: the number is that of the row that tells more. */
+static __attribute__((noinline)) void set_futex_track(
     const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {
     uint64_t user = (uint64_t)number - 1;
-    bool known = user < state_rows(s, STATE_FUTEX_USER);
+    bool known = user < state_row_count(s, STATE_FUTEX_USER);
     set_code(s,
         known        ? r->kind == STATE_FUTEX_WAITS ? STATE_FUTEX_WAIT : STATE_FUTEX_WAKE
             : number ? STATE_UNKNOWN
@@ -70,7 +72,7 @@ static inline void set_number(
     } else if (r->kind == STATE_FUTEX_USER) {
         set_futex_call(s, r, number, out);
     } else if (r->kind == STATE_FUTEX_WAITS || r->kind == STATE_FUTEX_WAKES) {
-        set_futex_lane(s, r, number, out);
+        set_futex_track(s, r, number, out);
     } else if (r->kind == STATE_IRQ_HANDLERS) {
         set_code(s, (uint64_t)number >> 1, out);
         out->cut = number & 1;
@@ -142,12 +144,11 @@ static inline bool shows_thread(const struct state_interval *v)
     return v->value == STATE_ACTIVE && v->thread >= 0;
 }
 
-/* t is within the span, whose last instant counts as the one before. */
 static void row_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
     t -= t == s->totals->end && t > s->totals->begin;
-    if (state_is_moved(r->kind)) {
-        moved_sample(s, r, &t, 1, out);
+    if (state_is_thread_io(r->kind)) {
+        thread_io_sample(s, r, &t, 1, out);
         return;
     }
     interval_at(s, r, t, out);
@@ -158,48 +159,14 @@ static void row_at(const struct state_store *s, const struct state_disk_row *r, 
     }
 }
 
-bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
+void sample_plain(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
-    if (t < s->totals->begin || t > s->totals->end)
-        return false;
-    if (state_is_line(kind))
-        state_line_at(s, kind, row, t, out);
-    else
-        row_at(s, &s->rows[s->first[kind] + row], t, out);
-    return true;
+    interval_at(s, r, t, out);
 }
 
-int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
+void sample_at(const struct state_store *s, const struct state_disk_row *r, int64_t t, struct state_interval *out)
 {
-    struct state_interval at;
-    const size_t first = s->first[STATE_CPU_THREAD], n = s->first[STATE_CPU_THREAD + 1] - first;
-    int64_t found = near < 0 ? -1 : state_find_row(s, STATE_CPU_THREAD, near);
-    size_t from = found < 0 ? 0 : (size_t)found;
-    for (size_t i = 0; i < n; i++) {
-        const struct state_disk_row *cpu = &s->rows[first + (from + i) % n];
-        interval_at(s, cpu, t, &at);
-        if (at.thread >= 0 && (size_t)at.thread == row)
-            return cpu->number;
-    }
-    return -1;
-}
-
-size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
-    struct state_interval *out, size_t max)
-{
-    size_t n = 0;
-    int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
-    end = end < s->totals->end ? end : s->totals->end;
-    if (state_is_line(kind))
-        return state_line_range(s, kind, row, t, end, out, max);
-    const struct state_disk_row *r = &s->rows[s->first[kind] + row];
-    if (state_is_moved(kind))
-        return t < s->totals->end ? moved_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max) : 0;
-    while (n < max && t <= end && t < s->totals->end) {
-        row_at(s, r, t, &out[n]);
-        t = out[n++].end;
-    }
-    return n;
+    row_at(s, r, t, out);
 }
 
 /* ---- samples ---- */
@@ -333,18 +300,15 @@ static size_t sample_one_by_one(const struct state_store *s, const struct state_
     return found;
 }
 
-size_t state_sample(
-    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+size_t sample_row(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+    struct state_interval *out)
 {
-    if (state_is_line(kind))
-        return state_line_sample(s, kind, row, times, n, out);
-    const struct state_disk_row *r = &s->rows[s->first[kind] + row];
     size_t skip = row_first_from(times, n, s->totals->begin), found;
     times += skip;
     n -= skip;
     size_t within = row_first_from(times, n, s->totals->end), last = within < n && times[within] == s->totals->end;
-    if (state_is_moved(r->kind)) {
-        found = moved_sample(s, r, times, within, out);
+    if (state_is_thread_io(r->kind)) {
+        found = thread_io_sample(s, r, times, within, out);
     } else {
         size_t before = row_first_from(times, within, r->n_cells ? r->first : INT64_MAX);
         size_t after = before + row_first_from(times + before, within - before, r->end);

@@ -24,8 +24,10 @@ void series_bytes_fini(struct series_bytes *b)
 
 /* ---- rows ---- */
 
-void series_pool_init(struct series_pool *p, struct store_writer *to)
+void series_pool_init(struct series_pool *p, const char *path, uint64_t fingerprint)
 {
+    struct store_writer *to = store_create(path, "states", STATE_VERSION, fingerprint, STATE_SECTIONS);
+    store_begin(to, "cells", sizeof(struct state_disk_cell));
     *p = (struct series_pool){.cells = {.to = to, .buffer = mem_alloc(SERIES_CELLS * sizeof *p->cells.buffer)}};
 }
 
@@ -71,7 +73,7 @@ void series_fini(struct series *s)
 /* Adds what the first n entries spent or moved. They are over. */
 static void sum_up(const struct series_pool *p, struct series *s, size_t n)
 {
-    if (s->sum == SERIES_MOVED) {
+    if (s->sum == SERIES_BYTES) {
         for (size_t i = 0; i < n; i++)
             for (int way = 0; way < STATE_WAYS; way++)
                 s->before[way] += (int64_t)state_file_bytes(s->v[i].number, way);
@@ -241,7 +243,7 @@ static bool close_block(struct series_pool *p, struct series *s, bool last)
         size_t may = s->n - n - !last;
         n += s->pairs ? fill_longest(&cells[k], s->v + n, may, !last) : fill_cell(&cells[k], s->v + n, may, !last);
     }
-    if (!last && s->n - n < SERIES_KEPT)
+    if (!last && s->n - n < SERIES_OPEN)
         return false;
     if (!s->id)
         s->id = ++p->ids;
@@ -323,14 +325,14 @@ void series_table_add(struct series_bytes *bytes, struct series_table *t, const 
     static const uint8_t ways[STATE_LATENCY_COLUMNS] = {TIMES, LENGTHS, FEW, FEW, FEW, FEW};
     struct state_disk_head h = {.first = v[0][0]};
     uint8_t *to = series_bytes_room(bytes, (size_t)columns * COLUMN_MOST_BYTES);
-    size_t place = 0;
+    size_t offset = 0;
     h.position = bytes->n;
     for (int c = 0; c < columns; c++) {
-        size_t taken = column_put(to + place, v[c], n, c ? 0 : h.first, ways[c], &h.columns[c]);
-        h.columns[c].place = place & ((1 << COLUMN_PLACE_BITS) - 1);
-        place += taken;
+        size_t taken = column_put(to + offset, v[c], n, c ? 0 : h.first, ways[c], &h.columns[c]);
+        h.columns[c].offset = offset & ((1 << COLUMN_OFFSET_BITS) - 1);
+        offset += taken;
     }
     vec_push(&t->heads, h);
-    bytes->n += place;
+    bytes->n += offset;
     t->n += n;
 }

@@ -28,16 +28,16 @@ static inline uint64_t ns_between(int64_t begin, int64_t end) { return (uint64_t
 
 /* ---- rows ---- */
 
-/* The last entries stay open, because late news may change them. MOST: where pairs fill a block. */
+/* The last entries stay open, because what becomes known later may change them. MOST: where pairs fill a block. */
 enum {
-    SERIES_KEPT = 32,
-    SERIES_BUFFER = STATE_CELLS * STATE_CELL + SERIES_KEPT,
-    SERIES_MOST = STATE_CELLS * STATE_CELL_ENTRIES + SERIES_KEPT,
+    SERIES_OPEN = 32,
+    SERIES_BUFFER = STATE_CELLS * STATE_CELL + SERIES_OPEN,
+    SERIES_MOST = STATE_CELLS * STATE_CELL_ENTRIES + SERIES_OPEN,
 };
 
-/* What is summed up over the entries of a row. RUNNING, BUSY: time spent in some, told by flags by their number, grown
- * by their users. MOVED: bytes that uses of a file read, and those that they wrote. */
-enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_FLAGS, SERIES_MOVED = SERIES_FLAGS };
+/* What is summed up over the entries of a row. RUNNING, BUSY: time spent in some, by flags of their numbers, grown
+ * by their users. BYTES: bytes that uses of a file read, and those that they wrote. */
+enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_FLAGS, SERIES_BYTES = SERIES_FLAGS };
 
 struct series_entry { int64_t time, number; };
 struct series {
@@ -55,7 +55,7 @@ struct series {
 /* How many sums there are. */
 static inline unsigned series_sums(const struct series *s)
 {
-    return s->sum == SERIES_NO_SUM ? 0 : s->sum == SERIES_MOVED ? STATE_WAYS : 1;
+    return s->sum == SERIES_NO_SUM ? 0 : s->sum == SERIES_BYTES ? STATE_WAYS : 1;
 }
 
 /* Cells of all rows: the section of a store being written, in the order in which their blocks became complete. */
@@ -77,8 +77,8 @@ struct series_pool {
     uint32_t ids;
     VEC(uint8_t) flags[SERIES_FLAGS];
 };
-/* The writer is taken over; the section that it is at is that of the cells. */
-void series_pool_init(struct series_pool *, struct store_writer *);
+/* Begins the store that will be at `path`, with the section of the cells. */
+void series_pool_init(struct series_pool *, const char *path, uint64_t fingerprint);
 void series_pool_fini(struct series_pool *);
 /* All series are finished: from now on cells can be read, and the writer can go on. Fails when the file could not be
  * written. */
@@ -166,7 +166,7 @@ static inline struct column series_table_column(const struct series_bytes *b, co
     size_t block, int column)
 {
     const struct state_disk_head *h = &t->heads.v[block];
-    return column_open(series_bytes_at(b, h->position + h->columns[column].place), series_table_rows(t, block),
+    return column_open(series_bytes_at(b, h->position + h->columns[column].offset), series_table_rows(t, block),
         column ? 0 : h->first, h->columns[column]);
 }
 /* All values of it. Returns how many. */
@@ -179,7 +179,7 @@ static inline size_t series_table_take(const struct series_bytes *b, const struc
 }
 
 /* ---- latencies ---- */
-/* Latencies are known at their ends and kept by their begins: a window of open places in order of begin; what stays
+/* Latencies are known at their ends and sorted by their begins: a window of open ones in order of begin; what stays
  * open too long moves aside. Where many would, as of servers whose threads all wait in calls, the window grows. */
 
 enum { LATENCY_HALF = 512, LATENCY_MOST_HALF = 1 << 19, LATENCY_ASIDE_SHARE = 256 };
@@ -191,16 +191,16 @@ struct latency {
     uint8_t progress;
 };
 typedef VEC(int64_t) latency_far;
-struct latencies {
-    struct latency *window;  /* a ring of 2 * half places, by serial number */
+struct latency_series {
+    struct latency *window;  /* a ring of 2 * half, by serial number */
     size_t n, half;          /* half: 1 << shift, once there is a window */
     unsigned shift;
     uint64_t first;          /* serial number of the oldest */
     uint64_t origin;         /* the halves are counted from here: first is on their border */
     size_t open[2];          /* how many are, in even and in odd halves */
     int64_t last_begin;
-    VEC(struct latency) late;
-    struct map late_of;      /* serial number -> place in late */
+    VEC(struct latency) aside;
+    struct map aside_of;      /* serial number -> index in aside */
     series_values buffer[STATE_LATENCY_COLUMNS];
     size_t buffered;
     struct series_bytes *bytes; /* of the pool; shared by all kinds */
@@ -208,20 +208,20 @@ struct latencies {
     struct tiles tiles;      /* of the table */
     latency_far *far;        /* shared by all kinds */
 };
-void latencies_init(struct latencies *, struct series_bytes *, latency_far *far);
-void latencies_fini(struct latencies *);
+void latency_series_init(struct latency_series *, struct series_bytes *, latency_far *far);
+void latency_series_fini(struct latency_series *);
 /* A handle, never 0; valid for one close or drop. */
-uint64_t latency_open(struct latencies *, int64_t begin, int32_t thread, uint32_t code);
-void latency_close(struct latencies *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
-void latency_drop(struct latencies *, uint64_t handle);
+uint64_t latency_open(struct latency_series *, int64_t begin, int32_t thread, uint32_t code);
+void latency_close(struct latency_series *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
+void latency_drop(struct latency_series *, uint64_t handle);
 /* Its close is near. Handle 0: nothing. */
-void latency_fetch(const struct latencies *, uint64_t handle);
+void latency_fetch(const struct latency_series *, uint64_t handle);
 /* Whether a latency must be left out. */
 typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
-/* The end: all that never closed is dropped. Then the table holds what came in time and `late` the rest, in order of
+/* The end: all that never closed is dropped. Then the table holds what came in time and `aside` the rest, in order of
  * begin. */
-void latencies_finish(struct latencies *);
+void latency_series_finish(struct latency_series *);
 /* The pool has got other bytes: packs the table from the old ones anew, without what is refused (NULL: nothing is). */
-void latencies_sift(struct latencies *, const struct series_bytes *old, latency_refuse *, const void *arg);
+void latency_series_sift(struct latency_series *, const struct series_bytes *old, latency_refuse *, const void *arg);
 
 #endif

@@ -19,7 +19,7 @@ enum state_value {
     STATE_NONE,              /* nothing there: not yet born, already dead, no interrupt */
     /* threads */
     STATE_USERMODE, STATE_SYSCALL, STATE_INTERRUPTED, STATE_WAIT_FOR_CPU, STATE_WAIT_BLOCKED,
-    STATE_WAIT_UNKNOWN,      /* the state dump found it waiting; for what is not told */
+    STATE_WAIT_UNKNOWN,      /* the state dump found it waiting; for what is not known */
     /* CPUs: IDLE, USERMODE, SYSCALL, IRQ, SOFTIRQ. The idle threads' rows: IDLE, INTERRUPTED, WAIT_FOR_CPU */
     STATE_IDLE, STATE_IRQ, STATE_SOFTIRQ,
     STATE_SOFTIRQ_RAISED,    /* softirq rows: wanted, not yet running */
@@ -40,8 +40,8 @@ enum state_kind { STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STAT
  * of those.
  * Interrupts that have no number on the host (between processors: "reschedule") have made-up ones from STATE_IPI.
  * FUTEX_USER: what one thread does with one futex; number: the row's index, name: the futex as LATENCY_LOCK names it.
- * FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: lanes. Each wait, wake or handler has the lowest one that is free when it
- * begins, so as many are taken as go on at once; number: of the lane, from 0. */
+ * FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: tracks. Each wait, wake or handler has the lowest one that is free when it
+ * begins, so as many are taken as go on at once; number: of the track, from 0. */
 enum { STATE_IPI = 0x8000 };
 struct state_row {
     uint8_t kind;
@@ -62,8 +62,8 @@ struct state_interval {
                               * whose call; else -1 */
     int32_t cpu;             /* IRQ_LINE, SOFTIRQ_VECTOR, IRQ_HANDLERS: the CPU that handles it; else -1 */
     const char *name;        /* SYSCALL: its name ("openat"); IRQ, SOFTIRQ of CPU rows: name; FUTEX_USER: operation
-                              * ("WAIT"); its lanes: the futex; else NULL */
-    int64_t amount;          /* rows of counters: the value; FUTEX_USER: what the call returned; lanes of futexes:
+                              * ("WAIT"); its tracks: the futex; else NULL */
+    int64_t amount;          /* rows of counters: the value; FUTEX_USER: what the call returned; tracks of futexes:
                               * the FUTEX_USER row; else 0 */
     bool cut;                /* FUTEX_USER, IRQ_HANDLERS: it was not seen to end */
 };
@@ -184,7 +184,7 @@ enum { STATE_NO_PRIORITY = 1 << 20 };
 struct state_latency {
     int64_t begin, end;
     int64_t ret;             /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, STATE_NO_PRIORITY
-                              * when not told; of requests: bytes; else 0 */
+                              * when not known; of requests: bytes; else 0 */
     int32_t thread;          /* whose call; who was woken; who was interrupted; who handed the request over (-1: not
                               * known) */
     int32_t cpu;             /* where it ended */

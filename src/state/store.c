@@ -1,10 +1,13 @@
-/* The state store: opening and what is read one by one; samples are in sample.c. */
+/* The state store: opening and reading. */
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/search.h"
+#include "state/check.h"
+#include "state/figures.h"
 #include "state/lines.h"
-#include "state/moved.h"
+#include "state/sample.h"
+#include "state/sums.h"
+#include "state/thread_io.h"
 
 /* What leads from one table to another stays as it was checked, whatever happens to the file. */
 static const void *kept(struct state_store *s, const char *name, size_t item_bytes, size_t *n, bool *whole)
@@ -38,7 +41,7 @@ static bool read_sections(struct state_store *s)
     s->tables = kept(s, "tables", sizeof *s->tables, &s->n_tables, &whole);
     s->heads = section(s, "heads", sizeof *s->heads, &s->n_heads, &whole);
     s->far = section(s, "far", sizeof *s->far, &s->n_far, &whole);
-    s->late = section(s, "late", sizeof *s->late, &s->n_late, &whole);
+    s->aside = section(s, "late", sizeof *s->aside, &s->n_aside, &whole);
     s->tiles = section(s, "tiles", sizeof *s->tiles, &s->n_tiles, &whole);
     s->figures = section(s, "figures", sizeof *s->figures, &s->n_figures, &whole);
     s->losses = section(s, "losses", sizeof *s->losses, &s->n_losses, &whole);
@@ -113,11 +116,11 @@ void state_span(const struct state_store *s, int64_t *begin, int64_t *end)
     *end = s->totals->end;
 }
 
-/* ---- rows and counters ---- */
+/* ---- rows ---- */
 
 size_t state_rows(const struct state_store *s, int kind)
 {
-    return state_is_line(kind) ? state_line_rows(s, kind) : s->first[kind + 1] - s->first[kind];
+    return state_is_line(kind) ? state_line_rows(s, kind) : state_row_count(s, kind);
 }
 
 void state_row(const struct state_store *s, int kind, size_t i, struct state_row *out)
@@ -126,11 +129,11 @@ void state_row(const struct state_store *s, int kind, size_t i, struct state_row
         state_line_row(s, kind, i, out);
         return;
     }
-    const struct state_disk_row *r = &s->rows[s->first[kind] + i];
+    const struct state_disk_row *r = state_disk_row(s, kind, i);
     *out = (struct state_row){.kind = r->kind,
         .number = r->number,
         .name = state_name(s, r->name),
-        .intervals = state_is_moved(r->kind) ? moved_entries(s, r) : r->n,
+        .intervals = state_is_thread_io(r->kind) ? thread_io_entries(s, r) : r->n,
         .begin = r->begin,
         .end = r->end,
         .thread = r->thread,
@@ -144,6 +147,62 @@ int64_t state_find_row(const struct state_store *s, int kind, int32_t number)
     size_t lo = search_first(i, s->first[kind], s->first[kind + 1], s->rows[i].number >= number);
     return lo < s->first[kind + 1] && s->rows[lo].number == number ? (int64_t)(lo - s->first[kind]) : -1;
 }
+
+/* ---- states ---- */
+
+bool state_at(const struct state_store *s, int kind, size_t row, int64_t t, struct state_interval *out)
+{
+    if (t < s->totals->begin || t > s->totals->end)
+        return false;
+    if (state_is_line(kind))
+        state_line_at(s, kind, row, t, out);
+    else
+        sample_at(s, state_disk_row(s, kind, row), t, out);
+    return true;
+}
+
+size_t state_sample(
+    const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
+{
+    return state_is_line(kind) ? state_line_sample(s, kind, row, times, n, out)
+                               : sample_row(s, state_disk_row(s, kind, row), times, n, out);
+}
+
+size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,
+    struct state_interval *out, size_t max)
+{
+    size_t n = 0;
+    int64_t t = begin > s->totals->begin ? begin : s->totals->begin;
+    end = end < s->totals->end ? end : s->totals->end;
+    if (state_is_line(kind))
+        return state_line_range(s, kind, row, t, end, out, max);
+    const struct state_disk_row *r = state_disk_row(s, kind, row);
+    if (state_is_thread_io(kind))
+        return t < s->totals->end ? thread_io_range(s, r, t, end < s->totals->end ? end : s->totals->end - 1, out, max)
+                                  : 0;
+    while (n < max && t <= end && t < s->totals->end) {
+        sample_at(s, r, t, &out[n]);
+        t = out[n++].end;
+    }
+    return n;
+}
+
+int32_t state_thread_cpu(const struct state_store *s, size_t row, int64_t t, int32_t near)
+{
+    struct state_interval at;
+    const size_t first = s->first[STATE_CPU_THREAD], n = s->first[STATE_CPU_THREAD + 1] - first;
+    int64_t found = near < 0 ? -1 : state_find_row(s, STATE_CPU_THREAD, near);
+    size_t from = found < 0 ? 0 : (size_t)found;
+    for (size_t i = 0; i < n; i++) {
+        const struct state_disk_row *cpu = &s->rows[first + (from + i) % n];
+        sample_plain(s, cpu, t, &at);
+        if (at.thread >= 0 && (size_t)at.thread == row)
+            return cpu->number;
+    }
+    return -1;
+}
+
+/* ---- counters ---- */
 
 size_t state_counters(const struct state_store *s, int kind)
 {
@@ -178,6 +237,23 @@ int64_t state_counter_least(const struct state_store *s, int kind, size_t i)
     return state_may_fall(STATE_COUNTER_ROWS + kind) ? s->rows[s->first[STATE_COUNTER_ROWS + kind] + i].least : 0;
 }
 
+void state_counter_values(
+    const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
+{
+    size_t threads = state_row_count(s, STATE_THREAD);
+    if (kind == STATE_CPU_TIME) {
+        sum_cpu_time(s, i < threads ? &s->rows[i] : state_disk_row(s, STATE_CPU_THREAD, i - threads), times, n, values);
+        return;
+    }
+    const struct state_disk_row *r = state_disk_row(s, STATE_COUNTER_ROWS + kind, i);
+    if (state_is_thread_io(r->kind)) {
+        thread_io_values(s, r, times, n, values);
+        return;
+    }
+    for (size_t k = 0; k < n; k++)
+        values[k] = row_value(s, r, times[k]);
+}
+
 /* ---- files ---- */
 
 size_t state_files(const struct state_store *s)
@@ -189,7 +265,7 @@ void state_file(const struct state_store *s, size_t i, struct state_file *out)
 {
     const struct state_disk_file *f = &s->files[i];
     const char *name = state_name(s, s->rows[s->first[STATE_FILE_ROWS] + i].name);
-    *out = (struct state_file){name, f->thread, f->moved[STATE_WAY_READ], f->moved[STATE_WAY_WRITTEN]};
+    *out = (struct state_file){name, f->thread, f->bytes[STATE_WAY_READ], f->bytes[STATE_WAY_WRITTEN]};
 }
 
 /* ---- events, losses ---- */
@@ -199,7 +275,7 @@ uint64_t state_events(const struct state_store *s)
     return s->totals->events;
 }
 
-/* First place from `from` on whose value in column 0, which ascends, is >= t. */
+/* First row from `from` on whose value in column 0, which ascends, is >= t. */
 static size_t table_search(const struct state_store *s, const struct state_disk_table *t, size_t from, int64_t time)
 {
     const struct state_disk_head *heads = s->heads + t->first_head;
@@ -255,26 +331,20 @@ void state_loss(const struct state_store *s, size_t i, struct state_loss *out)
 
 /* ---- latencies ---- */
 
-/* Those beside the table, of one kind. */
-struct beside {
-    const struct state_disk_late *v;
+/* Those aside, of one kind. */
+struct latency_range {
+    const struct state_disk_aside *v;
     size_t n;
 };
 
-static struct beside late_of(const struct state_store *s, int kind)
+static struct latency_range aside_of(const struct state_store *s, int kind)
 {
-    return (struct beside){s->late + s->first_late[kind], s->first_late[kind + 1] - s->first_late[kind]};
-}
-
-size_t state_late_before(const struct state_store *s, int kind, size_t i)
-{
-    size_t first = s->first_late[kind];
-    return search_first(k, first, s->first_late[kind + 1], s->late[k].place >= i) - first;
+    return (struct latency_range){s->aside + s->first_aside[kind], s->first_aside[kind + 1] - s->first_aside[kind]};
 }
 
 size_t state_latencies(const struct state_store *s, int kind)
 {
-    return state_latency_table(s, kind)->n + late_of(s, kind).n;
+    return state_latency_table(s, kind)->n + aside_of(s, kind).n;
 }
 
 /* Threads and codes that the store does not have are left out. */
@@ -308,10 +378,10 @@ static void set_from_table(const struct state_store *s, int kind, size_t i, stru
 
 void state_latency(const struct state_store *s, int kind, size_t i, struct state_latency *out)
 {
-    struct beside late = late_of(s, kind);
-    size_t lo = state_late_before(s, kind, i);
-    if (lo < late.n && late.v[lo].place == i) {
-        const struct state_disk_late *l = &late.v[lo];
+    struct latency_range aside = aside_of(s, kind);
+    size_t lo = state_aside_before(s, kind, i);
+    if (lo < aside.n && aside.v[lo].index == i) {
+        const struct state_disk_aside *l = &aside.v[lo];
         set_latency(s, l->begin, l->duration, l->thread, l->cpu, l->code, out);
         out->ret = l->ret;
     } else {
@@ -321,6 +391,6 @@ void state_latency(const struct state_store *s, int kind, size_t i, struct state
 
 size_t state_latency_find(const struct state_store *s, int kind, int64_t t)
 {
-    struct beside late = late_of(s, kind);
-    return table_search(s, state_latency_table(s, kind), 0, t) + search_first(i, 0, late.n, late.v[i].begin >= t);
+    struct latency_range aside = aside_of(s, kind);
+    return table_search(s, state_latency_table(s, kind), 0, t) + search_first(i, 0, aside.n, aside.v[i].begin >= t);
 }

@@ -2,8 +2,6 @@
  * before a block as the store tells, of those in the block as its cells do. */
 #include "state/sums.h"
 
-#include "state/moved.h"
-
 static inline bool is_thread(const struct state_store *s, uint64_t thread)
 {
     return thread < s->first[STATE_THREAD + 1];
@@ -17,13 +15,13 @@ static inline bool counts(const struct state_store *s, const struct state_disk_r
 }
 
 /* Where a sum stands: at entry `entry` of cell `cell`, which is in force in [begin, end); the time spent before it. */
-struct summing {
+struct running_sum {
     enum sum_of of;
     uint32_t cell;
     size_t entry;
     int64_t begin, end;
     uint64_t sum;
-    uint64_t told; /* of `sum`, in values that were written before */
+    uint64_t reported; /* of `sum`, in values that were written before */
     bool counts;
 };
 
@@ -42,7 +40,7 @@ static uint64_t spent(const struct state_store *s, const struct state_disk_row *
 }
 
 /* Bytes moved in them. */
-static uint64_t moved(enum sum_of way, const struct state_disk_cell *c, size_t from, size_t to)
+static uint64_t bytes_moved(enum sum_of way, const struct state_disk_cell *c, size_t from, size_t to)
 {
     int64_t numbers[STATE_CELL_ENTRIES];
     uint64_t sum = 0;
@@ -59,12 +57,12 @@ enum { ALL = STATE_CELL_ENTRIES };
 static inline uint64_t summed(const struct state_store *s, const struct state_disk_row *r, enum sum_of of,
     const struct state_disk_cell *c, size_t from, size_t to)
 {
-    return of == SUM_TIME ? spent(s, r, c, from, to) : moved(of, c, from, to);
+    return of == SUM_TIME ? spent(s, r, c, from, to) : bytes_moved(of, c, from, to);
 }
 
 /* To an entry of cell `at`, on from where the time before left the sum, or from the nearer end of the block. */
 static void sum_up_to(const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c,
-    uint32_t at, const struct cell_entry *e, struct summing *g)
+    uint32_t at, const struct cell_entry *e, struct running_sum *g)
 {
     uint32_t block = at / STATE_CELLS, first = block * STATE_CELLS, behind = first + STATE_CELLS;
     bool on = g->cell / STATE_CELLS == block && (g->cell < at || (g->cell == at && g->entry <= e->i));
@@ -90,12 +88,12 @@ static void sum_up_to(const struct state_store *s, const struct state_disk_row *
 }
 
 /* What the first of the times, and those that are in the same entry, show. Returns how many they are. */
-static inline size_t tell(struct summing *g, const int64_t *times, size_t n, int64_t *values)
+static inline size_t report(struct running_sum *g, const int64_t *times, size_t n, int64_t *values)
 {
     size_t k = 0;
     if (g->of != SUM_TIME) {
-        values[0] = (int64_t)((uint64_t)values[0] + g->sum - g->told);
-        g->told = g->sum;
+        values[0] = (int64_t)((uint64_t)values[0] + g->sum - g->reported);
+        g->reported = g->sum;
         k = row_gallop(times, n, g->end);
         return k ? k : 1;
     }
@@ -127,13 +125,13 @@ static void prepare(const struct state_store *s, const struct state_disk_row *r,
 void sum_values(const struct state_store *s, const struct state_disk_row *r, enum sum_of of, const int64_t *times,
     size_t n, int64_t *values)
 {
-    struct summing g = {.of = of, .cell = UINT32_MAX};
+    struct running_sum g = {.of = of, .cell = UINT32_MAX};
     struct row_bracket brackets[BATCH];
     size_t most = FEW;
     for (size_t k = 0, j; k < n; k += j) {
         size_t m = n - k < most ? n - k : most, needed = 0;
         prepare(s, r, of, times + k, m, brackets);
-        for (j = 0; j < m; j += tell(&g, times + k + j, n - k - j, values + k + j), needed++) {
+        for (j = 0; j < m; j += report(&g, times + k + j, n - k - j, values + k + j), needed++) {
             int64_t t = times[k + j];
             const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, brackets[j].at), &brackets[j], t);
             struct cell_entry e = of == SUM_TIME ? cell_plain_at(c, t) : cell_at(c, t);
@@ -143,7 +141,7 @@ void sum_values(const struct state_store *s, const struct state_disk_row *r, enu
     }
 }
 
-static void cpu_time_values(
+void sum_cpu_time(
     const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     bool never = !r->n_cells || (r->kind == STATE_THREAD && r->idle);
@@ -168,22 +166,4 @@ int64_t row_value(const struct state_store *s, const struct state_disk_row *r, i
     struct row_bracket b = row_bracket(s, r, t);
     const struct state_disk_cell *c = row_settle(s, r, row_cell(s, r, b.at), &b, t);
     return cell_at(c, t).number;
-}
-
-void state_counter_values(
-    const struct state_store *s, int kind, size_t i, const int64_t *times, size_t n, int64_t *values)
-{
-    size_t threads = state_rows(s, STATE_THREAD);
-    if (kind == STATE_CPU_TIME) {
-        size_t row = i < threads ? s->first[STATE_THREAD] + i : s->first[STATE_CPU_THREAD] + i - threads;
-        cpu_time_values(s, &s->rows[row], times, n, values);
-        return;
-    }
-    const struct state_disk_row *r = &s->rows[s->first[STATE_COUNTER_ROWS + kind] + i];
-    if (state_is_moved(r->kind)) {
-        moved_values(s, r, times, n, values);
-        return;
-    }
-    for (size_t k = 0; k < n; k++)
-        values[k] = row_value(s, r, times[k]);
 }

@@ -19,6 +19,9 @@ static inline const int64_t *sum_of_block(const struct state_store *s, const str
  * costs nothing. O(n) at most, whatever the length of the row. */
 void sum_values(const struct state_store *, const struct state_disk_row *, enum sum_of, const int64_t *times, size_t n,
     int64_t *values);
+/* Rows of threads and CPUs: the sums of TIME at any (ascending) times. */
+void sum_cpu_time(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n,
+    int64_t *values);
 /* The number in force at t; 0 before the row's first entry. */
 int64_t row_value(const struct state_store *, const struct state_disk_row *, int64_t t);
 

@@ -1,7 +1,8 @@
 /* States of threads. */
 #include "state/builder.h"
+#include "state/files.h"
 
-_Static_assert((int)STATE_NO_PRIORITY == (int)KERNEL_NO_PRIORITY, "kept as the tracker tells it");
+_Static_assert((int)STATE_NO_PRIORITY == (int)KERNEL_NO_PRIORITY, "stored as the tracker has it");
 
 /* The row of an idle thread counts as one; its entry in the tracker tells. */
 void builder_add_threads(struct state_builder *b, size_t n)
@@ -74,16 +75,16 @@ static void forget_wake(struct state_builder *b, struct builder_thread *t)
 
 /* ---- losses ---- */
 
-/* May it have run unseen since it last left a CPU? Losses are told in part only when they are over, so this errs
+/* May it have run unseen since it last left a CPU? Some losses become known only when they are over, so this errs
  * towards yes. */
 static bool doubtful(const struct state_builder *b, const struct builder_thread *t)
 {
     return t->windows != b->windows.n || series_last(&t->series) < b->suspect_until;
 }
 
-static void rest(struct state_builder *b, struct builder_thread *t, uint8_t now)
+static void rest(struct state_builder *b, struct builder_thread *t, uint8_t state)
 {
-    t->now = now;
+    t->state = state;
     t->cpu = -1;
     t->windows = (uint32_t)b->windows.n;
 }
@@ -91,7 +92,7 @@ static void rest(struct state_builder *b, struct builder_thread *t, uint8_t now)
 void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+    if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
         return;
     show(b, t, ts, STATE_UNKNOWN);
     doubt_call(b, t, ts);
@@ -103,14 +104,14 @@ void builder_thread_lose(struct state_builder *b, int32_t row, int32_t cpu, int6
 
 static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
-    t->now = THREAD_RUNNING;
+    t->state = THREAD_RUNNING;
     t->cpu = cpu;
     if (t->mode_since > ts)
         t->mode_since = ts;
     show(b, t, ts, mode(t));
 }
 
-/* It was not seen to leave its CPU. Either that comes in the same ns, told behind, or it left unseen at any time since
+/* It was not seen to leave its CPU. Either that comes in the same ns, behind this, or it left unseen at any time since
  * the CPU's last record. */
 static void move(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
@@ -140,7 +141,7 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
     struct builder_thread *t = builder_thread(b, row);
     if (!t)
         return;
-    if (t->now == THREAD_RUNNING && t->cpu != cpu) {
+    if (t->state == THREAD_RUNNING && t->cpu != cpu) {
         move(b, t, cpu, ts);
         return;
     }
@@ -157,9 +158,9 @@ void builder_thread_arrive(struct state_builder *b, int32_t row, int32_t cpu, in
 void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint8_t leave)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (t && t->now == THREAD_RUNNING && t->moved_from == cpu)
+    if (t && t->state == THREAD_RUNNING && t->moved_from == cpu)
         mend_move(t, ts);
-    if (!t || (t->now == THREAD_RUNNING ? t->cpu != cpu : t->now != THREAD_UNSEEN && t->now != THREAD_UNKNOWN))
+    if (!t || (t->state == THREAD_RUNNING ? t->cpu != cpu : t->state != THREAD_UNSEEN && t->state != THREAD_UNKNOWN))
         return;
     if (leave == KERNEL_LEAVE_DEAD) {
         forget_call(b, t, ts);
@@ -174,7 +175,7 @@ void builder_thread_leave(struct state_builder *b, int32_t row, int32_t cpu, int
 void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu, int64_t since, uint32_t first_call)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (!t || t->now == THREAD_RUNNING || t->now == THREAD_GONE)
+    if (!t || t->state == THREAD_RUNNING || t->state == THREAD_GONE)
         return;
     series_cut(&t->series, since);
     forget_wake(b, t);
@@ -188,7 +189,7 @@ void builder_thread_was_there(struct state_builder *b, int32_t row, int32_t cpu,
 void builder_thread_interrupt(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, bool interrupted)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (t && t->now == THREAD_RUNNING && t->cpu == cpu)
+    if (t && t->state == THREAD_RUNNING && t->cpu == cpu)
         show(b, t, ts, interrupted ? STATE_INTERRUPTED : mode(t));
 }
 
@@ -211,11 +212,11 @@ void builder_thread_call(
     struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex, uint8_t operation)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+    if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
         return;
     if (!t->mode_known && t->call) /* so all the while it was in user mode */
         series_rename(&t->series, t->mode_since, t->call, STATE_USERMODE);
-    forget_call(b, t, ts); /* its return may not have been told, as of rt_sigreturn */
+    forget_call(b, t, ts); /* its return may be missing, as of rt_sigreturn */
     t->call = code;
     t->mode_known = true;
     t->call_latency = latency_open(&b->latencies[STATE_LATENCY_SYSCALL], ts, row, code);
@@ -227,7 +228,7 @@ void builder_thread_call(
 void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (!t || t->now != THREAD_RUNNING || t->cpu != cpu)
+    if (!t || t->state != THREAD_RUNNING || t->cpu != cpu)
         return;
     if (!t->mode_known && t->call != code) /* so all the while it was in that call */
         series_rename(&t->series, t->mode_since, mode(t), code);
@@ -249,9 +250,9 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
 void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool queued)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (!t || t->now == THREAD_RUNNING || t->now == THREAD_GONE)
+    if (!t || t->state == THREAD_RUNNING || t->state == THREAD_GONE)
         return;
-    if (t->now == THREAD_READY) {
+    if (t->state == THREAD_READY) {
         if (queued || !b->windows.n || !doubtful(b, t))
             return;
         series_amend(&t->series, STATE_UNKNOWN); /* it ran and waited again unseen */
@@ -266,7 +267,7 @@ void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool 
 void builder_thread_fork(struct state_builder *b, int32_t parent, int32_t child, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, child);
-    if (!t || t->now != THREAD_UNSEEN)
+    if (!t || t->state != THREAD_UNSEEN)
         return;
     show(b, t, ts, STATE_WAIT_FOR_CPU);
     if (parent >= 0 && (size_t)parent < b->threads.n)
@@ -286,17 +287,17 @@ void builder_thread_exit(struct state_builder *b, int32_t row, int64_t ts)
 void builder_thread_free(struct state_builder *b, int32_t row, int64_t ts)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (!t || t->now == THREAD_GONE || t->now == THREAD_RUNNING)
+    if (!t || t->state == THREAD_GONE || t->state == THREAD_RUNNING)
         return;
     forget_call(b, t, ts);
     forget_wake(b, t);
-    t->now = THREAD_GONE;
+    t->state = THREAD_GONE;
 }
 
 void builder_thread_dumped(struct state_builder *b, int32_t row, int64_t ts, uint8_t status)
 {
     struct builder_thread *t = builder_thread(b, row);
-    if (!t || t->idle || (t->now != THREAD_UNSEEN && t->now != THREAD_UNKNOWN))
+    if (!t || t->idle || (t->state != THREAD_UNSEEN && t->state != THREAD_UNKNOWN))
         return;
     if (status == KERNEL_DUMPED_WAITING) {
         show(b, t, ts, STATE_WAIT_UNKNOWN);

@@ -3,57 +3,59 @@
 
 #include "base/order.h"
 #include "state/cell.h"
-#include "state/writing.h"
+#include "state/files.h"
+#include "state/writer.h"
 
 /* ---- rows ---- */
 
 static int by_kind_and_number(const void *a, const void *b)
 {
-    const struct state_disk_row *x = &((const struct row *)a)->disk, *y = &((const struct row *)b)->disk;
+    const struct state_disk_row *x = &((const struct row_draft *)a)->disk, *y = &((const struct row_draft *)b)->disk;
     return order_of(x->kind, y->kind) ?: order_of(x->number, y->number);
 }
 
 /* Blocks by row, in the order of rows; each row's come in order of time. Their cells stay where they are: near what
  * happened at the same time. */
-static void place_blocks(struct writing *w)
+static void place_blocks(struct state_writer *w)
 {
     const struct series_pool *p = &w->b->pool;
-    struct place { /* of a row's next block, and of its sums */
+    struct next_block { /* of a row, and where its sums go */
         uint32_t block, sum;
-        uint8_t told, kept;
+        uint8_t n_given, n_sums;
     } *next = mem_zalloc((p->ids + 2) * sizeof *next);
     const int64_t *sums = p->sums.v;
     uint32_t at = 0;
     for (size_t i = 0; i < w->rows.n; i++) {
-        struct row *r = &w->rows.v[i];
-        struct place *x = &next[r->series->id];
+        struct row_draft *r = &w->rows.v[i];
+        struct next_block *x = &next[r->series->id];
         r->disk.n = r->series->closed;
         r->disk.n_cells = r->series->cells;
         r->disk.first_block = at;
-        *x = (struct place){at, w->n_sums, (uint8_t)series_sums(r->series), (uint8_t)state_block_sums(r->disk.kind)};
+        *x = (struct next_block){
+            at, w->n_sums, (uint8_t)series_sums(r->series), (uint8_t)state_block_sums(r->disk.kind)};
         uint32_t blocks = (r->disk.n_cells + STATE_CELLS - 1) / STATE_CELLS;
         at += blocks;
-        w->n_sums += blocks * x->kept;
+        w->n_sums += blocks * x->n_sums;
     }
     w->blocks = mem_alloc((p->blocks.n + 1) * sizeof *w->blocks);
     w->sums = mem_zalloc((w->n_sums + (size_t)1) * sizeof *w->sums);
     for (size_t i = 0; i < p->blocks.n; i++) {
-        struct place *x = &next[p->blocks.v[i].id];
+        struct next_block *x = &next[p->blocks.v[i].id];
         w->blocks[x->block++] = p->blocks.v[i].cell;
-        for (int k = 0; k < x->told; k++) /* idle threads tell none: all theirs are 0 */
+        for (int k = 0; k < x->n_given; k++) /* idle threads have none: all theirs are 0 */
             w->sums[x->sum + k] = *sums++;
-        x->sum += x->kept;
+        x->sum += x->n_sums;
     }
     free(next);
 }
 
-static const struct state_disk_cell *cell_of(const struct writing *w, const struct state_disk_row *r, uint32_t i)
+static const struct state_disk_cell *cell_of(const struct state_writer *w, const struct state_disk_row *r, uint32_t i)
 {
     return series_cell(&w->b->pool, w->blocks[r->first_block + i / STATE_CELLS] + i % STATE_CELLS);
 }
 
-/* Entries lie within their row, rows within the whole, whatever the trace told of lives and times. */
-static void bound_row(struct writing *w, struct state_disk_row *r)
+/* Entries lie within their row, rows within the whole, whatever the trace says of lives and times. */
+static void bound_row(struct state_writer *w, struct state_disk_row *r)
 {
     if (!r->n)
         return;
@@ -66,7 +68,7 @@ static void bound_row(struct writing *w, struct state_disk_row *r)
     r->end = r->end < last ? last : r->end;
 }
 
-static void find_least(struct writing *w, struct state_disk_row *r)
+static void find_least(struct state_writer *w, struct state_disk_row *r)
 {
     if (!state_may_fall(r->kind))
         return;
@@ -85,7 +87,7 @@ static uint64_t most_buckets(const struct state_disk_row *r)
 }
 
 /* The grid: for each bucket of time the cell in force at its begin. */
-static void plan_grid(struct writing *w, struct state_disk_row *r)
+static void plan_grid(struct state_writer *w, struct state_disk_row *r)
 {
     r->first_grid = w->grid.n;
     if (r->n_cells < 2)
@@ -98,7 +100,7 @@ static void plan_grid(struct writing *w, struct state_disk_row *r)
 }
 
 /* The next of the row's cells begins. */
-static void add_to_grid(struct writing *w, struct row *row, uint64_t since_first)
+static void add_to_grid(struct state_writer *w, struct row_draft *row, uint64_t since_first)
 {
     struct state_disk_row *r = &row->disk;
     uint32_t *grid = w->grid.v + r->first_grid;
@@ -108,7 +110,7 @@ static void add_to_grid(struct writing *w, struct row *row, uint64_t since_first
 }
 
 /* In the order of the file, which is read once from its begin to its end: a row's blocks lie all over it. */
-static void make_grids(struct writing *w)
+static void make_grids(struct state_writer *w)
 {
     const struct series_pool *p = &w->b->pool;
     uint32_t *row_of = mem_alloc((p->ids + 1) * sizeof *row_of);
@@ -117,7 +119,7 @@ static void make_grids(struct writing *w)
     vec_reserve(&w->grid, 1);
     for (size_t i = 0; i < p->blocks.n; i++) {
         const struct series_block *b = &p->blocks.v[i];
-        struct row *row = &w->rows.v[row_of[b->id]];
+        struct row_draft *row = &w->rows.v[row_of[b->id]];
         for (uint32_t k = 0; k < STATE_CELLS && row->cells < row->disk.n_cells; k++)
             add_to_grid(w, row, (uint64_t)series_cell(p, b->cell + k)->base - (uint64_t)row->disk.first);
     }
@@ -126,7 +128,7 @@ static void make_grids(struct writing *w)
     free(row_of);
 }
 
-static void finish_rows(struct writing *w)
+static void finish_rows(struct state_writer *w)
 {
     if (w->rows.n)
         qsort(w->rows.v, w->rows.n, sizeof *w->rows.v, by_kind_and_number);
@@ -146,7 +148,7 @@ static void finish_rows(struct writing *w)
 
 /* ---- tables ---- */
 
-static void add_table(struct writing *w, int table, const struct series_table *t)
+static void add_table(struct state_writer *w, int table, const struct series_table *t)
 {
     w->tables[table] = (struct state_disk_table){w->heads.n, t->n};
     vec_reserve(&w->heads, t->heads.n);
@@ -155,14 +157,14 @@ static void add_table(struct writing *w, int table, const struct series_table *t
     w->heads.n += t->heads.n;
 }
 
-/* The place of each: behind the late ones before it, and all in time that did not begin later. */
-static void add_late(struct writing *w, const struct latencies *l, int kind)
+/* The index of each: behind those aside before it, and all in the table that did not begin later. */
+static void add_aside(struct state_writer *w, const struct latency_series *l, int kind)
 {
     const struct series_table *t = &l->table;
     series_values begins;
     uint64_t block = UINT64_MAX, i = 0;
-    for (size_t k = 0; k < l->late.n; k++) {
-        const struct latency *x = &l->late.v[k];
+    for (size_t k = 0; k < l->aside.n; k++) {
+        const struct latency *x = &l->aside.v[k];
         for (; i < t->n; i++) {
             if (i / STATE_BLOCK + 1 < t->heads.n && t->heads.v[i / STATE_BLOCK + 1].first <= x->begin) {
                 i += STATE_BLOCK - i % STATE_BLOCK - 1; /* all of this block */
@@ -175,11 +177,11 @@ static void add_late(struct writing *w, const struct latencies *l, int kind)
             if (begins[i % STATE_BLOCK] > x->begin)
                 break;
         }
-        vec_push(&w->late,
-            ((struct state_disk_late){.begin = x->begin,
+        vec_push(&w->aside,
+            ((struct state_disk_aside){.begin = x->begin,
                 .duration = (int64_t)ns_between(x->begin, x->end),
                 .ret = x->ret,
-                .place = k + i,
+                .index = k + i,
                 .thread = x->thread,
                 .cpu = x->cpu,
                 .code = x->code,
@@ -193,15 +195,15 @@ static void finish_tables(struct state_builder *b)
         series_table_add(&b->pool.bytes, &b->event_times, &b->event_buffer, 1, b->event_buffered);
     b->event_buffered = 0;
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++)
-        latencies_finish(&b->latencies[kind]);
+        latency_series_finish(&b->latencies[kind]);
 }
 
-static void add_tables(struct writing *w)
+static void add_tables(struct state_writer *w)
 {
     add_table(w, STATE_TABLE_EVENTS, &w->b->event_times);
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
-        const struct latencies *l = &w->b->latencies[kind];
-        add_late(w, l, kind);
+        const struct latency_series *l = &w->b->latencies[kind];
+        add_aside(w, l, kind);
         tiles_list(&l->tiles, &w->tiles);
         add_table(w, STATE_TABLE_LATENCIES + kind, &l->table);
     }
@@ -216,15 +218,6 @@ static int by_begin(const void *a, const void *b)
     return order_of(x->begin, y->begin);
 }
 
-enum { SECTIONS = 19 }; /* the cells, and those that commit adds */
-
-struct store_writer *builder_store(const struct state_builder *b)
-{
-    struct store_writer *s = store_create(b->path, "states", STATE_VERSION, b->fingerprint, SECTIONS);
-    store_begin(s, "cells", sizeof(struct state_disk_cell));
-    return s;
-}
-
 static void add_bytes(struct store_writer *s, const struct series_bytes *b)
 {
     store_begin(s, "bytes", 1);
@@ -232,7 +225,7 @@ static void add_bytes(struct store_writer *s, const struct series_bytes *b)
         store_append(s, series_bytes_at(b, at), b->n - at < SERIES_CHUNK ? b->n - at : SERIES_CHUNK);
 }
 
-static int commit(struct writing *w, struct err *e)
+static int commit(struct state_writer *w, struct err *e)
 {
     struct state_builder *b = w->b;
     struct state_disk_totals totals = {w->begin, w->end, b->events, b->last_event};
@@ -264,7 +257,7 @@ static int commit(struct writing *w, struct err *e)
     store_add(s, "tables", w->tables, sizeof *w->tables, STATE_TABLES);
     store_add(s, "heads", w->heads.v, sizeof *w->heads.v, w->heads.n);
     store_add(s, "far", b->far.v, sizeof *b->far.v, b->far.n);
-    store_add(s, "late", w->late.v, sizeof *w->late.v, w->late.n);
+    store_add(s, "late", w->aside.v, sizeof *w->aside.v, w->aside.n);
     store_add(s, "tiles", w->tiles.first.v, sizeof *w->tiles.first.v, w->tiles.first.n);
     store_add(s, "figures", w->tiles.figures.v, sizeof *w->tiles.figures.v, w->tiles.figures.n);
     store_add(s, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);
@@ -284,7 +277,7 @@ static int commit(struct writing *w, struct err *e)
 
 int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, struct err *e)
 {
-    struct writing w = {.b = b, .begin = begin < end ? begin : end, .end = end};
+    struct state_writer w = {.b = b, .begin = begin < end ? begin : end, .end = end};
     for (size_t i = 0; i < b->cpus.n; i++)
         builder_cpu_finish(b, &b->cpus.v[i], end);
     builder_futexes_finish(b);
@@ -292,7 +285,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, str
     finish_tables(b);
     int rc = builder_gaps_make(b, end, &w.gaps, e);
     if (!rc) {
-        writing_add_rows(&w);
+        state_writer_add_rows(&w);
         rc = series_pool_finish(&b->pool, e);
     }
     if (!rc) {
@@ -307,7 +300,7 @@ int state_builder_write(struct state_builder *b, int64_t begin, int64_t end, str
     free(w.sums);
     vec_free(&w.grid);
     vec_free(&w.heads);
-    vec_free(&w.late);
+    vec_free(&w.aside);
     vec_free(&w.files);
     vec_free(&w.through);
     tile_list_fini(&w.tiles);

@@ -4,7 +4,8 @@
 
 #include "base/order.h"
 #include "base/text.h"
-#include "state/writing.h"
+#include "state/files.h"
+#include "state/writer.h"
 
 /* A file on its way there, by name. */
 struct file_row {
@@ -14,25 +15,25 @@ struct file_row {
 
 /* ---- names ---- */
 
-static uint32_t intern(struct writing *w, const char *s)
+static uint32_t intern(struct state_writer *w, const char *s)
 {
     return strings_intern(&w->names, s, strlen(s));
 }
 
-static uint32_t intern_string(struct writing *w, uint32_t string)
+static uint32_t intern_string(struct state_writer *w, uint32_t string)
 {
     const char *const *strings;
     return string < kernel_tracker_strings(w->b->tracker, &strings) ? intern(w, strings[string]) : 0;
 }
 
-static uint32_t intern_number(struct writing *w, uint32_t number)
+static uint32_t intern_number(struct state_writer *w, uint32_t number)
 {
     char text[16];
     snprintf(text, sizeof text, "%u", number);
     return intern(w, text);
 }
 
-static uint32_t lock_name(struct writing *w, const struct builder_lock *l)
+static uint32_t lock_name(struct state_writer *w, const struct builder_lock *l)
 {
     char text[48];
     if (l->tgid >= 0)
@@ -42,7 +43,7 @@ static uint32_t lock_name(struct writing *w, const struct builder_lock *l)
     return intern(w, text);
 }
 
-static uint32_t disk_name(struct writing *w, uint32_t dev)
+static uint32_t disk_name(struct state_writer *w, uint32_t dev)
 {
     uint32_t name = intern_string(w, kernel_tracker_disk_name(w->b->tracker, dev));
     char text[32];
@@ -50,7 +51,7 @@ static uint32_t disk_name(struct writing *w, uint32_t dev)
     return name ? name : intern(w, text);
 }
 
-static uint32_t request_name(struct writing *w, uint32_t disk, unsigned type)
+static uint32_t request_name(struct state_writer *w, uint32_t disk, unsigned type)
 {
     char text[80];
     snprintf(text, sizeof text, "%s: %s", strings_get(&w->names, disk_name(w, w->b->requests.v[disk].dev)),
@@ -58,7 +59,7 @@ static uint32_t request_name(struct writing *w, uint32_t disk, unsigned type)
     return intern(w, text);
 }
 
-static uint32_t code_name(struct writing *w, const struct builder_code *c)
+static uint32_t code_name(struct state_writer *w, const struct builder_code *c)
 {
     uint32_t name = 0;
     switch (c->kind) {
@@ -76,7 +77,7 @@ static uint32_t code_name(struct writing *w, const struct builder_code *c)
     }
 }
 
-static void name_codes(struct writing *w)
+static void name_codes(struct state_writer *w)
 {
     for (size_t i = 0; i < w->b->codes.n; i++) {
         const struct builder_code *c = &w->b->codes.v[i];
@@ -88,14 +89,15 @@ static void name_codes(struct writing *w)
 
 /* Takes the series as it is: it gets no more entries. */
 static struct state_disk_row *add_row(
-    struct writing *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
+    struct state_writer *w, uint8_t kind, int32_t number, uint32_t name, uint8_t lead, struct series *s)
 {
     series_finish(&w->b->pool, s);
-    vec_push(&w->rows, ((struct row){{.number = number, .kind = kind, .name = name, .lead = lead, .thread = -1}, s}));
+    vec_push(
+        &w->rows, ((struct row_draft){{.number = number, .kind = kind, .name = name, .lead = lead, .thread = -1}, s}));
     return &w->rows.v[w->rows.n - 1].disk;
 }
 
-static void add_threads(struct writing *w)
+static void add_threads(struct state_writer *w)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(w->b->tracker, &threads);
@@ -111,7 +113,7 @@ static void add_threads(struct writing *w)
     }
 }
 
-static void add_cpus(struct writing *w)
+static void add_cpus(struct state_writer *w)
 {
     char text[32];
     for (size_t i = 0; i < w->b->cpus.n; i++) {
@@ -127,7 +129,7 @@ static void add_cpus(struct writing *w)
     }
 }
 
-static void add_pages(struct writing *w)
+static void add_pages(struct state_writer *w)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(w->b->tracker, &threads);
@@ -139,7 +141,7 @@ static void add_pages(struct writing *w)
     }
 }
 
-static void add_exits(struct writing *w)
+static void add_exits(struct state_writer *w)
 {
     const struct kernel_thread *threads;
     size_t n = kernel_tracker_threads(w->b->tracker, &threads);
@@ -151,7 +153,7 @@ static void add_exits(struct writing *w)
     }
 }
 
-static uint32_t file_label(struct writing *w, const struct file_name *n)
+static uint32_t file_label(struct state_writer *w, const struct named_file *n)
 {
     const struct kernel_thread *threads;
     char text[64];
@@ -171,54 +173,54 @@ static uint32_t file_label(struct writing *w, const struct file_name *n)
 }
 
 /* Sorted by name, then thread. */
-static int by_name(const void *a, const void *b, void *writing)
+static int by_name(const void *a, const void *b, void *writer)
 {
     const struct file_row *x = a, *y = b;
-    const struct writing *w = writing;
+    const struct state_writer *w = writer;
     return strcmp(w->names.v[x->name], w->names.v[y->name]) ?: order_of(x->access->thread, y->access->thread);
 }
 
-static void add_files(struct writing *w)
+static void add_files(struct state_writer *w)
 {
     struct file_access *accesses;
-    size_t n = files_accesses(w->b, &accesses), kept = 0;
+    size_t n = files_accesses(w->b, &accesses), n_rows = 0;
     struct file_row *rows = mem_alloc((n + 1) * sizeof *rows);
     for (size_t i = 0; i < n; i++)
         if (accesses[i].series.n || accesses[i].series.closed)
-            rows[kept++] = (struct file_row){&accesses[i], file_label(w, files_name(w->b, &accesses[i]))};
-    if (kept)
-        qsort_r(rows, kept, sizeof *rows, by_name, w);
-    for (size_t i = 0; i < kept; i++) {
+            rows[n_rows++] = (struct file_row){&accesses[i], file_label(w, files_name(w->b, &accesses[i]))};
+    if (n_rows)
+        qsort_r(rows, n_rows, sizeof *rows, by_name, w);
+    for (size_t i = 0; i < n_rows; i++) {
         struct file_access *a = rows[i].access;
         add_row(w, STATE_FILE_ROWS, (int32_t)i, rows[i].name, 0, &a->series);
-        vec_push(&w->files, ((struct state_disk_file){{a->moved[0], a->moved[1]}, a->thread, 0}));
+        vec_push(&w->files, ((struct state_disk_file){{a->bytes[0], a->bytes[1]}, a->thread, 0}));
     }
     free(rows);
 }
 
 /* What threads moved in one way: what they moved through no file, and through which files the rest. */
-static void add_moved(struct writing *w, int way)
+static void add_thread_io(struct state_writer *w, int way)
 {
     const struct kernel_thread *threads;
     struct builder_amounts *own = &w->b->amounts[BUILDER_IO_READ + way];
     size_t n = kernel_tracker_threads(w->b->tracker, &threads);
     uint32_t *next = mem_zalloc((n + 1) * sizeof *next), at = (uint32_t)w->through.n;
     for (size_t i = 0; i < w->files.n; i++)
-        next[w->files.v[i].thread] += w->files.v[i].moved[way] > 0;
+        next[w->files.v[i].thread] += w->files.v[i].bytes[way] > 0;
     for (size_t row = 0; row < n; row++) {
-        uint32_t place = row < own->place.n ? own->place.v[row] : 0, files = next[row];
+        uint32_t index = row < own->index.n ? own->index.v[row] : 0, files = next[row];
         next[row] = at;
-        if (!place && !files)
+        if (!index && !files)
             continue;
         struct state_disk_row *r = add_row(w, (uint8_t)(STATE_COUNTER_ROWS + STATE_IO_READ + way), (int32_t)row,
-            intern_string(w, threads[row].name), 0, place ? &own->v.v[place - 1].series : &w->none);
+            intern_string(w, threads[row].name), 0, index ? &own->v.v[index - 1].series : &w->none);
         r->first_file = at;
         r->n_files = files;
         at += files;
     }
     vec_reserve(&w->through, at - w->through.n);
     for (size_t i = 0; i < w->files.n; i++)
-        if (w->files.v[i].moved[way])
+        if (w->files.v[i].bytes[way])
             w->through.v[next[w->files.v[i].thread]++] = (uint32_t)i;
     w->through.n = at;
     free(next);
@@ -226,11 +228,11 @@ static void add_moved(struct writing *w, int way)
 
 static void add_request(void *arg, int32_t number, uint32_t dev, struct series *s)
 {
-    struct writing *w = arg;
+    struct state_writer *w = arg;
     add_row(w, STATE_REQUEST_ROWS, number, disk_name(w, dev), 0, s);
 }
 
-static void add_cpu_counters(struct writing *w)
+static void add_cpu_counters(struct state_writer *w)
 {
     const char *const *names;
     uint32_t n = (uint32_t)kernel_tracker_counters(w->b->tracker, &names);
@@ -242,7 +244,7 @@ static void add_cpu_counters(struct writing *w)
     }
 }
 
-static void add_frequencies(struct writing *w)
+static void add_frequencies(struct state_writer *w)
 {
     struct builder_amounts *all = &w->b->amounts[BUILDER_FREQUENCIES];
     char text[32];
@@ -253,13 +255,13 @@ static void add_frequencies(struct writing *w)
     }
 }
 
-static void add_lanes(struct writing *w, uint8_t kind, struct builder_lanes *l)
+static void add_tracks(struct state_writer *w, uint8_t kind, struct builder_tracks *l)
 {
     for (size_t i = 0; i < l->v.n; i++)
         add_row(w, kind, (int32_t)i, intern_number(w, (uint32_t)i), STATE_NONE, &l->v.v[i]);
 }
 
-static void add_futexes(struct writing *w)
+static void add_futexes(struct state_writer *w)
 {
     struct state_builder *b = w->b;
     for (size_t i = 0; i < b->futex_users.n; i++) {
@@ -269,12 +271,12 @@ static void add_futexes(struct writing *w)
         r->thread = u->thread;
         r->waits = u->waits;
     }
-    add_lanes(w, STATE_FUTEX_WAITS, &b->futex_waits);
-    add_lanes(w, STATE_FUTEX_WAKES, &b->futex_wakes);
-    add_lanes(w, STATE_IRQ_HANDLERS, &b->irq_handlers);
+    add_tracks(w, STATE_FUTEX_WAITS, &b->futex_waits);
+    add_tracks(w, STATE_FUTEX_WAKES, &b->futex_wakes);
+    add_tracks(w, STATE_IRQ_HANDLERS, &b->irq_handlers);
 }
 
-static void add_others(struct writing *w)
+static void add_others(struct state_writer *w)
 {
     struct state_builder *b = w->b;
     for (size_t i = 0; i < b->irqs.n; i++) {
@@ -295,7 +297,7 @@ static void add_others(struct writing *w)
     add_frequencies(w);
     add_files(w);
     for (int way = 0; way < STATE_WAYS; way++)
-        add_moved(w, way);
+        add_thread_io(w, way);
     builder_each_request(b, add_request, w);
     add_exits(w);
     for (size_t i = 0; i < w->rows.n; i++) {
@@ -307,7 +309,7 @@ static void add_others(struct writing *w)
     }
 }
 
-void writing_add_rows(struct writing *w)
+void state_writer_add_rows(struct state_writer *w)
 {
     strings_intern(&w->names, "", 0);
     name_codes(w);

@@ -1,4 +1,4 @@
-/* Rows of futexes and lanes: who waits for which, who wakes others, and what goes on at once (docs/formats/states.md).
+/* Rows of futexes and tracks: who waits for which, who wakes others, and what goes on at once (docs/formats/states.md).
  */
 #include "world.h"
 
@@ -52,9 +52,9 @@ static void waits_and_wakes(void **state)
     assert_int_equal(state_rows(w.store, STATE_FUTEX_WAITS), 1);
     assert_int_equal(state_rows(w.store, STATE_FUTEX_WAKES), 1);
     assert_int_equal(state_latencies(w.store, STATE_LATENCY_LOCK), 2); /* those seen from begin to end */
-    struct state_interval lane;
-    assert_true(state_at(w.store, STATE_FUTEX_WAITS, 0, 200, &lane));
-    assert_int_equal(lane.amount, 1); /* the row that tells more */
+    struct state_interval track;
+    assert_true(state_at(w.store, STATE_FUTEX_WAITS, 0, 200, &track));
+    assert_int_equal(track.amount, 1); /* the row that tells more */
     world_close(&w);
 }
 
@@ -82,8 +82,8 @@ static void without_return(void **state)
     world_close(&w);
 }
 
-/* As many lanes as wait at once; the lowest free one is taken. */
-static void lanes(void **state)
+/* As many tracks as wait at once; the lowest free one is taken. */
+static void tracks(void **state)
 {
     struct kernel_tracker w;
     world_begin(&w);
@@ -110,8 +110,8 @@ static void lanes(void **state)
     world_close(&w);
 }
 
-/* More than a word of lanes, freed and taken in any order. */
-static void many_lanes(void **state)
+/* More than a word of tracks, freed and taken in any order. */
+static void many_tracks(void **state)
 {
     enum { FIRST = 10, THREADS = 150, CPU = 3 };
     struct kernel_tracker w;
@@ -129,8 +129,8 @@ static void many_lanes(void **state)
     assert_int_equal(state_rows(w.store, STATE_FUTEX_WAITS), THREADS);
     struct state_interval at;
     bool seen[WORLD_THREADS] = {false};
-    for (size_t lane = 0; lane < THREADS; lane++) {
-        assert_true(state_at(w.store, STATE_FUTEX_WAITS, lane, w.last, &at));
+    for (size_t track = 0; track < THREADS; track++) {
+        assert_true(state_at(w.store, STATE_FUTEX_WAITS, track, w.last, &at));
         assert_int_equal(at.value, STATE_FUTEX_WAIT);
         assert_false(seen[at.thread]);
         seen[at.thread] = true;
@@ -179,7 +179,7 @@ static void before_first_switch(void **state)
     world_switch(&w, 100, 1, 1, C, KERNEL_LEAVE_RUNNABLE);
     world_futex(&w, 110, 0, 0x10, WAIT);
     world_futex(&w, 120, 1, 0x10, WAIT);
-    world_return(&w, 130, 1, NAME_FUTEX, 0); /* its lane is free again when the first wait is told, but was not then */
+    world_return(&w, 130, 1, NAME_FUTEX, 0); /* its track is free when this is known, but was not then */
     world_switch_since(&w, 150, 0, A, B, KERNEL_LEAVE_BLOCKED, 90);
     world_wake(&w, 160, 0, A);
     world_switch(&w, 170, 0, B, A, KERNEL_LEAVE_BLOCKED);
@@ -222,7 +222,7 @@ static void interrupts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(waits_and_wakes), cmocka_unit_test(without_return),
-        cmocka_unit_test(lanes), cmocka_unit_test(many_lanes), cmocka_unit_test(losses),
+        cmocka_unit_test(tracks), cmocka_unit_test(many_tracks), cmocka_unit_test(losses),
         cmocka_unit_test(before_first_switch), cmocka_unit_test(interrupts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "read_all.h"
 #include "state/cell.h"
+#include "state/reader.h"
 #include "world.h"
 
 enum { LATECOMER = 61 };
@@ -57,7 +58,7 @@ static void write_changed(
         {"codes", sizeof(struct state_disk_code)}, {"rows", sizeof(struct state_disk_row)},
         {"cells", sizeof(struct state_disk_cell)}, {"blocks", 4}, {"sums", 8}, {"grid", 4},
         {"tables", sizeof(struct state_disk_table)}, {"heads", sizeof(struct state_disk_head)}, {"far", 8},
-        {"late", sizeof(struct state_disk_late)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
+        {"late", sizeof(struct state_disk_aside)}, {"tiles", 8}, {"figures", sizeof(struct state_disk_figures)},
         {"losses", sizeof(struct state_disk_loss)}, {"bytes", 1}, {"files", sizeof(struct state_disk_file)},
         {"through", 4}};
     enum { SECTIONS = sizeof sections / sizeof *sections };
@@ -253,7 +254,7 @@ static void blocks_are_checked_when_asked(void **state)
     h.position = s->n_bytes + 1;
     check_block(&w, calls->first_head, &h, ERR_FORMAT);
     h = s->heads[calls->first_head];
-    h.columns[STATE_DURATION].place++; /* not behind the begins */
+    h.columns[STATE_DURATION].offset++; /* not behind the begins */
     check_block(&w, calls->first_head, &h, ERR_FORMAT);
     h = s->heads[calls->first_head];
     h.columns[STATE_BEGIN].way = COLUMN_SPLIT;

@@ -1,6 +1,6 @@
 /* Sampled queries, ranges and counters against brute force over the histories of a random world, which this test keeps
  * for itself. */
-#include "state/format.h"
+#include "state/reader.h"
 #include "world.h"
 
 enum { ROWS = 24, EVENTS = 60000, HISTORY = EVENTS, QUERIES = 400, SAMPLES = 300 };

@@ -384,7 +384,7 @@ static void many_wait_in_calls(void **state)
     struct store *file;
     struct err e = {0};
     assert_int_equal(store_open(w.path, "states", STATE_VERSION, NULL, &file, &e), 0);
-    store_section(file, "late", sizeof(struct state_disk_late), &n_late);
+    store_section(file, "late", sizeof(struct state_disk_aside), &n_late);
     assert_in_range(n_late, 0, n / 200);
     store_close(file);
     world_close(&w);

@@ -1,5 +1,6 @@
 /* From kernel records to rows, counters and latencies (docs/formats/states.md tells the rules for users). */
 #include "state/builder.h"
+#include "state/files.h"
 
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t, const ch
     b->tracker = t;
     b->path = mem_strdup(path);
     b->fingerprint = fingerprint;
-    series_pool_init(&b->pool, builder_store(b));
+    series_pool_init(&b->pool, path, fingerprint);
     b->files = files_new();
     const char *const *names;
     b->n_cpu_counters = (uint32_t)kernel_tracker_counters(t, &names);
@@ -19,7 +20,7 @@ struct state_builder *state_builder_new(const struct kernel_tracker *t, const ch
     for (uint8_t v = 0; v < STATE_VALUES; v++)
         builder_code(b, (struct builder_code){.value = v, .cpu = -1});
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
-        latencies_init(&b->latencies[i], &b->pool.bytes, &b->far);
+        latency_series_init(&b->latencies[i], &b->pool.bytes, &b->far);
     return b;
 }
 
@@ -53,9 +54,9 @@ void state_builder_free(struct state_builder *b)
     for (size_t i = 0; i < b->futex_users.n; i++)
         series_fini(&b->futex_users.v[i].series);
     vec_free(&b->futex_users);
-    builder_lanes_fini(&b->futex_waits);
-    builder_lanes_fini(&b->futex_wakes);
-    builder_lanes_fini(&b->irq_handlers);
+    builder_tracks_fini(&b->futex_waits);
+    builder_tracks_fini(&b->futex_wakes);
+    builder_tracks_fini(&b->irq_handlers);
     free_devices(&b->disks);
     free_devices(&b->nets);
     files_free(b->files);
@@ -63,7 +64,7 @@ void state_builder_free(struct state_builder *b)
     for (int i = 0; i < BUILDER_AMOUNTS; i++)
         builder_amounts_fini(&b->amounts[i]);
     for (int i = 0; i < STATE_LATENCY_KINDS; i++)
-        latencies_fini(&b->latencies[i]);
+        latency_series_fini(&b->latencies[i]);
     vec_free(&b->threads);
     vec_free(&b->cpus);
     vec_free(&b->irqs);

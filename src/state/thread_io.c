@@ -1,5 +1,5 @@
 /* Bytes that a thread read, or wrote, at given times: of all files that it used together, and of what is none. */
-#include "state/moved.h"
+#include "state/thread_io.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static const struct state_disk_row *file_of(const struct state_store *s, const s
     return &s->rows[s->first[STATE_FILE_ROWS] + s->through[r->first_file + i]];
 }
 
-size_t moved_entries(const struct state_store *s, const struct state_disk_row *r)
+size_t thread_io_entries(const struct state_store *s, const struct state_disk_row *r)
 {
     size_t n = r->n;
     for (uint32_t i = 0; i < r->n_files; i++)
@@ -29,7 +29,7 @@ size_t moved_entries(const struct state_store *s, const struct state_disk_row *r
 /* ---- steps: when the sum changes ---- */
 
 /* The row of a file, and an entry of it. */
-struct at {
+struct file_cursor {
     const struct state_store *s;
     const struct state_disk_row *row;
     int way;
@@ -39,7 +39,7 @@ struct at {
 };
 
 /* To the entry in force at t. Before the row's first one to that, but then nothing is in force until it begins. */
-static void find(struct at *x, int64_t t)
+static void find(struct file_cursor *x, int64_t t)
 {
     const struct state_disk_row *r = x->row;
     bool before = t < r->first;
@@ -53,19 +53,19 @@ static void find(struct at *x, int64_t t)
     x->end = before ? r->first : b.at + 1 == r->n_cells && e.i + 1 == e.n ? INT64_MAX : e.end;
 }
 
-static uint64_t sum_before(const struct at *x, uint32_t block)
+static uint64_t sum_before(const struct file_cursor *x, uint32_t block)
 {
     return (uint64_t)*sum_of_block(x->s, x->row, (enum sum_of)x->way, block);
 }
 
 /* The first of blocks [lo, hi) before which more than that was moved, or hi. */
-static uint32_t first_beyond(const struct at *x, uint32_t lo, uint32_t hi, uint64_t sum)
+static uint32_t first_beyond(const struct file_cursor *x, uint32_t lo, uint32_t hi, uint64_t sum)
 {
     return (uint32_t)search_first(i, lo, hi, sum_before(x, (uint32_t)i) > sum);
 }
 
 /* When the last use ended that moved something, of those before an entry in its block. INT64_MIN: none did. */
-static int64_t last_end(const struct at *x, uint32_t cell, size_t entry)
+static int64_t last_end(const struct file_cursor *x, uint32_t cell, size_t entry)
 {
     for (uint32_t i = cell + 1; i-- > cell / STATE_CELLS * STATE_CELLS;) {
         const struct state_disk_cell *c = row_cell(x->s, x->row, i);
@@ -79,7 +79,7 @@ static int64_t last_end(const struct at *x, uint32_t cell, size_t entry)
 }
 
 /* When the first one ends, of that entry and those behind it in its block. INT64_MAX: none does. */
-static int64_t first_end(const struct at *x, uint32_t cell, size_t entry)
+static int64_t first_end(const struct file_cursor *x, uint32_t cell, size_t entry)
 {
     uint32_t behind = (cell / STATE_CELLS + 1) * STATE_CELLS, n = x->row->n_cells;
     for (uint32_t i = cell; i < behind && i < n; i++, entry = 0) {
@@ -94,7 +94,7 @@ static int64_t first_end(const struct at *x, uint32_t cell, size_t entry)
     return INT64_MAX;
 }
 
-static int64_t step_before(const struct at *x)
+static int64_t step_before(const struct file_cursor *x)
 {
     uint32_t block = x->cell / STATE_CELLS;
     int64_t end = last_end(x, x->cell, x->entry);
@@ -105,7 +105,7 @@ static int64_t step_before(const struct at *x)
     return last_end(x, last, cell_n(row_cell(x->s, x->row, last)));
 }
 
-static int64_t step_behind(const struct at *x)
+static int64_t step_behind(const struct file_cursor *x)
 {
     uint32_t next = x->cell / STATE_CELLS + 1, blocks = (x->row->n_cells - 1) / STATE_CELLS + 1;
     int64_t end = first_end(x, x->cell, x->entry);
@@ -115,17 +115,17 @@ static int64_t step_behind(const struct at *x)
 }
 
 /* Between which of its steps a time is: [begin, end). */
-struct step {
+struct io_step {
     int64_t begin, end;
 };
 
 /* Of the row, or one of its files. */
-static struct step step_at(const struct state_store *s, const struct state_disk_row *r, int way, int64_t t)
+static struct io_step step_at(const struct state_store *s, const struct state_disk_row *r, int way, int64_t t)
 {
-    struct at at = {.s = s, .row = r, .way = way};
+    struct file_cursor at = {.s = s, .row = r, .way = way};
     find(&at, t);
     bool own = r->kind != STATE_FILE_ROWS;
-    struct step x = {own ? at.begin : step_before(&at), own ? at.end : step_behind(&at)};
+    struct io_step x = {own ? at.begin : step_before(&at), own ? at.end : step_behind(&at)};
     x.begin = x.begin < t ? x.begin : t; /* whatever the file says */
     x.end = x.end > t ? x.end : INT64_MAX;
     return x;
@@ -134,14 +134,14 @@ static struct step step_at(const struct state_store *s, const struct state_disk_
 /* ---- use by use ---- */
 
 /* Leads a moment to the first of the times that is not before it. */
-struct places {
+struct time_index {
     const int64_t *times;
     size_t n;
     unsigned shift;
     uint32_t *first; /* by stretch of 1 << shift ns from the first time on: where it leads. NULL: nobody asked yet */
 };
 
-static void fill_places(struct places *p)
+static void fill_index(struct time_index *p)
 {
     uint64_t span = (uint64_t)p->times[p->n - 1] - (uint64_t)p->times[0];
     while (span >> p->shift >= p->n)
@@ -156,29 +156,29 @@ static void fill_places(struct places *p)
 }
 
 /* t is behind the first time, and not behind the last. */
-static inline size_t place_of(struct places *p, int64_t t)
+static inline size_t index_of(struct time_index *p, int64_t t)
 {
     if (!p->first)
-        fill_places(p);
+        fill_index(p);
     size_t i = p->first[((uint64_t)t - (uint64_t)p->times[0]) >> p->shift];
     return i + row_gallop(p->times + i, p->n - i, t);
 }
 
 /* What is asked of some times: how many bytes were moved since the time before, and around each the steps that are next
  * to it. */
-struct asked {
-    struct places places;
-    int64_t *moved;
+struct io_query {
+    struct time_index index;
+    int64_t *bytes;
     struct state_interval *around; /* NULL: nobody wants to know */
 };
 
-static inline void show_use(struct asked *q, int64_t end, uint64_t bytes)
+static inline void show_use(struct io_query *q, int64_t end, uint64_t bytes)
 {
-    struct places *p = &q->places;
+    struct time_index *p = &q->index;
     if (!bytes || end <= p->times[0] || end > p->times[p->n - 1])
         return;
-    size_t i = place_of(p, end);
-    q->moved[i] = (int64_t)((uint64_t)q->moved[i] + bytes);
+    size_t i = index_of(p, end);
+    q->bytes[i] = (int64_t)((uint64_t)q->bytes[i] + bytes);
     if (q->around) {
         q->around[i].begin = end > q->around[i].begin ? end : q->around[i].begin;
         q->around[i - 1].end = end < q->around[i - 1].end ? end : q->around[i - 1].end;
@@ -186,9 +186,9 @@ static inline void show_use(struct asked *q, int64_t end, uint64_t bytes)
 }
 
 /* All that end between the times, from x on. */
-static void show_uses(const struct at *x, struct asked *q)
+static void show_uses(const struct file_cursor *x, struct io_query *q)
 {
-    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES], last = q->places.times[q->places.n - 1];
+    int64_t times[STATE_CELL_ENTRIES + 1], numbers[STATE_CELL_ENTRIES], last = q->index.times[q->index.n - 1];
     for (uint32_t i = x->cell; i < x->row->n_cells; i++) {
         const struct state_disk_cell *c = row_cell(x->s, x->row, i);
         if (i + STATE_CELLS < x->row->n_cells)
@@ -209,7 +209,7 @@ static void cut(const struct state_store *s, const struct state_disk_row *r, int
     struct state_interval *out)
 {
     for (size_t k = 0, to; k < n; k = to) {
-        struct step x = step_at(s, r, way, times[k]);
+        struct io_step x = step_at(s, r, way, times[k]);
         to = k + row_gallop(times + k, n - k, x.end);
         out[k].begin = x.begin > out[k].begin ? x.begin : out[k].begin;
         out[to - 1].end = x.end < out[to - 1].end ? x.end : out[to - 1].end;
@@ -218,10 +218,10 @@ static void cut(const struct state_store *s, const struct state_disk_row *r, int
 
 /* The same for the steps before the first time and behind the last; but those that others cut off are not looked for.
  */
-static void cut_ends(struct at *x, struct asked *q)
+static void cut_ends(struct file_cursor *x, struct io_query *q)
 {
-    const int64_t first = q->places.times[0], last = q->places.times[q->places.n - 1];
-    struct state_interval *before = q->around, *behind = q->around + q->places.n - 1;
+    const int64_t first = q->index.times[0], last = q->index.times[q->index.n - 1];
+    struct state_interval *before = q->around, *behind = q->around + q->index.n - 1;
     find(x, first);
     if (x->begin > before->begin) {
         int64_t begin = step_before(x);
@@ -235,27 +235,27 @@ static void cut_ends(struct at *x, struct asked *q)
 }
 
 /* Among which cells the one in force at t is. */
-static struct row_bracket cells_at(const struct at *x, int64_t t)
+static struct row_bracket cells_at(const struct file_cursor *x, int64_t t)
 {
     return t > x->row->first ? row_bracket(x->s, x->row, t) : (struct row_bracket){0, 0, 0};
 }
 
 /* Where few cells lie between the times all uses are looked at, else only where the times are. */
-static void ask_file(const struct state_store *s, const struct state_disk_row *file, int way, struct asked *q)
+static void ask_file(const struct state_store *s, const struct state_disk_row *file, int way, struct io_query *q)
 {
-    const int64_t *times = q->places.times;
-    size_t n = q->places.n;
-    struct at x = {.s = s, .row = file, .way = way};
+    const int64_t *times = q->index.times;
+    size_t n = q->index.n;
+    struct file_cursor x = {.s = s, .row = file, .way = way};
     x.cell = cells_at(&x, times[0]).lo;
     if (cells_at(&x, times[n - 1]).hi - x.cell > 2 * n) {
         size_t before = row_first_from(times, n, file->first);
-        sum_values(s, file, (enum sum_of)way, times + before, n - before, q->moved + before);
+        sum_values(s, file, (enum sum_of)way, times + before, n - before, q->bytes + before);
         if (q->around)
             cut(s, file, way, times, n, q->around);
         return;
     }
     if (times[0] >= file->first)
-        sum_values(s, file, (enum sum_of)way, times, 1, q->moved);
+        sum_values(s, file, (enum sum_of)way, times, 1, q->bytes);
     show_uses(&x, q);
     if (q->around)
         cut_ends(&x, q);
@@ -267,7 +267,7 @@ static void ask(const struct state_store *s, const struct state_disk_row *r, con
 {
     if (!n)
         return;
-    struct asked q = {{.times = times, .n = n}, values, around};
+    struct io_query q = {{.times = times, .n = n}, values, around};
     uint64_t sum = 0;
     memset(values, 0, n * sizeof *values);
     for (uint32_t i = 0; i < r->n_files; i++) {
@@ -281,16 +281,16 @@ static void ask(const struct state_store *s, const struct state_disk_row *r, con
     }
     if (around && r->n_cells)
         cut(s, r, 0, times, n, around);
-    free(q.places.first);
+    free(q.index.first);
 }
 
-void moved_values(
+void thread_io_values(
     const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n, int64_t *values)
 {
     ask(s, r, times, n, values, NULL);
 }
 
-size_t moved_sample(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+size_t thread_io_sample(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
     struct state_interval *out)
 {
     size_t found = 0;
@@ -316,12 +316,12 @@ size_t moved_sample(const struct state_store *s, const struct state_disk_row *r,
 }
 
 /* The first `max` of some times, each once. */
-struct earliest {
+struct first_times {
     int64_t *v;
     size_t n, max;
 };
 
-static void take(struct earliest *e, int64_t t)
+static void take(struct first_times *e, int64_t t)
 {
     size_t at = row_first_from(e->v, e->n, t);
     if (at == e->max || (at < e->n && e->v[at] == t))
@@ -333,19 +333,19 @@ static void take(struct earliest *e, int64_t t)
 
 /* The steps of one row behind the first of the times, up to `end`. */
 static void take_steps(
-    const struct state_store *s, const struct state_disk_row *r, int way, int64_t end, struct earliest *e)
+    const struct state_store *s, const struct state_disk_row *r, int way, int64_t end, struct first_times *e)
 {
     int64_t t = e->v[0];
     while ((t = step_at(s, r, way, t).end) <= end && (e->n < e->max || t < e->v[e->n - 1]))
         take(e, t);
 }
 
-size_t moved_range(const struct state_store *s, const struct state_disk_row *r, int64_t begin, int64_t end,
+size_t thread_io_range(const struct state_store *s, const struct state_disk_row *r, int64_t begin, int64_t end,
     struct state_interval *out, size_t max)
 {
     if (!max || begin > end)
         return 0;
-    struct earliest e = {.v = mem_alloc(max * sizeof *e.v), .n = 1, .max = max};
+    struct first_times e = {.v = mem_alloc(max * sizeof *e.v), .n = 1, .max = max};
     e.v[0] = begin;
     if (r->n_cells)
         take_steps(s, r, 0, end, &e);
@@ -354,7 +354,7 @@ size_t moved_range(const struct state_store *s, const struct state_disk_row *r, 
         if (file->n_cells && (e.n < max || file->first < e.v[e.n - 1]))
             take_steps(s, file, way_of(r), end, &e);
     }
-    size_t n = moved_sample(s, r, e.v, e.n, out);
+    size_t n = thread_io_sample(s, r, e.v, e.n, out);
     for (size_t i = 1; i < n; i++)
         out[i].begin = out[i - 1].end; /* whatever the file says */
     free(e.v);

@@ -1,0 +1,32 @@
+/* Private to state: codes while they are made: the pairs of value and name that entries of rows refer to. */
+#ifndef WEFT_STATE_CODES_H
+#define WEFT_STATE_CODES_H
+
+#include "state/series.h"
+
+struct kernel_record;
+struct state_builder;
+
+/* What names a code: resolved when the store is written, because names may come after what they name. */
+enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CODE_OTHER_LOCKS, CODE_REQUEST };
+struct builder_code {
+    uint8_t value, kind;     /* enum state_value, enum code_name */
+    int32_t cpu;
+    uint32_t ref;            /* string number, irq, vector, index in locks; index in requests <<
+                              * STATE_REQUEST_TYPE_BITS | type */
+};
+
+/* A futex of a process; -1: of one that is not known. */
+struct builder_lock {
+    uint64_t address;
+    int32_t tgid;
+};
+
+uint32_t builder_code(struct state_builder *, struct builder_code);
+uint32_t builder_new_call_code(struct state_builder *, uint32_t string);
+uint32_t builder_irq_code(struct state_builder *, const struct kernel_record *);
+uint32_t builder_vector_code(struct state_builder *, uint16_t vector);
+uint32_t builder_lock_code(struct state_builder *, int32_t row, uint64_t address);
+const char *builder_vector_name(uint32_t vector); /* NULL beyond the ten that Linux has */
+
+#endif

@@ -1,0 +1,79 @@
+/* Private to state: counters of disks, network interfaces, memory and performance, and requests of disks. */
+#ifndef WEFT_STATE_COUNTERS_H
+#define WEFT_STATE_COUNTERS_H
+
+#include "state/series.h"
+
+struct kernel_record;
+struct state_builder;
+
+/* A disk or a network interface: two counters. */
+struct builder_device {
+    struct series series[2]; /* read, write; sent, received */
+    int64_t total[2];
+    uint32_t id;             /* device number, string */
+};
+typedef VEC(struct builder_device) builder_devices;
+
+/* Counters of one kind of which each has a small number, their slot. */
+struct builder_amount {
+    struct series series;
+    int64_t total;
+    uint32_t slot;
+};
+struct builder_amounts {
+    VEC(struct builder_amount) v;
+    VEC(uint32_t) index;     /* by slot: index in v + 1, 0 none yet */
+    uint32_t expected;       /* index + 1 of the one that was fetched last (builder_io_expect) */
+};
+enum builder_amount_kind {
+    BUILDER_PAGES,           /* slot: row of the thread + 1; 0: of all */
+    BUILDER_CPU_COUNTERS,    /* CPU * n_cpu_counters + counter */
+    BUILDER_FREQUENCIES,     /* the CPU */
+    BUILDER_IO_READ, BUILDER_IO_WRITTEN, /* row of the thread; bytes that moved through no file */
+    BUILDER_KVM_EXITS,       /* row of the thread */
+    BUILDER_AMOUNTS
+};
+
+void builder_block(struct state_builder *, const struct kernel_record *);
+void builder_packet(struct state_builder *, const struct kernel_record *);
+void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64_t pages); /* NOBODY: nothing */
+void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
+void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
+void builder_frequency(struct state_builder *, const struct kernel_record *);
+/* A call has moved so many bytes in these ways, and no row of a file counts them. NOBODY: nothing. */
+void builder_io(struct state_builder *, int32_t row, int64_t ts, unsigned ways, int64_t bytes);
+/* such a call begins: what it will count in is fetched */
+void builder_io_expect(struct state_builder *, int32_t row, unsigned ways);
+void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
+void builder_amounts_fini(struct builder_amounts *);
+
+/* ---- requests of disks (requests.c) ---- */
+
+/* What a disk has to do: requests that wait, and those that the driver has. */
+struct builder_request {
+    struct series series;    /* of its slot of the queue */
+    uint64_t latency;        /* handle */
+    uint64_t sector;
+    int64_t bytes;
+    uint32_t sectors;        /* that did not complete yet */
+    uint8_t type;            /* enum state_request */
+    bool busy;
+};
+struct builder_queue {
+    struct builder_request *v;
+    size_t n, cap;
+};
+struct builder_requests {
+    struct builder_queue queues[2];
+    uint32_t dev;
+    uint32_t codes[STATE_REQUESTS]; /* by type; 0 none yet */
+};
+
+void builder_request(struct state_builder *, const struct kernel_record *);
+void builder_requests_lose(struct state_builder *, int64_t ts);
+void builder_each_request(struct state_builder *, void (*)(void *arg, int32_t number, uint32_t dev, struct series *),
+    void *arg);
+void builder_requests_fini(struct state_builder *);
+
+#endif

@@ -1,0 +1,71 @@
+/* Private to state: states of CPUs and interrupts while records go by. */
+#ifndef WEFT_STATE_CPUS_H
+#define WEFT_STATE_CPUS_H
+
+#include "state/series.h"
+
+struct kernel_record;
+struct state_builder;
+
+enum { BUILDER_FRAMES = 12, BUILDER_PENDING = 1 << 16 };
+
+/* An open interrupt handler. */
+struct builder_frame {
+    uint64_t latency;
+    int64_t since;
+    uint32_t serial, code;   /* code: what the CPU's row shows */
+    uint32_t irq;            /* its row, in `irqs` */
+    uint32_t track;          /* of interrupts, not softirqs */
+    uint8_t kind;            /* enum state_latency_kind */
+};
+
+/* A row of an interrupt on one CPU. */
+struct builder_irq {
+    struct series series;
+    uint8_t kind;            /* enum state_kind */
+    int32_t number;
+    int32_t cpu;
+    uint32_t code;           /* its name's code */
+    uint32_t handler_code;   /* its name and the CPU; 0 none yet */
+};
+
+/* What happened on a CPU while it was not known who ran there. */
+enum pending_kind { PENDING_OVERLAY, PENDING_CALL, PENDING_RETURN, PENDING_PAGES };
+struct builder_pending {
+    int64_t ts, ret;         /* CALL: ret is the futex; PAGES: their number */
+    uint32_t code;
+    uint8_t kind;
+    uint8_t io;              /* RETURN: enum kernel_io */
+    uint8_t operation;       /* CALL: of the futex */
+};
+
+struct builder_cpu {
+    struct series state, thread;
+    int32_t row;             /* who has it, NOBODY: not known */
+    bool deaf;               /* events are missing until deaf_end or until it is heard of again */
+    uint8_t depth;
+    int64_t deaf_end;
+    size_t deaf_window;      /* index in windows */
+    int64_t last_ts;         /* of its last record */
+    struct builder_frame frames[BUILDER_FRAMES];
+    VEC(struct builder_pending) pending;
+};
+
+/* Events of that CPU (-1: of all) are missing. */
+struct builder_window {
+    int64_t begin, end;
+    int32_t cpu;
+};
+
+struct builder_cpu *builder_cpu(struct state_builder *, uint32_t cpu);
+void builder_cpu_switch(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_cpu_call(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_cpu_pages(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_cpu_clear(struct state_builder *, struct builder_cpu *, int64_t ts);
+void builder_cpu_heard(struct state_builder *, struct builder_cpu *, int64_t ts);
+void builder_cpu_finish(struct state_builder *, struct builder_cpu *, int64_t ts);
+void builder_lost(struct state_builder *, const struct kernel_record *);
+void builder_irq_enter(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+void builder_irq_exit(struct state_builder *, struct builder_cpu *, const struct kernel_record *);
+
+#endif

@@ -1,0 +1,24 @@
+/* Private to state: what threads did while events were missing. */
+#ifndef WEFT_STATE_GAPS_H
+#define WEFT_STATE_GAPS_H
+
+#include "state/series.h"
+
+struct state_builder;
+
+/* The end of traces with losses. Threads that did not run were seen by nobody while events were missing: that
+ * part of their waits becomes unknown. */
+struct builder_gap { int64_t begin, end; };
+struct builder_gaps {
+    VEC(struct builder_gap) gaps;        /* of all threads, by row */
+    VEC(size_t) first;                   /* by row; one more than rows */
+};
+/* Rows and columns must be complete but for the last entries of rows. */
+int builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps *, struct err *e);
+void builder_gaps_fini(struct builder_gaps *);
+/* Does what the thread did between the times include anything unknown? */
+bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end);
+/* From when on? INT64_MAX: it does not. */
+int64_t builder_gaps_first(const struct builder_gaps *, int64_t row, int64_t begin, int64_t end);
+
+#endif

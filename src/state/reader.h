@@ -1,0 +1,95 @@
+/* Private to state: an open store. What the sections claim of each other was checked when it was opened (check.h); what
+ * they contain beyond that is bounded where it is read. */
+#ifndef WEFT_STATE_READER_H
+#define WEFT_STATE_READER_H
+
+#include "base/search.h"
+#include "state/format.h"
+
+struct state_code {             /* a code as readers want it */
+    const char *name;           /* or NULL */
+    int32_t cpu;
+    uint8_t value;
+};
+
+/* An interrupt or softirq over all CPUs. rows: among those of its kind, of the CPUs that had it, in order. */
+struct state_line {
+    const uint32_t *rows;
+    size_t n;
+    int32_t number;
+};
+struct state_lines {
+    struct state_line *v;       /* in order of number */
+    uint32_t *rows;             /* of all lines */
+    size_t n;
+};
+
+struct state_store {
+    struct store *file;
+    const struct state_disk_totals *totals;
+    const struct state_disk_row *rows;
+    const struct state_disk_cell *cells;
+    const uint32_t *blocks;     /* of each row in turn: the first cell of each block */
+    const int64_t *sums;        /* of each block in turn: state_block_sums() of its row's kind */
+    const uint32_t *grid;
+    const struct state_disk_code *disk_codes;
+    const struct state_disk_table *tables;
+    const struct state_disk_head *heads;
+    const int64_t *far;
+    const struct state_disk_aside *aside;
+    const uint64_t *tiles;      /* where the figures of each tile begin */
+    const struct state_disk_figures *figures;
+    const struct state_disk_loss *losses;
+    const struct state_disk_file *files;
+    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files through which its thread
+                                 * read or wrote */
+    const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
+    const char *text;
+    const uint8_t *bytes;       /* readable COLUMN_SPARE bytes beyond its end */
+    size_t n_rows, n_cells, n_blocks, n_sums, n_grid, n_codes, n_tables, n_heads, n_far, n_aside, n_tiles, n_figures,
+        n_losses, n_files, n_through, n_names, n_text, n_bytes;
+    size_t first[STATE_ROW_KINDS + 1]; /* rows by kind: first[kind] up to first[kind + 1] */
+    struct { uint64_t block, sum; } first_of[STATE_ROW_KINDS]; /* of each kind */
+    size_t first_aside[STATE_LATENCY_KINDS + 1];
+    struct state_code *codes;
+    struct state_lines lines[STATE_LINE_KINDS];
+    struct state_latency_names {
+        const char **v;         /* in order of first use */
+        uint32_t *of;           /* by code */
+        size_t n;
+    } latency_names[STATE_LATENCY_KINDS];
+};
+
+static inline size_t state_row_count(const struct state_store *s, int kind) { return s->first[kind + 1] - s->first[kind]; }
+static inline const struct state_disk_row *state_disk_row(const struct state_store *s, int kind, size_t i)
+{
+    return &s->rows[s->first[kind] + i];
+}
+static inline const char *state_name(const struct state_store *s, uint32_t name) { return s->text + s->names[name]; }
+/* How many latencies aside come before the i-th of all of the kind. */
+static inline size_t state_aside_before(const struct state_store *s, int kind, size_t i)
+{
+    size_t first = s->first_aside[kind];
+    return search_first(k, first, s->first_aside[kind + 1], s->aside[k].index >= i) - first;
+}
+static inline const struct state_disk_table *state_latency_table(const struct state_store *s,
+    int kind) { return &s->tables[STATE_TABLE_LATENCIES + kind]; }
+/* A column of a table's block, inside the file whatever the block's head says. */
+static inline struct column state_column(const struct state_store *s, const struct state_disk_table *t, size_t block,
+    int column)
+{
+    const struct state_disk_head *h = &s->heads[t->first_head + block];
+    uint64_t left = t->n - block * STATE_BLOCK,
+        at = h->position < s->n_bytes ? h->position + h->columns[column].offset : s->n_bytes;
+    return column_open(s->bytes + (at < s->n_bytes ? at : s->n_bytes), left < STATE_BLOCK ? left : STATE_BLOCK,
+        column ? 0 : h->first, h->columns[column]);
+}
+/* Row i's value in a column. */
+static inline int64_t state_column_at(const struct state_store *s, const struct state_disk_table *t, int column,
+    size_t i)
+{
+    struct column c = state_column(s, t, i / STATE_BLOCK, column);
+    return column_get(&c, i % STATE_BLOCK);
+}
+
+#endif

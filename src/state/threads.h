@@ -1,0 +1,42 @@
+/* Private to state: states of threads while records go by. */
+#ifndef WEFT_STATE_THREADS_H
+#define WEFT_STATE_THREADS_H
+
+#include "state/futexes.h"
+
+struct state_builder;
+
+enum thread_state { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
+struct builder_thread {      /* hundreds take turns, so what is asked most lies first */
+    struct series series;
+    uint64_t call_latency, wake_latency, lock_latency; /* handles, 0 none */
+    uint32_t call;           /* code of the system call in progress, 0 none */
+    uint8_t state;           /* enum thread_state */
+    bool idle;
+    bool mode_known;         /* `call` is surely right, not only likely */
+    int32_t cpu;             /* when running */
+    int32_t moved_from;      /* it came to another CPU at moved_ts before it was seen to leave this one; else -1 */
+    int64_t moved_ts;
+    int64_t mode_since;      /* unless mode_known: when it was first seen to run since */
+    struct builder_futex_call futex;
+    uint32_t windows;        /* losses known when it last left a CPU or was woken */
+};
+
+void builder_add_threads(struct state_builder *, size_t n);
+void builder_thread_arrive(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, int32_t priority);
+void builder_thread_leave(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint8_t leave);
+void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, bool interrupted);
+/* futex: as of kernel_record. */
+void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex,
+    uint8_t operation);
+void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
+void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, bool queued);
+void builder_thread_exit(struct state_builder *, int32_t row, int64_t ts);
+void builder_thread_free(struct state_builder *, int32_t row, int64_t ts);
+void builder_thread_fork(struct state_builder *, int32_t parent, int32_t child, int64_t ts);
+void builder_thread_dumped(struct state_builder *, int32_t row, int64_t ts, uint8_t status);
+void builder_thread_lose(struct state_builder *, int32_t row, int32_t cpu, int64_t ts);
+/* It is now known that `row` had `cpu` since then, within a system call unless first_call is 0. */
+void builder_thread_was_there(struct state_builder *, int32_t row, int32_t cpu, int64_t since, uint32_t first_call);
+
+#endif

@@ -1,0 +1,46 @@
+/* Tracks: rows for what goes on at once. Their entries are made when something is over; until then nothing else has the
+ * track. */
+#include <stdlib.h>
+
+#include "state/builder.h"
+
+enum { WORD = 64 };
+
+static void set_free(struct builder_tracks *l, uint32_t track, bool free)
+{
+    uint64_t bit = UINT64_C(1) << track % WORD;
+    l->free.v[track / WORD] = free ? l->free.v[track / WORD] | bit : l->free.v[track / WORD] & ~bit;
+}
+
+/* What becomes known late does not fit into a track that something had since. */
+uint32_t builder_track_take(struct builder_tracks *l, int64_t since)
+{
+    for (size_t i = 0; i < l->free.n; i++)
+        for (uint64_t left = l->free.v[i]; left; left &= left - 1) {
+            uint32_t track = (uint32_t)(i * WORD) + (uint32_t)__builtin_ctzll(left);
+            if (series_last(&l->v.v[track]) <= since) {
+                set_free(l, track, false);
+                return track;
+            }
+        }
+    vec_push(&l->v, ((struct series){.pairs = true}));
+    if (l->free.n * WORD < l->v.n)
+        vec_push(&l->free, 0);
+    return (uint32_t)l->v.n - 1;
+}
+
+void builder_track_leave(
+    struct state_builder *b, struct builder_tracks *l, uint32_t track, int64_t since, int64_t end, int64_t number)
+{
+    series_push(&b->pool, &l->v.v[track], since, number);
+    series_push(&b->pool, &l->v.v[track], end, 0);
+    set_free(l, track, true);
+}
+
+void builder_tracks_fini(struct builder_tracks *l)
+{
+    for (size_t i = 0; i < l->v.n; i++)
+        series_fini(&l->v.v[i]);
+    vec_free(&l->v);
+    vec_free(&l->free);
+}
