@@ -30,7 +30,7 @@ void json_double(struct json *, double);                   /* NaN and infinities
 void json_bool(struct json *, bool);
 void json_write_null(struct json *);
 void json_raw(struct json *, const char *s, size_t n);     /* a value that is JSON already */
-/* The string alone, quoted, at any place. */
+/* The string alone, quoted, at any position. */
 void json_quote(struct text *, const char *s, size_t n);
 /* Makes what was appended to the text since it had `from` bytes the inside of a string. */
 void json_escape_since(struct text *, size_t from);

@@ -24,7 +24,7 @@ struct http_options {
     unsigned timeout_s;            /* without progress on a connection, and for the head of a request, however it
                                     * trickles; 0: 60 */
     unsigned slowest_bytes_per_s;  /* bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384 */
-    unsigned max_handler_s;        /* http_gone tells a handler to end after so long; 0: 120 */
+    unsigned max_handler_s;        /* a handler sees http_gone after so long; 0: 120 */
     uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 1 GiB */
     const char *upload_path;       /* POST/PUT bodies to this path go to a file in upload_dir instead of memory; or
                                     * NULL */
