@@ -135,16 +135,6 @@ void text_i64_near(struct text *t, struct text_near *near, int64_t v)
     t->n += near->n + 8;
 }
 
-void text_hex(struct text *t, uint64_t v, bool upper)
-{
-    const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
-    unsigned n = (64 - (unsigned)__builtin_clzll(v | 1) + 3) / 4;
-    char *p = text_room(t, 16) + n;
-    for (unsigned i = 0; i < n; i++, v >>= 4)
-        *--p = digits[v & 15];
-    t->n += n;
-}
-
 void text_pad(struct text *t, uint64_t v, int width, char fill)
 {
     unsigned n = digits_of(v);

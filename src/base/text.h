@@ -47,7 +47,6 @@ void text_i64(struct text *, int64_t v);
  * Zero-initialise. */
 struct text_near { uint64_t above; unsigned n; char digits[24]; };
 void text_i64_near(struct text *, struct text_near *, int64_t v);
-void text_hex(struct text *, uint64_t v, bool upper);              /* no prefix */
 void text_pad(struct text *, uint64_t v, int width, char fill);    /* right-aligned decimal */
 void text_printf(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *text_cstr(struct text *);                              /* terminated; valid until the next change */

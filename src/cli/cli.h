@@ -46,9 +46,8 @@ int cli_fail(const struct err *);
 /* Notes on stderr ("weft: note: …") unless --quiet. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool cli_color(void);        /* stdout is a terminal, NO_COLOR is unset, no --no-color */
-/* Styles for what follows in a text for stdout; they write nothing when cli_color() is false. Colours are 0xRRGGBB. */
+/* Styles for what follows in a text for stdout; they write nothing when cli_color() is false. */
 void cli_bold(struct text *);
-void cli_foreground(struct text *, unsigned rgb);
 void cli_plain(struct text *);
 int cli_width(void);         /* columns of the terminal, else $COLUMNS, else 100 */
 /* Flushes and frees stdout's text; a broken pipe is success, any other write error is CLI_FAILED. */

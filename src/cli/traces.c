@@ -10,7 +10,7 @@
 enum { MAX_NOTES = 20 };
 
 /* Losses and clocks are part of what the verbs show. */
-void cli_note_problems(const struct experiment *x)
+static void note_problems(const struct experiment *x)
 {
     const struct index_note *notes;
     size_t n = experiment_notes(x, &notes), shown = 0;
@@ -41,7 +41,7 @@ int cli_open_traces(char **args, size_t n, struct index_options *o, struct exper
     progress_free(o->progress);
     o->progress = NULL;
     if (!rc)
-        cli_note_problems(*x);
+        note_problems(*x);
     return rc;
 }
 

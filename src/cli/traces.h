@@ -21,7 +21,5 @@ int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *b
 int cli_drift_prior(const char *s, struct clock_options *, struct err *);
 /* Is the row meant by TID or COMM? COMM: its first or last name. */
 bool cli_means_thread(const struct graph_row *, const char *thread);
-/* Notes about the problems met so far, at most a few lines. */
-void cli_note_problems(const struct experiment *);
 
 #endif

@@ -280,9 +280,10 @@ static void put_losses(struct text *t, const struct trace_facts *f)
 
 static void put_page(struct text *t, const struct trace_facts *f)
 {
-    bool bold = cli_color();
-    text_printf(t, "%s%s%s  %s%s%s\n", bold ? "\033[1m" : "", or_dash(f->host), bold ? "\033[0m" : "",
-        f->domain ? f->domain : "", f->domain ? "  " : "", ctf_trace_path(f->trace));
+    cli_bold(t);
+    text_puts(t, or_dash(f->host));
+    cli_plain(t);
+    text_printf(t, "  %s%s%s\n", f->domain ? f->domain : "", f->domain ? "  " : "", ctf_trace_path(f->trace));
     label(t, "tracer");
     text_puts(t, or_dash(f->tracer));
     if (f->kernel)

@@ -10,16 +10,6 @@ enum { MARK_ITEMS = 512, BATCH = 256 };
 
 /* ---- while items are read ---- */
 
-void ctf_count_begin(struct ctf_track_count *c, struct ctf_packet_count *packets)
-{
-    *c = (struct ctf_track_count){.packets = packets, .last = INT64_MIN};
-}
-
-void ctf_count_fini(struct ctf_track_count *c)
-{
-    vec_free(&c->marks);
-}
-
 void ctf_count_packet(struct ctf_track_count *c, uint32_t packet, uint64_t cycles)
 {
     c->packet = packet;
@@ -153,7 +143,7 @@ struct ctf_stream_count *ctf_counts_new(const struct ctf_trace *t)
         streams[i].packets = mem_zalloc(sizeof *streams[i].packets * (s->packets.n + 1));
         streams[i].tracks = mem_alloc(sizeof *streams[i].tracks * (s->tracks + 1));
         for (uint32_t track = 0; track < s->tracks; track++)
-            ctf_count_begin(&streams[i].tracks[track], streams[i].packets);
+            streams[i].tracks[track] = (struct ctf_track_count){.packets = streams[i].packets, .last = INT64_MIN};
     }
     return streams;
 }
@@ -162,7 +152,7 @@ void ctf_counts_drop(const struct ctf_trace *t, struct ctf_stream_count *streams
 {
     for (size_t i = 0; streams && i < t->streams.n; i++) {
         for (uint32_t track = 0; track < t->streams.v[i].tracks; track++)
-            ctf_count_fini(&streams[i].tracks[track]);
+            vec_free(&streams[i].tracks[track].marks);
         free(streams[i].tracks);
         free(streams[i].packets);
     }

@@ -14,8 +14,6 @@ struct ctf_track_count {
     int64_t last;            /* time of the last item */
     bool disorder;
 };
-void ctf_count_begin(struct ctf_track_count *, struct ctf_packet_count *packets);
-void ctf_count_fini(struct ctf_track_count *);
 /* At most so many items may be read at once: marks lie at fixed items, however a trace is read. */
 size_t ctf_count_room(const struct ctf_track_count *, size_t max);
 /* The next packet; `cycles`: the clock before it. */

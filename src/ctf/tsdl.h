@@ -180,12 +180,10 @@ struct tsdl_decl *tsdl_type(struct tsdl_parser *);
 /* Number of a clock name in the schema. "" is the trace's only clock, for times that are not mapped to any. */
 int32_t tsdl_clock(struct tsdl_parser *, const char *name, size_t n);
 
-/* All declarations of the text the scan covered (tsdl_parser.c). */
-void tsdl_parse(struct tsdl_parser *);
 /* Fills the schema from the declarations (tsdl_resolve.c). */
 void tsdl_resolve(struct tsdl_parser *);
 
-/* Both: a new schema for a text, or NULL with the error. ctf_schema_free it. */
+/* A new schema for a text, or NULL with the error. ctf_schema_free it. */
 struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *, struct err *e);
 
 /* ---- sharing ---- */

@@ -256,7 +256,8 @@ static void read_statement(struct tsdl_parser *p, enum parse_pass pass)
     tsdl_next(l);
 }
 
-void tsdl_parse(struct tsdl_parser *p)
+/* All declarations of the text that the scan covered. */
+static void parse(struct tsdl_parser *p)
 {
     const char *text = p->lex.text;
     struct err *e = p->lex.e;
@@ -273,7 +274,7 @@ struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *sca
     schema->big_endian = scan->byte_order == 1;
     struct err first = {0};
     struct tsdl_parser p = {.lex = {.text = text, .e = &first}, .schema = schema, .scan = scan};
-    tsdl_parse(&p);
+    parse(&p);
     if (!p.lex.failed)
         tsdl_resolve(&p);
     if (p.n_warnings_dropped) {

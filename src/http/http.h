@@ -63,9 +63,8 @@ void http_reply_static(struct http_request *, const char *content_type, const vo
     const char *etag);
 /* A header for the reply to come (before it). */
 void http_header(struct http_request *, const char *name, const char *value);
-/* Value of a query parameter or of a request header, or NULL. */
+/* Value of a query parameter, or NULL. */
 const char *http_query(const struct http_request *, const char *name);
-const char *http_request_header(const struct http_request *, const char *name);
 /* The client has hung up, the handler's time is over, or the server stops: long work should end. Cheap enough to ask
  * every millisecond. */
 bool http_gone(const struct http_request *);

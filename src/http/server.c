@@ -198,11 +198,6 @@ const char *http_query(const struct http_request *q, const char *name)
     return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
 }
 
-const char *http_request_header(const struct http_request *q, const char *name)
-{
-    return header(q->connection, name);
-}
-
 bool http_gone(const struct http_request *q)
 {
     const struct http_connection *c = q->connection;
