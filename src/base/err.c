@@ -44,10 +44,10 @@ int err_wrap(struct err *e, const char *fmt, ...)
     int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
     va_end(ap);
     if (n >= 0 && (size_t)n + 2 < sizeof e->text) {
-        size_t room = sizeof e->text - (size_t)n - 3, keep = strnlen(inner, room); /* ": " and the end */
+        size_t room = sizeof e->text - (size_t)n - 3, shown = strnlen(inner, room); /* ": " and the end */
         memcpy(e->text + n, ": ", 2);
-        memcpy(e->text + n + 2, inner, keep);
-        e->text[(size_t)n + 2 + keep] = '\0';
+        memcpy(e->text + n + 2, inner, shown);
+        e->text[(size_t)n + 2 + shown] = '\0';
     }
     return e->code;
 }

@@ -241,7 +241,7 @@ void file_map_populate(const struct file_map *m)
 }
 
 /* Why the kernel did not give the page is asked now. */
-int file_map_tell_lost(const struct file_map *m, struct err *e)
+int file_map_describe_loss(const struct file_map *m, struct err *e)
 {
     const struct file_guard *g = m->guard;
     size_t at = atomic_load(&g->lost_from);

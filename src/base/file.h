@@ -68,8 +68,8 @@ struct file_guard {
     struct file_guard *next;     /* all guards; written before the guard is reachable */
     struct file_guard *next_free; /* under a lock */
 };
-int file_map_tell_lost(const struct file_map *, struct err *e);
-/* Cutting a file zeroes the rest of the page without a fault: only touching a page behind the cut tells. */
+int file_map_describe_loss(const struct file_map *, struct err *e);
+/* Cutting a file zeroes the rest of the page without a fault: only touching a page behind the cut shows it. */
 static inline bool file_map_lost(const struct file_map *m)
 {
     if (!m->guard)
@@ -79,7 +79,7 @@ static inline bool file_map_lost(const struct file_map *m)
 }
 static inline int file_map_intact(const struct file_map *m, struct err *e)
 {
-    return file_map_lost(m) ? file_map_tell_lost(m, e) : ERR_OK;
+    return file_map_lost(m) ? file_map_describe_loss(m, e) : ERR_OK;
 }
 
 #endif

@@ -243,33 +243,3 @@ void json_raw(struct json *j, const char *s, size_t n)
     json_before_value(j);
     text_put(j->out, s, n);
 }
-
-void json_kv_string(struct json *j, const char *key, const char *s)
-{
-    json_key(j, key);
-    json_write_string(j, s);
-}
-
-void json_kv_i64(struct json *j, const char *key, int64_t v)
-{
-    json_key(j, key);
-    json_i64(j, v);
-}
-
-void json_kv_u64(struct json *j, const char *key, uint64_t v)
-{
-    json_key(j, key);
-    json_u64(j, v);
-}
-
-void json_kv_double(struct json *j, const char *key, double v)
-{
-    json_key(j, key);
-    json_double(j, v);
-}
-
-void json_kv_bool(struct json *j, const char *key, bool v)
-{
-    json_key(j, key);
-    json_bool(j, v);
-}

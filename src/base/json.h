@@ -30,16 +30,20 @@ void json_double(struct json *, double);                   /* NaN and infinities
 void json_bool(struct json *, bool);
 void json_write_null(struct json *);
 void json_raw(struct json *, const char *s, size_t n);     /* a value that is JSON already */
-/* The string alone, quoted, at any place. */
+/* The string alone, quoted, at any position. */
 void json_quote(struct text *, const char *s, size_t n);
 /* Makes what was appended to the text since it had `from` bytes the inside of a string. */
 void json_escape_since(struct text *, size_t from);
 /* key and value in one */
-void json_kv_string(struct json *, const char *key, const char *s);
-void json_kv_i64(struct json *, const char *key, int64_t);
-void json_kv_u64(struct json *, const char *key, uint64_t);
-void json_kv_double(struct json *, const char *key, double);
-void json_kv_bool(struct json *, const char *key, bool);
+static inline void json_kv_string(struct json *j, const char *key, const char *s)
+{
+    json_key(j, key);
+    json_write_string(j, s);
+}
+static inline void json_kv_i64(struct json *j, const char *key, int64_t v) { json_key(j, key); json_i64(j, v); }
+static inline void json_kv_u64(struct json *j, const char *key, uint64_t v) { json_key(j, key); json_u64(j, v); }
+static inline void json_kv_double(struct json *j, const char *key, double v) { json_key(j, key); json_double(j, v); }
+static inline void json_kv_bool(struct json *j, const char *key, bool v) { json_key(j, key); json_bool(j, v); }
 
 /* Comma before every value but the first of its container; a value after a key takes none. */
 static inline void json_before_value(struct json *j)

@@ -11,7 +11,7 @@
 struct map { uint64_t *keys, *values; uint8_t *used; size_t n, cap; }; /* zero-initialise */
 /* Value of key, or NULL. Valid until the next insertion. */
 uint64_t *map_find(const struct map *, uint64_t key);
-/* Value of key, inserted as 0 when absent (*fresh tells; may be NULL). */
+/* Value of key, inserted as 0 when absent (then *fresh is true; may be NULL). */
 uint64_t *map_put(struct map *, uint64_t key, bool *fresh);
 bool map_remove(struct map *, uint64_t key);
 void map_fini(struct map *);

@@ -1,4 +1,4 @@
-/* Answers for qsort and bsearch. Several keys: order_of(a->x, b->x) ?: order_of(a->y, b->y). */
+/* Answers for qsort and bsearch. */
 #ifndef WEFT_BASE_ORDER_H
 #define WEFT_BASE_ORDER_H
 

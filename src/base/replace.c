@@ -61,7 +61,7 @@ int replace_write(struct replace *r, const void *data, size_t n, struct err *e)
     r->written += code ? 0 : (off_t)n;
     if (r->written - r->started >= DISK_SHARE) {
         sync_file_range(r->fd, r->started, r->written - r->started,
-            SYNC_FILE_RANGE_WRITE); /* what fails, the sync at the end tells */
+            SYNC_FILE_RANGE_WRITE); /* what fails here, the sync at the end reports */
         r->started = r->written;
     }
     return code;
@@ -101,7 +101,7 @@ int replace_commit(struct replace *r, struct err *e)
         code = err_sys(e, "%s: cannot sync", r->path);
         goto fail;
     }
-    /* Network file systems report a full disk as late as here. */
+    /* Network file systems report a full disk only here. */
     int closed = close(r->fd);
     r->fd = -1;
     if (closed != 0) {

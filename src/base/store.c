@@ -33,13 +33,13 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == 64, "layout of the header");
 
-struct entry {
+struct store_entry {
     char name[NAME_BYTES];
     uint64_t offset, count;
     uint32_t item_bytes, reserved;
     uint64_t checksum; /* of the section with its padding */
 };
-_Static_assert(sizeof(struct entry) == 48, "layout of a table entry");
+_Static_assert(sizeof(struct store_entry) == 48, "layout of a table entry");
 
 static uint64_t aligned(uint64_t n)
 {
@@ -48,7 +48,7 @@ static uint64_t aligned(uint64_t n)
 
 static uint64_t table_end(size_t n_sections)
 {
-    return aligned(sizeof(struct header) + n_sections * sizeof(struct entry));
+    return aligned(sizeof(struct header) + n_sections * sizeof(struct store_entry));
 }
 
 static uint64_t header_checksum(const void *header_and_table, uint64_t end)
@@ -67,7 +67,7 @@ struct store_writer {
     struct replace file;
     char *path;
     struct header header;
-    VEC(struct entry) entries;
+    VEC(struct store_entry) entries;
     uint64_t at;         /* bytes so far: where the next go */
     XXH3_state_t *state; /* of the section begun last */
     struct err failed;
@@ -105,7 +105,7 @@ static void end_section(struct store_writer *w)
 {
     if (!w->entries.n)
         return;
-    struct entry *entry = &w->entries.v[w->entries.n - 1];
+    struct store_entry *entry = &w->entries.v[w->entries.n - 1];
     uint64_t padding = aligned(w->at) - w->at;
     XXH3_64bits_update(w->state, zeros, padding);
     put(w, zeros, padding);
@@ -114,7 +114,7 @@ static void end_section(struct store_writer *w)
 
 void store_begin(struct store_writer *w, const char *name, size_t item_bytes)
 {
-    struct entry entry = {.item_bytes = (uint32_t)item_bytes};
+    struct store_entry entry = {.item_bytes = (uint32_t)item_bytes};
     size_t n = strlen(name);
     end_section(w);
     assert(n > 0 && n < NAME_BYTES && w->entries.n < w->header.n_sections);
@@ -129,7 +129,7 @@ void store_begin(struct store_writer *w, const char *name, size_t item_bytes)
 
 void store_append(struct store_writer *w, const void *items, size_t count)
 {
-    struct entry *entry = &w->entries.v[w->entries.n - 1];
+    struct store_entry *entry = &w->entries.v[w->entries.n - 1];
     assert(count <= SIZE_MAX / 2 / entry->item_bytes);
     entry->count += count;
     const uint8_t *p = items;
@@ -214,9 +214,9 @@ int store_commit(struct store_writer *w, struct err *e)
 
 struct store {
     struct file_map map;
-    VEC(void *) kept;      /* sections */
+    VEC(void *) copies;    /* of sections */
     struct header *header; /* and the table of contents: in memory, so that it stays as it was checked */
-    const struct entry *entries;
+    const struct store_entry *entries;
 };
 
 /* Header and table of contents, once what must hold before they can be believed was checked. free() it. */
@@ -245,7 +245,7 @@ static int read_front(const struct file_map *m, struct header **out, struct err 
 /* Sections follow each other without gaps and end with the file. */
 static int check_table(const struct file_map *m, const struct header *h, struct err *e)
 {
-    const struct entry *entry = (const struct entry *)(h + 1);
+    const struct store_entry *entry = (const struct store_entry *)(h + 1);
     uint64_t at = table_end(h->n_sections);
     for (uint32_t i = 0; i < h->n_sections; i++, entry++) {
         uint64_t bytes;
@@ -264,7 +264,7 @@ static int check_table(const struct file_map *m, const struct header *h, struct 
 
 static int check_sections(const struct file_map *m, const struct header *h, struct err *e)
 {
-    const struct entry *entry = (const struct entry *)(h + 1);
+    const struct store_entry *entry = (const struct store_entry *)(h + 1);
     for (uint32_t i = 0; i < h->n_sections; i++, entry++) {
         if (XXH3_64bits(m->data + entry->offset, aligned(entry->count * entry->item_bytes)) != entry->checksum)
             return err_set(e, ERR_FORMAT, "damaged: wrong checksum of section \"%s\" (byte %llu)", entry->name,
@@ -308,7 +308,7 @@ static int open_checked(const char *path, const char *kind, uint32_t version, co
         err_wrap(e, "%s", path);
         return code;
     }
-    s->entries = (const struct entry *)(s->header + 1);
+    s->entries = (const struct store_entry *)(s->header + 1);
     *out = s;
     return ERR_OK;
 }
@@ -329,9 +329,9 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->kept.n; i++)
-        free(s->kept.v[i]);
-    vec_free(&s->kept);
+    for (size_t i = 0; i < s->copies.n; i++)
+        free(s->copies.v[i]);
+    vec_free(&s->copies);
     file_map_close(&s->map);
     free(s->header);
     free(s);
@@ -341,7 +341,7 @@ const void *store_section(const struct store *s, const char *name, size_t item_b
 {
     *count = 0;
     for (uint32_t i = 0; i < s->header->n_sections; i++) {
-        const struct entry *entry = &s->entries[i];
+        const struct store_entry *entry = &s->entries[i];
         if (strcmp(entry->name, name) != 0)
             continue;
         if (entry->item_bytes != item_bytes)
@@ -361,7 +361,7 @@ const void *store_section_kept(struct store *s, const char *name, size_t item_by
     void *copy = mem_alloc(bytes + 64);
     memcpy(copy, items, bytes);
     memset((char *)copy + bytes, 0, 64);
-    vec_push(&s->kept, copy);
+    vec_push(&s->copies, copy);
     return copy;
 }
 

@@ -20,7 +20,7 @@ struct file_map;
 struct store_writer;
 /* Begins the store that store_commit puts at `path`, under a temporary name. kind: 8 characters at most ("graph"). key:
  * what the file is made from (0 when it has none). n_sections: how many will be added. What fails later, such as a full
- * disk, is kept until it is asked for: nothing more is written then. */
+ * disk, is remembered until it is asked for: nothing more is written then. */
 struct store_writer *store_create(const char *path, const char *kind, uint32_t version, uint64_t key,
     size_t n_sections);
 /* Writes the next section: `count` items of `item_bytes`. Names: 15 characters at most, unique. */

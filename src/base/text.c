@@ -44,7 +44,7 @@ static void write_digits(char *end, uint64_t v, unsigned n)
         *--end = (char)('0' + v % 10);
 }
 
-/* The eight decimal digits of v < 10^8, one per byte, the first one lowest. All lanes of a step are divided by one
+/* The eight decimal digits of v < 10^8, one per byte, the first one lowest. All parts of a word are divided by one
  * multiplication: 5243 / 2^19 and 103 / 2^10 are near enough to 1/100 and 1/10 for numbers below 10 000 and below 100.
  */
 static uint64_t eight_digits(uint32_t v)
@@ -133,16 +133,6 @@ void text_i64_near(struct text *t, struct text_near *near, int64_t v)
     memcpy(p, near->digits, MOST_ABOVE);
     write_eight(p + near->n, eight_digits((uint32_t)((uint64_t)v % unit)));
     t->n += near->n + 8;
-}
-
-void text_hex(struct text *t, uint64_t v, bool upper)
-{
-    const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
-    unsigned n = (64 - (unsigned)__builtin_clzll(v | 1) + 3) / 4;
-    char *p = text_room(t, 16) + n;
-    for (unsigned i = 0; i < n; i++, v >>= 4)
-        *--p = digits[v & 15];
-    t->n += n;
 }
 
 void text_pad(struct text *t, uint64_t v, int width, char fill)

@@ -43,11 +43,10 @@ static inline void text_puts(struct text *t, const char *s) { text_put(t, s, str
 void text_fill(struct text *, char c, size_t n);                   /* n times the same */
 void text_u64(struct text *, uint64_t v);
 void text_i64(struct text *, int64_t v);
-/* The same for numbers that follow one another closely, as times do: the digits that they share are kept.
+/* The same for numbers that follow one another closely, as times do: the digits that they share are not computed again.
  * Zero-initialise. */
 struct text_near { uint64_t above; unsigned n; char digits[24]; };
 void text_i64_near(struct text *, struct text_near *, int64_t v);
-void text_hex(struct text *, uint64_t v, bool upper);              /* no prefix */
 void text_pad(struct text *, uint64_t v, int width, char fill);    /* right-aligned decimal */
 void text_printf(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *text_cstr(struct text *);                              /* terminated; valid until the next change */

@@ -292,18 +292,6 @@ void time_write_utc(struct text *t, int64_t ns, bool date)
     t->n = (size_t)(p - t->v);
 }
 
-void time_write_iso(struct text *t, int64_t ns)
-{
-    char *p = text_room(t, LONGEST);
-    uint64_t rest;
-    p = put_date(p, day_of(ns));
-    *p++ = 'T';
-    p = put_clock(p, ns_of_day(ns), &rest);
-    p = put_digits(p, rest, 9);
-    *p++ = 'Z';
-    t->n = (size_t)(p - t->v);
-}
-
 static int64_t now(clockid_t clock)
 {
     struct timespec ts;

@@ -24,8 +24,6 @@ static inline int64_t time_between(int64_t begin, int64_t end)
 int time_parse(const char *s, int64_t start, int64_t *out, struct err *e);
 /* "2026-11-21 01:37:53.184 022 483" and "01:37:53.184 022 483" */
 void time_write_utc(struct text *, int64_t ns, bool date);
-/* "2026-11-21T01:37:53.184022483Z" */
-void time_write_iso(struct text *, int64_t ns);
 /* "-12.345678901": seconds */
 void time_write_seconds(struct text *, int64_t ns);
 int64_t time_now_ns(void);       /* real time */

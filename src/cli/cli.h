@@ -46,9 +46,8 @@ int cli_fail(const struct err *);
 /* Notes on stderr ("weft: note: …") unless --quiet. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool cli_color(void);        /* stdout is a terminal, NO_COLOR is unset, no --no-color */
-/* Styles for what follows in a text for stdout; they write nothing when cli_color() is false. Colours are 0xRRGGBB. */
+/* Styles for what follows in a text for stdout; they write nothing when cli_color() is false. */
 void cli_bold(struct text *);
-void cli_foreground(struct text *, unsigned rgb);
 void cli_plain(struct text *);
 int cli_width(void);         /* columns of the terminal, else $COLUMNS, else 100 */
 /* Flushes and frees stdout's text; a broken pipe is success, any other write error is CLI_FAILED. */
@@ -62,6 +61,10 @@ struct cli_table;
 struct cli_table *cli_table_new(const struct cli_column *, size_t n);
 /* next cell, row after row; "" is empty/null */
 void cli_table_cell(struct cli_table *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cli_table_number(struct cli_table *, int64_t);
+void cli_table_text(struct cli_table *, struct text *);            /* its contents; the text is empty then */
+/* For people with a unit; else the number of ns. */
+void cli_table_duration(struct cli_table *, int format, int64_t ns);
 /* A terminal's table has a bold heading and is cut to the width of the terminal, never wrapped; in files and pipes
  * nothing is cut. JSON is an array, one object per line; cells that are empty, or no number in a number column, are
  * null. */

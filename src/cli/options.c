@@ -165,9 +165,9 @@ static int unknown_option(struct parse *p, const char *name, size_t n)
         names[count++] = o->name;
     names[count] = NULL;
     char typed[64];
-    size_t keep = n < sizeof typed - 1 ? n : sizeof typed - 1;
-    memcpy(typed, name, keep);
-    typed[keep] = '\0';
+    size_t length = n < sizeof typed - 1 ? n : sizeof typed - 1;
+    memcpy(typed, name, length);
+    typed[length] = '\0';
     const char *near = cli_closest(typed, names);
     if (near)
         return err_set(&p->e, ERR_ARG, "%s: no option --%.*s; did you mean --%s?", p->verb->name, (int)n, name, near);

@@ -57,6 +57,25 @@ void cli_table_cell(struct cli_table *t, const char *fmt, ...)
     va_end(again);
 }
 
+void cli_table_number(struct cli_table *t, int64_t v)
+{
+    cli_table_cell(t, "%lld", (long long)v);
+}
+
+void cli_table_text(struct cli_table *t, struct text *s)
+{
+    cli_table_cell(t, "%s", text_cstr(s));
+    s->n = 0;
+}
+
+void cli_table_duration(struct cli_table *t, int format, int64_t ns)
+{
+    struct text s = {.fd = -1};
+    format == CLI_TABLE ? text_duration(&s, ns) : text_i64(&s, ns);
+    cli_table_text(t, &s);
+    text_fini(&s);
+}
+
 void cli_table_free(struct cli_table *t)
 {
     if (!t)
@@ -171,10 +190,10 @@ static size_t character(const char *s, bool *control)
 /* At most `width` cells of s; cut ones end with "…". Returns the cells written. */
 static size_t write_cut(struct text *out, const char *s, size_t width)
 {
-    size_t cells = text_cells(s, strlen(s)), keep = cells <= width ? cells : width - 1;
+    size_t cells = text_cells(s, strlen(s)), shown = cells <= width ? cells : width - 1;
     while (((unsigned char)*s & 0xc0) == 0x80) /* the tail of a character that something else has cut */
         s++;
-    for (size_t i = 0; i < keep; i++) {
+    for (size_t i = 0; i < shown; i++) {
         bool control;
         size_t n = character(s, &control);
         if (control)
@@ -183,9 +202,9 @@ static size_t write_cut(struct text *out, const char *s, size_t width)
             text_put(out, s, n);
         s += n;
     }
-    if (keep < cells)
+    if (shown < cells)
         text_puts(out, "…");
-    return keep < cells ? width : cells;
+    return shown < cells ? width : cells;
 }
 
 static void write_row(const struct cli_table *t, const size_t *widths, size_t row, bool heading, struct text *out)

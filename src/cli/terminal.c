@@ -70,24 +70,6 @@ void cli_plain(struct text *t)
         text_puts(t, "\033[0m");
 }
 
-/* Step 0 to 5 of the 256-colour cube, whose levels are 0, 95, 135, 175, 215, 255. */
-static unsigned cube_step(unsigned level)
-{
-    return level < 48 ? 0 : level < 115 ? 1 : (level - 35) / 40;
-}
-
-void cli_foreground(struct text *t, unsigned rgb)
-{
-    if (!cli_color())
-        return;
-    unsigned r = rgb >> 16 & 255, g = rgb >> 8 & 255, b = rgb & 255;
-    const char *depth = getenv("COLORTERM");
-    if (depth && (!strcmp(depth, "truecolor") || !strcmp(depth, "24bit")))
-        text_printf(t, "\033[38;2;%u;%u;%um", r, g, b);
-    else
-        text_printf(t, "\033[38;5;%um", 16 + 36 * cube_step(r) + 6 * cube_step(g) + cube_step(b));
-}
-
 int cli_finish(struct text *out, int code)
 {
     struct err e = {0};

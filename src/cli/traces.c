@@ -4,37 +4,44 @@
 #include <string.h>
 
 #include "base/progress.h"
+#include "base/time.h"
 #include "cli/cli.h"
 
 enum { MAX_NOTES = 20 };
 
 /* Losses and clocks are part of what the verbs show. */
-void cli_note_problems(const struct experiment *x)
+static void note_problems(const struct experiment *x)
 {
     const struct index_note *notes;
-    size_t n = experiment_notes(x, &notes), told = 0;
+    size_t n = experiment_notes(x, &notes), shown = 0;
     for (size_t i = 0; i < n; i++) {
-        if (notes[i].kind == INDEX_NOTE_LOST || notes[i].kind == INDEX_NOTE_CLOCK || told++ >= MAX_NOTES)
+        if (notes[i].kind == INDEX_NOTE_LOST || notes[i].kind == INDEX_NOTE_CLOCK || shown++ >= MAX_NOTES)
             continue;
         if (notes[i].count > 1)
             cli_note("%s (%llu times)", notes[i].text, (unsigned long long)notes[i].count);
         else
             cli_note("%s", notes[i].text);
     }
-    if (told > MAX_NOTES)
-        cli_note("%zu more notes like these", told - MAX_NOTES);
+    if (shown > MAX_NOTES)
+        cli_note("%zu more notes like these", shown - MAX_NOTES);
+}
+
+int cli_need_traces(size_t n, struct err *e)
+{
+    return n ? 0 : err_set(e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
 }
 
 int cli_open_traces(char **args, size_t n, struct index_options *o, struct experiment **x, struct err *e)
 {
-    if (!n)
-        return err_set(e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
+    int rc = cli_need_traces(n, e);
+    if (rc)
+        return rc;
     o->progress = progress_new(o->stores ? "indexing" : "reading");
-    int rc = experiment_open((const char *const *)args, n, o, x, e);
+    rc = experiment_open((const char *const *)args, n, o, x, e);
     progress_free(o->progress);
     o->progress = NULL;
     if (!rc)
-        cli_note_problems(*x);
+        note_problems(*x);
     return rc;
 }
 
@@ -45,6 +52,16 @@ int cli_finish_traces(const struct experiment *x, struct text *out, int code)
         return cli_finish(out, code);
     text_fini(out);
     return cli_fail(&e);
+}
+
+int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *begin, int64_t *end, struct err *e)
+{
+    int rc = from ? time_parse(from, start, begin, e) : 0;
+    if (!rc && to)
+        rc = time_parse(to, start, end, e);
+    if (!rc && *begin > *end)
+        rc = err_set(e, ERR_ARG, "--begin lies after --end");
+    return rc;
 }
 
 bool cli_means_thread(const struct graph_row *r, const char *thread)

@@ -39,13 +39,13 @@ static void close_all(struct work *w)
 
 /* ---- choosing the thread ---- */
 
-struct candidate {
+struct life {
     struct path_row row;
     int64_t begin, end;
     struct graph_row info;
 };
-struct candidates {
-    struct candidate *v;
+struct lives {
+    struct life *v;
     size_t n, cap;
 };
 
@@ -57,13 +57,13 @@ static bool is_meant(const struct graph_row *r, const char *thread)
 
 /* Lives of `thread` on one host (host < 0: on all) that overlap the interval. */
 static void find_lives(
-    const struct work *w, int64_t host, const char *thread, const struct path_options *o, struct candidates *found)
+    const struct work *w, int64_t host, const char *thread, const struct path_options *o, struct lives *found)
 {
     const struct path_source *source = path_local_source(w->local);
     for (size_t h = 0; h < w->n; h++)
         for (size_t r = 0; (host < 0 || (size_t)host == h) && w->hosts[h].graph && r < graph_rows(w->hosts[h].graph);
              r++) {
-            struct candidate c = {.row = {(int32_t)h, (int32_t)r}};
+            struct life c = {.row = {(int32_t)h, (int32_t)r}};
             graph_row(w->hosts[h].graph, (int32_t)r, &c.info);
             if (!is_meant(&c.info, thread) || !source->life(source->arg, c.row, &c.begin, &c.end) ||
                 c.begin >= o->end || c.end <= o->begin)
@@ -73,8 +73,7 @@ static void find_lives(
 }
 
 /* HOST:TID, HOST:COMM, TID or COMM; a name may itself hold a colon ("kworker/0:2"). */
-static void find_candidates(
-    const struct work *w, const char *thread, const struct path_options *o, struct candidates *found)
+static void find_candidates(const struct work *w, const char *thread, const struct path_options *o, struct lives *found)
 {
     for (size_t h = 0; h < w->n; h++) {
         size_t n = strlen(w->hosts[h].name);
@@ -85,7 +84,7 @@ static void find_candidates(
         find_lives(w, -1, thread, o, found);
 }
 
-static int refuse_several(const struct work *w, const char *thread, const struct candidates *found)
+static int refuse_several(const struct work *w, const char *thread, const struct lives *found)
 {
     enum { SHOWN = 40 };
     struct text t = {.fd = 2};
@@ -97,7 +96,7 @@ static int refuse_several(const struct work *w, const char *thread, const struct
         one_tid ? "the number was used again: say with --begin and --end which life is meant"
                 : "name one as HOST:TID:");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
-        const struct candidate *c = &found->v[i];
+        const struct life *c = &found->v[i];
         text_printf(&t, "  %s:%d  ", w->hosts[c->row.host].name, c->info.tid);
         for (const char *s = c->info.name; *s; s++)
             text_putc(&t, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
@@ -116,7 +115,7 @@ static int refuse_several(const struct work *w, const char *thread, const struct
 static const struct err *say_not_found(const struct work *w, const char *thread, struct err *e)
 {
     const struct path_options always = {.begin = INT64_MIN, .end = INT64_MAX};
-    struct candidates found = {0};
+    struct lives found = {0};
     find_candidates(w, thread, &always, &found);
     if (!found.n)
         err_set(e, ERR_NOTFOUND, "--thread %s: no such thread; `weft threads` lists them", thread);
@@ -134,7 +133,7 @@ static const struct err *say_not_found(const struct work *w, const char *thread,
 static int choose_thread(
     const struct work *w, const struct question *q, const struct path_options *o, struct path_row *row)
 {
-    struct candidates found = {0};
+    struct lives found = {0};
     struct err e = {0};
     int code = -1;
     find_candidates(w, q->thread, o, &found);
@@ -159,11 +158,10 @@ static int check_question(const struct question *q, int n, struct err *e)
         return err_set(e, ERR_ARG,
             "--method %s asks the nodes of a cluster; with traces on this machine use --method local", q->method);
     }
-    if (!n)
-        return err_set(e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
-    if (!q->thread)
-        return err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
-    return 0;
+    int rc = cli_need_traces((size_t)n, e);
+    if (!rc && !q->thread)
+        rc = err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
+    return rc;
 }
 
 static int open_hosts(struct work *w, const struct question *q, struct err *e)
@@ -195,11 +193,7 @@ static int parse_interval(const struct work *w, const struct question *q, struct
         start = t < start ? t : start;
     }
     *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
-    int rc = q->begin ? time_parse(q->begin, start, &o->begin, e) : 0;
-    if (!rc && q->end)
-        rc = time_parse(q->end, start, &o->end, e);
-    if (!rc && o->begin > o->end)
-        rc = err_set(e, ERR_ARG, "--begin lies after --end");
+    int rc = cli_parse_window(q->begin, q->end, start, &o->begin, &o->end, e);
     if (!rc && o->begin == o->end)
         rc = err_set(e, ERR_ARG,
             "--begin and --end are the same instant; a path covers the time between them: give a later --end");
@@ -223,7 +217,7 @@ static int64_t clock_error(const struct work *w)
     return worst;
 }
 
-/* A thread that never slept for the network but got messages has polled for them, or was told without asking. */
+/* A thread that never slept for the network but got messages has polled for them, or got them without asking. */
 static void note_polling(const struct work *w)
 {
     const struct path *p = w->path;
@@ -302,15 +296,9 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
         cli_table_cell(t, "%s", sums[i].host);
         cli_table_cell(t, "%s", sums[i].comm);
         cli_table_cell(t, "%s", graph_state_name(sums[i].state));
-        struct text duration = {.fd = -1};
-        if (format == CLI_TABLE)
-            text_duration(&duration, sums[i].duration);
-        else
-            text_i64(&duration, sums[i].duration);
-        cli_table_cell(t, "%s", text_cstr(&duration));
+        cli_table_duration(t, format, sums[i].duration);
         cli_table_cell(
             t, "%.1f", p->end > p->begin ? 100.0 * (double)sums[i].duration / (double)(p->end - p->begin) : 0.0);
-        text_fini(&duration);
     }
     cli_table_write(t, format, out);
     cli_table_free(t);

@@ -14,11 +14,6 @@ struct done {
     size_t rows;
 };
 
-static void add_number(struct cli_table *t, uint64_t n)
-{
-    cli_table_cell(t, "%llu", (unsigned long long)n);
-}
-
 static void add_done(struct cli_table *t, struct done *done, bool built, uint64_t events, const char *dir)
 {
     cli_table_cell(t, "%s", built ? "built" : "up to date");
@@ -40,11 +35,11 @@ static void add_kernel_traces(struct cli_table *t, const struct experiment *x, s
             packets += flow_sends(hosts[i].flows, f) + flow_receives(hosts[i].flows, f);
         cli_table_cell(t, "%s", hosts[i].name);
         cli_table_cell(t, "kernel");
-        add_number(t, hosts[i].events);
-        add_number(t, hosts[i].lost_events);
-        add_number(t, graph_rows(hosts[i].graph));
-        add_number(t, packets);
-        add_number(t, 0);
+        cli_table_number(t, (int64_t)hosts[i].events);
+        cli_table_number(t, (int64_t)hosts[i].lost_events);
+        cli_table_number(t, (int64_t)graph_rows(hosts[i].graph));
+        cli_table_number(t, (int64_t)packets);
+        cli_table_number(t, 0);
         add_done(t, done, hosts[i].built, hosts[i].events, hosts[i].store_dir);
     }
 }
@@ -62,11 +57,11 @@ static void add_user_traces(struct cli_table *t, const struct experiment *x, str
         const struct stack_totals *totals = stack_totals(traces[i].stacks);
         cli_table_cell(t, "%s", hosts[traces[i].host].name);
         cli_table_cell(t, "user");
-        add_number(t, totals->events);
-        add_number(t, totals->lost_events);
-        add_number(t, stack_threads(traces[i].stacks));
-        add_number(t, 0);
-        add_number(t, totals->calls);
+        cli_table_number(t, (int64_t)totals->events);
+        cli_table_number(t, (int64_t)totals->lost_events);
+        cli_table_number(t, (int64_t)stack_threads(traces[i].stacks));
+        cli_table_number(t, 0);
+        cli_table_number(t, (int64_t)totals->calls);
         add_done(t, done, traces[i].built, totals->events, traces[i].store_dir);
     }
 }

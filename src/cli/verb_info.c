@@ -101,17 +101,17 @@ static void gather(const struct experiment *x, size_t source, struct trace_facts
     add_problems(f, problems, n);
 }
 
-struct job {
+struct stream_job {
     struct trace_facts *facts;
     size_t stream;
 };
-struct counting {
-    struct job *jobs;
+struct stream_count {
+    struct stream_job *jobs;
     struct progress *progress;
     pthread_mutex_t lock;
 };
 
-/* Packets may be opened long before their first event; what a trace tells begins with its first event. */
+/* Packets may be opened long before their first event; what a trace shows begins with its first event. */
 static void add_times(struct trace_facts *f, struct stream_facts *s, uint64_t events, int64_t first, int64_t last)
 {
     if (!events || (!s->info.begin && !s->info.end)) /* no clock */
@@ -126,7 +126,7 @@ static void add_times(struct trace_facts *f, struct stream_facts *s, uint64_t ev
 
 static void count_stream(void *arg, size_t i)
 {
-    struct counting *c = arg;
+    struct stream_count *c = arg;
     struct trace_facts *f = c->jobs[i].facts;
     size_t stream = c->jobs[i].stream;
     struct ctf_source source = {.trace = (struct ctf_trace *)f->trace};
@@ -163,12 +163,12 @@ static void count_stream(void *arg, size_t i)
 
 static void count_all(struct trace_facts *facts, size_t n)
 {
-    struct counting c = {.progress = progress_new("counting")};
-    VEC(struct job) jobs = {0};
+    struct stream_count c = {.progress = progress_new("counting")};
+    VEC(struct stream_job) jobs = {0};
     uint64_t bytes = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < facts[i].n_streams; k++) {
-            struct job j = {&facts[i], k};
+            struct stream_job j = {&facts[i], k};
             vec_push(&jobs, j);
             bytes += facts[i].streams[k].info.bytes;
         }
@@ -280,9 +280,10 @@ static void put_losses(struct text *t, const struct trace_facts *f)
 
 static void put_page(struct text *t, const struct trace_facts *f)
 {
-    bool bold = cli_color();
-    text_printf(t, "%s%s%s  %s%s%s\n", bold ? "\033[1m" : "", or_dash(f->host), bold ? "\033[0m" : "",
-        f->domain ? f->domain : "", f->domain ? "  " : "", ctf_trace_path(f->trace));
+    cli_bold(t);
+    text_puts(t, or_dash(f->host));
+    cli_plain(t);
+    text_printf(t, "  %s%s%s\n", f->domain ? f->domain : "", f->domain ? "  " : "", ctf_trace_path(f->trace));
     label(t, "tracer");
     text_puts(t, or_dash(f->tracer));
     if (f->kernel)
@@ -317,12 +318,6 @@ static void put_problems(struct text *t, const struct trace_facts *f, bool page)
 
 /* ---- several traces: a table ---- */
 
-static void text_cell(struct cli_table *table, struct text *t)
-{
-    cli_table_cell(table, "%s", text_cstr(t));
-    t->n = 0;
-}
-
 static void put_table(struct text *out, const struct trace_facts *facts, size_t n)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"events", true, true}, {"lost", true, true},
@@ -334,19 +329,19 @@ static void put_table(struct text *out, const struct trace_facts *facts, size_t 
     for (size_t i = 0; i < n; i++) {
         const struct trace_facts *f = &facts[i];
         cli_table_cell(table, "%s", or_dash(f->host));
-        text_grouped(&t, f->events), text_cell(table, &t);
+        text_grouped(&t, f->events), cli_table_text(table, &t);
         if (f->lost_events)
             text_grouped(&t, f->lost_events);
-        text_cell(table, &t);
+        cli_table_text(table, &t);
         if (f->has_span)
             time_write_utc(&t, f->begin, true);
-        text_cell(table, &t);
+        cli_table_text(table, &t);
         if (f->has_span)
             text_duration(&t, time_between(f->begin, f->end));
-        text_cell(table, &t);
-        put_bytes(&t, f->bytes), text_cell(table, &t);
+        cli_table_text(table, &t);
+        put_bytes(&t, f->bytes), cli_table_text(table, &t);
         cli_table_cell(table, "%zu", f->n_streams);
-        text_grouped(&t, f->packets), text_cell(table, &t);
+        text_grouped(&t, f->packets), cli_table_text(table, &t);
         cli_table_cell(table, "%s", or_dash(f->domain));
         cli_table_cell(table, "%s", or_dash(f->tracer));
         cli_table_cell(table, "%s", or_dash(f->kernel));
@@ -374,7 +369,7 @@ static void put_table(struct text *out, const struct trace_facts *facts, size_t 
 static void number_cell(struct cli_table *t, bool known, int64_t v)
 {
     if (known)
-        cli_table_cell(t, "%lld", (long long)v);
+        cli_table_number(t, v);
     else
         cli_table_cell(t, "%s", "");
 }
@@ -395,12 +390,12 @@ static void put_csv(struct text *out, const struct trace_facts *facts, size_t n)
         number_cell(t, f->clock, f->clock ? clock_offset_ns(f->clock) : 0);
         const uint64_t counts[] = {f->n_streams, f->packets, f->events, f->lost_events, f->lost_packets};
         for (size_t k = 0; k < 5; k++)
-            number_cell(t, true, (int64_t)counts[k]);
+            cli_table_number(t, (int64_t)counts[k]);
         number_cell(t, f->has_span, f->begin);
         number_cell(t, f->has_span, f->end);
         number_cell(t, f->has_span, time_between(f->begin, f->end));
-        number_cell(t, true, (int64_t)f->bytes);
-        number_cell(t, true, (int64_t)f->problems.n);
+        cli_table_number(t, (int64_t)f->bytes);
+        cli_table_number(t, (int64_t)f->problems.n);
     }
     cli_table_write(t, CLI_CSV, out);
     cli_table_free(t);
@@ -526,12 +521,12 @@ static void put_all(struct text *out, const struct trace_facts *facts, size_t n,
     }
 }
 
-/* Traces that could not be opened are only known by what was told about them. */
+/* Traces that could not be opened are only known by the notes about them. */
 static void note_unopened(const struct experiment *x, const struct trace_facts *facts, size_t n)
 {
     const struct index_note *p;
-    size_t told = experiment_notes(x, &p);
-    for (size_t i = 0; i < told; i++) {
+    size_t notes = experiment_notes(x, &p);
+    for (size_t i = 0; i < notes; i++) {
         bool shown = false;
         for (size_t k = 0; k < n && !shown; k++)
             for (size_t m = 0; m < facts[k].problems.n && !shown; m++)
@@ -555,14 +550,9 @@ static int run(int argc, char **argv)
     int code = cli_parse(&verb_info, options, argc, argv, &n);
     if (code >= 0)
         return code;
-    if (cli_format_parse(format_name, &format, &e) != ERR_OK)
-        return cli_fail(&e);
-    if (!n) {
-        err_set(&e, ERR_ARG, "no trace given; name a directory that holds one, or try --help");
-        return cli_fail(&e);
-    }
     struct experiment *x;
-    if (experiment_open((const char *const *)argv + 1, (size_t)n, &(struct index_options){0}, &x, &e) != ERR_OK)
+    if (cli_format_parse(format_name, &format, &e) || cli_need_traces((size_t)n, &e) ||
+        experiment_open((const char *const *)argv + 1, (size_t)n, &(struct index_options){0}, &x, &e))
         return cli_fail(&e);
     const struct ctf_source *sources;
     size_t count = experiment_sources(x, &sources);

@@ -9,13 +9,13 @@
 #include "cli/traces.h"
 
 /* What LTTV counts while it reads, here from the flow stores. */
-struct traffic {
+struct lttv_traffic {
     uint64_t received, received_ip, received_tcp, sent_tcp;
 };
 
-static struct traffic count_traffic(const struct experiment *x)
+static struct lttv_traffic count_traffic(const struct experiment *x)
 {
-    struct traffic sum = {0};
+    struct lttv_traffic sum = {0};
     const struct index_host *hosts;
     size_t n = experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++)
@@ -38,7 +38,7 @@ static void write_time(struct text *out, const char *name, struct timeval t)
 
 static void write_stats(const struct experiment *x, const struct clock_net *net, int64_t started, struct text *out)
 {
-    struct traffic t = count_traffic(x);
+    struct lttv_traffic t = count_traffic(x);
     text_puts(out, "Traces:\n");
     for (size_t i = 0; i < clock_net_hosts(net); i++)
         text_printf(out, "\t%zu: %s\n", i, clock_net_name(net, i));
@@ -87,9 +87,9 @@ static void measured_cells(const struct clock_map *m, struct cli_table *table)
     double run = (double)end - (double)begin,
            gain = (double)((clock_to_reference(m, end) - end) - (clock_to_reference(m, begin) - begin));
     cli_table_cell(table, "%.6f", run > 0 ? gain / run * 1e6 : 0);
-    cli_table_cell(table, "%lld", (long long)(clock_to_reference(m, middle) - middle));
-    cli_table_cell(table, "%lld", (long long)least);
-    cli_table_cell(table, "%lld", (long long)worst);
+    cli_table_number(table, clock_to_reference(m, middle) - middle);
+    cli_table_number(table, least);
+    cli_table_number(table, worst);
 }
 
 static void write_csv(const struct clock_net *net, struct text *out)
@@ -108,7 +108,7 @@ static void write_csv(const struct clock_net *net, struct text *out)
         if (m->predecessor < 0)
             cli_table_cell(table, "%s", "");
         else
-            cli_table_cell(table, "%llu", (unsigned long long)messages_between(net, i, (size_t)m->predecessor));
+            cli_table_number(table, (int64_t)messages_between(net, i, (size_t)m->predecessor));
     }
     cli_table_write(table, CLI_CSV, out);
     cli_table_free(table);

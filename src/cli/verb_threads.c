@@ -8,13 +8,13 @@
 #include "base/time.h"
 #include "cli/traces.h"
 
-struct line {
+struct thread_line {
     const struct index_host *host;
     struct graph_row row;
     int64_t totals[GRAPH_STATE_COUNT], begin, end;
 };
 
-struct choice {
+struct thread_choice {
     const char *host, *thread, *sort;
     bool all;
     int64_t begin, end, limit;
@@ -24,7 +24,7 @@ static int sort_state; /* qsort has no argument; set once before sorting */
 
 static int by_total(const void *a, const void *b)
 {
-    const struct line *x = a, *y = b;
+    const struct thread_line *x = a, *y = b;
     int64_t p = x->totals[sort_state], q = y->totals[sort_state];
     if (p != q)
         return p < q ? 1 : -1;
@@ -43,21 +43,21 @@ static int state_by_name(const char *s, struct err *e)
         e, ERR_ARG, "--sort %s: give a state, such as running, preempted, blocked, timer, network or block-device", s);
 }
 
-static bool wanted(const struct choice *c, const struct index_host *h, const struct graph_row *r)
+static bool wanted(const struct thread_choice *c, const struct index_host *h, const struct graph_row *r)
 {
     if (c->host && strcmp(c->host, h->name))
         return false;
     return (!c->thread || cli_means_thread(r, c->thread)) && (c->all || r->idle_cpu < 0);
 }
 
-static size_t collect(const struct experiment *x, const struct choice *c, struct line **lines)
+static size_t collect(const struct experiment *x, const struct thread_choice *c, struct thread_line **lines)
 {
-    VEC(struct line) v = {0};
+    VEC(struct thread_line) v = {0};
     const struct index_host *hosts;
     size_t n = experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++)
         for (size_t r = 0; hosts[i].graph && r < graph_rows(hosts[i].graph); r++) {
-            struct line l = {.host = &hosts[i]};
+            struct thread_line l = {.host = &hosts[i]};
             graph_row(hosts[i].graph, (int32_t)r, &l.row);
             l.begin = l.row.begin > c->begin ? l.row.begin : c->begin;
             l.end = l.row.end < c->end ? l.row.end : c->end;
@@ -84,21 +84,16 @@ static int known_host(const struct index_host *hosts, size_t n, const char *want
     return rc;
 }
 
+/* For people, nothing where there is no time. */
 static void duration_cell(struct cli_table *t, int format, int64_t ns)
 {
-    if (format != CLI_TABLE) {
-        cli_table_cell(t, "%lld", (long long)ns);
-    } else if (!ns) {
+    if (format == CLI_TABLE && !ns)
         cli_table_cell(t, "%s", "");
-    } else {
-        struct text d = {.fd = -1};
-        text_duration(&d, ns);
-        cli_table_cell(t, "%s", text_cstr(&d));
-        text_fini(&d);
-    }
+    else
+        cli_table_duration(t, format, ns);
 }
 
-static void write_lines(const struct line *lines, size_t n, int format, struct text *out)
+static void write_lines(const struct thread_line *lines, size_t n, int format, struct text *out)
 {
     static const int shown[] = {
         GRAPH_RUNNING, GRAPH_PREEMPTED, GRAPH_BLOCKED, GRAPH_TIMER, GRAPH_NETWORK, GRAPH_BLOCK_DEVICE};
@@ -107,21 +102,20 @@ static void write_lines(const struct line *lines, size_t n, int format, struct t
         {"preempted", true, true}, {"blocked", true, true}, {"timer", true, true}, {"network", true, true},
         {"block-device", true, true}, {"other", true, true}};
     struct cli_table *t = cli_table_new(columns, 13);
+    struct text when = {.fd = -1};
     for (size_t i = 0; i < n; i++) {
-        const struct line *l = &lines[i];
+        const struct thread_line *l = &lines[i];
         int64_t other = l->end - l->begin;
         cli_table_cell(t, "%s", l->host->name);
         cli_table_cell(t, "%d", l->row.tid);
         cli_table_cell(t, "%d", l->row.tgid);
         cli_table_cell(t, "%s", l->row.name);
         if (format == CLI_TABLE) {
-            struct text when = {.fd = -1};
             text_putc(&when, '+');
             text_duration(&when, l->begin - l->host->begin);
-            cli_table_cell(t, "%s", text_cstr(&when));
-            text_fini(&when);
+            cli_table_text(t, &when);
         } else {
-            cli_table_cell(t, "%lld", (long long)l->begin);
+            cli_table_number(t, l->begin);
         }
         duration_cell(t, format, l->end - l->begin);
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
@@ -130,13 +124,14 @@ static void write_lines(const struct line *lines, size_t n, int format, struct t
         }
         duration_cell(t, format, other);
     }
+    text_fini(&when);
     cli_table_write(t, format, out);
     cli_table_free(t);
 }
 
 static int run(int argc, char **argv)
 {
-    struct choice c = {.sort = "running", .limit = -1, .begin = INT64_MIN, .end = INT64_MAX};
+    struct thread_choice c = {.sort = "running", .limit = -1, .begin = INT64_MIN, .end = INT64_MAX};
     const char *store = NULL, *format_name = NULL, *begin = NULL, *end = NULL;
     const struct cli_option options[] = {
         {"host", 0, CLI_STRING, "HOST", "threads of this host only", &c.host},
@@ -166,13 +161,11 @@ static int run(int argc, char **argv)
     int64_t first = INT64_MAX;
     for (size_t i = 0; i < n_hosts; i++)
         first = hosts[i].begin < first ? hosts[i].begin : first;
-    if (known_host(hosts, n_hosts, c.host, &e) || (begin && time_parse(begin, first, &c.begin, &e)) ||
-        (end && time_parse(end, first, &c.end, &e)) ||
-        (c.begin > c.end && err_set(&e, ERR_ARG, "--begin lies after --end"))) {
+    if (known_host(hosts, n_hosts, c.host, &e) || cli_parse_window(begin, end, first, &c.begin, &c.end, &e)) {
         experiment_close(x);
         return cli_fail(&e);
     }
-    struct line *lines;
+    struct thread_line *lines;
     size_t count = collect(x, &c, &lines);
     if (count)
         qsort(lines, count, sizeof *lines, by_total);

@@ -116,7 +116,7 @@ bool ctf_access_find(const struct ctf_event_class *cls, enum ctf_scope scope, co
 
 /* ---- walking ---- */
 
-struct walk {
+struct field_walk {
     struct ctf_run run;
     uint64_t slots[CTF_SLOTS];
     const struct ctf_event *ev;
@@ -124,7 +124,7 @@ struct walk {
     uint64_t empty;                    /* elements without bits that may still be shown */
 };
 
-static void walk_init(struct walk *w, const struct ctf_event *ev, const struct ctf_visitor *v)
+static void walk_init(struct field_walk *w, const struct ctf_event *ev, const struct ctf_visitor *v)
 {
     w->run.data = ev->data;
     w->run.end = UINT64_MAX / 2;
@@ -137,7 +137,7 @@ static void walk_init(struct walk *w, const struct ctf_event *ev, const struct c
 }
 
 /* Where a scope starts, with the slots of all scopes before it that it or they refer to. */
-static uint64_t scope_start(struct walk *w, enum ctf_scope scope)
+static uint64_t scope_start(struct field_walk *w, enum ctf_scope scope)
 {
     const struct ctf_event *ev = w->ev;
     const struct ctf_event_class *cls = ev->cls;
@@ -159,7 +159,7 @@ static uint64_t scope_start(struct walk *w, enum ctf_scope scope)
     return ev->payload_bits - ev->context_back;
 }
 
-static uint64_t value_of(struct walk *w, const struct ctf_type *t, uint64_t pos)
+static uint64_t value_of(struct field_walk *w, const struct ctf_type *t, uint64_t pos)
 {
     const struct ctf_type *b = ctf_type_bits(t);
     uint64_t v = ctf_bits(w->ev->data, pos, (unsigned)b->size_bits, b->big_endian, b->is_signed);
@@ -169,7 +169,7 @@ static uint64_t value_of(struct walk *w, const struct ctf_type *t, uint64_t pos)
     return v;
 }
 
-static const struct ctf_field *chosen(const struct walk *w, const struct ctf_type *t)
+static const struct ctf_field *chosen(const struct field_walk *w, const struct ctf_type *t)
 {
     uint64_t tag = w->slots[t->tag->slot];
     bool is_signed = ctf_type_bits(t->tag->target)->is_signed;
@@ -182,7 +182,7 @@ static const struct ctf_field *chosen(const struct walk *w, const struct ctf_typ
     return NULL;
 }
 
-static uint64_t list_length(const struct walk *w, const struct ctf_type *t)
+static uint64_t list_length(const struct field_walk *w, const struct ctf_type *t)
 {
     return t->kind == CTF_ARRAY ? t->n : w->slots[t->u.list.length->slot];
 }
@@ -193,14 +193,14 @@ static bool is_text_list(const struct ctf_type *t)
     return el->kind == CTF_INT && el->is_text && el->size_bits == 8 && el->align_bits >= 8;
 }
 
-static uint64_t walk_type(struct walk *w, const struct ctf_type *t, const char *name, uint64_t pos);
+static uint64_t walk_type(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos);
 
 static uint64_t stride_of(const struct ctf_type *el)
 {
     return align_up((uint64_t)el->size_bits, el->align_bits);
 }
 
-static uint64_t walk_list(struct walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
+static uint64_t walk_list(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
     const struct ctf_type *el = t->u.list.element;
     uint64_t n = list_length(w, t);
@@ -235,7 +235,7 @@ static uint64_t walk_list(struct walk *w, const struct ctf_type *t, const char *
     return pos;
 }
 
-static uint64_t walk_fields(struct walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
+static uint64_t walk_fields(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
     const struct ctf_visitor *v = w->visitor;
     struct ctf_value value = {.type = t, .name = name};
@@ -254,7 +254,7 @@ static uint64_t walk_fields(struct walk *w, const struct ctf_type *t, const char
     return pos;
 }
 
-static double float_of(const struct walk *w, const struct ctf_type *t, uint64_t pos)
+static double float_of(const struct field_walk *w, const struct ctf_type *t, uint64_t pos)
 {
     uint64_t bits = ctf_bits(w->ev->data, pos, t->size_bits == 32 ? 32 : 64, t->big_endian, false);
     if (t->size_bits == 32) {
@@ -268,7 +268,7 @@ static double float_of(const struct walk *w, const struct ctf_type *t, uint64_t 
     return d;
 }
 
-static uint64_t walk_leaf(struct walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
+static uint64_t walk_leaf(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
     const struct ctf_visitor *v = w->visitor;
     struct ctf_value value = {.type = t, .name = name};
@@ -293,7 +293,7 @@ static uint64_t walk_leaf(struct walk *w, const struct ctf_type *t, const char *
 }
 
 /* Returns the bit behind. */
-static uint64_t walk_type(struct walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
+static uint64_t walk_type(struct field_walk *w, const struct ctf_type *t, const char *name, uint64_t pos)
 {
     pos = align_up(pos, t->align_bits);
     switch (t->kind) {
@@ -305,7 +305,7 @@ static uint64_t walk_type(struct walk *w, const struct ctf_type *t, const char *
     }
 }
 
-static uint64_t walk_to_scope(struct walk *w, enum ctf_scope scope)
+static uint64_t walk_to_scope(struct field_walk *w, enum ctf_scope scope)
 {
     const struct ctf_visitor *v = w->visitor;
     uint64_t pos = scope_start(w, scope);
@@ -319,7 +319,7 @@ static uint64_t walk_to_scope(struct walk *w, enum ctf_scope scope)
 
 void ctf_visit(const struct ctf_event *ev, enum ctf_scope scope, const struct ctf_visitor *v)
 {
-    struct walk w;
+    struct field_walk w;
     const struct ctf_type *t = scope < CTF_SCOPES ? ev->cls->scope[scope] : NULL;
     if (!t || !ev->cls->layout || ev->cls->item != CTF_EVENT)
         return;
@@ -331,10 +331,10 @@ void ctf_visit(const struct ctf_event *ev, enum ctf_scope scope, const struct ct
 
 /* ---- reading ---- */
 
-/* Fields that lie in the same compound of the same event are read one after another: the place of the last compound and
- * the slots on the way to it are kept per thread. */
-struct last_place {
-    struct walk w;
+/* Fields that lie in the same compound of the same event are read one after another: each thread remembers where the
+ * last compound was, and the slots on the way to it. */
+struct last_field {
+    struct field_walk w;
     unsigned generation; /* packets' memory is reused: what was opened since may lie where the event was */
     const uint8_t *data;
     uint64_t payload_bits, pos;
@@ -342,7 +342,7 @@ struct last_place {
     uint8_t scope, depth;
     uint16_t path[8];
 };
-static _Thread_local struct last_place last;
+static _Thread_local struct last_field last;
 
 static bool is_last(const struct ctf_event *ev, const struct ctf_access *a)
 {
@@ -353,7 +353,7 @@ static bool is_last(const struct ctf_event *ev, const struct ctf_access *a)
 }
 
 /* From an aligned struct (or a variant) to its field number `field`; false when a variant holds another. */
-static bool step(struct walk *w, const struct ctf_type *t, uint16_t field, uint64_t *pos)
+static bool step(struct field_walk *w, const struct ctf_type *t, uint16_t field, uint64_t *pos)
 {
     *pos = align_up(*pos, t->align_bits);
     if (t->kind == CTF_VARIANT)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/pool.h"
 
 /* Finding an item means decoding up to so many per stream; a mark takes 32 bytes. */
@@ -9,24 +10,14 @@ enum { MARK_ITEMS = 512, BATCH = 256 };
 
 /* ---- while items are read ---- */
 
-void ctf_count_begin(struct ctf_lane_count *c, struct ctf_packet_count *packets)
-{
-    *c = (struct ctf_lane_count){.packets = packets, .last = INT64_MIN};
-}
-
-void ctf_count_fini(struct ctf_lane_count *c)
-{
-    vec_free(&c->marks);
-}
-
-void ctf_count_packet(struct ctf_lane_count *c, uint32_t packet, uint64_t cycles)
+void ctf_count_packet(struct ctf_track_count *c, uint32_t packet, uint64_t cycles)
 {
     c->packet = packet;
     c->marked = 0;
     c->packets[packet] = (struct ctf_packet_count){.cycles = cycles, .first = INT64_MAX, .last = INT64_MIN};
 }
 
-size_t ctf_count_room(const struct ctf_lane_count *c, size_t max)
+size_t ctf_count_room(const struct ctf_track_count *c, size_t max)
 {
     uint64_t since = c->packets[c->packet].items - c->marked,
              left = since < MARK_ITEMS ? MARK_ITEMS - since : MARK_ITEMS;
@@ -34,15 +25,15 @@ size_t ctf_count_room(const struct ctf_lane_count *c, size_t max)
 }
 
 static void set_mark(
-    struct ctf_lane_count *c, struct ctf_packet_count *p, const struct ctf_event *ev, uint64_t pos, uint64_t cycles)
+    struct ctf_track_count *c, struct ctf_packet_count *p, const struct ctf_event *ev, uint64_t pos, uint64_t cycles)
 {
-    struct ctf_lane_mark m = {c->packet, {.before = p->items, .pos_bits = pos, .cycles = cycles, .first = ev->ts}};
+    struct ctf_track_mark m = {c->packet, {.before = p->items, .pos_bits = pos, .cycles = cycles, .first = ev->ts}};
     vec_push(&c->marks, m);
     p->marks++;
     c->marked = p->items;
 }
 
-void ctf_count_items(struct ctf_lane_count *c, const struct ctf_event *ev, size_t n, uint64_t pos, uint64_t cycles)
+void ctf_count_items(struct ctf_track_count *c, const struct ctf_event *ev, size_t n, uint64_t pos, uint64_t cycles)
 {
     struct ctf_packet_count *p = &c->packets[c->packet];
     int64_t last = c->last, first = p->first, greatest = p->last;
@@ -65,17 +56,17 @@ void ctf_count_items(struct ctf_lane_count *c, const struct ctf_event *ev, size_
 /* ---- what the trace then knows ---- */
 
 /* marks: of all packets in order; taken over. Packets without items get the time of the item before them, so that times
- * ascend in a lane. */
+ * ascend in a track. */
 static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *packets, struct ctf_mark *marks)
 {
     struct {
         uint64_t items;
         int64_t last;
-    } lanes[256];
+    } tracks[256];
     uint32_t mark = 0;
     for (size_t i = 0; i < 256; i++) {
-        lanes[i].items = 0;
-        lanes[i].last = INT64_MIN;
+        tracks[i].items = 0;
+        tracks[i].last = INT64_MIN;
     }
     s->marks = marks;
     for (size_t k = 0; k < s->packets.n; k++) {
@@ -83,15 +74,15 @@ static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *pack
         const struct ctf_packet_count *c = &packets[k];
         p->items = c->items;
         p->cycles = c->cycles;
-        p->first = c->items ? c->first : lanes[p->lane].last;
-        p->last = c->items ? c->last : lanes[p->lane].last;
-        p->before = lanes[p->lane].items;
+        p->first = c->items ? c->first : tracks[p->track].last;
+        p->last = c->items ? c->last : tracks[p->track].last;
+        p->before = tracks[p->track].items;
         p->mark = mark;
         p->marks = c->marks;
         mark += c->marks;
         s->disorder |= c->disorder != 0;
-        lanes[p->lane].items += c->items;
-        lanes[p->lane].last = p->last > lanes[p->lane].last ? p->last : lanes[p->lane].last;
+        tracks[p->track].items += c->items;
+        tracks[p->track].last = p->last > tracks[p->track].last ? p->last : tracks[p->track].last;
         if (ctf_stream_untimed(s) && c->items) {
             s->begin = c->first < s->begin ? c->first : s->begin;
             s->end = c->last > s->end ? c->last : s->end;
@@ -99,21 +90,21 @@ static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *pack
     }
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
-    const struct ctf_lane_mark *p = a, *q = b;
-    return p->packet != q->packet ? (p->packet < q->packet ? -1 : 1) : p->mark.before < q->mark.before ? -1 : 1;
+    const struct ctf_track_mark *p = a, *q = b;
+    return p->packet != q->packet ? order_of(p->packet, q->packet) : order_of(p->mark.before, q->mark.before);
 }
 
-/* The marks of all lanes, by packet. */
+/* The marks of all tracks, by packet. */
 static struct ctf_mark *gather(const struct ctf_stream *s, const struct ctf_stream_count *c)
 {
-    VEC(struct ctf_lane_mark) all = {0};
-    for (uint32_t lane = 0; lane < s->lanes; lane++)
-        for (size_t i = 0; i < c->lanes[lane].marks.n; i++)
-            vec_push(&all, c->lanes[lane].marks.v[i]);
-    if (s->lanes > 1 && all.n)
-        qsort(all.v, all.n, sizeof *all.v, by_place);
+    VEC(struct ctf_track_mark) all = {0};
+    for (uint32_t track = 0; track < s->tracks; track++)
+        for (size_t i = 0; i < c->tracks[track].marks.n; i++)
+            vec_push(&all, c->tracks[track].marks.v[i]);
+    if (s->tracks > 1 && all.n)
+        qsort(all.v, all.n, sizeof *all.v, by_position);
     struct ctf_mark *marks = mem_alloc(sizeof *marks * (all.n + 1));
     for (size_t i = 0; i < all.n; i++)
         marks[i] = all.v[i].mark;
@@ -124,8 +115,8 @@ static struct ctf_mark *gather(const struct ctf_stream *s, const struct ctf_stre
 static void take_stream(struct ctf_stream *s, const struct ctf_stream_count *c)
 {
     bool disorder = false;
-    for (uint32_t lane = 0; lane < s->lanes; lane++)
-        disorder |= c->lanes[lane].disorder;
+    for (uint32_t track = 0; track < s->tracks; track++)
+        disorder |= c->tracks[track].disorder;
     for (size_t k = 0; k < s->packets.n; k++)
         c->packets[k].disorder = disorder;
     set_stream(s, c->packets, gather(s, c));
@@ -150,9 +141,9 @@ struct ctf_stream_count *ctf_counts_new(const struct ctf_trace *t)
     for (size_t i = 0; i < t->streams.n; i++) {
         const struct ctf_stream *s = &t->streams.v[i];
         streams[i].packets = mem_zalloc(sizeof *streams[i].packets * (s->packets.n + 1));
-        streams[i].lanes = mem_alloc(sizeof *streams[i].lanes * (s->lanes + 1));
-        for (uint32_t lane = 0; lane < s->lanes; lane++)
-            ctf_count_begin(&streams[i].lanes[lane], streams[i].packets);
+        streams[i].tracks = mem_alloc(sizeof *streams[i].tracks * (s->tracks + 1));
+        for (uint32_t track = 0; track < s->tracks; track++)
+            streams[i].tracks[track] = (struct ctf_track_count){.packets = streams[i].packets, .last = INT64_MIN};
     }
     return streams;
 }
@@ -160,9 +151,9 @@ struct ctf_stream_count *ctf_counts_new(const struct ctf_trace *t)
 void ctf_counts_drop(const struct ctf_trace *t, struct ctf_stream_count *streams)
 {
     for (size_t i = 0; streams && i < t->streams.n; i++) {
-        for (uint32_t lane = 0; lane < t->streams.v[i].lanes; lane++)
-            ctf_count_fini(&streams[i].lanes[lane]);
-        free(streams[i].lanes);
+        for (uint32_t track = 0; track < t->streams.v[i].tracks; track++)
+            vec_free(&streams[i].tracks[track].marks);
+        free(streams[i].tracks);
         free(streams[i].packets);
     }
     free(streams);
@@ -170,13 +161,13 @@ void ctf_counts_drop(const struct ctf_trace *t, struct ctf_stream_count *streams
 
 /* ---- by reading ---- */
 
-struct counting {
+struct count_job {
     const struct ctf_trace *trace;
     struct ctf_stream_count *streams;
 };
 
 static void count_packet(
-    const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_lane_count *c, struct ctf_decoder *d)
+    const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_track_count *c, struct ctf_decoder *d)
 {
     const struct ctf_packet *p = &s->packets.v[k];
     struct ctf_event ev[BATCH];
@@ -195,11 +186,11 @@ static void count_packet(
 
 static void count_stream(void *arg, size_t i)
 {
-    struct counting *job = arg;
+    struct count_job *job = arg;
     const struct ctf_stream *s = &job->trace->streams.v[i];
     struct ctf_decoder *d = mem_zalloc(sizeof *d);
     for (uint32_t k = 0; k < s->packets.n; k++)
-        count_packet(job->trace, s, k, &job->streams[i].lanes[s->packets.v[k].lane], d);
+        count_packet(job->trace, s, k, &job->streams[i].tracks[s->packets.v[k].track], d);
     free(d);
 }
 
@@ -210,7 +201,7 @@ void ctf_trace_count(const struct ctf_trace *t)
     struct ctf_trace *w = (struct ctf_trace *)t;
     pthread_mutex_lock(&w->counting); /* one reads, others wait */
     if (!atomic_load_explicit(&t->counted, memory_order_acquire)) {
-        struct counting job = {t, ctf_counts_new(t)};
+        struct count_job job = {t, ctf_counts_new(t)};
         pool_run(t->streams.n, 0, count_stream, &job);
         if (!ctf_trace_intact(t, NULL))
             ctf_counts_take(t, job.streams);

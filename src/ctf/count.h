@@ -5,26 +5,24 @@
 
 #include "ctf/trace.h"
 
-/* One lane of a stream being counted, in order. */
-struct ctf_lane_count {
+/* One track of a stream being counted, packet after packet. */
+struct ctf_track_count {
     struct ctf_packet_count *packets; /* all of the stream's; borrowed */
-    VEC(struct ctf_lane_mark { uint32_t packet; struct ctf_mark mark; }) marks; /* owned */
+    VEC(struct ctf_track_mark { uint32_t packet; struct ctf_mark mark; }) marks; /* owned */
     uint32_t packet;
     uint64_t marked;         /* items of the packet before its last mark */
     int64_t last;            /* time of the last item */
     bool disorder;
 };
-void ctf_count_begin(struct ctf_lane_count *, struct ctf_packet_count *packets);
-void ctf_count_fini(struct ctf_lane_count *);
-/* At most so many items may be read at once: marks lie at fixed places, however a trace is read. */
-size_t ctf_count_room(const struct ctf_lane_count *, size_t max);
+/* At most so many items may be read at once: marks lie at fixed items, however a trace is read. */
+size_t ctf_count_room(const struct ctf_track_count *, size_t max);
 /* The next packet; `cycles`: the clock before it. */
-void ctf_count_packet(struct ctf_lane_count *, uint32_t packet, uint64_t cycles);
+void ctf_count_packet(struct ctf_track_count *, uint32_t packet, uint64_t cycles);
 /* Its next items. pos, cycles: of the decoder before it read the first of them; losses have none (UINT64_MAX). */
-void ctf_count_items(struct ctf_lane_count *, const struct ctf_event *, size_t n, uint64_t pos, uint64_t cycles);
+void ctf_count_items(struct ctf_track_count *, const struct ctf_event *, size_t n, uint64_t pos, uint64_t cycles);
 
-/* What the lanes of one stream were found to hold. */
-struct ctf_stream_count { struct ctf_packet_count *packets; struct ctf_lane_count *lanes; };
+/* What the tracks of one stream were found to hold. */
+struct ctf_stream_count { struct ctf_packet_count *packets; struct ctf_track_count *tracks; };
 /* For all streams of a trace, and away with them. */
 struct ctf_stream_count *ctf_counts_new(const struct ctf_trace *);
 void ctf_counts_drop(const struct ctf_trace *, struct ctf_stream_count *);

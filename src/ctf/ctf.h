@@ -19,7 +19,7 @@ struct text; /* base/text.h: output buffer */
 /* For items that are losses, `data` of the event points to one of these. */
 struct ctf_loss {
     int64_t begin, end;      /* ns; begin = end of the packet before, end = end (events) or begin (packets) of the
-                              * packet that told of it */
+                              * packet that reports it */
     uint64_t count;
     bool begin_known, end_known;
 };
@@ -57,7 +57,7 @@ struct ctf_stream_info {
     uint64_t class_id, instance_id;
     int32_t cpu;                     /* -1 unknown */
     uint64_t packets, lost_events, lost_packets, bytes;
-    int64_t begin, end;              /* ns, of the packets (or of the events where packets tell no times) */
+    int64_t begin, end;              /* ns, of the packets (or of the events where packets have no times) */
 };
 
 struct ctf_trace;
@@ -66,7 +66,7 @@ struct ctf_schemas *ctf_schemas_new(void);
 void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it */
 
 /* A set of directories that make one trace, sorted by path. */
-struct ctf_group { char **dirs; size_t n, root; }; /* root: below which the first one was found, one with a name if any */
+struct ctf_group { char **dirs; size_t n, root; }; /* root: that of the first one found, one with a name if any */
 /* Where to look: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL: with any.
  * Filled: directories with traces, and how many of them an earlier root has too. */
 struct ctf_root { const char *path, *name; size_t found, again; };
@@ -125,7 +125,7 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
 /* Up to `max` next events into `out`; 0 at the end, and where a file was cut off meanwhile. The events stay valid until
  * the next call. Bad packets are skipped and noted. */
 size_t ctf_merge_next(struct ctf_merge *, struct ctf_event *out, size_t max);
-/* ctf_trace_intact of all that it reads: to be asked before anything that was made of events is shown, or kept. */
+/* ctf_trace_intact of all that it reads: to be asked before anything that was made of events is shown or saved. */
 int ctf_merge_intact(const struct ctf_merge *, struct err *e);
 /* Source number of a stream number. */
 uint32_t ctf_merge_source(const struct ctf_merge *, uint32_t stream);

@@ -99,7 +99,7 @@ static ALWAYS_INLINE void take(const struct ctf_op *op, struct ctf_run *r, uint6
 
 static uint64_t run(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos);
 
-/* Elements whose size the data tell. An element without bits leaves all as it was, so the rest of them do too. */
+/* Elements whose size depends on the data. An element without bits leaves all as it was, so the rest of them do too. */
 static uint64_t loop(const struct ctf_op *base, const struct ctf_op *op, struct ctf_run *r, uint64_t pos)
 {
     uint64_t count = op->counted ? r->slots[op->slot] : op->count;

@@ -53,10 +53,10 @@ struct ctf_decoder {
 extern atomic_uint ctf_decoder_generation; /* one more for each packet opened */
 bool ctf_decoder_open(struct ctf_decoder *, const struct ctf_stream_plan *, const uint8_t *data, uint64_t end,
     uint64_t last_start);
-/* Up to `max` events; 0 at the end of what can be read (then `stop` tells why). */
+/* Up to `max` events; 0 at the end of what can be read (then `stop` says why). */
 size_t ctf_decode(struct ctf_decoder *, struct ctf_event *out, size_t max);
 
-/* Bits at any place, sign-extended. Reads up to 8 bytes behind the last byte of the field. */
+/* Bits at any position, sign-extended. Reads up to 8 bytes behind the last byte of the field. */
 static inline uint64_t ctf_bits(const uint8_t *data, uint64_t pos, unsigned bits, bool big_endian, bool is_signed)
 {
     const uint8_t *p = data + (pos >> 3);

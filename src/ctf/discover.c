@@ -6,12 +6,13 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "ctf/ctf.h"
 
 enum { DEPTH_MAX = 24, HEAD_BYTES = 1 << 16 };
 
-/* What tells a directory from others, whatever the path. */
+/* Which directory it is, whatever the path. */
 struct inode {
     dev_t dev;
     ino_t ino;
@@ -109,7 +110,7 @@ static void add_block(struct text *key, const char *meta, const char *block, con
     }
 }
 
-/* UUID, host, domain and process; NULL when the trace has no UUID: then nothing tells that two are one. */
+/* UUID, host, domain and process; NULL when the trace has no UUID: then nothing says that two are one. */
 static char *identity(const char *dir)
 {
     static const char *const of_trace[] = {"uuid", NULL};
@@ -200,12 +201,7 @@ static void search(struct finder *f, const char *dir, int depth)
 static int by_root(const void *pa, const void *pb)
 {
     const struct found *a = pa, *b = pb;
-    return a->root != b->root ? (a->root < b->root ? -1 : 1) : strcmp(a->dir, b->dir);
-}
-
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return a->root != b->root ? order_of(a->root, b->root) : strcmp(a->dir, b->dir);
 }
 
 static bool are_one(const struct finder *f, const struct found *a, const struct found *b)
@@ -232,7 +228,7 @@ static void group(struct finder *f, struct ctf_group **groups, size_t *n)
             if (!f->roots[root].name)
                 root = other->root;
         }
-        qsort(dirs.v, dirs.n, sizeof *dirs.v, by_path); /* the same trace, whatever the order of the roots */
+        qsort(dirs.v, dirs.n, sizeof *dirs.v, order_strings); /* the same trace, whatever the order of the roots */
         struct ctf_group g = {dirs.v, dirs.n, root};
         vec_push(&out, g);
     }

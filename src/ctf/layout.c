@@ -8,7 +8,7 @@
 
 typedef VEC(struct ctf_op) op_vec;
 
-struct compiler {
+struct layout_compiler {
     op_vec ops;
     struct arena *arena;
     enum ctf_scope scope;
@@ -16,7 +16,7 @@ struct compiler {
     bool failed;
 };
 
-static struct ctf_op *emit(struct compiler *c, uint8_t code)
+static struct ctf_op *emit(struct layout_compiler *c, uint8_t code)
 {
     struct ctf_op op = {.code = code};
     vec_push(&c->ops, op);
@@ -56,7 +56,7 @@ static uint8_t packet_context_role(const char *name)
     return CTF_ROLE_NONE;
 }
 
-static uint8_t role_of(const struct compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
+static uint8_t role_of(const struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
 {
     if (t->kind != CTF_INT && t->kind != CTF_ENUM)
         return CTF_ROLE_NONE;
@@ -93,12 +93,12 @@ static bool has_slot(const struct ctf_type *t)
     }
 }
 
-/* Consecutive skips whose place depends on nothing between them become one. */
-static void emit_skip(struct compiler *c, uint32_t align_bits, uint64_t bits)
+/* Consecutive skips whose position depends on nothing between them become one. */
+static void emit_skip(struct layout_compiler *c, uint32_t align_bits, uint64_t bits)
 {
     if (c->ops.n) {
         struct ctf_op *last = &c->ops.v[c->ops.n - 1];
-        /* The place after `last` is a multiple of the new alignment when last starts at one and has such a size. */
+        /* The position behind `last` is a multiple of the new alignment when last starts at one and has such a size. */
         if (last->code == CTF_OP_SKIP && last->align >= align_bits - 1 && !(last->n & (align_bits - 1)) &&
             bits <= INT64_MAX / 2 - last->n) {
             last->n += bits;
@@ -112,16 +112,16 @@ static void emit_skip(struct compiler *c, uint32_t align_bits, uint64_t bits)
     }
 }
 
-/* A place that is jumped to. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before.
+/* The target of a jump. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before.
  */
-static uint32_t here(const struct compiler *c)
+static uint32_t here(const struct layout_compiler *c)
 {
     return (uint32_t)c->ops.n;
 }
 
-static void compile(struct compiler *c, const char *name, const struct ctf_type *t, unsigned depth);
+static void compile(struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth);
 
-static void compile_int(struct compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
+static void compile_int(struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
 {
     const struct ctf_type *b = ctf_type_bits(t);
     uint8_t role = role_of(c, name, t, depth);
@@ -144,7 +144,7 @@ static void compile_int(struct compiler *c, const char *name, const struct ctf_t
     op->role = role;
 }
 
-static void compile_list(struct compiler *c, const struct ctf_type *t, unsigned depth)
+static void compile_list(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     const struct ctf_type *el = t->u.list.element;
     bool fixed = el->size_bits >= 0 && !has_slot(el);
@@ -177,7 +177,7 @@ static void compile_list(struct compiler *c, const struct ctf_type *t, unsigned 
     c->ops.v[at].next = here(c);
 }
 
-static void compile_variant(struct compiler *c, const struct ctf_type *t, unsigned depth)
+static void compile_variant(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     const struct ctf_ref *tag = t->tag;
     if (!tag || tag->slot == 0 || tag->slot >= CTF_SLOTS || t->n == 0) {
@@ -206,7 +206,7 @@ static void compile_variant(struct compiler *c, const struct ctf_type *t, unsign
     free(jumps);
 }
 
-static void compile_struct(struct compiler *c, const struct ctf_type *t, unsigned depth)
+static void compile_struct(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     emit_skip(c, t->align_bits, 0);
     for (uint32_t i = 0; i < t->n; i++) {
@@ -218,7 +218,7 @@ static void compile_struct(struct compiler *c, const struct ctf_type *t, unsigne
     }
 }
 
-static void compile(struct compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
+static void compile(struct layout_compiler *c, const char *name, const struct ctf_type *t, unsigned depth)
 {
     if (depth > CTF_DEPTH + 1 || c->ops.n > 1u << 20)
         c->failed = true;
@@ -237,7 +237,7 @@ static void compile(struct compiler *c, const char *name, const struct ctf_type 
     }
 }
 
-static const struct ctf_op *finish(struct compiler *c)
+static const struct ctf_op *finish(struct layout_compiler *c)
 {
     struct ctf_op *ops = NULL;
     emit(c, CTF_OP_END);
@@ -251,7 +251,7 @@ static const struct ctf_op *finish(struct compiler *c)
 
 const struct ctf_op *ctf_program_compile(struct arena *a, const struct ctf_type *t, enum ctf_scope scope, int32_t clock)
 {
-    struct compiler c = {.arena = a, .scope = scope, .clock = clock};
+    struct layout_compiler c = {.arena = a, .scope = scope, .clock = clock};
     compile(&c, NULL, t, 0);
     return finish(&c);
 }
@@ -489,7 +489,7 @@ static void note_slots(struct ctf_layout *l, const struct ctf_event_class *ec, c
 
 static const struct ctf_op *compile_event(struct arena *a, struct ctf_layout *l, const struct ctf_event_class *ec)
 {
-    struct compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = -1};
+    struct layout_compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = -1};
     if (ec->scope[CTF_STREAM_EVENT_CONTEXT])
         compile(&c, NULL, ec->scope[CTF_STREAM_EVENT_CONTEXT], 0);
     if (ec->scope[CTF_EVENT_CONTEXT])

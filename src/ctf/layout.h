@@ -1,7 +1,7 @@
 /* Private to ctf: declarations compiled into what the decoder runs.
  *
  * Three ways to read an event, fastest first: a header of a known shape plus one table entry (classes of fixed size); a
- * header of a known shape plus a flat program (classes whose size the data tell); programs for all. A program knows
+ * header of a known shape plus a flat program (classes whose size depends on the data); programs for all. Programs know
  * positions in bits from the packet's start. */
 #ifndef WEFT_CTF_LAYOUT_H
 #define WEFT_CTF_LAYOUT_H
@@ -50,7 +50,7 @@ struct ctf_op {
 struct ctf_entry {
     const struct ctf_event_class *cls; /* NULL: no such id */
     uint32_t size;           /* bytes from the aligned end of the header to the event's end; CTF_ENTRY_PROGRAM when
-                              * the data tell */
+                              * it depends on the data */
     uint16_t pre;            /* bytes from there to the payload */
     uint8_t align;           /* mask in bytes */
     uint8_t unused;
@@ -78,11 +78,11 @@ struct ctf_stream_plan {
     bool readable;           /* false: a header that cannot be compiled */
     uint8_t kind;            /* enum ctf_header_kind */
     bool big_endian;
-    bool has_begin, has_seq, has_discarded; /* the packet context tells */
+    bool has_begin, has_seq, has_discarded; /* what the packet context holds */
     uint8_t seq_bits, discarded_bits;
     uint8_t header_align;    /* mask in bytes */
     uint8_t id_at, id_bytes, time_at, time_bytes, header_bytes; /* SIMPLE */
-    /* COMPACT, LARGE: masks in bytes of the time's, the long form's and its time's place */
+    /* COMPACT, LARGE: masks in bytes: alignment of the time, of the long form and of its time */
     uint8_t short_align, long_align, long_time_align;
     /* no id in the header: the class of all events, or NULL */
     const struct ctf_event_class *only;

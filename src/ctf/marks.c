@@ -10,9 +10,9 @@ size_t ctf_merge_packets_begun(const struct cursor *c, int64_t time)
 {
     const struct ctf_stream *s = c->stream;
     size_t lo = 0, hi = s->packets.n;
-    if (s->lanes > 1) {
+    if (s->tracks > 1) {
         while (hi > 0 &&
-            (s->packets.v[hi - 1].lane != c->lane || ctf_merge_item_time(c, s->packets.v[hi - 1].first) >= time))
+            (s->packets.v[hi - 1].track != c->track || ctf_merge_item_time(c, s->packets.v[hi - 1].first) >= time))
             hi--;
         return hi;
     }

@@ -44,7 +44,7 @@ static bool outside(const struct ctf_merge *m, const struct cursor *c, const str
     if (m->window.begin != INT64_MIN && !(p->flags & CTF_PACKET_OPEN_END) &&
         ctf_merge_corrected(c->source, p->end) < m->window.begin)
         return true;
-    /* Losses told by a packet begin before it. */
+    /* Losses that a packet reports begin before it. */
     return m->window.end != INT64_MAX && !p->n_losses && ctf_merge_corrected(c->source, p->begin) > m->window.end;
 }
 
@@ -59,7 +59,7 @@ bool ctf_merge_next_packet(const struct ctf_merge *m, struct cursor *c)
     const struct ctf_stream *s = c->stream;
     for (; c->next_packet < s->packets.n; c->next_packet++) {
         const struct ctf_packet *p = &s->packets.v[c->next_packet];
-        if (p->lane != c->lane || outside(m, c, p))
+        if (p->track != c->track || outside(m, c, p))
             continue;
         if (c->count)
             ctf_count_packet(c->count, (uint32_t)c->next_packet, c->d.cycles);
@@ -90,7 +90,7 @@ static size_t give_losses(struct cursor *c, struct ctf_event *out, size_t max)
     return n;
 }
 
-/* Up to `max` items of one packet into `out`; 0 at the lane's end. */
+/* Up to `max` items of one packet into `out`; 0 at the track's end. */
 static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out, size_t max)
 {
     for (;;) {
@@ -135,7 +135,7 @@ static uint32_t cursor_of(merge_key k)
 
 merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
 {
-    struct head *h = c->head;
+    struct merge_head *h = c->head;
     size_t n = fill(m, c, c->batch, m->batch);
     uint64_t packet = c->next_packet < 1u << PACKET_BITS ? c->next_packet : (1u << PACKET_BITS) - 1;
     h->at = c->batch;
@@ -197,7 +197,7 @@ static void start(struct ctf_merge *m)
 }
 
 /* Copies the winner's events that come before all others'. Returns how many. */
-static size_t take_run(struct head *h, merge_key limit, struct ctf_event *out, size_t max)
+static size_t take_run(struct merge_head *h, merge_key limit, struct ctf_event *out, size_t max)
 {
     const struct ctf_event *ev = h->at, *end = h->end;
     size_t n = (size_t)(end - ev);
@@ -256,7 +256,7 @@ static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
     uint32_t before = UINT32_MAX;
     while (n < max && winner != KEY_NONE) {
         uint32_t leaf = cursor_of(winner);
-        struct head *h = &m->heads[leaf];
+        struct merge_head *h = &m->heads[leaf];
         if (leaf == before) { /* it won twice: it may win for long */
             merge_key limit = runner_up(m, leaf);
             n += limit == KEY_NONE ? take_alone(m, &m->cursors[leaf], out + n, max - n)
@@ -317,15 +317,15 @@ static int by_trace(const struct ctf_trace *a, const struct ctf_trace *b)
 }
 
 /* Rank of each source at equal times, as babeltrace2 orders traces; equal ones stay as given. */
-static void rank_sources(const struct ctf_merge *m, size_t *place)
+static void rank_sources(const struct ctf_merge *m, size_t *order)
 {
     for (size_t i = 0; i < m->n_sources; i++)
-        place[i] = i;
+        order[i] = i;
     for (size_t i = 1; i < m->n_sources; i++) {
-        size_t one = place[i], k = i;
-        for (; k > 0 && by_trace(m->sources[place[k - 1]].trace, m->sources[one].trace) > 0; k--)
-            place[k] = place[k - 1];
-        place[k] = one;
+        size_t one = order[i], k = i;
+        for (; k > 0 && by_trace(m->sources[order[k - 1]].trace, m->sources[one].trace) > 0; k--)
+            order[k] = order[k - 1];
+        order[k] = one;
     }
 }
 
@@ -352,10 +352,10 @@ static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
         if (m->only_stream >= 0 && (source != 0 || i != (size_t)m->only_stream))
             continue;
         const struct ctf_loss *losses = corrected_losses(m, src, s);
-        for (uint32_t lane = 0; lane < s->lanes; lane++) {
+        for (uint32_t track = 0; track < s->tracks; track++) {
             struct cursor *c = &m->cursors[m->n_cursors++];
             *c = (struct cursor){
-                .trace = src->trace, .source = src, .stream = s, .losses = losses, .rank = *rank, .lane = lane};
+                .trace = src->trace, .source = src, .stream = s, .losses = losses, .rank = *rank, .track = track};
             c->head = &m->heads[m->n_cursors - 1];
             c->d.stream = m->first_stream[source] + (uint32_t)i;
             if (m->window.begin != INT64_MIN && in_order(c)) {
@@ -368,14 +368,14 @@ static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
 
 static void make_cursors(struct ctf_merge *m, size_t total)
 {
-    size_t *place = mem_alloc(sizeof *place * (m->n_sources + 1));
+    size_t *order = mem_alloc(sizeof *order * (m->n_sources + 1));
     uint64_t rank = 0;
     m->cursors = mem_zalloc(sizeof *m->cursors * (total + 1));
     m->heads = mem_zalloc(sizeof *m->heads * (total + 1));
-    rank_sources(m, place);
+    rank_sources(m, order);
     for (size_t i = 0; i < m->n_sources; i++)
-        add_cursors(m, place[i], &rank);
-    free(place);
+        add_cursors(m, order[i], &rank);
+    free(order);
     m->leaves = 1;
     while (m->leaves < m->n_cursors)
         m->leaves *= 2;
@@ -397,12 +397,12 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
     if (only_stream >= 0 && (n == 0 || (size_t)only_stream >= sources[0].trace->streams.n))
         return err_set(
             e, ERR_NOTFOUND, "stream %d: the trace has %zu streams", only_stream, n ? sources[0].trace->streams.n : 0);
-    size_t lanes = 0;
+    size_t tracks = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < sources[i].trace->streams.n; k++)
-            lanes += sources[i].trace->streams.v[k].lanes;
-    if (lanes > CURSORS_MAX)
-        return err_set(e, ERR_LIMIT, "%zu streams at once; at most %d can be merged", lanes, CURSORS_MAX);
+            tracks += sources[i].trace->streams.v[k].tracks;
+    if (tracks > CURSORS_MAX)
+        return err_set(e, ERR_LIMIT, "%zu streams at once; at most %d can be merged", tracks, CURSORS_MAX);
     struct ctf_merge *m = mem_zalloc(sizeof *m);
     m->sources = mem_alloc(sizeof *m->sources * (n + 1));
     if (n)
@@ -413,7 +413,7 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
     m->first_stream = mem_zalloc(sizeof *m->first_stream * (n + 1));
     for (size_t i = 0; i < n; i++)
         m->first_stream[i + 1] = m->first_stream[i] + (uint32_t)stream_count(m, i);
-    make_cursors(m, lanes);
+    make_cursors(m, tracks);
     *out = m;
     return 0;
 }
@@ -430,7 +430,7 @@ void ctf_merge_count(struct ctf_merge *m)
         m->counts[i] = ctf_counts_new(m->sources[i].trace);
     for (size_t i = 0; i < m->n_cursors; i++) {
         struct cursor *c = &m->cursors[i];
-        c->count = &m->counts[c->source - m->sources][c->stream - c->trace->streams.v].lanes[c->lane];
+        c->count = &m->counts[c->source - m->sources][c->stream - c->trace->streams.v].tracks[c->track];
     }
 }
 

@@ -12,7 +12,7 @@ enum { CURSOR_BITS = 20, PACKET_BITS = 24 };
 enum { CURSORS_MAX = (1 << CURSOR_BITS) - 1 };
 
 /* What the tournament needs of a cursor, small enough that hundreds fit the first cache. */
-struct head {
+struct merge_head {
     const struct ctf_event *at, *end; /* decoded and not yet given */
     int64_t next_ts;                  /* of at[1], when there is one */
     uint64_t tie;                     /* low half of the key */
@@ -27,9 +27,9 @@ struct cursor {
     size_t next_packet;
     const struct ctf_loss *losses; /* the stream's, corrected; NULL: as recorded */
     uint64_t rank;
-    uint32_t lane, next_loss;
-    struct ctf_lane_count *count; /* NULL: nothing is counted */
-    struct head *head;
+    uint32_t track, next_loss;
+    struct ctf_track_count *count; /* NULL: nothing is counted */
+    struct merge_head *head;
     struct ctf_decoder d;
 };
 
@@ -41,7 +41,7 @@ struct ctf_merge {
     int only_stream;
     struct cursor *cursors;
     size_t n_cursors, leaves; /* leaves: a power of two */
-    struct head *heads;       /* by cursor */
+    struct merge_head *heads;       /* by cursor */
     merge_key *nodes;         /* [0] the winner, [1..leaves) losers */
     struct ctf_event *events; /* all batches */
     size_t batch;
@@ -52,9 +52,9 @@ struct ctf_merge {
     bool lost;                /* a file was cut off: no more events */
 };
 
-/* Goes to the lane's next packet that the window may need. */
+/* Goes to the track's next packet that the window may need. */
 bool ctf_merge_next_packet(const struct ctf_merge *, struct cursor *);
-/* Decodes the cursor's next batch; the key of its first event, KEY_NONE at the lane's end. */
+/* Decodes the cursor's next batch; the key of its first event, KEY_NONE at the track's end. */
 merge_key ctf_merge_refill(struct ctf_merge *, struct cursor *);
 static inline int64_t ctf_merge_corrected(const struct ctf_source *s, int64_t ts)
 {

@@ -53,13 +53,13 @@ static int packet_order(const uint8_t *p, size_t n)
     return load32(p, false) == packet_magic ? 1 : load32(p, true) == packet_magic ? 2 : 0;
 }
 
-struct packet {
+struct metadata_packet {
     const uint8_t *text;
     size_t text_bytes, packet_bytes;
 };
 
 /* Checks the header of the packet at `at`. What its sizes promise may lie beyond the end: the caller looks. */
-static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct packet *out, struct err *e)
+static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct metadata_packet *out, struct err *e)
 {
     const uint8_t *p = data + at;
     bool big = packet_order(p, 4) == 2;
@@ -78,7 +78,7 @@ static int read_packet(struct reader *r, const uint8_t *data, size_t at, struct 
         return err_set(e, ERR_FORMAT, "byte %zu: this metadata packet belongs to another trace: its uuid differs", at);
     memcpy(r->packet_uuid, p + 4, 16);
     r->has_packet_uuid = true;
-    *out = (struct packet){p + HEADER_BYTES, content_bits / 8 - HEADER_BYTES, packet_bits / 8};
+    *out = (struct metadata_packet){p + HEADER_BYTES, content_bits / 8 - HEADER_BYTES, packet_bits / 8};
     return 0;
 }
 
@@ -88,7 +88,7 @@ static int join_packets(struct reader *r, const uint8_t *data, size_t n, char **
     char *text = mem_alloc(n + 1);
     size_t text_n = 0, at = 0;
     while (at < n) {
-        struct packet packet = {0};
+        struct metadata_packet packet = {0};
         struct err why = {0};
         if (n - at < HEADER_BYTES || !packet_order(data + at, n - at)) {
             warn(r, "byte %zu: no metadata packet begins here, the %zu bytes from here on are not read", at, n - at);
@@ -320,7 +320,7 @@ static void add_schema_warnings(struct reader *r, const char *text, const struct
     }
 }
 
-static void keep_warnings(struct reader *r)
+static void take_warnings(struct reader *r)
 {
     struct ctf_metadata *out = r->out;
     if (r->n_dropped)
@@ -384,7 +384,7 @@ int ctf_metadata_parse(
     if (code == 0)
         code = parse_text(&r, text, n, schemas, e);
     free(joined);
-    keep_warnings(&r);
+    take_warnings(&r);
     vec_free(&r.warnings);
     if (code == 0)
         return 0;

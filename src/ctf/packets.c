@@ -3,14 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "ctf/trace.h"
 
 /* ---- heads ---- */
 
-struct head {
+struct packet_head {
     const struct ctf_stream_plan *plan;
     uint64_t instance_id, packet_bits, content_bits; /* content_bits <= packet_bits; both cut to the file */
-    bool has_instance, cut, unclosed, last;          /* last: no size told, the packet is the rest of the file */
+    bool has_instance, cut, unclosed, last;          /* last: no size given, the packet is the rest of the file */
     bool uuid_differs;
     struct ctf_decoder d;
 };
@@ -19,15 +20,15 @@ enum head_error { HEAD_OK, HEAD_CUT, HEAD_MAGIC, HEAD_STREAM, HEAD_SIZE, HEAD_UN
 
 static const struct ctf_stream_plan *plan_of(const struct ctf_trace *t, const struct ctf_run *r)
 {
-    bool told = r->seen & 1u << CTF_ROLE_STREAM_ID;
+    bool given = r->seen & 1u << CTF_ROLE_STREAM_ID;
     for (size_t i = 0; i < t->schema->n_streams; i++)
-        if (told ? t->schema->streams[i].id == r->values[CTF_ROLE_STREAM_ID] : i == 0)
+        if (given ? t->schema->streams[i].id == r->values[CTF_ROLE_STREAM_ID] : i == 0)
             return t->plans[i];
     return NULL;
 }
 
-/* Sizes as told, completed by each other, and cut to what the file has. */
-static enum head_error head_sizes(struct head *h, uint64_t room_bits)
+/* Sizes as given, completed by each other, and cut to what the file has. */
+static enum head_error head_sizes(struct packet_head *h, uint64_t room_bits)
 {
     const struct ctf_run *r = &h->d.run;
     bool has_packet = r->seen & 1u << CTF_ROLE_PACKET_SIZE, has_content = r->seen & 1u << CTF_ROLE_CONTENT_SIZE;
@@ -58,13 +59,14 @@ static enum head_error head_sizes(struct head *h, uint64_t room_bits)
     return h->content_bits < h->d.pos ? HEAD_SIZE : HEAD_OK;
 }
 
-static enum head_error head_read(const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, struct head *h)
+static enum head_error head_read(
+    const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, struct packet_head *h)
 {
     const uint8_t *data = f->map.data + offset;
     uint64_t room = (f->map.size - offset) * 8, slots[CTF_SLOTS];
     struct ctf_run r = {.data = data, .end = room, .slots = slots};
     const struct ctf_metadata *md = &t->pieces.v[f->piece].md;
-    memset(h, 0, offsetof(struct head, d));
+    memset(h, 0, offsetof(struct packet_head, d));
     if (t->packet_header && CTF_RUN_FAILED(ctf_program_run(t->packet_header, &r, 0)))
         return HEAD_CUT;
     if (r.seen & 1u << CTF_ROLE_MAGIC && (uint32_t)r.values[CTF_ROLE_MAGIC] != 0xC1FC1FC1)
@@ -84,7 +86,7 @@ static enum head_error head_read(const struct ctf_trace *t, const struct ctf_fil
 
 /* ---- streams ---- */
 
-static struct ctf_stream *stream_for(struct ctf_trace *t, const struct ctf_file *f, const struct head *h)
+static struct ctf_stream *stream_for(struct ctf_trace *t, const struct ctf_file *f, const struct packet_head *h)
 {
     for (size_t i = 0; i < t->streams.n; i++) {
         struct ctf_stream *s = &t->streams.v[i];
@@ -118,7 +120,8 @@ static void set_times(const struct ctf_trace *t, const struct ctf_file *f, const
     }
 }
 
-static void add_packet(struct ctf_trace *t, uint32_t file, struct ctf_stream *s, uint64_t offset, const struct head *h)
+static void add_packet(
+    struct ctf_trace *t, uint32_t file, struct ctf_stream *s, uint64_t offset, const struct packet_head *h)
 {
     const struct ctf_run *r = &h->d.run;
     struct ctf_packet p = {.offset = offset, .content_bits = h->content_bits, .file = file};
@@ -159,7 +162,7 @@ enum { SMALL_PACKETS_MAX = 65536, SMALL_PACKET_BYTES = 64 };
 
 /* Tracers write packets in whole pages: after a damaged head the next page that starts with a good one is where reading
  * goes on. */
-static bool resync(const struct ctf_trace *t, const struct ctf_file *f, uint64_t *offset, struct head *h)
+static bool resync(const struct ctf_trace *t, const struct ctf_file *f, uint64_t *offset, struct packet_head *h)
 {
     if (!t->packet_header)
         return false;
@@ -177,7 +180,7 @@ static void scan(struct ctf_trace *t, uint32_t file)
     const struct ctf_file *f = &t->files.v[file];
     struct ctf_stream *s = NULL;
     uint64_t offset = 0, n = 0;
-    struct head h;
+    struct packet_head h;
     while (offset < f->map.size) {
         if (n++ > SMALL_PACKETS_MAX && offset / n < SMALL_PACKET_BYTES) {
             ctf_problem_add(&t->problems, "%s: byte %llu: too many tiny packets; the rest of the file is skipped",
@@ -258,7 +261,8 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
 }
 
 /* Does the head of a packet say what its index entry says? */
-static bool agrees(const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_index_entry *e, struct head *h)
+static bool agrees(
+    const struct ctf_trace *t, const struct ctf_file *f, const struct ctf_index_entry *e, struct packet_head *h)
 {
     if (head_read(t, f, e->offset, h) != HEAD_OK || h->cut || h->unclosed || h->last || h->uuid_differs)
         return false;
@@ -287,7 +291,7 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
 {
     const struct ctf_file *f = &t->files.v[file];
     struct ctf_index index;
-    struct head first, last;
+    struct packet_head first, last;
     if (!load_index(t, f, &index))
         return false;
     const struct ctf_index_entry *e = index.entries.v;
@@ -327,13 +331,10 @@ void ctf_packets_find(struct ctf_trace *t, uint32_t file)
 static int by_time(const void *a, const void *b)
 {
     const struct ctf_packet *p = a, *q = b;
-    if (p->begin != q->begin)
-        return p->begin < q->begin ? -1 : 1;
-    if (p->seq != q->seq)
-        return p->seq < q->seq ? -1 : 1;
-    if (p->file != q->file)
-        return p->file < q->file ? -1 : 1;
-    return p->offset < q->offset ? -1 : p->offset > q->offset;
+    int order = order_of(p->begin, q->begin);
+    order = order ? order : order_of(p->seq, q->seq);
+    order = order ? order : order_of(p->file, q->file);
+    return order ? order : order_of(p->offset, q->offset);
 }
 
 static bool same_packet(const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
@@ -348,16 +349,16 @@ static bool same_packet(const struct ctf_trace *t, const struct ctf_packet *p, c
  * number). */
 static void drop_copies(const struct ctf_trace *t, struct ctf_stream *s)
 {
-    size_t kept = 0;
+    size_t n = 0;
     for (size_t i = 0; i < s->packets.n; i++) {
         const struct ctf_packet *p = &s->packets.v[i];
         bool copy = false;
-        for (size_t j = kept; j > 0 && kept - j < 8 && s->packets.v[j - 1].begin == p->begin && !copy; j--)
+        for (size_t j = n; j > 0 && n - j < 8 && s->packets.v[j - 1].begin == p->begin && !copy; j--)
             copy = same_packet(t, &s->packets.v[j - 1], p);
         if (!copy)
-            s->packets.v[kept++] = *p;
+            s->packets.v[n++] = *p;
     }
-    s->packets.n = kept;
+    s->packets.n = n;
 }
 
 /* ---- times that tracers write wrong ---- */
@@ -471,7 +472,7 @@ static void add_loss(struct ctf_stream *s, struct ctf_packet *p, enum ctf_item i
     *(item == CTF_LOST_EVENTS ? &s->lost_events : &s->lost_packets) += loss.count;
 }
 
-/* The first packet's counter tells of losses only when nothing was recorded before it. */
+/* The first packet's counter counts losses only when nothing was recorded before it. */
 static void find_losses(struct ctf_stream *s)
 {
     for (size_t i = 0; i < s->packets.n; i++) {
@@ -496,29 +497,29 @@ static void find_losses(struct ctf_stream *s)
     }
 }
 
-/* ---- lanes ---- */
+/* ---- tracks ---- */
 
-enum { LANES_MAX = 8 };
+enum { TRACKS_MAX = 8 };
 
-/* A packet goes to the first lane that has ended when it begins; beyond LANES_MAX at once, times may step back. */
-static void assign_lanes(struct ctf_stream *s)
+/* A packet goes to the first track that has ended when it begins; beyond TRACKS_MAX at once, times may step back. */
+static void assign_tracks(struct ctf_stream *s)
 {
-    int64_t ends[LANES_MAX];
-    s->lanes = 1;
+    int64_t ends[TRACKS_MAX];
+    s->tracks = 1;
     ends[0] = INT64_MIN;
     for (size_t i = 0; i < s->packets.n && s->timed; i++) {
         struct ctf_packet *p = &s->packets.v[i];
-        uint32_t lane = 0;
-        while (lane < s->lanes && ends[lane] > p->begin)
-            lane++;
-        if (lane == s->lanes) {
-            if (s->lanes < LANES_MAX)
-                s->lanes++;
+        uint32_t track = 0;
+        while (track < s->tracks && ends[track] > p->begin)
+            track++;
+        if (track == s->tracks) {
+            if (s->tracks < TRACKS_MAX)
+                s->tracks++;
             else
-                lane = 0;
+                track = 0;
         }
-        ends[lane] = p->end;
-        p->lane = (uint8_t)lane;
+        ends[track] = p->end;
+        p->track = (uint8_t)track;
     }
 }
 
@@ -536,7 +537,7 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quir
         mend_times(t, s, q);
     }
     find_losses(s);
-    assign_lanes(s);
+    assign_tracks(s);
     s->begin = INT64_MAX;
     s->end = INT64_MIN;
     for (size_t i = 0; i < s->packets.n && s->timed; i++) {
@@ -551,12 +552,10 @@ static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quir
 static int by_identity(const void *a, const void *b)
 {
     const struct ctf_stream *p = a, *q = b;
-    uint64_t x = p->plan->sc->id, y = q->plan->sc->id;
-    if (x != y)
-        return x < y ? -1 : 1;
-    if (p->has_instance && q->has_instance && p->instance_id != q->instance_id)
-        return p->instance_id < q->instance_id ? -1 : 1;
-    return strcmp(p->path, q->path);
+    int order = order_of(p->plan->sc->id, q->plan->sc->id);
+    if (!order && p->has_instance && q->has_instance)
+        order = order_of(p->instance_id, q->instance_id);
+    return order ? order : strcmp(p->path, q->path);
 }
 
 void ctf_packets_finish(struct ctf_trace *t)

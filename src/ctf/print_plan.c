@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "ctf/print.h"
 
-struct compiler {
+struct print_compiler {
     bool json, silent; /* silent: only moves the cursor and remembers */
     VEC(struct print_op) ops;
     struct text literals;
@@ -13,13 +13,13 @@ struct compiler {
     bool missing;        /* a slot was read that nothing before has set */
 };
 
-static void lit(struct compiler *c, const char *s)
+static void lit(struct print_compiler *c, const char *s)
 {
     if (!c->silent)
         text_puts(&c->literals, s);
 }
 
-static void lit_name(struct compiler *c, const char *name)
+static void lit_name(struct print_compiler *c, const char *name)
 {
     if (c->silent)
         return;
@@ -35,7 +35,7 @@ static void lit_name(struct compiler *c, const char *name)
 }
 
 /* An operation that writes nothing of its own. */
-static struct print_op *move(struct compiler *c, enum print_code code, uint32_t a)
+static struct print_op *move(struct print_compiler *c, enum print_code code, uint32_t a)
 {
     struct print_op op = {.code = (uint8_t)code, .a = a};
     vec_push(&c->ops, op);
@@ -43,7 +43,7 @@ static struct print_op *move(struct compiler *c, enum print_code code, uint32_t 
 }
 
 /* An operation that writes the waiting literal first. */
-static struct print_op *emit(struct compiler *c, enum print_code code, const struct ctf_type *type)
+static struct print_op *emit(struct print_compiler *c, enum print_code code, const struct ctf_type *type)
 {
     struct print_op *op = move(c, code, 0);
     op->type = type;
@@ -53,20 +53,20 @@ static struct print_op *emit(struct compiler *c, enum print_code code, const str
     return op;
 }
 
-static void flush(struct compiler *c)
+static void flush(struct print_compiler *c)
 {
     if (!c->silent && c->literals.n > c->pending)
         emit(c, PRINT_LITERAL, NULL);
 }
 
-static void align(struct compiler *c, uint32_t bits)
+static void align(struct print_compiler *c, uint32_t bits)
 {
     if (bits > 8 || (bits > 1 && !c->aligned))
         move(c, PRINT_ALIGN, bits);
     c->aligned |= bits >= 8;
 }
 
-static void skip(struct compiler *c, uint32_t bits)
+static void skip(struct print_compiler *c, uint32_t bits)
 {
     struct print_op *last = c->ops.n > c->barrier ? &c->ops.v[c->ops.n - 1] : NULL;
     if (last && last->code == PRINT_SKIP && last->a <= UINT32_MAX - bits)
@@ -76,7 +76,7 @@ static void skip(struct compiler *c, uint32_t bits)
     c->aligned &= bits % 8 == 0;
 }
 
-static void use_slot(struct compiler *c, uint32_t slot)
+static void use_slot(struct print_compiler *c, uint32_t slot)
 {
     if (!(c->remembered >> slot & 1))
         c->missing = true;
@@ -144,9 +144,9 @@ static bool field_is_shown(const struct ctf_field *f, enum ctf_scope scope, bool
     return is_shown(f->type);
 }
 
-static void compile(struct compiler *c, const struct ctf_type *t);
+static void compile(struct print_compiler *c, const struct ctf_type *t);
 
-static void compile_hidden(struct compiler *c, const struct ctf_type *t)
+static void compile_hidden(struct print_compiler *c, const struct ctf_type *t)
 {
     bool was = c->silent;
     c->silent = true;
@@ -154,7 +154,7 @@ static void compile_hidden(struct compiler *c, const struct ctf_type *t)
     c->silent = was;
 }
 
-static void compile_int(struct compiler *c, const struct ctf_type *t)
+static void compile_int(struct print_compiler *c, const struct ctf_type *t)
 {
     const struct ctf_type *i = print_int_type(t);
     bool whole = c->aligned && !i->big_endian && t->kind == CTF_INT;
@@ -177,7 +177,7 @@ static void compile_int(struct compiler *c, const struct ctf_type *t)
     c->aligned &= i->size_bits % 8 == 0;
 }
 
-static void compile_enum(struct compiler *c, const struct ctf_type *t)
+static void compile_enum(struct print_compiler *c, const struct ctf_type *t)
 {
     compile_int(c, t);
     if (c->silent)
@@ -190,7 +190,7 @@ static void compile_enum(struct compiler *c, const struct ctf_type *t)
 
 /* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes
  * throughout. */
-static void compile_body(struct compiler *c, const struct ctf_type *element)
+static void compile_body(struct print_compiler *c, const struct ctf_type *element)
 {
     bool aligned = c->aligned;
     size_t ops = c->ops.n, literals = c->literals.n, pending = c->pending;
@@ -212,7 +212,7 @@ static void compile_body(struct compiler *c, const struct ctf_type *element)
     c->barrier = c->ops.n;
 }
 
-static void compile_list(struct compiler *c, const struct ctf_type *t)
+static void compile_list(struct print_compiler *c, const struct ctf_type *t)
 {
     const struct ctf_type *element = t->u.list.element;
     bool fixed = t->kind == CTF_ARRAY;
@@ -242,7 +242,7 @@ static void compile_list(struct compiler *c, const struct ctf_type *t)
     lit(c, c->json ? "]" : " ]");
 }
 
-static void compile_variant(struct compiler *c, const struct ctf_type *t)
+static void compile_variant(struct print_compiler *c, const struct ctf_type *t)
 {
     use_slot(c, t->tag->slot);
     lit(c, c->json ? "{" : "{ ");
@@ -274,7 +274,7 @@ static void compile_variant(struct compiler *c, const struct ctf_type *t)
 }
 
 /* Fields of a struct with separators between; returns whether any was shown, `first` says whether none came before. */
-static bool compile_fields(struct compiler *c, const struct ctf_type *t, enum ctf_scope scope, bool first)
+static bool compile_fields(struct print_compiler *c, const struct ctf_type *t, enum ctf_scope scope, bool first)
 {
     align(c, t->align_bits);
     for (uint32_t i = 0; i < t->n; i++) {
@@ -291,14 +291,14 @@ static bool compile_fields(struct compiler *c, const struct ctf_type *t, enum ct
     return first;
 }
 
-static void compile_struct(struct compiler *c, const struct ctf_type *t, enum ctf_scope scope)
+static void compile_struct(struct print_compiler *c, const struct ctf_type *t, enum ctf_scope scope)
 {
     lit(c, "{");
     compile_fields(c, t, scope, true);
     lit(c, c->json ? "}" : " }");
 }
 
-static void compile(struct compiler *c, const struct ctf_type *t)
+static void compile(struct print_compiler *c, const struct ctf_type *t)
 {
     if (t->kind != CTF_STRUCT)
         align(c, t->align_bits);
@@ -331,7 +331,7 @@ static void compile(struct compiler *c, const struct ctf_type *t)
 
 /* Moves to the start of a scope. Contexts of the event follow each other, so the event's own starts where the stream's
  * ends. */
-static void go_to(struct compiler *c, const struct ctf_event_class *cls, enum ctf_scope scope)
+static void go_to(struct print_compiler *c, const struct ctf_event_class *cls, enum ctf_scope scope)
 {
     static const enum print_code codes[] = {
         [CTF_PACKET_HEADER] = PRINT_AT_PACKET,
@@ -365,7 +365,7 @@ static bool scope_is_shown(const struct ctf_event_class *cls, enum ctf_scope sco
 }
 
 /* Values that later parts refer to and that no printed part before them holds. */
-static void compile_slots(struct compiler *c, const struct ctf_event_class *cls)
+static void compile_slots(struct print_compiler *c, const struct ctf_event_class *cls)
 {
     c->silent = true;
     for (int scope = CTF_PACKET_HEADER; scope < CTF_PAYLOAD; scope++)
@@ -376,7 +376,7 @@ static void compile_slots(struct compiler *c, const struct ctf_event_class *cls)
     c->silent = false;
 }
 
-static void compile_text(struct compiler *c, const struct ctf_event_class *cls, bool line)
+static void compile_text(struct print_compiler *c, const struct ctf_event_class *cls, bool line)
 {
     bool first = true;
     if (line) {
@@ -396,7 +396,7 @@ static void compile_text(struct compiler *c, const struct ctf_event_class *cls, 
     flush(c);
 }
 
-static void compile_json(struct compiler *c, const struct ctf_event_class *cls)
+static void compile_json(struct print_compiler *c, const struct ctf_event_class *cls)
 {
     if (cls->name && *cls->name) {
         lit_name(c, cls->name);
@@ -425,7 +425,7 @@ static void compile_json(struct compiler *c, const struct ctf_event_class *cls)
 
 struct print_plan *print_plan_new(const struct ctf_event_class *cls, enum ctf_print_format format, bool has_clock)
 {
-    struct compiler c = {.json = format == CTF_PRINT_JSON, .literals = {.fd = -1}};
+    struct print_compiler c = {.json = format == CTF_PRINT_JSON, .literals = {.fd = -1}};
     for (bool slots_first = false;; slots_first = true) {
         c.ops.n = c.literals.n = c.pending = c.barrier = 0;
         c.missing = false;

@@ -6,9 +6,9 @@
 #include "ctf/ctf.h"
 #include "ctf/tsdl.h"
 
-enum { KEPT_UNUSED = 8 }; /* schemas that no trace uses, kept for the next one */
+enum { UNUSED_MAX = 8 }; /* schemas that no trace uses, left for the next one */
 
-struct entry {
+struct shared_schema {
     uint64_t hash[2], bytes;
     struct ctf_schema *schema; /* NULL while a thread is making it */
     uint64_t released;         /* when it became unused */
@@ -17,7 +17,7 @@ struct entry {
 struct ctf_schemas {
     pthread_mutex_t lock;
     pthread_cond_t made;
-    VEC(struct entry) entries;
+    VEC(struct shared_schema) entries;
     uint64_t now;
 };
 
@@ -41,9 +41,9 @@ void ctf_schemas_free(struct ctf_schemas *s)
     free(s);
 }
 
-static struct entry hash_shared(const struct tsdl_scan *scan)
+static struct shared_schema hash_shared(const struct tsdl_scan *scan)
 {
-    struct entry key = {0};
+    struct shared_schema key = {0};
     struct map_piece *pieces = mem_alloc(sizeof *pieces * (scan->shared.n + 1));
     for (size_t i = 0; i < scan->shared.n; i++) {
         pieces[i] = (struct map_piece){
@@ -55,17 +55,18 @@ static struct entry hash_shared(const struct tsdl_scan *scan)
     return key;
 }
 
-static struct entry *find(struct ctf_schemas *s, const struct entry *key)
+static struct shared_schema *find(struct ctf_schemas *s, const struct shared_schema *key)
 {
     for (size_t i = 0; i < s->entries.n; i++) {
-        struct entry *entry = &s->entries.v[i];
+        struct shared_schema *entry = &s->entries.v[i];
         if (entry->hash[0] == key->hash[0] && entry->hash[1] == key->hash[1] && entry->bytes == key->bytes)
             return entry;
     }
     return NULL;
 }
 
-static struct ctf_schema *make(const struct entry *key, const char *text, const struct tsdl_scan *scan, struct err *e)
+static struct ctf_schema *make(
+    const struct shared_schema *key, const char *text, const struct tsdl_scan *scan, struct err *e)
 {
     struct ctf_schema *schema = tsdl_schema_new(text, scan, e);
     if (schema) {
@@ -79,7 +80,7 @@ static struct ctf_schema *make(const struct entry *key, const char *text, const 
 
 struct ctf_schema *ctf_schemas_get(struct ctf_schemas *s, const char *text, const struct tsdl_scan *scan, struct err *e)
 {
-    struct entry key = hash_shared(scan), *entry;
+    struct shared_schema key = hash_shared(scan), *entry;
     if (!s)
         return make(&key, text, scan, e);
     pthread_mutex_lock(&s->lock);
@@ -109,16 +110,16 @@ struct ctf_schema *ctf_schemas_get(struct ctf_schemas *s, const char *text, cons
 static void trim(struct ctf_schemas *s)
 {
     size_t unused = 0;
-    struct entry *oldest = NULL;
+    struct shared_schema *oldest = NULL;
     for (size_t i = 0; i < s->entries.n; i++) {
-        struct entry *entry = &s->entries.v[i];
+        struct shared_schema *entry = &s->entries.v[i];
         if (!entry->schema || entry->schema->references)
             continue;
         unused++;
         if (!oldest || entry->released < oldest->released)
             oldest = entry;
     }
-    if (unused <= KEPT_UNUSED)
+    if (unused <= UNUSED_MAX)
         return;
     ctf_schema_free(oldest->schema);
     *oldest = s->entries.v[--s->entries.n];

@@ -78,7 +78,7 @@ static void span(const struct ctf_merge *m, int64_t *lo, int64_t *hi)
     *hi = INT64_MIN;
     for (size_t i = 0; i < m->n_cursors; i++) {
         const struct cursor *c = &m->cursors[i];
-        size_t n = c->stream->packets.n, step = c->stream->lanes > 1 || n < 2 ? 1 : n - 1;
+        size_t n = c->stream->packets.n, step = c->stream->tracks > 1 || n < 2 ? 1 : n - 1;
         for (size_t k = 0; k < n; k += step) {
             int64_t first = ctf_merge_item_time(c, c->stream->packets.v[k].first),
                     last = ctf_merge_item_time(c, c->stream->packets.v[k].last);
@@ -104,7 +104,7 @@ static int64_t time_before(const struct ctf_merge *m, count_items *count, uint64
 }
 
 /* Puts the cursor on its first item at or after `begin`; returns how many lie before. */
-static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
+static uint64_t move(struct ctf_merge *m, struct cursor *c, int64_t begin)
 {
     const struct ctf_stream *s = c->stream;
     size_t n = ctf_merge_packets_begun(c, begin);
@@ -120,7 +120,7 @@ static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
             c->next_loss = p->n_losses;
         before += passed;
     }
-    for (struct head *h = c->head; ctf_merge_refill(m, c) != KEY_NONE;) {
+    for (struct merge_head *h = c->head; ctf_merge_refill(m, c) != KEY_NONE;) {
         while (h->at < h->end && h->at->ts < begin)
             h->at++;
         before += (uint64_t)(h->at - c->batch);
@@ -133,12 +133,12 @@ static uint64_t place(struct ctf_merge *m, struct cursor *c, int64_t begin)
 }
 
 /* Puts all cursors on their first items at or after `begin`; returns how many lie before. */
-static uint64_t place_all(struct ctf_merge *m, int64_t begin)
+static uint64_t move_all(struct ctf_merge *m, int64_t begin)
 {
     uint64_t before = 0;
     rewind_all(m);
     for (size_t i = 0; i < m->n_cursors; i++)
-        before += place(m, &m->cursors[i], begin);
+        before += move(m, &m->cursors[i], begin);
     return before;
 }
 
@@ -154,9 +154,9 @@ int ctf_merge_seek(struct ctf_merge *m, uint64_t n, struct err *e)
         return skip(m, n, e);
     /* Merging what is skipped costs more than decoding alone: first the guess, then what is certain. */
     uint64_t slack = GUESS_SLACK * (1 + m->n_cursors),
-             before = place_all(m, time_before(m, items_about, n > slack ? n - slack : 0));
+             before = move_all(m, time_before(m, items_about, n > slack ? n - slack : 0));
     if (before > n)
-        before = place_all(m, time_before(m, items_begun, n));
+        before = move_all(m, time_before(m, items_begun, n));
     if (before > n) { /* cannot be in order */
         rewind_all(m);
         return skip(m, n, e);

@@ -151,36 +151,17 @@ bool ctf_packet_open(
 void ctf_packet_problem(
     const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_decoder *d, struct ctf_problems *out)
 {
-    const char *path = t->files.v[p->file].path;
-    unsigned long long at = p->offset;
-    switch (d->stop) {
-    case CTF_STOP_UNKNOWN_ID:
-        ctf_problem_add(out,
-            "%s: packet at byte %llu: the metadata declare no event %llu in this stream; the rest of the packet is "
-            "skipped",
-            path, at, (unsigned long long)d->stop_id);
-        break;
-    case CTF_STOP_CUT:
-        if (!(p->flags & CTF_PACKET_UNCLOSED))
-            ctf_problem_add(out,
-                "%s: packet at byte %llu: an event does not fit the packet's content; the rest of the packet is "
-                "skipped",
-                path, at);
-        break;
-    case CTF_STOP_TAG:
-        ctf_problem_add(out,
-            "%s: packet at byte %llu: a variant's tag selects none of its options; the rest of the packet is skipped",
-            path, at);
-        break;
-    case CTF_STOP_EMPTY:
-        ctf_problem_add(
-            out, "%s: packet at byte %llu: events without any bit; the rest of the packet is skipped", path, at);
-        break;
-    case CTF_STOP_UNREADABLE:
-        ctf_problem_add(out,
-            "%s: packet at byte %llu: an event of a kind that cannot be read; the rest of the packet is skipped", path,
-            at);
-        break;
-    default: break;
-    }
+    static const char *const reasons[] = {
+        [CTF_STOP_CUT] = "an event does not fit the packet's content",
+        [CTF_STOP_TAG] = "a variant's tag selects none of its options",
+        [CTF_STOP_EMPTY] = "events without any bit",
+        [CTF_STOP_UNREADABLE] = "an event of a kind that cannot be read",
+    };
+    if (!d->stop || (d->stop == CTF_STOP_CUT && p->flags & CTF_PACKET_UNCLOSED))
+        return;
+    char unknown[80];
+    snprintf(
+        unknown, sizeof unknown, "the metadata declare no event %llu in this stream", (unsigned long long)d->stop_id);
+    ctf_problem_add(out, "%s: packet at byte %llu: %s; the rest of the packet is skipped", t->files.v[p->file].path,
+        (unsigned long long)p->offset, d->stop == CTF_STOP_UNKNOWN_ID ? unknown : reasons[d->stop]);
 }

@@ -18,7 +18,7 @@ void ctf_problems_fini(struct ctf_problems *);
 enum {
     CTF_PACKET_TIMED = 1,    /* begin and end are known */
     CTF_PACKET_OPEN_END = 2, /* events may lie behind `end` */
-    CTF_PACKET_UNCLOSED = 4, /* the tracer did not get to tell its content's size */
+    CTF_PACKET_UNCLOSED = 4, /* the tracer did not get to write its content's size */
     CTF_PACKET_HAS_SEQ = 8, CTF_PACKET_HAS_DISCARDED = 16
 };
 
@@ -28,14 +28,14 @@ struct ctf_packet {
     int64_t begin, end;      /* ns */
     uint64_t seq, discarded; /* counters as recorded */
     /* Known once the trace is counted: */
-    uint64_t items, before;  /* events and losses; those of the packets before it in its lane */
+    uint64_t items, before;  /* events and losses; those of the packets before it in its track */
     int64_t first, last;     /* least and greatest time of its items; without any, the greatest of those before it in
-                              * its lane */
-    uint64_t cycles;         /* the clock before its first event when the packet does not tell its begin */
+                              * its track */
+    uint64_t cycles;         /* the clock before its first event when the packet has no begin time */
     uint32_t mark, marks;    /* its marks: the stream's marks from here */
     uint32_t file;
     uint32_t loss;           /* its losses: the stream's losses from here */
-    uint8_t n_losses, flags, lane;
+    uint8_t n_losses, flags, track;
 };
 
 struct ctf_loss_item { struct ctf_loss loss; int64_t ts; uint8_t item; };
@@ -46,9 +46,9 @@ struct ctf_stream {
     const char *path;        /* of the first file */
     uint64_t instance_id;
     bool has_instance, timed;
-    bool disorder;           /* known once counted: times step back within a lane */
+    bool disorder;           /* known once counted: times step back within a track */
     int32_t cpu;
-    uint32_t lanes;          /* packets that overlap in time lie in different lanes, so that each lane is in time
+    uint32_t tracks;          /* packets that overlap in time lie in different tracks, so that each track is in time
                               * order */
     VEC(struct ctf_packet) packets;
     VEC(struct ctf_loss_item) losses;
@@ -80,7 +80,7 @@ struct ctf_trace {
 /* packets.c: finds the packets of one file and adds them to the trace's streams. */
 void ctf_packets_find(struct ctf_trace *, uint32_t file);
 /* packets.c: sorts, drops what was recorded twice, mends times that tracers are known to write wrong, finds losses and
- * lanes. */
+ * tracks. */
 void ctf_packets_finish(struct ctf_trace *);
 /* LTTng index file: fills what it knows of packets of `file_bytes` bytes. False when it does not fit the file;
  * fuzzed. */
@@ -91,11 +91,11 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
 
 const uint8_t *ctf_trace_uuid(const struct ctf_trace *); /* 16 bytes, or NULL */
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
-/* Opens the decoder on a packet; `d->cycles` goes on when the packet does not tell its begin. False when its head is
+/* Opens the decoder on a packet; `d->cycles` goes on when the packet has no begin time. False when its head is
  * damaged. */
 bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *,
     struct ctf_decoder *);
-/* Only its events tell when a stream begins and ends. */
+/* Only from its events is known when the stream begins and ends. */
 static inline bool ctf_stream_untimed(const struct ctf_stream *s) { return !s->timed && s->plan->sc->clock >= 0; }
 /* Is the packet's file no longer what it was when it was opened? To be asked after decoding. */
 static inline bool ctf_packet_lost(const struct ctf_trace *t,

@@ -2,9 +2,9 @@
  *
  * The text is read in three steps. The scan (tsdl_scan.c) finds the top-level blocks at memory speed and hashes those
  * that make the schema. Only when no schema with that hash exists, the parser (tsdl_parser.c, tsdl_types.c) makes
- * declarations in temporary memory, and the resolver (tsdl_resolve.c) makes the types of every place from them.
+ * declarations in temporary memory, and the resolver (tsdl_resolve.c) makes types of their own for every use of them.
  *
- * Errors are sticky: the first one is kept in the lexer, which from then on only gives TSDL_END, so that all loops come
+ * Errors are sticky: the first one stays in the lexer, which from then on only gives TSDL_END, so that all loops come
  * to their end. */
 #ifndef WEFT_CTF_TSDL_H
 #define WEFT_CTF_TSDL_H
@@ -18,7 +18,7 @@ enum {
     TSDL_MAX_TYPES = 1 << 21,       /* types and tag choices in one schema: every use of a named type, and the
                                      * stream's scopes once per event */
     TSDL_MAX_FIELDS = 16384,        /* in one struct or variant */
-    TSDL_MAX_WARNINGS = 32,         /* told one by one; the rest is counted */
+    TSDL_MAX_WARNINGS = 32,         /* reported one by one; the rest is counted */
     TSDL_MAX_PATH = 16,             /* parts of a dotted name */
 };
 
@@ -29,7 +29,7 @@ enum { TSDL_END = 0, TSDL_WORD = 256, TSDL_NUMBER, TSDL_STRING, TSDL_DOTS, TSDL_
 
 struct tsdl_token {
     int kind;
-    const char *s; size_t n;        /* place in the text; strings with their quotes */
+    const char *s; size_t n;        /* in the text; strings with their quotes */
     uint64_t value;                 /* numbers, character constants (as TSDL_NUMBER) */
 };
 
@@ -120,7 +120,7 @@ struct tsdl_name {                  /* interned: equal spelling, equal pointer *
 struct tsdl_path { const char *at; uint32_t n; struct tsdl_name *part[]; };
 struct tsdl_member { struct tsdl_name *name; struct tsdl_decl *type; const char *at; };
 
-struct tsdl_decl {                  /* like ctf_type, but references are still names; may be used in many places */
+struct tsdl_decl {                  /* like ctf_type, but references are still names; may be used many times */
     uint8_t kind, base;
     bool is_signed, big_endian, is_text;
     uint32_t align_bits;            /* structs: at least */
@@ -180,12 +180,10 @@ struct tsdl_decl *tsdl_type(struct tsdl_parser *);
 /* Number of a clock name in the schema. "" is the trace's only clock, for times that are not mapped to any. */
 int32_t tsdl_clock(struct tsdl_parser *, const char *name, size_t n);
 
-/* All declarations of the text the scan covered (tsdl_parser.c). */
-void tsdl_parse(struct tsdl_parser *);
 /* Fills the schema from the declarations (tsdl_resolve.c). */
 void tsdl_resolve(struct tsdl_parser *);
 
-/* Both: a new schema for a text, or NULL with the error. ctf_schema_free it. */
+/* A new schema for a text, or NULL with the error. ctf_schema_free it. */
 struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *, struct err *e);
 
 /* ---- sharing ---- */

@@ -36,19 +36,19 @@ static bool read_left(struct tsdl_lexer *l, struct left *left)
 typedef bool on_value(struct tsdl_parser *p, void *arg, const char *name, const struct tsdl_value *v);
 typedef struct tsdl_decl **on_type(struct tsdl_parser *p, void *arg, const char *name);
 
-static void read_typed(struct tsdl_parser *p, const struct left *left, struct tsdl_decl **place)
+static void read_typed(struct tsdl_parser *p, const struct left *left, struct tsdl_decl **out)
 {
     struct tsdl_lexer *l = &p->lex;
     const char *at = l->t.s;
     struct tsdl_decl *d = tsdl_type(p);
-    if (!place) {
+    if (!out) {
         tsdl_warn(p, left->t.s, "unknown attribute '%s' is ignored", left->s);
-    } else if (*place) {
+    } else if (*out) {
         tsdl_fail(l, left->t.s, ERR_FORMAT, "a second '%s' in the same block", left->s);
     } else if (d && d->kind != CTF_STRUCT) {
         tsdl_fail(l, at, ERR_FORMAT, "'%s' must be a struct", left->s);
     } else {
-        *place = d;
+        *out = d;
     }
     tsdl_expect(l, ';', "after a type");
 }
@@ -202,7 +202,7 @@ static void read_event(struct tsdl_parser *p)
 
 /* ---- all of it ---- */
 
-enum pass { PASS_DECLARATIONS, PASS_TRACE, PASS_STREAMS, PASS_EVENTS };
+enum parse_pass { PASS_DECLARATIONS, PASS_TRACE, PASS_STREAMS, PASS_EVENTS };
 
 /* To the end of the statement, with its ';' if there is one. */
 static void skip_statement(struct tsdl_lexer *l)
@@ -221,12 +221,12 @@ static bool is_one_of(const struct tsdl_token *t, const char *const *words)
     return *words != NULL;
 }
 
-static void read_statement(struct tsdl_parser *p, enum pass pass)
+static void read_statement(struct tsdl_parser *p, enum parse_pass pass)
 {
     static const char *const types[] = {"typealias", "typedef", "struct", "variant", "enum", NULL};
     static const char *const blocks[] = {"trace", "stream", "event", "env", "clock", "callsite", NULL};
     static const struct {
-        enum pass pass;
+        enum parse_pass pass;
         const char *word;
         void (*read)(struct tsdl_parser *);
     } readers[] = {
@@ -256,11 +256,12 @@ static void read_statement(struct tsdl_parser *p, enum pass pass)
     tsdl_next(l);
 }
 
-void tsdl_parse(struct tsdl_parser *p)
+/* All declarations of the text that the scan covered. */
+static void parse(struct tsdl_parser *p)
 {
     const char *text = p->lex.text;
     struct err *e = p->lex.e;
-    for (enum pass pass = PASS_DECLARATIONS; pass <= PASS_EVENTS && !p->lex.failed; pass++) {
+    for (enum parse_pass pass = PASS_DECLARATIONS; pass <= PASS_EVENTS && !p->lex.failed; pass++) {
         tsdl_lexer_init(&p->lex, text, text, p->scan->end, e);
         while (p->lex.t.kind != TSDL_END)
             read_statement(p, pass);
@@ -273,7 +274,7 @@ struct ctf_schema *tsdl_schema_new(const char *text, const struct tsdl_scan *sca
     schema->big_endian = scan->byte_order == 1;
     struct err first = {0};
     struct tsdl_parser p = {.lex = {.text = text, .e = &first}, .schema = schema, .scan = scan};
-    tsdl_parse(&p);
+    parse(&p);
     if (!p.lex.failed)
         tsdl_resolve(&p);
     if (p.n_warnings_dropped) {

@@ -1,8 +1,9 @@
-/* From declarations to a schema: every place gets its own types, lengths and tags find their fields, sizes are
+/* From declarations to a schema: every use gets its own types, lengths and tags find their fields, sizes are
  * computed. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "ctf/tsdl.h"
 
 enum { MAX_STREAMS = 65536, MAX_EMPTY = 4096 };
@@ -10,7 +11,7 @@ static const int64_t max_bits = (int64_t)1 << 60;
 
 /* Where slots are numbered: those of the packet header count for all, those of a stream's scopes for its events, the
  * rest for one event. */
-enum level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
+enum slot_level { LEVEL_TRACE, LEVEL_STREAM, LEVEL_EVENT };
 static const uint8_t level_of[CTF_SCOPES] = {
     LEVEL_TRACE, LEVEL_STREAM, LEVEL_STREAM, LEVEL_STREAM, LEVEL_EVENT, LEVEL_EVENT};
 
@@ -21,7 +22,7 @@ struct target {
     uint8_t level;
 };
 
-struct build {
+struct resolver {
     struct tsdl_parser *p;
     struct ctf_schema *schema;
     struct {
@@ -39,12 +40,12 @@ struct build {
     VEC(struct ctf_ref *) refs;
 };
 
-static void fail_at(struct build *b, const char *at, int code, const char *text)
+static void fail_at(struct resolver *b, const char *at, int code, const char *text)
 {
     tsdl_fail(&b->p->lex, at, code, "%s", text);
 }
 
-static bool count_types(struct build *b, const char *at, size_t n)
+static bool count_types(struct resolver *b, const char *at, size_t n)
 {
     b->n_types += n;
     if (b->n_types > TSDL_MAX_TYPES)
@@ -59,7 +60,7 @@ static bool count_types(struct build *b, const char *at, size_t n)
 /* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the
  * current one exist. */
 static const struct ctf_type *follow(
-    const struct build *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
+    const struct resolver *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
 {
     for (uint32_t i = from; i < path->n; i++) {
         if (type->kind != CTF_STRUCT)
@@ -102,7 +103,7 @@ static uint32_t absolute_scope(const struct tsdl_path *path, enum ctf_scope *sco
     return 0;
 }
 
-static const struct ctf_type *find_target(const struct build *b, const struct tsdl_path *path, enum ctf_scope *scope)
+static const struct ctf_type *find_target(const struct resolver *b, const struct tsdl_path *path, enum ctf_scope *scope)
 {
     uint32_t from = absolute_scope(path, scope);
     if (from) {
@@ -125,7 +126,7 @@ static const struct ctf_type *find_target(const struct build *b, const struct ts
     return NULL;
 }
 
-static const char *path_text(struct build *b, const struct tsdl_path *path)
+static const char *path_text(struct resolver *b, const struct tsdl_path *path)
 {
     const char *s = path->part[0]->s;
     for (uint32_t i = 1; i < path->n; i++)
@@ -133,7 +134,7 @@ static const char *path_text(struct build *b, const struct tsdl_path *path)
     return s;
 }
 
-static struct ctf_ref *make_ref(struct build *b, const struct tsdl_path *path, bool is_tag)
+static struct ctf_ref *make_ref(struct resolver *b, const struct tsdl_path *path, bool is_tag)
 {
     struct tsdl_lexer *l = &b->p->lex;
     const char *what = is_tag ? "tag" : "length";
@@ -166,7 +167,7 @@ static struct ctf_ref *make_ref(struct build *b, const struct tsdl_path *path, b
 
 /* Label i of the enumeration whose ranges these are, as name. Labels and options are both interned names of one parser.
  */
-static void make_choices(struct build *b, const struct tsdl_decl *d, struct ctf_ref *ref)
+static void make_choices(struct resolver *b, const struct tsdl_decl *d, struct ctf_ref *ref)
 {
     const struct ctf_type *tag = ref->target;
     struct tsdl_parser *p = b->p;
@@ -191,9 +192,9 @@ static void make_choices(struct build *b, const struct tsdl_decl *d, struct ctf_
 
 /* ---- types ---- */
 
-static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_type **place, int64_t *least);
+static bool make(struct resolver *b, const struct tsdl_decl *d, const struct ctf_type **out, int64_t *least);
 
-static bool push(struct build *b, const struct tsdl_decl *d, struct ctf_type *type)
+static bool push(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type)
 {
     if (b->depth >= CTF_DEPTH) {
         tsdl_fail(&b->p->lex, d->at, ERR_LIMIT, "types nested more than %d deep", CTF_DEPTH);
@@ -210,7 +211,7 @@ static int64_t align_up(int64_t bits, uint32_t align)
 }
 
 /* Members of structs and variants; sizes and alignment of structs. */
-static bool make_members(struct build *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
+static bool make_members(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
 {
     if (!count_types(b, d->at, d->n) || !push(b, d, type))
         return false;
@@ -244,7 +245,7 @@ static bool make_members(struct build *b, const struct tsdl_decl *d, struct ctf_
     return ok;
 }
 
-static bool make_variant(struct build *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
+static bool make_variant(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
 {
     if (!d->path) {
         fail_at(b, d->at, ERR_FORMAT, "this variant has no tag");
@@ -257,7 +258,7 @@ static bool make_variant(struct build *b, const struct tsdl_decl *d, struct ctf_
     return make_members(b, d, type, least);
 }
 
-static bool make_list(struct build *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
+static bool make_list(struct resolver *b, const struct tsdl_decl *d, struct ctf_type *type, int64_t *least)
 {
     if (d->kind == CTF_SEQUENCE && !(type->u.list.length = make_ref(b, d->path, false)))
         return false;
@@ -288,9 +289,9 @@ static bool make_list(struct build *b, const struct tsdl_decl *d, struct ctf_typ
     return true;
 }
 
-/* A type for one place, which is set before the members are made, so that they can refer to members before them.
+/* A type for one use; *out is set before the members are made, so that they can refer to members before them.
  * `least`: bits it takes at least. */
-static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_type **place, int64_t *least)
+static bool make(struct resolver *b, const struct tsdl_decl *d, const struct ctf_type **out, int64_t *least)
 {
     if (!count_types(b, d->at, 1))
         return false;
@@ -303,7 +304,7 @@ static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_ty
         .align_bits = d->align_bits,
         .size_bits = d->size_bits,
         .clock = d->clock};
-    *place = type;
+    *out = type;
     switch ((enum ctf_kind)d->kind) {
     case CTF_STRUCT: return make_members(b, d, type, least);
     case CTF_VARIANT: return make_variant(b, d, type, least);
@@ -321,7 +322,7 @@ static bool make(struct build *b, const struct tsdl_decl *d, const struct ctf_ty
     return false;
 }
 
-static const struct ctf_type *make_scope(struct build *b, enum ctf_scope scope, const struct tsdl_decl *d)
+static const struct ctf_type *make_scope(struct resolver *b, enum ctf_scope scope, const struct tsdl_decl *d)
 {
     b->roots[scope] = NULL;
     if (!d || b->p->lex.failed)
@@ -338,7 +339,7 @@ static const struct ctf_type *make_scope(struct build *b, enum ctf_scope scope, 
 /* ---- clocks ---- */
 
 /* Times that are mapped to no clock are mapped to the trace's only one. */
-static void map_times(struct build *b, const struct ctf_type *type, const char *name)
+static void map_times(struct resolver *b, const struct ctf_type *type, const char *name)
 {
     if (!type || (type->kind != CTF_STRUCT && type->kind != CTF_VARIANT))
         return;
@@ -363,7 +364,7 @@ static int32_t first_clock(const struct ctf_type *type)
 
 /* ---- streams and events ---- */
 
-static void make_stream(struct build *b, uint32_t i)
+static void make_stream(struct resolver *b, uint32_t i)
 {
     const struct tsdl_stream *decl = &b->p->streams.v[i];
     struct ctf_stream_class *stream = &b->schema->streams[i];
@@ -387,10 +388,10 @@ static void make_stream(struct build *b, uint32_t i)
 static int by_stream_id(const void *a, const void *b)
 {
     uint64_t x = ((const struct tsdl_stream *)a)->id, y = ((const struct tsdl_stream *)b)->id;
-    return (x > y) - (x < y);
+    return order_of(x, y);
 }
 
-static void make_streams(struct build *b)
+static void make_streams(struct resolver *b)
 {
     struct tsdl_parser *p = b->p;
     struct tsdl_lexer *l = &p->lex;
@@ -412,7 +413,7 @@ static void make_streams(struct build *b)
 }
 
 /* The stream an event block belongs to, or NULL with the error. */
-static struct ctf_stream_class *stream_of(struct build *b, const struct tsdl_event *ev)
+static struct ctf_stream_class *stream_of(struct resolver *b, const struct tsdl_event *ev)
 {
     struct ctf_schema *s = b->schema;
     struct ctf_stream_class *found = NULL;
@@ -428,7 +429,7 @@ static struct ctf_stream_class *stream_of(struct build *b, const struct tsdl_eve
     return found;
 }
 
-static void make_event(struct build *b, size_t i)
+static void make_event(struct resolver *b, size_t i)
 {
     const struct tsdl_event *decl = &b->p->events.v[i];
     struct ctf_stream_class *stream = stream_of(b, decl);
@@ -457,7 +458,7 @@ static void make_event(struct build *b, size_t i)
     stream->n++;
 }
 
-static struct ctf_event_class *make_loss(struct build *b, enum ctf_item item)
+static struct ctf_event_class *make_loss(struct resolver *b, enum ctf_item item)
 {
     struct ctf_event_class *cls = arena_new(&b->schema->arena, struct ctf_event_class, 1);
     cls->name = item == CTF_LOST_EVENTS ? "[lost events]" : "[lost packets]";
@@ -467,7 +468,7 @@ static struct ctf_event_class *make_loss(struct build *b, enum ctf_item item)
     return cls;
 }
 
-static void make_events(struct build *b)
+static void make_events(struct resolver *b)
 {
     struct ctf_schema *s = b->schema;
     size_t n = b->p->events.n;
@@ -482,11 +483,11 @@ static void make_events(struct build *b)
 static int by_event_id(const void *a, const void *b)
 {
     const struct ctf_event_class *x = *(struct ctf_event_class *const *)a, *y = *(struct ctf_event_class *const *)b;
-    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->index > y->index) - (x->index < y->index);
+    return x->id != y->id ? order_of(x->id, y->id) : order_of(x->index, y->index);
 }
 
 /* The tables by id of all streams. */
-static void index_events(struct build *b)
+static void index_events(struct resolver *b)
 {
     struct ctf_schema *s = b->schema;
     for (size_t i = 0; i < s->n_streams; i++) {
@@ -520,7 +521,7 @@ static void index_events(struct build *b)
 }
 
 /* The slots of a stream come after the trace's, those of an event after its stream's. */
-static void number_slots(struct build *b)
+static void number_slots(struct resolver *b)
 {
     for (size_t i = 0; i < b->targets.n; i++) {
         const struct target *t = &b->targets.v[i];
@@ -536,7 +537,7 @@ static void number_slots(struct build *b)
         b->refs.v[i]->slot = b->refs.v[i]->target->slot;
 }
 
-static void keep_clock_names(struct build *b)
+static void keep_clock_names(struct resolver *b)
 {
     struct ctf_schema *s = b->schema;
     s->n_clock_names = b->p->clock_names.n;
@@ -548,7 +549,7 @@ static void keep_clock_names(struct build *b)
 void tsdl_resolve(struct tsdl_parser *p)
 {
     struct ctf_schema *s = p->schema;
-    struct build b = {.p = p, .schema = s};
+    struct resolver b = {.p = p, .schema = s};
     make_streams(&b);
     if (!p->lex.failed)
         s->packet_header = make_scope(&b, CTF_PACKET_HEADER, p->packet_header);

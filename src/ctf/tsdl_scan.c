@@ -131,7 +131,7 @@ static bool scan_statement(struct tsdl_lexer *l, struct tsdl_scan *scan)
             block_end = l->p;
     }
     if (l->failed || (l->t.kind == TSDL_END && !block_end))
-        return l->failed; /* a failure is told by the lexer */
+        return l->failed; /* the lexer has the error */
     if (is_trace && block_end) {
         if (scan->trace.begin)
             tsdl_fail(l, first.s, ERR_FORMAT, "a second trace block");
@@ -146,7 +146,7 @@ static bool scan_statement(struct tsdl_lexer *l, struct tsdl_scan *scan)
     return true;
 }
 
-/* A statement without end in a text that has nothing before it to keep: says which bracket is wrong, if one is. */
+/* A statement without end in a text that has nothing usable before it: says which bracket is wrong, if one is. */
 static void explain_cut(struct tsdl_lexer *l, const char *begin)
 {
     const char *open[64];

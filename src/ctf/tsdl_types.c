@@ -238,19 +238,25 @@ static void read_labels(struct tsdl_parser *p, struct tsdl_decl *d)
     vec_free(&labels);
 }
 
+/* Consumes `struct`, `variant` or `enum` and the name that may follow, which lies at *at. NULL: none does. */
+static struct tsdl_name *read_tag(struct tsdl_parser *p, const char **at)
+{
+    tsdl_next(&p->lex);
+    *at = p->lex.t.s;
+    if (p->lex.t.kind != TSDL_WORD)
+        return NULL;
+    struct tsdl_name *name = tsdl_intern_token(p, &p->lex.t);
+    tsdl_next(&p->lex);
+    return name;
+}
+
 static struct tsdl_decl *read_enum(struct tsdl_parser *p)
 {
     struct tsdl_lexer *l = &p->lex;
-    const char *at = l->t.s;
-    tsdl_next(l);
-    struct tsdl_name *name = NULL;
-    const char *name_at = l->t.s;
-    if (l->t.kind == TSDL_WORD) {
-        name = tsdl_intern_token(p, &l->t);
-        tsdl_next(l);
-        if (l->t.kind != ':' && l->t.kind != '{')
-            return tsdl_look_up(p, name_at, name, TSDL_ENUM);
-    }
+    const char *at = l->t.s, *name_at;
+    struct tsdl_name *name = read_tag(p, &name_at);
+    if (name && l->t.kind != ':' && l->t.kind != '{')
+        return tsdl_look_up(p, name_at, name, TSDL_ENUM);
     struct tsdl_decl *container;
     if (tsdl_accept(l, ':'))
         container = read_type(p, false);
@@ -424,15 +430,10 @@ static struct tsdl_decl *read_struct(struct tsdl_parser *p)
 {
     struct tsdl_lexer *l = &p->lex;
     struct tsdl_decl *d = new_decl(p, CTF_STRUCT, l->t.s);
-    struct tsdl_name *name = NULL;
-    tsdl_next(l);
-    const char *name_at = l->t.s;
-    if (l->t.kind == TSDL_WORD) {
-        name = tsdl_intern_token(p, &l->t);
-        tsdl_next(l);
-        if (l->t.kind != '{')
-            return tsdl_look_up(p, name_at, name, TSDL_STRUCT);
-    }
+    const char *name_at;
+    struct tsdl_name *name = read_tag(p, &name_at);
+    if (name && l->t.kind != '{')
+        return tsdl_look_up(p, name_at, name, TSDL_STRUCT);
     read_members(p, d);
     read_align(p, d);
     if (name && !l->failed)
@@ -444,13 +445,8 @@ static struct tsdl_decl *read_variant(struct tsdl_parser *p)
 {
     struct tsdl_lexer *l = &p->lex;
     struct tsdl_decl *d = new_decl(p, CTF_VARIANT, l->t.s);
-    struct tsdl_name *name = NULL;
-    tsdl_next(l);
-    const char *name_at = l->t.s;
-    if (l->t.kind == TSDL_WORD) {
-        name = tsdl_intern_token(p, &l->t);
-        tsdl_next(l);
-    }
+    const char *name_at;
+    struct tsdl_name *name = read_tag(p, &name_at);
     struct tsdl_path *tag = NULL;
     if (tsdl_accept(l, '<')) {
         tag = read_path(p, "as a variant's tag");
@@ -465,14 +461,12 @@ static struct tsdl_decl *read_variant(struct tsdl_parser *p)
         d->path = tag;
     } else {
         const struct tsdl_decl *found = tsdl_look_up(p, name_at, name, TSDL_VARIANT);
-        if (found && tag) {
-            if (found->path)
-                tsdl_fail(l, name_at, ERR_FORMAT, "the variant '%s' has a tag already", name->s);
+        if (found && tag && found->path)
+            tsdl_fail(l, name_at, ERR_FORMAT, "the variant '%s' has a tag already", name->s);
+        if (found)
             *d = *found;
+        if (tag)
             d->path = tag;
-        } else if (found) {
-            *d = *found;
-        }
     }
     return l->failed ? NULL : d;
 }

@@ -52,13 +52,13 @@ static z_stream *take(struct gzip_packers *p)
 
 static void give_back(struct gzip_packers *p, z_stream *z)
 {
-    bool keep = deflateReset(z) == Z_OK;
+    bool rest = deflateReset(z) == Z_OK;
     pthread_mutex_lock(&p->lock);
-    keep = keep && p->at_rest.n < p->most;
-    if (keep)
+    rest = rest && p->at_rest.n < p->most;
+    if (rest)
         vec_push(&p->at_rest, z);
     pthread_mutex_unlock(&p->lock);
-    if (!keep)
+    if (!rest)
         free_stream(z);
 }
 

@@ -24,7 +24,7 @@ struct http_options {
     unsigned timeout_s;            /* without progress on a connection, and for the head of a request, however it
                                     * trickles; 0: 60 */
     unsigned slowest_bytes_per_s;  /* bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384 */
-    unsigned max_handler_s;        /* http_gone tells a handler to end after so long; 0: 120 */
+    unsigned max_handler_s;        /* a handler sees http_gone after so long; 0: 120 */
     uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 1 GiB */
     const char *upload_path;       /* POST/PUT bodies to this path go to a file in upload_dir instead of memory; or
                                     * NULL */
@@ -63,9 +63,8 @@ void http_reply_static(struct http_request *, const char *content_type, const vo
     const char *etag);
 /* A header for the reply to come (before it). */
 void http_header(struct http_request *, const char *name, const char *value);
-/* Value of a query parameter or of a request header, or NULL. */
+/* Value of a query parameter, or NULL. */
 const char *http_query(const struct http_request *, const char *name);
-const char *http_request_header(const struct http_request *, const char *name);
 /* The client has hung up, the handler's time is over, or the server stops: long work should end. Cheap enough to ask
  * every millisecond. */
 bool http_gone(const struct http_request *);

@@ -28,7 +28,7 @@ struct peers {
 };
 
 /* The descriptor stays the connection's own: it is closed only after peers_remove, which needs the lock. */
-static void end_late_ones(struct peers *p)
+static void end_overdue(struct peers *p)
 {
     int64_t now = time_monotonic_ns();
     for (struct peer *i = p->all.next; i != &p->all; i = i->next)
@@ -46,7 +46,7 @@ static void *look(void *arg)
     pthread_mutex_lock(&p->lock);
     while (!p->stopping) {
         wait_until(&p->stop, &p->lock, time_monotonic_ns() + LOOK_EVERY_MS * 1000000L);
-        end_late_ones(p);
+        end_overdue(p);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;

@@ -1,11 +1,11 @@
-/* Private to http: connections whose clients are too slow are ended, so that nobody holds places and memory by
- * trickling bytes. */
+/* Private to http: connections whose clients are too slow are ended, so that nobody holds connections and memory
+ * by trickling bytes. */
 #ifndef WEFT_HTTP_PEERS_H
 #define WEFT_HTTP_PEERS_H
 
 #include <stdint.h>
 
-/* The open connections of a server, and the thread that ends the late ones. */
+/* The open connections of a server, and the thread that ends those beyond their deadlines. */
 struct peers;
 struct peer;
 struct peers *peers_new(unsigned patience_s, unsigned slowest_bytes_per_s);

@@ -50,7 +50,7 @@ struct http_server {
 struct http_connection {
     struct http_server *server;
     struct MHD_Connection *mhd;
-    struct peer *peer; /* NULL in a connection whose socket is not told */
+    struct peer *peer; /* NULL in a connection whose socket is not known */
     struct http_request request;
     struct arena arena;
     struct text body;
@@ -198,11 +198,6 @@ const char *http_query(const struct http_request *q, const char *name)
     return MHD_lookup_connection_value(q->connection->mhd, MHD_GET_ARGUMENT_KIND, name);
 }
 
-const char *http_request_header(const struct http_request *q, const char *name)
-{
-    return header(q->connection, name);
-}
-
 bool http_gone(const struct http_request *q)
 {
     const struct http_connection *c = q->connection;
@@ -215,7 +210,7 @@ bool http_gone(const struct http_request *q)
 
 /* ---- requests ---- */
 
-/* Compares all bytes whatever they are, so that the time tells nothing about the token. */
+/* Compares all bytes whatever they are, so that the time gives nothing of the token away. */
 static bool token_fits(const char *given, const char *token)
 {
     size_t n = strlen(token), m = strlen(given);
@@ -376,7 +371,7 @@ static enum MHD_Result answer(struct http_connection *c)
 }
 
 /* A client that is still sending when the answer comes sees a broken connection instead of it; so what is too large,
- * but not absurdly so, is read and thrown away first, unless the client waits to be told to go on. */
+ * but not absurdly so, is read and thrown away first, unless the client waits for a word to go on. */
 static bool is_worth_draining(const struct http_connection *c)
 {
     const char *length = header(c, "Content-Length");

@@ -24,12 +24,6 @@ static void check_number(struct text *t, uint64_t v)
     snprintf(expected, sizeof expected, "%" PRId64, (int64_t)v);
     text_i64(t, (int64_t)v);
     expect(t, expected);
-    snprintf(expected, sizeof expected, "%" PRIx64, v);
-    text_hex(t, v, false);
-    expect(t, expected);
-    snprintf(expected, sizeof expected, "%" PRIX64, v);
-    text_hex(t, v, true);
-    expect(t, expected);
     static const int widths[] = {-3, 0, 1, 2, 9, 19, 20, 21, 40};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         int w = widths[i] > 0 ? widths[i] : 0;

@@ -169,10 +169,7 @@ static void every_day_as_the_c_library(void **state)
         size_t n = strftime(expected, sizeof expected, "%Y-%m-%dT%H:%M:%S", &tm);
         snprintf(expected + n, sizeof expected - n, ".%09lldZ", (long long)frac);
         int64_t ns = second * S + frac;
-        t.n = 0;
-        time_write_iso(&t, ns);
-        assert_string_equal(text_cstr(&t), expected);
-        assert_int_equal(parse(t.v), ns);
+        assert_int_equal(parse(expected), ns);
 
         n = strftime(clock, sizeof clock, "%H:%M:%S", &tm);
         snprintf(clock + n, sizeof clock - n, ".%03lld %03lld %03lld", (long long)frac / 1000000,
@@ -188,11 +185,11 @@ static void every_day_as_the_c_library(void **state)
         assert_int_equal(parse(t.v), ns);
     }
     t.n = 0;
-    time_write_iso(&t, INT64_MIN);
-    assert_string_equal(text_cstr(&t), "1677-09-21T00:12:43.145224192Z");
+    time_write_utc(&t, INT64_MIN, true);
+    assert_string_equal(text_cstr(&t), "1677-09-21 00:12:43.145 224 192");
     t.n = 0;
-    time_write_iso(&t, INT64_MAX);
-    assert_string_equal(text_cstr(&t), "2262-04-11T23:47:16.854775807Z");
+    time_write_utc(&t, INT64_MAX, true);
+    assert_string_equal(text_cstr(&t), "2262-04-11 23:47:16.854 775 807");
     text_fini(&t);
 }
 
