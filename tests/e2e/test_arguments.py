@@ -8,7 +8,7 @@ import subprocess
 
 import small_trace
 from tsp_server import Server
-from weft_e2e import Case, load, main, scenario, scratch, weft
+from weft_e2e import Case, have, load, main, need, scenario, scratch, weft
 
 NAMELESS = small_trace.METADATA.replace('hostname = "small"; ', "")
 
@@ -168,7 +168,7 @@ class Pieces(Case):
         self.assertEqual(self.ok("events", *pieces).out, whole.out)
         self.assertEqual(self.ok("events", *reversed(pieces)).out, whole.out)
         self.assertEqual(len(whole.text.splitlines()), 20827)
-        if shutil.which("babeltrace2"):
+        if have("babeltrace2"):
             text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", *pieces], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
             # Only the order of events with equal times may differ, and empty strings, which babeltrace2 does not print as such.
             self.assertEqual(sorted(line.split(":")[0] for line in text.decode().splitlines()),
@@ -344,8 +344,7 @@ class Times(Case):
     """+1.5s counts from the experiment's first event, whichever verb is asked; the first packet of a stream may have been opened seconds before."""
 
     def test_start(self):
-        if not shutil.which("babeltrace2"):
-            self.skipTest("babeltrace2 is not installed")
+        need("babeltrace2")
         trace = scenario("three-tier")
         text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", trace], stdout=subprocess.PIPE, check=True).stdout.decode()
         times = [int(line[1:11]) * 10**9 + int(line[12:21]) for line in text.splitlines()]

@@ -11,10 +11,11 @@ import time
 
 import long_trace
 from tsp_server import EVENTS, THREAD_STATUS, Server, ServerCase
-from weft_e2e import BIN, SLOWDOWN, Case, main, scenario, scratch, weft
+from weft_e2e import BIN, SLOWDOWN, Case, main, new_dice, scenario, scratch, weft
 
 KINDS = {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data"}
 ASKERS = 4
+DICE = new_dice(None)
 SHORTER = "became shorter while it was read"
 
 
@@ -239,7 +240,7 @@ class Verbs(Case):
         """Stops the verb somewhere in the `seconds` that it takes, cuts the file, and lets it go on: exit status, output and stderr."""
         size = os.path.getsize(self.file)
         process = self.start(*args)
-        time.sleep(random.uniform(0.05, 0.95) * seconds)
+        time.sleep(DICE.uniform(0.05, 0.95) * seconds)
         process.send_signal(signal.SIGSTOP)
         if process.poll() is None:
             os.truncate(self.file, size // 3)

@@ -9,19 +9,15 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
-import unittest
 
 import random_trace
 import weft_e2e
-from weft_e2e import Case, DATA, scratch, weft
+from weft_e2e import DATA, Case, absent, have, need, scratch, seed, weft
 
 PUBLIC = os.path.join(DATA, "traces-public")
 SUITE = os.path.join(PUBLIC, "babeltrace2-tests")
-HAVE_1 = shutil.which("babeltrace") is not None
-HAVE_2 = shutil.which("babeltrace2") is not None
 
 
 def reader(program, path):
@@ -39,12 +35,6 @@ def json_lines(run):
 
 def traces_below(path):
     return sorted(d for d, _, names in os.walk(path) if "metadata" in names)
-
-
-def need(path):
-    if not os.path.exists(path):
-        raise unittest.SkipTest(f"no recorded traces: {path} is absent (set WEFT_DATA)")
-    return path
 
 
 class Lines(Case):
@@ -66,8 +56,12 @@ class Lines(Case):
         return excused
 
 
-@unittest.skipUnless(HAVE_2, "babeltrace2 is not installed")
 class Babeltrace2(Lines):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        need("babeltrace2")
+
     def test_every_trace(self):
         """All recorded traces that babeltrace2 reads whole."""
         compared = 0
@@ -84,13 +78,13 @@ class Babeltrace2(Lines):
                 (info,) = self.json("info", path)
                 self.assertEqual((info["events"], info["lost_events"], info["lost_packets"]), (theirs.count(b"\n"), lost, packets))
         if not compared:
-            raise unittest.SkipTest("no recorded traces (set WEFT_DATA)")
+            absent("no recorded traces (set WEFT_DATA)")
 
     def test_machines_together(self):
         """Several traces in one order of time."""
         for name in ("three-tier", "three-tier-disk", "scp-net", "bsp", "mpi", "vm", "rotated"):
             path = os.path.join(DATA, "traces", name)
-            if not os.path.isdir(path):
+            if not have(path):
                 continue
             code, theirs, _ = reader("babeltrace2", path)
             self.assertEqual(code, 0)
@@ -105,15 +99,16 @@ class Babeltrace2(Lines):
     def test_random_declarations(self):
         """Every kind of field at any place, in both byte orders; JSON and CSV must be well-formed and hold as many events."""
         place = scratch()
-        for seed in range(60):
-            path = os.path.join(place, str(seed))
-            events = random_trace.write(path, seed)
-            with self.subTest(seed=seed):
+        first = seed(0)
+        for made in range(first, first + 60):
+            path = os.path.join(place, str(made))
+            events = random_trace.write(path, made)
+            with self.subTest(seed=made):
                 code, theirs, told = reader("babeltrace2", path)
                 self.assertEqual((code, told, theirs.count(b"\n")), (0, b"", events))
                 run = self.ok("events", path)
                 self.assertEqual(run.message, "")
-                self.same(run.out, theirs, f"seed {seed}", stale=False)
+                self.same(run.out, theirs, f"seed {made}", stale=False)
                 lines = json_lines(self.ok("events", path, "--format", "json"))
                 self.assertEqual([line["ts"] for line in lines], [1000 * (i + 1) for i in range(events)])
                 rows = list(csv.reader(io.StringIO(self.ok("events", path, "--format", "csv").text, newline="")))
@@ -135,7 +130,7 @@ class Counts(Lines):
         self.assertEqual(sum(t["lost_events"] for t in told), lost)
         self.assertEqual(run.message.count(" lost"), min(len(told), 100))
         self.assertEqual("more places with losses" in run.message, len(told) > 100)
-        if HAVE_1:
+        if have("babeltrace"):
             code, theirs, _ = reader("babeltrace", path)
             if code == 0:
                 self.same(run.out, theirs, path, stale=False)
@@ -431,7 +426,7 @@ class Selection(Case):
             return ip4.get("transport_header", {}).get("tcp", {}).get("dest_port") if "ttl" in ip4 else None
         ports = {of(e) for e in self.all} - {None}
         if not ports:
-            raise unittest.SkipTest("no TCP headers in this trace")
+            absent("no TCP headers in this trace")
         port = sorted(ports)[0]
         self.assertEqual(self.chosen("--where", f"network_header.ipv4.transport_header.tcp.dest_port == {port}"), [e for e in self.all if of(e) == port])
 

@@ -4,9 +4,8 @@ import os
 import re
 import shutil
 import subprocess
-import unittest
 
-from weft_e2e import Case, load, main, scenario, scratch, weft
+from weft_e2e import Case, load, main, need, scenario, scratch, weft
 
 
 SEALED = ("graph", "flows", "states")  # opened without being read as long as nobody touched them
@@ -102,9 +101,7 @@ class Stores(Case):
             self.assertEqual(read(path), good)
 
     def test_event_counts(self):
-        if not os.path.exists(os.path.join(scenario("three-tier"), "verify.json")):
-            self.skipTest("no verify.json beside the trace")
-        truth = load(scenario("three-tier"), "verify.json")
+        truth = load(need(os.path.join(scenario("three-tier"), "verify.json")))
         for host, row in self.index().items():
             self.assertEqual(row["events"], truth["traces"][f"{host}/kernel"]["events"])
             self.assertEqual(row["lost"], 0)
@@ -179,8 +176,7 @@ class Threads(Case):
     """Running time of every thread: sums of sched_switch intervals, computed from babeltrace2's text alone."""
 
     def test_running_time(self):
-        if not shutil.which("babeltrace2"):
-            self.skipTest("babeltrace2 is not installed")
+        need("babeltrace2")
         trace, store = scenario("three-tier"), scratch()
         rows = self.json("threads", trace, "--store", store, "--all")
         for host in ("client", "web", "db"):

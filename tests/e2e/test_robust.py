@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import small_trace
 import weft_e2e
-from weft_e2e import GIB, Case, scenario, scratch, weft
+from weft_e2e import GIB, Case, have, new_dice, scenario, scratch, weft
 
 FLIPS = int(os.environ.get("WEFT_ROBUST_FLIPS", 1200 // weft_e2e.SLOWDOWN))
 MEMORY = 2 * GIB
@@ -71,7 +71,7 @@ class Damaged(Case):
         run = self.ok("events", self.trace)
         self.assertEqual(run.message, "")
         self.assertEqual(len(run.text.splitlines()), sum(len(p) for p in small_trace.PACKETS))
-        if shutil.which("babeltrace2"):
+        if have("babeltrace2"):
             other = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", self.trace], capture_output=True, text=True)
             self.assertEqual((other.returncode, other.stderr), (0, ""))
             self.assertEqual(run.text, other.stdout)
@@ -127,10 +127,10 @@ class Damaged(Case):
 
     def flip(self, source, n, verbs, seed, thread="10"):
         """n variants of a trace, each with one to eight bits changed in one of its files."""
-        problems = []
+        problems, first = [], weft_e2e.seed(0)
 
         def some(worker):
-            dice = random.Random(seed * 100 + worker)
+            dice = random.Random(first + seed * 100 + worker)
             place = copy_writable(source, os.path.join(self.dir, f"flip{seed}-{worker}"))
             files = [p for p in files_below(place) if os.path.getsize(p)]
             for case in range(worker, n, WORKERS):
@@ -251,7 +251,7 @@ class Damaged(Case):
             "the end of time": good[:24] + struct.pack("<QQ", (1 << 64) - 2, (1 << 64) - 1) + good[40:],
             "zeros": bytes(5000),
             "ones": b"\xff" * 5000,
-            "noise": random.Random(3).randbytes(5000),
+            "noise": new_dice(3).randbytes(5000),
             "nothing": b"",
         }
         for what, stream in cases.items():
@@ -270,7 +270,7 @@ class Damaged(Case):
         path = os.path.join(place, "index", "ch_0.idx")
         with open(path, "rb") as f:
             good = f.read()
-        dice = random.Random(5)
+        dice = new_dice(5)
         for what, text in (("cut", good[:len(good) // 2 + 3]), ("empty", b""), ("noise", dice.randbytes(len(good))),
                            ("twice", good + good), ("huge", good[:16] + b"\xff" * (len(good) - 16)), ("absent", None)):
             with self.subTest(what):
@@ -440,7 +440,7 @@ class Stores(Case):
         begin = time.monotonic()
         self.ok("index", self.trace, "--store", store)
         whole = time.monotonic() - begin
-        killed, dice = 0, random.Random(7)
+        killed, dice = 0, new_dice(7)
         for i in range(40):
             shutil.rmtree(store)
             os.makedirs(store)
@@ -460,7 +460,7 @@ class Stores(Case):
 
     def test_damaged_stores(self):
         """Every store file, changed at several places or cut: `verify` says which one, and the next answer is right again."""
-        store, dice = scratch(), random.Random(11)
+        store, dice = scratch(), new_dice(11)
         self.ok(*self.query, "--store", store)
         files = [p for p in files_below(store) if os.path.getsize(p)]  # lock files are empty
         self.assertGreaterEqual(len(files), 7)  # graph and flows of three hosts, and the clocks

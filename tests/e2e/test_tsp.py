@@ -15,7 +15,7 @@ import uuid
 import zipfile
 
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server, ServerCase
-from weft_e2e import BIN, main, scenario, scratch
+from weft_e2e import BIN, main, need, scenario, scratch
 
 NOWHERE = "00000000-0000-3000-8000-000000000000"
 
@@ -554,9 +554,7 @@ class Access(ServerCase):
             self.assertEqual(s.ask("GET", "/", base="").status, 200)
 
     def test_tls(self):
-        openssl, directory = shutil.which("openssl"), scratch()
-        if not openssl:
-            self.skipTest("openssl is not installed")
+        openssl, directory = need("openssl"), scratch()
         cert, key = os.path.join(directory, "cert"), os.path.join(directory, "key")
         subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
                         "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)

@@ -3,7 +3,7 @@
 import os
 
 from tsp_server import Server
-from weft_e2e import DATA, Case, main, scenario, scratch
+from weft_e2e import DATA, Case, main, need, scenario, scratch
 
 ENDPOINT = {"TIME_GRAPH": "timeGraph", "GANTT_CHART": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data"}
 DATA_TYPES = {"NUMBER", "BINARY_NUMBER", "TIMESTAMP", "DURATION", "STRING", "TIME_RANGE"}
@@ -274,9 +274,7 @@ class Answers(Case):
 
     def test_functions(self):
         path = os.path.join(DATA, "traces-public", "context-switches-ust")
-        if not os.path.isdir(path):
-            self.skipTest(f"{path} is absent")
-        self.walk(path)
+        self.walk(need(path))
 
     def test_virtual_machines(self):
         self.walk("vm")

@@ -9,7 +9,7 @@ import unittest
 
 import long_trace
 from tsp_server import EVENTS, Server
-from weft_e2e import DATA, SLOWDOWN, Case, main, scenario, scratch
+from weft_e2e import DATA, SLOWDOWN, Case, main, need, scenario, scratch
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] \S+ (\S+): \{ cpu_id = (\d+) \}, \{ ?(.*?) ?\}$", re.M)
 
@@ -275,9 +275,7 @@ class Columns(Table):
 
     def test_contexts(self):
         path = os.path.join(DATA, "traces-public", "context-switches-ust")
-        if not os.path.isdir(path):
-            self.skipTest(f"{path} is absent")
-        self.start(path)
+        self.start(need(path))
         self.assertIn("Stream context", self.columns)
         self.assertFalse({"Prio", "Trace", "Event context"} & set(self.columns))
         truth = babeltrace(path)

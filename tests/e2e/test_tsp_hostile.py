@@ -14,7 +14,7 @@ import time
 import unittest
 
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Bystander, Server, ServerCase
-from weft_e2e import ROOT, SANITIZER, SLOWDOWN, main, scenario, scratch
+from weft_e2e import ROOT, SANITIZER, SLOWDOWN, main, need, scenario, scratch
 
 MIB = 1 << 20
 PATIENCE_S = 5 * SLOWDOWN  # the machine may have other work to do
@@ -23,8 +23,7 @@ MAKE_TRACE = os.environ.get("WEFT_MAKE_TRACE") or os.path.join(ROOT, "build", "b
 
 def made_trace(events):
     """A generated trace, long enough that work on it can be interrupted."""
-    if not os.path.exists(MAKE_TRACE):
-        raise unittest.SkipTest("bench/make_trace is not built (WEFT_MAKE_TRACE)")
+    need(MAKE_TRACE)
     path = os.path.join(scratch(), "made")
     subprocess.run([MAKE_TRACE, path, str(events), "2", "40"], check=True, stdout=subprocess.DEVNULL)
     return path

@@ -2,17 +2,15 @@
 their life; expressions that cost too much."""
 import os
 import re
-import shutil
 import struct
 import subprocess
 import time
-import unittest
 from collections import Counter, defaultdict
 
 import small_trace
 from test_tsp_hostile import made_trace
 from tsp_server import Server, ServerCase
-from weft_e2e import SLOWDOWN, main, scenario, scratch
+from weft_e2e import SLOWDOWN, main, need, scenario, scratch
 
 MOULD = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataProviderFactory"
 KIND = "org.eclipse.tracecompass.incubator.internal.inandout.core.config"
@@ -82,8 +80,7 @@ class Numbers(InoutCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if not shutil.which("babeltrace2"):
-            raise unittest.SkipTest("babeltrace2 is not installed")
+        need("babeltrace2")
         path = os.path.join(scenario("three-tier"), "db")
         cls.start(path)
         text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, check=True).stdout.decode()

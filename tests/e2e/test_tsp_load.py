@@ -12,9 +12,9 @@ import threading
 import time
 
 from tsp_server import Server, ServerCase
-from weft_e2e import SLOWDOWN, main, scenario, scratch
+from weft_e2e import SLOWDOWN, main, scenario, scratch, seed
 
-SEED = int(os.environ.get("WEFT_SEED") or random.randrange(10**6))
+SEED = seed(None)
 SECONDS = float(os.environ.get("WEFT_LOAD_SECONDS") or 10)
 CLIENTS = 6
 KINDS = {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data", "TABLE": "table"}
@@ -188,7 +188,6 @@ class Client(threading.Thread):
 
 class Load(ServerCase):
     def setUp(self):
-        print(f"seed {SEED} (WEFT_SEED)", flush=True)
         self.root = os.path.join(scratch(), "traces")
         shutil.copytree(scenario("three-tier"), self.root)
         self.server = Server("--state", scratch(), "--trace-root", self.root)

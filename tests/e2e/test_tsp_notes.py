@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 from tsp_server import Server, ServerCase
-from weft_e2e import ROOT, main, scenario, scratch, weft
+from weft_e2e import ROOT, main, needs, scenario, scratch, weft
 
 UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "stack", "ust_write")
 NOTES = "weft.notes"
@@ -87,7 +87,7 @@ class Notes(ServerCase):
             rows = self.notes(uuid=x["UUID"], server=server)
             self.assertEqual([(os.path.realpath(r["Host"]), r["Note"]) for r in rows], [(os.path.join(self.trace, "web"), "was given before; it counts once")])
 
-    @unittest.skipUnless(os.path.exists(UST_WRITE), "ust_write is not built")
+    @needs(UST_WRITE)
     def test_lost_and_without_clock(self):
         """The made trace lost 5 events, and no packet ties its machine to the others."""
         made = os.path.join(scratch(), "made")

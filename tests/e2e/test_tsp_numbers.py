@@ -1,15 +1,12 @@
 """The numbers of the trace server's views against babeltrace2's text, counted here by other means."""
 import bisect
 import os
-import random
 import re
-import shutil
 import subprocess
-import unittest
 from collections import Counter
 
 from tsp_server import EVENTS, Server
-from weft_e2e import Case, load, main, scenario, scratch
+from weft_e2e import Case, load, main, need, new_dice, scenario, scratch
 
 CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
 DISK = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider"
@@ -35,8 +32,7 @@ class Numbers(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if not shutil.which("babeltrace2"):
-            raise unittest.SkipTest("babeltrace2 is not installed")
+        need("babeltrace2")
         cls.server = Server(scenario("three-tier"))
         cls.x = cls.server.first()
         cls.outputs = f"/experiments/{cls.x['UUID']}/outputs"
@@ -148,7 +144,7 @@ class Numbers(Case):
             names = [c["name"] for c in self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "columns")]
             self.assertEqual("Return value" in names, analysis == SYSCALLS)  # nothing else returns anything
             self.assertEqual({len(l) for l in lines}, {len(names)})
-            for index in random.Random(1).sample(range(len(lines)), 40):
+            for index in new_dice(1).sample(range(len(lines)), 40):
                 self.assertEqual(self.latency_lines(analysis, index, 2), lines[index:index + 2])
             beyond = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines", requested_times=[begins[-1] + 1], requested_table_count=3)
             self.assertEqual((beyond["lowIndex"], beyond["lines"]), (len(lines), []))

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 import small_trace
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server
-from weft_e2e import DATA, ROOT, Case, main, scratch, weft
+from weft_e2e import DATA, ROOT, Case, main, need, needs, scratch, weft
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "stack"))
 from truth import Replay
@@ -61,8 +61,7 @@ class Made(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if not os.path.exists(UST_WRITE):
-            raise unittest.SkipTest(f"{UST_WRITE} is not built")
+        need(UST_WRITE)
 
 
 class Verbs(Made):
@@ -72,7 +71,7 @@ class Verbs(Made):
         self.assertEqual((traces["ust"]["events"], traces["ust"]["lost_events"], traces["ust"]["tracer"]), (27, 5, "lttng-ust 2.13"))
         self.assertEqual(traces["kernel"]["events"], sum(map(len, small_trace.PACKETS)))
 
-    @unittest.skipUnless(shutil.which("babeltrace2"), "babeltrace2 is not installed")
+    @needs("babeltrace2")
     def test_events(self):
         """Alone and merged with the kernel's, line for line as babeltrace2 prints them."""
         place = both()
@@ -142,7 +141,7 @@ class Stores(Made):
         run = weft("index", self.trace, "--store", "/proc/self/nowhere")
         self.assertEqual(run.code, 1, run)
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), "no recorded trace")
+    @needs(RECORDED)
     def test_recorded(self):
         row = self.json("index", RECORDED, "--store", self.store)[0]
         self.assertEqual((row["host"], row["events"], row["lost"], row["threads"], row["calls"]), ("qemu1", 3934, 0, 7, 1948))
@@ -187,8 +186,7 @@ class Calls(Served):
     """Recorded and random calls: all views against a replay of babeltrace2's text."""
 
     def setUp(self):
-        if not shutil.which("babeltrace2"):
-            self.skipTest("babeltrace2 is not installed")
+        need("babeltrace2")
 
     def judge(self, path):
         truth = Replay(path)
@@ -382,11 +380,11 @@ class Calls(Served):
                 self.assertEqual({d for _, d in there}, {min(d for _, d in part), max(d for _, d in part)} if part else set())
         self.assertTrue(any(shown.values()))
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), "no recorded trace")
+    @needs(RECORDED)
     def test_recorded(self):
         self.judge(RECORDED)
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), "no recorded trace")
+    @needs(RECORDED)
     def test_published(self):
         """The tests of the Trace Compass server tell figures of this trace. They count calls that are still open at its end, as if they ended 1 ns later;
         without those it are the figures here."""
@@ -490,7 +488,7 @@ class Sample(Served):
 class Live(Served):
     """A recorded trace without functions: 200 events of one type."""
 
-    @unittest.skipUnless(os.path.isdir(LIVE) and shutil.which("babeltrace2"), "no recorded trace, or no babeltrace2")
+    @needs(LIVE, "babeltrace2")
     def test_events(self):
         text = babeltrace(LIVE)
         self.assertEqual(self.ok("events", LIVE).text, text)

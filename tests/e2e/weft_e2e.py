@@ -15,6 +15,8 @@ import unittest
 from fractions import Fraction
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import absent, have, need, needs, new_dice, seed  # noqa: E402,F401
 BIN = os.path.abspath(os.environ.get("WEFT_BIN") or os.path.join(ROOT, "build", "weft"))
 DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 TIMEOUT_S = 120
@@ -55,7 +57,7 @@ def scenario(name):
         return path
     bundle = os.path.join(ROOT, "examples", name + ".tar.xz")
     if not os.path.exists(bundle):
-        raise unittest.SkipTest(f"no recorded traces: {path} is absent (set WEFT_DATA)")
+        absent(f"no recorded traces: {path} is absent (set WEFT_DATA)")
     if name not in _unpacked:
         _unpacked[name] = scratch()
         with tarfile.open(bundle) as tar:
@@ -109,8 +111,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        if not os.path.exists(BIN):
-            raise unittest.SkipTest(f"{BIN} is not built")
+        need(BIN)
 
     def ok(self, *args, **how):
         run = weft(*args, **how)

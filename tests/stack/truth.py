@@ -7,13 +7,15 @@ import bisect
 import collections
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import need, needs, run, seed  # noqa: E402
+
 DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 RECORDED = os.path.join(DATA, "traces-public", "context-switches-ust")
 LOST = re.compile(r'discarded \d+ events? between \[(\d+)\.(\d{9})\] and \[(\d+)\.(\d{9})\] .* within stream ".*channel0_(\d+)"')
@@ -142,31 +144,32 @@ class Truth(unittest.TestCase):
         self.assertEqual(sorted(calls), sorted(truth.calls))
         return truth
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), f"no recorded trace: {RECORDED}")
+    @needs(RECORDED)
     def test_recorded(self):
         self.assertEqual(len(self.judge(RECORDED).calls), 1948)
 
     def test_random(self):
         with tempfile.TemporaryDirectory() as place:
-            for seed in (1, 2, 3):
-                path = os.path.join(place, str(seed))
-                subprocess.run([WRITE, "random", path, str(seed), "20000"], check=True)
+            first = seed(1)
+            for made in map(str, range(first, first + 3)):
+                path = os.path.join(place, made)
+                subprocess.run([WRITE, "random", path, made, "20000"], check=True)
                 truth = self.judge(path)
                 self.assertGreater(min(truth.strange, truth.missing), 20)
                 self.assertGreater(max(c[4] - c[3] for c in truth.calls), 2**32)
 
     def test_lossy(self):
         with tempfile.TemporaryDirectory() as place:
-            for seed in range(10, 16):
-                path = os.path.join(place, str(seed))
-                subprocess.run([WRITE, "lossy", path, str(seed), "4000"], check=True)
+            first = seed(10)
+            for made in map(str, range(first, first + 6)):
+                path = os.path.join(place, made)
+                subprocess.run([WRITE, "lossy", path, made, "4000"], check=True)
                 truth = self.judge(path)
                 self.assertGreater(truth.losses, 10)
                 self.assertGreater(sum(c[5] == "unknown" for c in truth.calls), 20)
 
 
 if __name__ == "__main__":
-    if not shutil.which("babeltrace2"):
-        sys.exit(77)
+    run(lambda: need("babeltrace2"))
     DUMP, WRITE = sys.argv[1:3]
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -8,13 +8,15 @@ import bisect
 import collections
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import need, run  # noqa: E402
+
 DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 TRACES = ["three-tier/client", "three-tier/web", "three-tier/db", "three-tier-disk/db", "scp-net/n1", "mpi/n1"]
 
@@ -330,8 +332,6 @@ class StatesAgainstText(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or not shutil.which("babeltrace2") or not os.path.isdir(os.path.join(DATA, "traces", "three-tier")):
-        print("skipped: needs the program, babeltrace2 and the recorded traces ($WEFT_DATA)")
-        sys.exit(77)
+    run(lambda: need("babeltrace2", *(os.path.join(DATA, "traces", t) for t in TRACES)))
     StatesAgainstText.program = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -5,22 +5,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from tsp_server import Server  # noqa: E402
-from weft_e2e import SLOWDOWN, Case, main, scenario  # noqa: E402
+from weft_e2e import SLOWDOWN, Case, absent, main, need, scenario  # noqa: E402
 
 
 def client_directory():
     """A directory with client.js and its modules: this one when they are installed here, else a copy in which npm installs them."""
-    if not shutil.which("node"):
-        raise unittest.SkipTest("node is not installed")
+    need("node")
     if os.path.isdir(os.path.join(HERE, "node_modules", "tsp-typescript-client")):
         return HERE
-    if not shutil.which("npm"):
-        raise unittest.SkipTest("npm is not installed")
+    need("npm")
     directory = os.path.join(os.environ.get("WEFT_NODE") or os.path.join(tempfile.gettempdir(), f"weft-node-{os.getuid()}"), "tsp")
     for name in ("package.json", "package-lock.json", "client.js", ".npmrc"):
         os.makedirs(directory, exist_ok=True)
@@ -28,7 +25,7 @@ def client_directory():
     shutil.copytree(os.path.join(HERE, "json-bigint"), os.path.join(directory, "json-bigint"), dirs_exist_ok=True)
     done = subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=directory, capture_output=True, check=False)
     if done.returncode:
-        raise unittest.SkipTest(f"npm cannot fetch the client: {done.stderr.decode()[-300:]}")
+        absent(f"npm cannot fetch the client: {done.stderr.decode()[-300:]}")
     return directory
 
 

@@ -12,7 +12,10 @@ import urllib.error
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DATA = os.environ.get("WEFT_DATA", os.path.join(ROOT, "..", "shared", "data"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import have, need, new_dice, run, seed  # noqa: E402,F401
+
+DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 WEFT = os.environ.get("WEFT_BIN", os.path.join(ROOT, "build", "weft"))
 THREADS = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider"
 RESOURCES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider"
@@ -20,16 +23,10 @@ MACHINES = "weft.machines"
 PATHS = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 
 
-def need(*names):
-    """Directories of recorded traces; ends the test as skipped when one is absent."""
+def recorded(*names):
+    """Directories of recorded traces, to be judged by babeltrace2."""
     found = [os.path.join(DATA, "traces", n) for n in names]
-    for path in found:
-        if not os.path.isdir(path):
-            print("skipped: no " + path)
-            sys.exit(77)
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
+    need("babeltrace2", *found)
     return found
 
 

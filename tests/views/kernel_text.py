@@ -1,15 +1,14 @@
 """What babeltrace2's text says of a kernel trace, for the tests of views to judge by, and how states are compared with it."""
 import bisect
-import random
 import re
 import subprocess
 
-from graph_client import check_row, key, sample_times
+from graph_client import check_row, key, new_dice, sample_times
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:(\S+) )?([\w:]+): (.*)$")
 FIELD = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
 STRING = re.compile(r"(\w+) = \"([^\"]*)\"")
-dice = random.Random(11)
+dice = new_dice(11)
 
 
 class Steps:

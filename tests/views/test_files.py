@@ -1,15 +1,13 @@
 """Views of files, through the server, against descriptors followed in babeltrace2's text: test_files.py. Recorded traces; the one of examples is always there."""
 import bisect
 import os
-import random
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 
-from graph_client import DATA, ROOT, Server, check_row, key, sample_times
+from graph_client import DATA, ROOT, Server, check_row, have, key, need, new_dice, run, sample_times
 
 FILES = "org.eclipse.tracecompass.incubator.kernel.core.file.access.dataprovider"
 THREADS = "org.eclipse.tracecompass.incubator.kernel.core.io.access.dataprovider"
@@ -24,7 +22,7 @@ OTHER = "lseek fstat newfstat fstatfs ftruncate fallocate fadvise64 flock getden
 MAKES = ("socket accept accept4 epoll_create epoll_create1 eventfd eventfd2 timerfd_create signalfd signalfd4 inotify_init inotify_init1 memfd_create "
          "pidfd_open perf_event_open io_uring_setup").split()
 O_CLOEXEC = 0o2000000
-dice = random.Random(7)
+dice = new_dice(7)
 
 
 def number(text):
@@ -267,21 +265,17 @@ def check(path):
 
 
 def main():
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
+    need("babeltrace2")
     place = tempfile.mkdtemp(prefix="weft-files-")
     try:
         with tarfile.open(os.path.join(ROOT, "examples", "three-tier.tar.xz")) as tar:
             tar.extractall(place)
         for path in [os.path.join(place, "three-tier", host, "kernel") for host in ("db", "web")] + [os.path.join(DATA, "traces", "three-tier-disk", "db", "kernel")]:
-            if os.path.isdir(path):
+            if have(path):
                 print(path)
                 check(path)
-            else:
-                print("skipped: no " + path)
     finally:
         shutil.rmtree(place)
 
 
-main()
+run(main)

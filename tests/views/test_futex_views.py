@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from graph_client import DATA, Server, check_row, key, sample_times
+from graph_client import DATA, Server, check_row, have, key, need, run, sample_times, seed
 from kernel_text import Steps, Text, check_steps, dice, offered, some_range
 
 WAITERS = "lttng2.kernel.core.futex.uaddrvswaiter"
@@ -246,24 +246,23 @@ def check_made(maker, seed):
 def check_recorded():
     for host in ("web", "client"):
         path = os.path.join(DATA, "traces", "three-tier", host, "kernel")
-        if os.path.isdir(path):
+        if have(path):
             check(path)
         else:
             print("skipped: no " + path)
     path = os.path.join(DATA, "traces", "bsp", "n1", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         with Server(path) as server:  # without system calls
             assert WAITERS not in offered(server) and SCENARIOS not in offered(server)
             assert IRQ_SCENARIOS in offered(server)
 
 
 def main():
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
-    for seed in (1, 2, 3):
-        check_made(sys.argv[1], seed)
+    need("babeltrace2")
+    first = seed(1)
+    for made in range(first, first + 3):
+        check_made(sys.argv[1], made)
     check_recorded()
 
 
-main()
+run(main)

@@ -3,7 +3,7 @@ import concurrent.futures
 import json
 import subprocess
 
-from graph_client import PATHS, THREADS, WEFT, Server, key, need, sample_times
+from graph_client import PATHS, THREADS, WEFT, Server, key, recorded, run, sample_times
 
 
 def told(path, store, thread, begin=None, end=None):
@@ -137,7 +137,7 @@ def check_stop(path):
 
 
 def main():
-    three, bsp, lost = need("three-tier", "bsp", "lost-events")
+    three, bsp, lost = recorded("three-tier", "bsp", "lost-events")
     with Server(three) as server:
         check_refusals(server)
         derived = check_path(server, three, "client:204")
@@ -163,4 +163,4 @@ def main():
     check_stop(lost)
 
 
-main()
+run(main)

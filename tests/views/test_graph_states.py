@@ -1,13 +1,12 @@
 """Thread Status, Resources Status and Machines against histories worked out from babeltrace2's text, on random ranges."""
 import os
-import random
 import re
 import subprocess
 
-from graph_client import MACHINES, RESOURCES, THREADS, Server, check_row, key, need, sample_times
+from graph_client import MACHINES, RESOURCES, THREADS, Server, check_row, key, new_dice, recorded, run, sample_times
 from graph_oracle import Oracle
 
-dice = random.Random(7)
+dice = new_dice(7)
 
 
 def random_range(server, least=2000):
@@ -246,11 +245,11 @@ def check_joint(path):
 
 
 def main():
-    three, lost = need("three-tier", "lost-events")
+    three, lost = recorded("three-tier", "lost-events")
     check_host(os.path.join(three, "db", "kernel"))
     check_host(os.path.join(three, "web", "kernel"))
     check_joint(three)
     check_losses(lost)
 
 
-main()
+run(main)

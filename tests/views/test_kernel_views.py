@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 
-from graph_client import DATA, RESOURCES, Server, check_row, key, sample_times
+from graph_client import DATA, RESOURCES, Server, check_row, have, key, need, run, sample_times, seed
 from graph_oracle import Oracle
 from kernel_text import FIELD, LINE, Steps, Text, check_steps, dice, offered, some_range
 
@@ -598,7 +598,7 @@ def check_lossy(maker, seed):
 
 def check_recorded():
     path = os.path.join(DATA, "traces-public", "single-host", "bug446190")
-    if os.path.isdir(path):
+    if have(path):
         text = Text(path)
         with Server(path) as server:
             check_memory(server, text)
@@ -606,7 +606,7 @@ def check_recorded():
     else:
         print("skipped: no " + path)
     path = os.path.join(DATA, "traces", "three-tier", "db", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         with Server(path) as server:
             check_absent(server, MEMORY)
             check_absent(server, COUNTERS)
@@ -618,26 +618,25 @@ def check_recorded():
             check_requests(server, text, 1, recorded=True)
             check_absent(server, KVM_EXITS)
     path = os.path.join(DATA, "traces", "three-tier-disk", "db", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         text = Text(path)
         with Server(path) as server:
             check_requests(server, text, 2, recorded=True)
     path = os.path.join(DATA, "traces", "vm", "vmhost", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         text = Text(path)
         with Server(path) as server:
             check_thread_counters(server, text, KVM_EXITS, "KVM Exit Rate", [], [count_threads(text)[2]])
 
 
 def main():
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
-    for seed in (1, 2):
-        check_made(sys.argv[1], seed, perf=False)
-        check_made(sys.argv[1], seed, perf=True)
-    check_lossy(sys.argv[1], 3)
+    need("babeltrace2")
+    first = seed(1)
+    for made in (first, first + 1):
+        check_made(sys.argv[1], made, perf=False)
+        check_made(sys.argv[1], made, perf=True)
+    check_lossy(sys.argv[1], first + 2)
     check_recorded()
 
 
-main()
+run(main)

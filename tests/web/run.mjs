@@ -6,13 +6,19 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url)), web = join(here, '../../web'), chromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
-function skip(why) { console.log(`skipped: ${why}`); process.exit(77); }
 
-if (!existsSync(chromium)) skip(`no browser at ${chromium} (the Debian package chromium; CHROMIUM names another)`);
+// Ends the test for want of something: skipped, or failed where everything must be there (.ci/run).
+function absent(why) {
+  const required = Boolean(process.env.WEFT_REQUIRE_DATA);
+  console.log(required ? `${why}, and WEFT_REQUIRE_DATA is set` : `skipped: ${why}`);
+  process.exit(required ? 1 : 77);
+}
+
+if (!existsSync(chromium)) absent(`no browser at ${chromium} (the Debian package chromium; CHROMIUM names another)`);
 if (!['playwright-core', 'esbuild', 'typescript', 'uplot'].every(m => existsSync(join(web, 'node_modules', m)))) {
   const done = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--fetch-retries=1', '--fetch-timeout=60000'], { cwd: web, encoding: 'utf8' });
-  if (done.error) skip('npm is not installed');
-  if (done.status !== 0) skip(`npm cannot fetch what web/package-lock.json names: ${done.stderr.trim().split('\n').slice(-4).join(' ')}`);
+  if (done.error) absent('npm is not installed');
+  if (done.status !== 0) absent(`npm cannot fetch what web/package-lock.json names: ${done.stderr.trim().split('\n').slice(-4).join(' ')}`);
 }
 const server = process.argv[2] === 'server', tests = server ? join(here, 'server') : here;
 if (!server) for (const args of [['node_modules/typescript/bin/tsc', '--noEmit'], ['build.mjs', '--check']]) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { open, start } from './browser.mjs';
+import { dice } from './random.mjs';
 
 let world, page;
 before(async () => { world = await start({ threads: 30 }); ({ page } = await open(world)); });
@@ -22,8 +23,7 @@ const paint = (states, view) => page.evaluate(([list, v]) => {
   return { pixels: Array.from({ length: v.width }, (_, i) => [...d.slice(i * 4, i * 4 + 4)]), colours: Object.fromEntries([...new Set(list.map(s => s[2]).filter(Boolean))].map(k => { const l = g.looks.ofKey(k); return [k, [l.r, l.g, l.b]]; })) };
 }, [states, view]);
 
-let seed = 12345;
-const random = () => { seed = (Math.imul(seed, 1103515245) + 12345) >>> 0; return (seed >>> 8) / 2 ** 24; };
+const random = dice(12345);
 const KEYS = ['Usermode', 'System call', 'Unheard of', null]; // of full height, or blank
 
 function brute(states, view, x, colours) {

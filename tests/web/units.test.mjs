@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { dice } from './random.mjs';
 
 const web = new URL('../../web/', import.meta.url);
 const { buildSync } = createRequire(new URL('package.json', web))('esbuild');
@@ -137,10 +138,13 @@ test('contrast: words can be read on every ground of both themes', () => {
 });
 
 test('views share the height: all of it, none below its least nor beyond its most while another wants some', async () => {
-  const { share } = await load('layout');
+  const { share } = await load('layout'), random = dice(1), below = n => Math.floor(random() * n);
   for (let round = 0; round < 300; round++) {
-    const wants = Array.from({ length: 1 + Math.floor(Math.random() * 6) }, () => { const least = 60 + Math.floor(Math.random() * 100); return { weight: 0.5 + Math.random() * 40, least, most: Math.random() < 0.4 ? Infinity : least + Math.floor(Math.random() * 200) }; });
-    const room = Math.floor(Math.random() * 1500), got = share(room, wants), least = wants.reduce((s, w) => s + w.least, 0), most = wants.reduce((s, w) => s + w.most, 0), sum = got.reduce((a, b) => a + b, 0);
+    const wants = Array.from({ length: 1 + below(6) }, () => {
+      const least = 60 + below(100);
+      return { weight: 0.5 + random() * 40, least, most: random() < 0.4 ? Infinity : least + below(200) };
+    });
+    const room = below(1500), got = share(room, wants), least = wants.reduce((s, w) => s + w.least, 0), most = wants.reduce((s, w) => s + w.most, 0), sum = got.reduce((a, b) => a + b, 0);
     const told = JSON.stringify({ room, wants, got });
     got.forEach((h, i) => assert.ok(h >= wants[i].least, told));
     assert.equal(sum, Math.max(room, least), told);
