@@ -53,13 +53,16 @@ static void no_more_than_asked_for(void **state)
 static void in_the_caller(void *arg, size_t i)
 {
     assert_true(pthread_equal(*(pthread_t *)arg, pthread_self()));
+    atomic_fetch_add(&runs[i], 1);
 }
 
 static void one_thread_is_the_caller(void **state)
 {
     pthread_t self = pthread_self();
+    memset(runs, 0, sizeof runs);
     pool_run(5, 1, in_the_caller, &self);
     pool_run(1, 8, in_the_caller, &self);
+    assert_true(runs[0] == 2 && runs[1] == 1 && runs[4] == 1 && runs[5] == 0);
 }
 
 static void half_a_second(void *arg, size_t i)
