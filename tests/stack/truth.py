@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Judges the call stacks of traces by what babeltrace2 prints of them: truth.py DUMP WRITE (the programs built from dump.c, ust_write.c).
+"""Judges the call stacks of traces by what babeltrace2 prints of them: truth.py DUMP WRITE (the programs built from
+dump.c, ust_write.c).
 
-Replays the text's entries and exits with a list per thread and compares every interval exactly. Exit status 77 (skipped) when babeltrace2 is absent.
+Replays the text's entries and exits with a list per thread and compares every interval exactly. Exit status 77
+(skipped) when babeltrace2 is absent.
 """
 import bisect
 import collections
@@ -18,7 +20,8 @@ from needed import need, needs, run, seed  # noqa: E402
 
 DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 RECORDED = os.path.join(DATA, "traces-public", "context-switches-ust")
-LOST = re.compile(r'discarded \d+ events? between \[(\d+)\.(\d{9})\] and \[(\d+)\.(\d{9})\] .* within stream ".*channel0_(\d+)"')
+LOST = re.compile(r'discarded \d+ events? between \[(\d+)\.(\d{9})\] and \[(\d+)\.(\d{9})\] .* within stream '
+                  r'".*channel0_(\d+)"')
 LINE = re.compile(r"\[(\d+)\.(\d{9})\] (\S+) (\S+): (.*)$")
 
 
@@ -26,7 +29,8 @@ class Replay:
     """What the text of a trace says: calls as (pid, tid, level, begin, end, how, address)."""
 
     def __init__(self, path):
-        run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, check=True)
         lines = run.stdout.decode().splitlines()
         resets = self.find_resets(lines, run.stderr.decode())
         self.calls, self.names, self.threads = [], {}, {}
@@ -70,8 +74,8 @@ class Replay:
                 self.end(thread, stack, at, "cut")
 
     def find_resets(self, lines, warnings):
-        """{number of the line before which it happens: [since]}: when what threads do becomes uncertain, and since when. Events are missing after the
-        packet before, up to the packet's first event, and after its last."""
+        """{number of the line before which it happens: [since]}: when what threads do becomes uncertain, and since
+        when. Events are missing after the packet before, up to the packet's first event, and after its last."""
         times = []
         for line in lines:
             found = LINE.match(line)
@@ -105,7 +109,8 @@ class Replay:
             self.calls += [(*thread, level, since, at, "unknown", "-") for level in range(levels)]
 
     def allocate(self, thread, at, what, fields):
-        """Memory as [(time, bytes held from then on)] by thread; an allocation at a taken address ends the one before."""
+        """Memory as [(time, bytes held from then on)] by thread; an allocation at a taken address ends the one before.
+        """
         value = {name: int(number, 0) for name, number in re.findall(r"\b(ptr|in_ptr|size|nmemb) = (\w+)", fields)}
         change, held = 0, self.memory[thread]
         size, result = value.get("size", 0) * value.get("nmemb", 1), value["ptr"]
@@ -139,7 +144,8 @@ class Truth(unittest.TestCase):
                 names[int(words[0]), int(words[1])] = words[2]
             else:
                 calls.append((*map(int, words[:5]), words[5], words[6]))
-        self.assertEqual(totals, (truth.events, sum(c[5] != "unknown" for c in truth.calls), truth.strange, truth.missing))
+        self.assertEqual(totals, (truth.events, sum(c[5] != "unknown" for c in truth.calls), truth.strange,
+                                  truth.missing))
         self.assertEqual(names, truth.names)
         self.assertEqual(sorted(calls), sorted(truth.calls))
         return truth

@@ -74,7 +74,8 @@ class CheckLayers(unittest.TestCase):
         self.assertIn("nobody in room kernel uses room ctf", message)
         self.assertEqual(check({**kernel, "kernel/y.h": '#include "ctf/ctf.h"\n'}), (0, ""))
         self.assertEqual(check({"kernel/x.c": ""}), (0, ""), "where room ctf is not there, nothing can use it")
-        self.assertEqual(check({"base/x.c": "", "ctf/ctf.c": "", "cli/main.c": ""}), (0, ""), "cli may use all, all may use base")
+        self.assertEqual(check({"base/x.c": "", "ctf/ctf.c": "", "cli/main.c": ""}), (0, ""),
+                         "cli may use all, all may use base")
 
     def test_future_room(self):
         status, message = check({"live/live.c": ""})
@@ -85,7 +86,9 @@ class CheckLayers(unittest.TestCase):
     def clash(self, first, second, what):
         status, message = check({"ctf/" + first[0]: first[1], "http/" + second[0]: second[1]})
         self.assertEqual(status, 1, (first, second))
-        self.assertRegex(message, rf"^src/\w+/\w\.[ch]:\d+: room \w+ calls something of its own {re.escape(what)}, as room \w+ does")
+        self.assertRegex(message,
+                         rf"^src/\w+/\w\.[ch]:\d+: room \w+ calls something of its own {re.escape(what)}, as room \w+ "
+                         rf"does")
 
     def harmony(self, first, second):
         self.assertEqual(check({"ctf/" + first[0]: first[1], "http/" + second[0]: second[1]}), (0, ""), (first, second))
@@ -96,11 +99,14 @@ class CheckLayers(unittest.TestCase):
         self.clash(("a.c", calls), ("b.h", "static inline int x(int a)\n{\n}\n"), "x()")
         self.clash(("a.c", calls), ("b.c", "\nstatic int x(int a)\n{\n}\n"), "x()")
         self.harmony(("a.c", "static " + calls), ("b.c", "static " + calls))
-        self.harmony(("a.c", calls), ("b.c", "int x(int a, int b);\n/*\nint x(int a)\n{ */\nchar s[] = \"\\\nint x(void) {\";\n"))
+        self.harmony(("a.c", calls), ("b.c",
+                                      "int x(int a, int b);\n/*\nint x(int a)\n{ */\nchar s[] = \"\\\nint x(void) "
+                                      "{\";\n"))
 
     def test_tag_of_two_rooms(self):
         for kind in ("struct", "union", "enum"):
-            self.clash(("a.h", kind + " x {\n"), ("b.h", f"typedef {kind} __attribute__((packed)) x {{ int a; }} y;\n"), kind + " x")
+            self.clash(("a.h", kind + " x {\n"), ("b.h", f"typedef {kind} __attribute__((packed)) x {{ int a; }} y;\n"),
+                       kind + " x")
             self.clash(("a.h", kind + " x {\n"), ("b.c", f"\nstatic {kind} x {{\n"), kind + " x")
             self.harmony(("a.c", kind + " x {\n"), ("b.c", kind + " x {\n"))
             self.harmony(("a.h", kind + " x {\n"), ("b.h", f"{kind} x;\nvoid f({kind} x *);\n"))

@@ -1,4 +1,5 @@
-"""The documentation fits the program and itself: the page of a verb names exactly the options of its --help, and links lead somewhere."""
+"""The documentation fits the program and itself: the page of a verb names exactly the options of its --help, and links
+lead somewhere."""
 import os
 import re
 import subprocess
@@ -49,7 +50,8 @@ class Docs(unittest.TestCase):
         listed = re.search(r"(?ms)^Verbs:\n(.*?)^\S", shown).group(1)
         self.assertEqual(re.findall(r"(?m)^  (\w+) ", listed), VERBS)
         self.assertEqual(re.findall(r"(?m)^\| \[`(\w+)`\]", text_of("README.md")), VERBS)
-        self.assertEqual(sorted(os.listdir(os.path.join(ROOT, "docs", "verbs"))), sorted(["README.md"] + [v + ".md" for v in VERBS]))
+        self.assertEqual(sorted(os.listdir(os.path.join(ROOT, "docs", "verbs"))),
+                         sorted(["README.md"] + [v + ".md" for v in VERBS]))
         for verb in VERBS:
             with self.subTest(verb):
                 run = subprocess.run([BIN, verb, "--help"], capture_output=True, text=True)
@@ -65,7 +67,8 @@ class Docs(unittest.TestCase):
                 shown = subprocess.run([BIN, verb, "--help"], capture_output=True, text=True, check=True).stdout
                 options = set(re.findall(r"(?m)^ +(?:-\w, )?(--[a-z][a-z-]+)", shown)) - EVERY_VERB
                 # Options of other tools may be mentioned in code of their own command.
-                told = set(OPTION.findall(re.sub(r"`(?:babeltrace2|lttng) [^`]*`", "", text_of("docs", "verbs", page)))) - EVERY_VERB
+                told = set(OPTION.findall(re.sub(r"`(?:babeltrace2|lttng) [^`]*`", "",
+                                                 text_of("docs", "verbs", page)))) - EVERY_VERB
                 self.assertEqual(told, options)
                 self.assertIn(verb, text_of("README.md"))
 

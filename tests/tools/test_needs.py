@@ -1,5 +1,6 @@
-"""What is absent is never passed over in silence: all tests skip through tests/needed.py, tests/base/test.h or tests/web/run.mjs, where WEFT_REQUIRE_DATA
-makes a failure of it; and random numbers come from a seed that is printed."""
+"""What is absent is never passed over in silence: all tests skip through tests/needed.py, tests/base/test.h or
+tests/web/run.mjs, where WEFT_REQUIRE_DATA makes a failure of it; and random numbers come from a seed that is printed.
+"""
 import os
 import re
 import subprocess
@@ -11,7 +12,8 @@ DOORS = {"needed.py", "base/test.h", "web/run.mjs", "tools/test_needs.py"}
 FORBIDDEN = {
     ".c": r"\bskip\(\)|\bexit\(77\)|return 77",
     ".h": r"\bskip\(\)|\bexit\(77\)|return 77",
-    ".py": r"\.skip(If|Unless|Test)?\(|SkipTest|exit\(77\)|(?<!self\.)\brandom\.(random|randint|randrange|choice|sample|uniform|shuffle)\(",
+    ".py": r"\.skip(If|Unless|Test)?\(|SkipTest|exit\(77\)"
+           r"|(?<!self\.)\brandom\.(random|randint|randrange|choice|sample|uniform|shuffle)\(",
     ".mjs": r"process\.exit\(77\)|\bskip:|\.skip\(|Math\.random\(",
 }
 ALLOWED = {"e2e/test_robust.py": 'skipTest("cannot mount'}  # a right, not data
@@ -47,7 +49,8 @@ class Needs(unittest.TestCase):
         self.assertGreater(read, 100)
 
     def test_absent_is_skipped_or_fails(self):
-        for code in ("needed.run(lambda: needed.need('/nowhere'))", "needed.run(lambda: needed.need('no-such-program'))"):
+        for code in ("needed.run(lambda: needed.need('/nowhere'))",
+                     "needed.run(lambda: needed.need('no-such-program'))"):
             self.assertEqual(run(code, required=False)[0], 77, code)
             self.assertEqual(run(code, required=True)[0], 1, code)
         self.assertEqual(run("assert not needed.have('/nowhere')", required=False)[0], 0)
@@ -56,7 +59,8 @@ class Needs(unittest.TestCase):
 
     def test_seed(self):
         self.assertEqual(run("print(needed.seed(7))", required=False), (0, "random numbers: WEFT_SEED=0\n7\n"))
-        self.assertEqual(run("import os; os.environ['WEFT_SEED'] = '5'; print(needed.seed(7), needed.seed(None))", required=False)[1].split()[-2:],
+        self.assertEqual(run("import os; os.environ['WEFT_SEED'] = '5'; print(needed.seed(7), needed.seed(None))",
+                             required=False)[1].split()[-2:],
                          ["12", "5"])
 
 

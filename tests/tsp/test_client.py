@@ -1,4 +1,5 @@
-"""tsp-typescript-client, as viewers use it, against weft serve. Skips when there is no node, or npm cannot fetch the client."""
+"""tsp-typescript-client, as viewers use it, against weft serve. Skips when there is no node, or npm cannot fetch the
+client."""
 import json
 import os
 import shutil
@@ -13,12 +14,14 @@ from weft_e2e import SLOWDOWN, Case, absent, main, need, scenario  # noqa: E402
 
 
 def client_directory():
-    """A directory with client.js and its modules: this one when they are installed here, else a copy in which npm installs them."""
+    """A directory with client.js and its modules: this one when they are installed here, else a copy in which npm
+    installs them."""
     need("node")
     if os.path.isdir(os.path.join(HERE, "node_modules", "tsp-typescript-client")):
         return HERE
     need("npm")
-    directory = os.path.join(os.environ.get("WEFT_NODE") or os.path.join(tempfile.gettempdir(), f"weft-node-{os.getuid()}"), "tsp")
+    directory = os.path.join(os.environ.get("WEFT_NODE")
+                             or os.path.join(tempfile.gettempdir(), f"weft-node-{os.getuid()}"), "tsp")
     for name in ("package.json", "package-lock.json", "client.js", ".npmrc"):
         os.makedirs(directory, exist_ok=True)
         shutil.copy(os.path.join(HERE, name), directory)
@@ -38,7 +41,8 @@ class TypeScriptClient(Case):
     def run_client(self, name, hosts, *options):
         root = os.path.realpath(scenario(name))
         with Server("--trace-root", root, *options) as s:
-            done = subprocess.run(["node", os.path.join(self.directory, "client.js"), s.url + "/tsp/api", *(os.path.join(root, h) for h in hosts)],
+            done = subprocess.run(["node", os.path.join(self.directory, "client.js"), s.url + "/tsp/api",
+                                   *(os.path.join(root, h) for h in hosts)],
                                   capture_output=True, timeout=120 * SLOWDOWN, check=False)
             self.assertEqual(done.returncode, 0, done.stderr.decode())
             self.assertEqual(s.stop(), 0)
@@ -47,7 +51,8 @@ class TypeScriptClient(Case):
 
     def test_three_machines(self):
         figures = self.run_client("three-tier", ["client/kernel", "web/kernel", "db/kernel"])
-        for what, least in (("outputs", 10), ("entries", 100), ("states", 1000), ("arrows", 100), ("tooltips", 3), ("series", 10), ("lines", 100), ("styles", 10)):
+        for what, least in (("outputs", 10), ("entries", 100), ("states", 1000), ("arrows", 100), ("tooltips", 3),
+                            ("series", 10), ("lines", 100), ("styles", 10)):
             self.assertGreaterEqual(figures[what], least, figures)
 
     def test_lost_events(self):

@@ -35,7 +35,8 @@ class Server:
 
     def __init__(self, trace):
         self.store = tempfile.mkdtemp(prefix="weft-tsp-")
-        self.process = subprocess.Popen([WEFT, "serve", "--listen", "127.0.0.1:0", "--store", self.store, trace], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([WEFT, "serve", "--listen", "127.0.0.1:0", "--store", self.store, trace],
+                                        stdout=subprocess.PIPE, text=True)
         self.base = re.search(r"http://\S+", self.process.stdout.readline()).group(0).rstrip("/") + "/tsp/api"
         self.experiment = self.get("/experiments")[0]
         while self.experiment["indexingStatus"] == "RUNNING" or not self.experiment["nbEvents"]:
@@ -82,7 +83,9 @@ class Server:
         return self.model("/timeGraph/%s/tree" % output, **parameters)["entries"]
 
     def states(self, output, items, begin, end, n, **more):
-        rows = self.model("/timeGraph/%s/states" % output, requested_timerange={"start": begin, "end": end, "nbTimes": n}, requested_items=items, **more)["rows"]
+        rows = self.model("/timeGraph/%s/states" % output,
+                          requested_timerange={"start": begin, "end": end, "nbTimes": n}, requested_items=items,
+                          **more)["rows"]
         return {r["entryId"]: r["states"] for r in rows}
 
     def arrows(self, output, begin, end):
@@ -96,7 +99,9 @@ class Server:
         return self.model("/%s/annotations" % output, requested_timerange={"start": begin, "end": end})["annotations"]
 
     def derive(self, **parameters):
-        return self.request("POST", "%s/%s" % (self.outputs, PATHS), {"name": "path", "sourceTypeId": "weft.critical-path", "parameters": parameters, **parameters})
+        return self.request("POST", "%s/%s" % (self.outputs, PATHS),
+                            {"name": "path", "sourceTypeId": "weft.critical-path", "parameters": parameters,
+                             **parameters})
 
 
 def sample_times(begin, end, n):
@@ -110,7 +115,8 @@ def key(state):
 
 
 def check_row(states, times, begin, end):
-    """Sorted, without overlap, each with a sample in it; every sample within [begin, end) has a state. Returns the state by sample time."""
+    """Sorted, without overlap, each with a sample in it; every sample within [begin, end) has a state. Returns the
+    state by sample time."""
     at, last = {}, None
     for s in states:
         assert s["start"] < s["end"], s
