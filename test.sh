@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds weft and runs all its tests. The last line is "N passed, N failed, N skipped"; the exit status is 0 only when none failed.
-# WEFT_DATA names the recorded traces (default ../shared/data); tests that need them skip when they are absent, and fail where
-# WEFT_REQUIRE_DATA is set. BUILD: the build directory (default build); MESON: options to set it up with.
+# Builds weft and runs all its tests. The last line is "N passed, N failed, N skipped"; the exit status is 0 only when
+# none failed.
+# WEFT_DATA names the recorded traces (default ../shared/data); tests that need them skip when they are absent, and fail
+# where WEFT_REQUIRE_DATA is set. BUILD: the build directory (default build); MESON: options to set it up with.
 set -u
 cd "$(dirname "$0")" || exit 1
 WEFT_DATA=${WEFT_DATA:-$(cd .. && pwd)/shared/data}
@@ -16,7 +17,7 @@ stop() {
 tools/install-deps || stop 'cannot install what the tests need'
 make || stop 'the build failed'
 if ! [ -d "$WEFT_DATA" ]; then
-    echo "test.sh: no recorded traces at $WEFT_DATA: tests that need them are skipped, or fail with WEFT_REQUIRE_DATA" >&2
+    echo "test.sh: no recorded traces at $WEFT_DATA: tests that need them skip, or fail (WEFT_REQUIRE_DATA)" >&2
 fi
 
 rm -f "$BUILD/meson-logs/testlog.json"

@@ -50,7 +50,8 @@ static inline bool test_have(const char *path)
     return false;
 }
 
-/* The seed of a random test: the usual one, moved on by WEFT_SEED; never 0. Printed, so that a failure can be repeated. */
+/* The seed of a random test: the usual one, moved on by WEFT_SEED; never 0. Printed, so that a failure can be
+ * repeated. */
 static inline uint64_t test_seed(uint64_t usual)
 {
     const char *moved = getenv("WEFT_SEED");
@@ -59,8 +60,8 @@ static inline uint64_t test_seed(uint64_t usual)
     return usual + by ? usual + by : 1;
 }
 
-/* Runs a test that is known to fail, in a process of its own; fails once it passes, so that the mark does not outlive its
- * reason. See EXPECTED_FAIL. */
+/* Runs a test that is known to fail, in a process of its own; fails once it passes, so that the mark does not outlive
+ * its reason. See EXPECTED_FAIL. */
 static inline void test_expected_fail(const char *name, void (*test)(void **), void **state, const char *why)
 {
     fflush(NULL);

@@ -425,8 +425,8 @@ static void dead_ends(void **state)
     fake_fini(&f);
 }
 
-/* A pipeline of threads, each waiting for the next: r runs [r, r + 1) and waits until 2 DEEP - r. What the last one waits
- * for is not known, everything else is, however long the pipeline. */
+/* A pipeline of threads, each waiting for the next: r runs [r, r + 1) and waits until 2 DEEP - r. What the last one
+ * waits for is not known, everything else is, however long the pipeline. */
 static void deep_chain(void **state)
 {
     (void)state;
