@@ -1,5 +1,7 @@
 # A short front to Meson. `make` builds build/weft.
 BUILD ?= build
+# Options of `meson setup`, for instance -Dwerror=true.
+MESON ?=
 QUIET ?=
 
 all: $(BUILD)/build.ninja
@@ -7,7 +9,7 @@ all: $(BUILD)/build.ninja
 program: $(BUILD)/build.ninja
 	ninja $(QUIET) -C $(BUILD) weft
 $(BUILD)/build.ninja:
-	meson setup $(BUILD)
+	meson setup $(BUILD) $(MESON)
 test: all
 	meson test -C $(BUILD) --print-errorlogs
 bench: all

@@ -3,9 +3,9 @@
 set -eu
 cd "$(dirname "$0")"
 
-# Request 1 of examples/three-tier/ground-truth.json: the client's t_send and t_recv plus the client's metadata_clock_offset_ns
-# (1795225053682179496, true-sync.json). They are times of the client's clock, so that is the reference below. The other nine requests are in
-# examples/README.md.
+# Request 1 of examples/three-tier/ground-truth.json: the client's t_send and t_recv plus the client's
+# metadata_clock_offset_ns (1795225053682179496, true-sync.json). They are times of the client's clock, so that is the
+# reference below. The other nine requests are in examples/README.md.
 thread=client:204
 begin=1795225077700165960
 end=1795225077788660723
@@ -31,7 +31,8 @@ step 'One clock for three machines'
 run build/weft sync "$traces"
 
 step 'Where did the 88 ms go?'
-run build/weft critpath "$traces" --thread "$thread" --reference client --begin "$begin" --end "$end" --svg build/path.svg
+run build/weft critpath "$traces" --thread "$thread" --reference client --begin "$begin" --end "$end" \
+    --svg build/path.svg
 
 cat <<END
 

@@ -1,10 +1,13 @@
 #!/bin/sh
-# Builds weft and runs all its tests. The last line is "N passed, N failed, N skipped"; the exit status is 0 only when none failed.
-# WEFT_DATA names the recorded traces (default ../shared/data); tests that need them skip when they are absent.
+# Builds weft and runs all its tests. The last line is "N passed, N failed, N skipped"; the exit status is 0 only when
+# none failed.
+# WEFT_DATA names the recorded traces (default ../shared/data); tests that need them skip when they are absent, and fail
+# where WEFT_REQUIRE_DATA is set. BUILD: the build directory (default build); MESON: options to set it up with.
 set -u
 cd "$(dirname "$0")" || exit 1
 WEFT_DATA=${WEFT_DATA:-$(cd .. && pwd)/shared/data}
-export WEFT_DATA
+BUILD=${BUILD:-build}
+export WEFT_DATA BUILD
 
 stop() {
     echo "test.sh: $1" >&2
@@ -13,10 +16,12 @@ stop() {
 }
 tools/install-deps || stop 'cannot install what the tests need'
 make || stop 'the build failed'
-[ -d "$WEFT_DATA" ] || echo "test.sh: no recorded traces at $WEFT_DATA: tests that need them will be skipped" >&2
+if ! [ -d "$WEFT_DATA" ]; then
+    echo "test.sh: no recorded traces at $WEFT_DATA: tests that need them skip, or fail (WEFT_REQUIRE_DATA)" >&2
+fi
 
-rm -f build/meson-logs/testlog.json
-meson test -C build --no-rebuild --print-errorlogs
+rm -f "$BUILD/meson-logs/testlog.json"
+meson test -C "$BUILD" --no-rebuild --print-errorlogs
 status=$?
-tools/count-tests build || status=1
+tools/count-tests "$BUILD" || status=1
 exit $status

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Measures weft beside babeltrace2 on the same files and prints a Markdown table (`make bench`).
 
-Goals and floors are those of DESIGN section 9, for one core of its reference machine. Absolute figures move with the machine; the last column,
-weft against babeltrace2 in the same run, does not. Files are read once before each measurement (warm page cache); the best of several runs counts.
+Goals and floors are those of DESIGN section 9, for one core of its reference machine. Absolute figures move with the
+machine; the last column, weft against babeltrace2 in the same run, does not. Files are read once before each
+measurement (warm page cache); the best of several runs counts.
 
 Opening many traces is measured with 8 of them for babeltrace2 and scaled up.
 
-The long trace is made by bench/make_trace (100 M events, 2.5 GB, and its stores, in --tmp; --made N for another length, 0 for none); beside it stands
-a short one of the same making, which shows what grows with the length.
+The long trace is made by bench/make_trace (100 M events, 2.5 GB, and its stores, in --tmp; --made N for another length,
+0 for none); beside it stands a short one of the same making, which shows what grows with the length.
 
-Traces: $WEFT_DATA/traces-large/big-20s.tar.zst (2.84 M events, 2 streams), unpacked to a temporary directory, or --big DIR.
+Traces: $WEFT_DATA/traces-large/big-20s.tar.zst (2.84 M events, 2 streams), unpacked to a temporary directory, or --big
+DIR.
 """
 import argparse
 import json
@@ -68,13 +70,16 @@ class Bench:
         held = ""
         if measured is not None and floor is not None:
             held = "yes" if (measured <= floor if less_is_better else measured >= floor) else "**no**"
-        show = lambda v: "" if v is None else f"{v:,.3g} {unit}".replace(",", " ") if v < 1000 else f"{v:,.0f} {unit}".replace(",", " ")
+        def show(v):
+            return "" if v is None else (f"{v:,.3g} {unit}" if v < 1000 else f"{v:,.0f} {unit}").replace(",", " ")
+
         self.rows.append((what, show(goal), show(floor), show(measured), f"{peer}: {show(against)}" if against else "",
                           "" if ratio is None else f"{ratio:.3g}×" if ratio < 1000 else f"{ratio:.0f}×", held))
         print(f"{what}: {show(measured)}" + (f" ({peer}: {show(against)})" if against else ""), file=sys.stderr)
 
     def program(self, name, *args, repeat=None):
-        """JSON objects that a bench program prints; the fastest run per name of measurement. None when it is not built."""
+        """JSON objects that a bench program prints; the fastest run per name of measurement. None when it is not built.
+        """
         path = os.path.join(self.build, "bench", "bench_" + name)
         if not os.path.exists(path):
             print(f"bench_{name} is not built", file=sys.stderr)
@@ -89,7 +94,8 @@ class Bench:
                     best[key] = found
         return best
 
-    # ---- traces ---------------------------------------------------------------------------------------------------------------
+    # ---- traces
+    # ---------------------------------------------------------------------------------------------------------------
 
     def unpack(self):
         if self.options.big:
@@ -102,7 +108,8 @@ class Bench:
         return os.path.join(self.dir, "big-20s")
 
     def many(self, trace, n):
-        """n traces of distinct hosts: metadata of their own (host name, clock), stream files shared with the original by links."""
+        """n traces of distinct hosts: metadata of their own (host name, clock), stream files shared with the original
+        by links."""
         source = trace_dir(trace)
         text = plain_metadata(os.path.join(source, "metadata"))
         top = os.path.join(self.dir, f"many-{n}")
@@ -120,11 +127,13 @@ class Bench:
             for name in os.listdir(source):
                 if name not in ("metadata", "index") and os.path.isfile(os.path.join(source, name)):
                     link(os.path.join(source, name), os.path.join(place, name))
-            for name in os.listdir(os.path.join(source, "index")) if os.path.isdir(os.path.join(source, "index")) else []:
+            for name in os.listdir(os.path.join(source,
+                                                "index")) if os.path.isdir(os.path.join(source, "index")) else []:
                 link(os.path.join(source, "index", name), os.path.join(place, "index", name))
         return top
 
-    # ---- measurements ---------------------------------------------------------------------------------------------------------
+    # ---- measurements
+    # ---------------------------------------------------------------------------------------------------------
 
     def decode(self, trace, events):
         against = None
@@ -144,7 +153,8 @@ class Bench:
         # What starting costs (metadata) is part of both.
         mine = run_to_null([self.weft, "events", trace], self.options.repeat)
         other = self.babeltrace and run_to_null([self.babeltrace, "--clock-seconds", "--no-delta", trace])
-        self.row("`events` text output", other and 10 * events / other / 1e6, other and 6 * events / other / 1e6, events / mine / 1e6, "M events/s",
+        self.row("`events` text output", other and 10 * events / other / 1e6, other and 6 * events / other / 1e6,
+                 events / mine / 1e6, "M events/s",
                  other and events / other / 1e6)
 
     def index(self, trace, events, name="big-20s", repeat=None):
@@ -154,43 +164,55 @@ class Bench:
             s, _ = run([self.weft, "index", trace, "--store", store])
             seconds = min(seconds or s, s)
         self.row(f"`index` (graph, flows, states), {name}", 15, 8, events / seconds / 1e6, "M events/s")
-        self.row(f"states store, {name}: share of the trace", None, 50, 100 * bytes_below(store, "states") / bytes_below(trace), "%", less_is_better=True)
+        self.row(f"states store, {name}: share of the trace", None, 50,
+                 100 * bytes_below(store, "states") / bytes_below(trace), "%", less_is_better=True)
         return store
 
     def paths(self, trace, store, name):
         found = self.program("path", store, trace)
         if "open indexed" in found:
-            self.row(f"open when indexed, {name}", 0.3, None, found["open indexed"]["seconds"], "s", less_is_better=True)
+            self.row(f"open when indexed, {name}", 0.3, None, found["open indexed"]["seconds"], "s",
+                     less_is_better=True)
         if "path first" in found:
-            self.row(f"critical path in process, {name}: the first one, beyond 1 µs per segment", 1, 20, found["path first"]["worst_beyond_1us_per_segment_ms"], "ms", less_is_better=True)
+            self.row(f"critical path in process, {name}: the first one, beyond 1 µs per segment", 1, 20,
+                     found["path first"]["worst_beyond_1us_per_segment_ms"], "ms", less_is_better=True)
         whole, short = found.get("path whole life"), found.get("path thousandth of life")
         if whole:
-            self.row(f"critical path in process, {name}: worst of {whole['walks']} threads, beyond 1 µs per segment", 1, 20,
+            self.row(f"critical path in process, {name}: worst of {whole['walks']} threads, beyond 1 µs per segment", 1,
+                     20,
                      whole["worst_beyond_1us_per_segment_ms"], "ms", less_is_better=True)
-            self.row(f"critical path in process, {name}: per segment", 1, 5, whole["us_per_segment"], "µs", less_is_better=True)
+            self.row(f"critical path in process, {name}: per segment", 1, 5, whole["us_per_segment"], "µs",
+                     less_is_better=True)
         if short:
-            self.row(f"critical path in process, {name}: short windows, mean", None, None, short["mean_ms"], "ms", less_is_better=True)
+            self.row(f"critical path in process, {name}: short windows, mean", None, None, short["mean_ms"], "ms",
+                     less_is_better=True)
 
     def json(self):
         found = self.program("json")
-        for key, what in (("json states", "JSON of a states answer (30 rows of 1000), into memory"), ("json xy", "JSON of an XY answer (30 series of 1000)")):
+        for key, what in (("json states", "JSON of a states answer (30 rows of 1000), into memory"),
+                          ("json xy", "JSON of an XY answer (30 series of 1000)")):
             if key in found:
-                self.row(what, 1, None, found[key]["gb_per_second"], "GB/s", found[key]["memcpy_gb_per_second"], peer="memcpy")
+                self.row(what, 1, None, found[key]["gb_per_second"], "GB/s", found[key]["memcpy_gb_per_second"],
+                         peer="memcpy")
 
     def queries(self, trace, store, name):
         """Sampled queries before any JSON is written."""
         found = self.program("states", "--queries", store, trace, repeat=1)
-        for key, what in (("threads full range", "full range"), ("threads tenth", "a tenth"), ("threads thousandth", "a thousandth")):
+        for key, what in (("threads full range", "full range"), ("threads tenth", "a tenth"),
+                          ("threads thousandth", "a thousandth")):
             q = found.get("states " + key)
             if q:
-                self.row(f"time-graph query, {name}: {q['rows']} rows × {q['times']} pixels, {what}", 5, 20, q["ms"], "ms", less_is_better=True)
+                self.row(f"time-graph query, {name}: {q['rows']} rows × {q['times']} pixels, {what}", 5, 20, q["ms"],
+                         "ms", less_is_better=True)
 
     def event_lines(self, trace, store, name):
         """Lines of the events table at any place."""
         found = self.program("table", store, trace)
         if "table first" in found:
-            self.row(f"line of the events table, {name}: the first after opening", 5, None, found["table first"]["ms"], "ms", less_is_better=True)
-            self.row(f"line of the events table, {name}: median of 400 places", 1, 5, found["table line"]["median_ms"], "ms", less_is_better=True)
+            self.row(f"line of the events table, {name}: the first after opening", 5, None, found["table first"]["ms"],
+                     "ms", less_is_better=True)
+            self.row(f"line of the events table, {name}: median of 400 places", 1, 5, found["table line"]["median_ms"],
+                     "ms", less_is_better=True)
 
     def make(self, events, *more):
         trace = os.path.join(self.dir, f"made-{events}")
@@ -220,7 +242,8 @@ class Bench:
         run([self.weft, "index", trace, "--store", store])
         q = self.program("states", "--queries", store, trace, repeat=1).get("states bytes read full range")
         if q:
-            self.row(f"bytes read over time, made, {events / 1e6:.3g} M events: {q['rows']} threads × {q['times']} pixels, {files} files each", 5, 20, q["ms"], "ms",
+            self.row(f"bytes read over time, made, {events / 1e6:.3g} M events: {q['rows']} threads × {q['times']} "
+                     f"pixels, {files} files each", 5, 20, q["ms"], "ms",
                      less_is_better=True)
         shutil.rmtree(trace)
         shutil.rmtree(store)
@@ -235,14 +258,19 @@ class Bench:
             against, memory = against / 8 * n, memory / 8
         if found and found["traces"] != n:
             sys.exit(f"bench_open found {found['traces']} of {n} traces")
-        self.row(f"{n} traces opened", 1 * n / 256, 2 * n / 256, found and found["seconds"], "s", against, less_is_better=True)
-        self.row("memory per further trace", 100, None, found and found["bytes_per_further_trace"] / 1000, "kB", memory and memory / 1000, less_is_better=True)
+        self.row(f"{n} traces opened", 1 * n / 256, 2 * n / 256, found and found["seconds"], "s", against,
+                 less_is_better=True)
+        self.row("memory per further trace", 100, None, found and found["bytes_per_further_trace"] / 1000, "kB",
+                 memory and memory / 1000, less_is_better=True)
         m = self.program("merge", top, repeat=1).get("merge")
-        self.row(f"decode, merged ({m['streams'] if m else 2 * n} streams)", 25, 15, m and m["events"] / m["seconds"] / 1e6, "M events/s")
+        self.row(f"decode, merged ({m['streams'] if m else 2 * n} streams)", 25, 15,
+                 m and m["events"] / m["seconds"] / 1e6, "M events/s")
 
     def all(self):
         big = self.unpack()
-        events = json.load(open(os.path.join(big, "verify.json"))) if os.path.exists(os.path.join(big, "verify.json")) else None
+        events = json.load(open(os.path.join(big,
+                                             "verify.json"))) if os.path.exists(os.path.join(big,
+                                                                                             "verify.json")) else None
         events = sum(t["events"] for t in events["traces"].values()) if events else self.options.events
         if not events:
             sys.exit("how many events does --big hold? say so with --events N")
@@ -264,14 +292,16 @@ class Bench:
     def table(self):
         head = ("what", "goal", "floor", "weft", "peer, same run", "ratio", "floor held")
         lines = ["| " + " | ".join(r) + " |" for r in [head, ("---",) * len(head)] + self.rows]
-        version = subprocess.run([self.babeltrace, "--version"], capture_output=True, text=True).stdout.split("\n")[0] if self.babeltrace else ""
+        version = subprocess.run([self.babeltrace, "--version"], capture_output=True,
+                                 text=True).stdout.split("\n")[0] if self.babeltrace else ""
         note = f"{cpu_model()}, Linux {platform.release()}, one core, page cache warm. {version}"
         return "\n".join([*lines, "", note.strip()])
 
 
 def bytes_below(top, name=None):
     """Size of all files, or of those of that name."""
-    return sum(os.path.getsize(os.path.join(path, f)) for path, _, files in os.walk(top) for f in files if name in (None, f))
+    return sum(os.path.getsize(os.path.join(path, f)) for path, _,
+               files in os.walk(top) for f in files if name in (None, f))
 
 
 def trace_dir(trace):
@@ -304,9 +334,11 @@ def plain_metadata(path):
 
 
 def babeltrace_open(program, top):
-    """Seconds and resident bytes of babeltrace2 opening the traces below `top` and reading nothing more than it must."""
+    """Seconds and resident bytes of babeltrace2 opening the traces below `top` and reading nothing more than it must.
+    """
     begin = time.perf_counter()
-    child = subprocess.Popen([program, "-o", "dummy", "--end=1", top], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen([program, "-o", "dummy", "--end=1", top], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
     _, _, usage = os.wait4(child.pid, 0)
     return time.perf_counter() - begin, usage.ru_maxrss * 1024
 

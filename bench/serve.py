@@ -1,4 +1,5 @@
-"""The trace server under load, beside a minimal libmicrohttpd program that serves the same bytes from memory (bench/run.py runs this)."""
+"""The trace server under load, beside a minimal libmicrohttpd program that serves the same bytes from memory
+(bench/run.py runs this)."""
 import gzip
 import http.client
 import json
@@ -74,17 +75,19 @@ def requests(host, method, path, several, encoding):
 
 def request(host, method, path, parameters, encoding):
     body = b"" if parameters is None else json.dumps({"parameters": parameters}).encode()
-    head = f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept-Encoding: "
+            f"{encoding}\r\nContent-Length: {len(body)}\r\n\r\n")
     return head.encode() + body
 
 
 def load(build, server, data):
-    """The best of several runs of the client against a server; cpu_us: what the server itself spent on a request, which other work on the machine
-    changes less."""
+    """The best of several runs of the client against a server; cpu_us: what the server itself spent on a request, which
+    other work on the machine changes less."""
     client, best = os.path.join(build, "bench", "bench_http"), None
     for _ in range(ROUNDS):
         before = server.cpu_seconds()
-        done = subprocess.run([client, server.host, str(CONNECTIONS), str(SECONDS)], input=data, stdout=subprocess.PIPE, check=True)
+        done = subprocess.run([client, server.host, str(CONNECTIONS), str(SECONDS)], input=data, stdout=subprocess.PIPE,
+                              check=True)
         found = json.loads(done.stdout)
         found["cpu_us"] = (server.cpu_seconds() - before) / found["requests"] * 1e6
         best = found if best is None or found["per_second"] > best["per_second"] else best
@@ -103,7 +106,8 @@ def questions(server):
     places = random.Random(7)
     return [("states of 30 rows × 1000 samples", "POST", f"{base}/timeGraph/{THREAD_STATUS}/states", [states]),
             ("50 lines of the events table", "POST", f"{base}/table/{EVENTS}/lines", [lines(x["nbEvents"] // 2)]),
-            ("50 lines at any of 500 places", "POST", f"{base}/table/{EVENTS}/lines", [lines(places.randrange(x["nbEvents"] - 50)) for _ in range(500)]),
+            ("50 lines at any of 500 places", "POST", f"{base}/table/{EVENTS}/lines",
+             [lines(places.randrange(x["nbEvents"] - 50)) for _ in range(500)]),
             ("list of outputs", "GET", base, [None])]
 
 
@@ -115,7 +119,8 @@ def viewer(bench, trace, store, name):
     weft = Server(bench.weft, "serve", "--listen", "127.0.0.1:0", "--store", store, trace)
     try:
         weft.opened()
-        done = subprocess.run([node, os.path.join(os.path.dirname(os.path.abspath(__file__)), "viewer.mjs"), weft.url], stdout=subprocess.PIPE, check=False)
+        done = subprocess.run([node, os.path.join(os.path.dirname(os.path.abspath(__file__)), "viewer.mjs"), weft.url],
+                              stdout=subprocess.PIPE, check=False)
     finally:
         weft.stop()
     if done.returncode == 77:
@@ -124,10 +129,13 @@ def viewer(bench, trace, store, name):
     if done.returncode:
         sys.exit("bench/viewer.mjs failed")
     found = {f["bench"]: f for f in map(json.loads, done.stdout.splitlines())}
-    bench.row(f"viewer, {name}: rows on the screen after navigation", 1000, None, found["first paint"]["ms"], "ms", less_is_better=True)
+    bench.row(f"viewer, {name}: rows on the screen after navigation", 1000, None, found["first paint"]["ms"], "ms",
+              less_is_better=True)
     frame, scroll = found["frame"], found["scroll"]
-    bench.row(f"viewer, {name}: a draw while {scroll['rows']} rows are scrolled through, 95 of 100", 16, None, scroll["ms"], "ms", less_is_better=True)
-    bench.row(f"viewer, {name}: a frame of {frame['rows']} rows, {frame['states']} states", 16, None, frame["ms"], "ms", less_is_better=True)
+    bench.row(f"viewer, {name}: a draw while {scroll['rows']} rows are scrolled through, 95 of 100", 16, None,
+              scroll["ms"], "ms", less_is_better=True)
+    bench.row(f"viewer, {name}: a frame of {frame['rows']} rows, {frame['states']} states", 16, None, frame["ms"], "ms",
+              less_is_better=True)
 
 
 def measure(bench, trace, store):
@@ -146,9 +154,13 @@ def measure(bench, trace, store):
                 plain = Server(os.path.join(bench.build, "bench", "plain_server"), file)
                 other = load(bench.build, plain, requests(plain.host, method, path, several, encoding))
                 plain.stop()
-                size = f"{len(content) / 1000:.3g} kB" + (f" of {len(gzip.decompress(content)) / 1000:.3g}, gzip" if encoding == "gzip" else "")
-                bench.row(f"requests, {name} ({size})", None, None, mine["per_second"], "/s", other["per_second"], peer="file")
-                bench.row("… processor time of the server for one", None, None, mine["cpu_us"], "µs", other["cpu_us"], less_is_better=True, peer="file")
-                bench.row("… 99 of 100 answered within", None, None, mine["p99_ms"], "ms", other["p99_ms"], less_is_better=True, peer="file")
+                size = f"{len(content) / 1000:.3g} kB" + (f" of {len(gzip.decompress(content)) / 1000:.3g}, gzip"
+                                                          if encoding == "gzip" else "")
+                bench.row(f"requests, {name} ({size})", None, None, mine["per_second"], "/s", other["per_second"],
+                          peer="file")
+                bench.row("… processor time of the server for one", None, None, mine["cpu_us"], "µs", other["cpu_us"],
+                          less_is_better=True, peer="file")
+                bench.row("… 99 of 100 answered within", None, None, mine["p99_ms"], "ms", other["p99_ms"],
+                          less_is_better=True, peer="file")
     finally:
         weft.stop()

@@ -1,6 +1,8 @@
 // The viewer on a running trace server: node viewer.mjs URL [ROUNDS]
-// How soon rows with states are on the screen after navigation began, and how long a frame of 30 rows takes with as many states as the server gives for
-// them, and one while all rows are scrolled through. Prints JSON lines; the best of several pages counts. Exit 77 when Chromium or playwright-core are not there.
+// How soon rows with states are on the screen after navigation began, and how long a frame of 30 rows takes with as
+// many states as the server gives for
+// them, and one while all rows are scrolled through. Prints JSON lines; the best of several pages counts. Exit 77 when
+// Chromium or playwright-core are not there.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
@@ -8,13 +10,16 @@ const program = process.env.CHROMIUM ?? '/usr/bin/chromium', web = new URL('../w
 if (!existsSync(program) || !existsSync(new URL('node_modules/playwright-core', web))) process.exit(77);
 const { chromium } = createRequire(web)('playwright-core');
 const [url, rounds = '3'] = process.argv.slice(2);
-const browser = await chromium.launch({ executablePath: program, headless: true, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
+const browser = await chromium.launch({ executablePath: program, headless: true,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
 
 async function firstPaint() {
   const page = await (await browser.newContext({ viewport: { width: 1920, height: 1080 } })).newPage();
   await page.goto(url);
-  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3, null, { polling: 'raf', timeout: 60000 });
-  const ms = await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())))));
+  await page.waitForFunction(() => window.weft?.panels?.[0]?.data?.rows.size > 3, null,
+    { polling: 'raf', timeout: 60000 });
+  const ms = await page.evaluate(() => new Promise(done => requestAnimationFrame(() =>
+    requestAnimationFrame(() => done(performance.now())))));
   return { page, ms };
 }
 
@@ -23,7 +28,10 @@ async function frames(page) {
   return page.evaluate(async () => {
     const g = weft.panels[0], { axis } = weft.session, drawn = [];
     g.setHeight(20 + 30 * 18);
-    for (let calm = 0; calm < 8;) { await new Promise(r => setTimeout(r, 50)); calm = weft.session.client.pending ? 0 : calm + 1; }
+    for (let calm = 0; calm < 8;) {
+      await new Promise(r => setTimeout(r, 50));
+      calm = weft.session.client.pending ? 0 : calm + 1;
+    }
     for (let i = 0; i < 60; i++) {
       const began = performance.now();
       g.draw();
@@ -32,8 +40,10 @@ async function frames(page) {
       await new Promise(requestAnimationFrame);
     }
     drawn.sort((a, b) => a - b);
-    const shown = g.model.rows.slice(0, 40).filter(n => n.entry.hasData).slice(0, 30).map(n => g.data.rows.get(n.entry.id)).filter(Boolean);
-    return { median: drawn[30], rows: shown.length, states: shown.reduce((n, r) => n + r.n, 0), span: Number(axis.end - axis.begin) };
+    const shown = g.model.rows.slice(0, 40).filter(n => n.entry.hasData).slice(0, 30)
+      .map(n => g.data.rows.get(n.entry.id)).filter(Boolean);
+    return { median: drawn[30], rows: shown.length, states: shown.reduce((n, r) => n + r.n, 0),
+      span: Number(axis.end - axis.begin) };
   });
 }
 

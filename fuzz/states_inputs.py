@@ -3,7 +3,8 @@
 import struct
 import sys
 
-SECTIONS = ["totals", "text", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "tables", "heads", "far", "late", "tiles", "figures", "losses", "bytes", "files", "through"]
+SECTIONS = ["totals", "text", "names", "codes", "rows", "cells", "blocks", "sums", "grid", "tables", "heads", "far",
+            "late", "tiles", "figures", "losses", "bytes", "files", "through"]
 
 
 def main(store, out):

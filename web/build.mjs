@@ -1,4 +1,5 @@
-// Builds dist/ from src/ and index.html. `--check` builds to memory and compares: the committed bundle is that of these sources.
+// Builds dist/ from src/ and index.html. `--check` builds to memory and compares: the committed bundle is that of these
+// sources.
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -214,7 +214,7 @@ static void doubles_read_back(void **state)
         DBL_TRUE_MIN, -DBL_MAX, 5e-324, 0.30000000000000004};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         check_double(values[i]);
-    uint64_t x = 88172645463325252u;
+    uint64_t x = test_seed(88172645463325252u);
     for (int i = 0; i < 20000; i++) {
         x ^= x << 13;
         x ^= x >> 7;

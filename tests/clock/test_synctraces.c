@@ -1,4 +1,5 @@
 /* The 46 packets of the public trace pair `synctraces`, and what Trace Compass makes of them. */
+#include "../base/test.h"
 #include "world.h"
 
 #include <math.h>
@@ -46,7 +47,7 @@ static void test_extreme_lines(void **state)
     struct clock_options o = {.drift_prior_ppm = -1};
     struct clock_net *net = read_matches(&o);
     if (!net)
-        skip();
+        skip_without("traces-public/synctraces");
     const struct clock_pair *p = solved(net);
     double slope = (p->drift_min + p->drift_max) / 2, offset = (p->offset_at_min_ns + p->offset_at_max_ns) / 2;
     assert_true(fabs(1 / slope - 0.9999413783703139) < 4e-16);
@@ -64,7 +65,7 @@ static void test_mid_traffic(void **state)
         struct clock_options o = {.drift_prior_ppm = priors[i], .reference = "VM1"};
         struct clock_net *net = read_matches(&o);
         if (!net)
-            skip();
+            skip_without("traces-public/synctraces");
         solved(net);
         const struct clock_map *m = clock_net_map(net, 0);
         int64_t least = INT64_MAX, at = 0;
@@ -92,7 +93,7 @@ static void test_prior(void **state)
         struct clock_options o = {.drift_prior_ppm = cases[i].prior, .reference = "VM1"};
         struct clock_net *net = read_matches(&o);
         if (!net)
-            skip();
+            skip_without("traces-public/synctraces");
         const struct clock_pair *p = solved(net);
         double width = 2e-6 * (double)clock_error_at(clock_net_map(net, 0), at);
         if (cases[i].prior < 0) /* the bisector of lines this steep is not in the middle: the lines themselves */

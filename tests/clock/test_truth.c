@@ -1,4 +1,5 @@
 /* Nets of simulated clocks: the stated corridor holds the truth. */
+#include "../base/test.h"
 #include "world.h"
 
 #include <math.h>
@@ -38,7 +39,7 @@ static void random_net(uint64_t seed, const struct clock_options *o, long double
 static void test_random_nets(void **state)
 {
     struct clock_options o = clock_defaults();
-    for (uint64_t seed = 1; seed <= 1000; seed++)
+    for (uint64_t first = test_seed(1), seed = first; seed < first + 1000; seed++)
         random_net(seed, &o, 99);
 }
 
@@ -46,13 +47,13 @@ static void test_random_nets_other_priors(void **state)
 {
     struct clock_options o = clock_defaults();
     o.drift_prior_ppm = -1;
-    for (uint64_t seed = 2001; seed <= 2150; seed++)
+    for (uint64_t first = test_seed(2001), seed = first; seed < first + 150; seed++)
         random_net(seed, &o, 20000);
     o.drift_prior_ppm = 20;
-    for (uint64_t seed = 3001; seed <= 3150; seed++)
+    for (uint64_t first = test_seed(3001), seed = first; seed < first + 150; seed++)
         random_net(seed, &o, 9.9L);
     o.drift_prior_ppm = 0;
-    for (uint64_t seed = 4001; seed <= 4050; seed++)
+    for (uint64_t first = test_seed(4001), seed = first; seed < first + 50; seed++)
         random_net(seed, &o, 0);
 }
 
@@ -60,7 +61,7 @@ static void test_random_nets_other_priors(void **state)
 static void test_bends(void **state)
 {
     struct clock_options o = clock_defaults();
-    for (uint64_t seed = 5001; seed <= 5200; seed++) {
+    for (uint64_t first = test_seed(5001), seed = first; seed < first + 200; seed++) {
         struct world w;
         int64_t span = (int64_t)1e9 << seed % 9;
         world_init(&w, seed, 3, span, 40, &o);
@@ -115,7 +116,7 @@ static void test_one_bend(void **state)
 static void test_steps(void **state)
 {
     struct clock_options o = clock_defaults();
-    for (uint64_t seed = 7001; seed <= 7100; seed++) {
+    for (uint64_t first = test_seed(7001), seed = first; seed < first + 100; seed++) {
         struct world w;
         int64_t span = 20000000000, at = 0;
         world_init(&w, seed, 2, span, 50, &o);
@@ -141,7 +142,7 @@ static void test_steps(void **state)
 static void test_outliers(void **state)
 {
     struct clock_options o = clock_defaults();
-    for (uint64_t seed = 8001; seed <= 8100; seed++) {
+    for (uint64_t first = test_seed(8001), seed = first; seed < first + 100; seed++) {
         struct world w;
         int64_t span = 10000000000;
         world_init(&w, seed, 2, span, 50, &o);

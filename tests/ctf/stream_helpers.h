@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/test.h"
 #include "base/mem.h"
 #include "ctf/ctf.h"
 
@@ -42,10 +43,8 @@ static inline const char *data_path(const char *below)
 static inline const char *data_or_skip(const char *below)
 {
     const char *path = data_path(below);
-    if (access(path, R_OK)) {
-        print_message("skipped: no %s\n", path);
-        skip();
-    }
+    if (access(path, R_OK))
+        skip_without("no %s", path);
     return path;
 }
 

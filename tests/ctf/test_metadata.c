@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "ctf/metadata.h"
@@ -350,7 +351,7 @@ static bool map_recording(const char *trace, struct file_map *out)
     char path[4096];
     struct err e = {0};
     snprintf(path, sizeof path, "%s/%s/metadata", data, trace);
-    return file_map_open(path, out, &e) == 0;
+    return test_have(path) && file_map_open(path, out, &e) == 0;
 }
 
 /* babeltrace2's own tests of metadata: what must be read and what must be refused, with the line where it says it is.
@@ -420,10 +421,8 @@ static void test_babeltrace2_cases(void **state)
             ctf_metadata_fini(&m, NULL);
         file_map_close(&file);
     }
-    if (!seen) {
-        print_message("the recordings are absent\n");
-        skip();
-    }
+    if (!seen)
+        skip_without("the recordings");
 }
 
 static const char *const big_traces[] = {
@@ -439,10 +438,8 @@ static void test_many_traces(void **state)
     struct timespec begin, end;
     struct err e;
     for (int i = 0; i < 3; i++) {
-        if (!map_recording(big_traces[i], &files[i])) {
-            print_message("the recordings are absent\n");
-            skip();
-        }
+        if (!map_recording(big_traces[i], &files[i]))
+            skip_without("%s", big_traces[i]);
     }
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (int i = 0; i < TRACES; i++)
@@ -477,7 +474,7 @@ static void test_flipped_bits(void **state)
     static const char *const traces[] = {"traces-public/context-switches-ust", "traces/mpi/n1/kernel",
         "traces-public/babeltrace2-tests/succeed/sequence"};
     int flips = getenv("WEFT_FLIPS") ? atoi(getenv("WEFT_FLIPS")) : 600;
-    uint64_t seed = 88172645463325252;
+    uint64_t seed = test_seed(88172645463325252);
     int good = 0, all = 0;
     for (size_t k = 0; k < 3; k++) {
         struct file_map file;

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "ctf/metadata.h"
@@ -320,20 +321,17 @@ static void test_recordings(void **state)
     const char *data = getenv("WEFT_DATA") ? getenv("WEFT_DATA") : WEFT_SOURCE_ROOT "/../shared/data";
     size_t compared = 0;
     if (!have_babeltrace2())
-        skip();
+        skip_without("babeltrace2 is not installed");
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
         char dir[4096];
-        struct stat st;
         snprintf(dir, sizeof dir, "%s/%s", data, traces[i]);
-        if (stat(dir, &st) != 0)
+        if (!test_have(dir))
             continue;
         compare(dir);
         compared++;
     }
-    if (!compared) {
-        print_message("no recordings below %s\n", data);
-        skip();
-    }
+    if (!compared)
+        skip_without("no recordings below %s", data);
 }
 
 /* ---- samples ---- */
@@ -412,7 +410,7 @@ static void test_samples(void **state)
     static const char zeros[64];
     struct err e = {0};
     if (!have_babeltrace2())
-        skip();
+        skip_without("babeltrace2 is not installed");
     snprintf(dir, sizeof dir, "%s/weft-metadata-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir);
     assert_non_null(mkdtemp(dir));
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {

@@ -259,7 +259,7 @@ static void damage_recorded(const char *below, const char *stream, int times)
 static void test_recorded_traces_damaged(void **state)
 {
     damage_recorded("traces/ust-live/relay-dir/vm/tblive-20261121-013145/ust/uid/0/64-bit", "channel0_0", 300);
-    if (access(data_path("traces-public/babeltrace2-tests/succeed"), R_OK))
+    if (!test_have(data_path("traces-public/babeltrace2-tests/succeed")))
         return;
     damage_recorded("traces-public/babeltrace2-tests/succeed/2packets", "channel0_2", 300);
     damage_recorded("traces-public/babeltrace2-tests/succeed/2packets", "index/channel0_2.idx", 300);
@@ -268,6 +268,7 @@ static void test_recorded_traces_damaged(void **state)
 
 int main(void)
 {
+    random_state = test_seed(random_state);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_at_every_byte),
         cmocka_unit_test(test_bits_changed),

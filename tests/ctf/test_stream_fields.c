@@ -94,7 +94,7 @@ static void test_fields_by_name(void **state)
     check_fields("traces/vm", 5);
     check_fields("traces/ust-live", 1);
     check_fields("traces/perf-ctf", 3);
-    if (access(data_path("traces-public/single-host"), R_OK))
+    if (!test_have(data_path("traces-public/single-host")))
         return;
     check_fields("traces-public/single-host/bug446190", 3);
     check_fields("traces-public/single-host/flipping-endianness", 1);

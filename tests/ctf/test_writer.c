@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/test.h"
 #include "base/text.h"
 #include "ctf/ctf.h"
 #include "ctf/writer.h"
@@ -81,7 +82,7 @@ static void assert_same_lines(const char *got, const char *expected)
 static void write_and_compare(struct ctf_writer_options o, int64_t jump_ns)
 {
     if (!have_babeltrace2())
-        skip();
+        skip_without("babeltrace2 is not installed");
     char dir[256];
     make_scratch(dir, sizeof dir);
     struct err e = {0};
@@ -161,7 +162,7 @@ static void test_slow_clock(void **state)
 static void test_env_and_context(void **state)
 {
     if (!have_babeltrace2())
-        skip();
+        skip_without("babeltrace2 is not installed");
     char dir[256];
     make_scratch(dir, sizeof dir);
     struct err e = {0};
@@ -185,7 +186,7 @@ static void test_env_and_context(void **state)
 static void test_losses(void **state)
 {
     if (!have_babeltrace2())
-        skip();
+        skip_without("babeltrace2 is not installed");
     char dir[256];
     make_scratch(dir, sizeof dir);
     struct err e = {0};

@@ -1,5 +1,5 @@
-"""Writes a kernel trace of as many events as wanted, quickly: all packets have the same bytes but for their times, which lie 2^32 ns apart, so that the
-32 bits of time in the events' headers mean another time in each."""
+"""Writes a kernel trace of as many events as wanted, quickly: all packets have the same bytes but for their times,
+which lie 2^32 ns apart, so that the 32 bits of time in the events' headers mean another time in each."""
 import os
 import struct
 
@@ -10,12 +10,15 @@ PER_PACKET = 30000
 
 
 def body():
-    """Two threads that wake each other and go idle in between; (name, fields as babeltrace2 shows them) of each event, and its bytes."""
+    """Two threads that wake each other and go idle in between; (name, fields as babeltrace2 shows them) of each event,
+    and its bytes."""
     idle, a, b = small_trace.IDLE, small_trace.A, small_trace.B
-    cycle = [small_trace.waking(a), small_trace.switch(idle, 0, a), small_trace.waking(b), small_trace.switch(a, 1, b), small_trace.switch(b, 1, idle)]
+    cycle = [small_trace.waking(a), small_trace.switch(idle, 0, a), small_trace.waking(b), small_trace.switch(a, 1, b),
+             small_trace.switch(b, 1, idle)]
     step = PERIOD // (PER_PACKET + 1)
     events = [cycle[i % len(cycle)] for i in range(PER_PACKET)]
-    return b"".join(struct.pack("<HI", event, (i + 1) * step) + payload for i, (event, payload) in enumerate(events)), step
+    return b"".join(struct.pack("<HI", event, (i + 1) * step) + payload for i,
+                    (event, payload) in enumerate(events)), step
 
 
 def write(directory, packets):
@@ -30,4 +33,5 @@ def write(directory, packets):
             f.write(struct.pack("<I", 0xC1FC1FC1) + small_trace.UUID + struct.pack("<I", 0)
                     + struct.pack("<QQQQQQI", k * PERIOD, (k + 1) * PERIOD - 1, size, size, k, 0, 0))
             f.write(data)
-    return packets * PER_PACKET, small_trace.OFFSET_NS + step, small_trace.OFFSET_NS + (packets - 1) * PERIOD + PER_PACKET * step
+    return (packets * PER_PACKET, small_trace.OFFSET_NS + step,
+            small_trace.OFFSET_NS + (packets - 1) * PERIOD + PER_PACKET * step)

@@ -5,7 +5,8 @@ import struct
 
 
 class Bits:
-    """A packet under construction. Bit k of a little-endian byte is its k-th lowest, of a big-endian one its k-th highest."""
+    """A packet under construction. Bit k of a little-endian byte is its k-th lowest, of a big-endian one its k-th
+    highest."""
 
     def __init__(self, big):
         self.big, self.bits = big, []
@@ -50,13 +51,16 @@ class Int:
             self.size = 60
 
     def text(self, name):
-        return f"integer {{ size = {self.size}; align = {self.align}; signed = {str(self.signed).lower()}; base = {self.base};{self.order} }} {name};"
+        signed = str(self.signed).lower()
+        return (f"integer {{ size = {self.size}; align = {self.align}; signed = {signed}; base = {self.base};"
+                f"{self.order} }} {name};")
 
     def write(self, bits, dice, value=None):
         bits.align(self.align)
         if value is None:
             value = dice.choice((0, 1, (1 << self.size) - 1, 1 << (self.size - 1), dice.getrandbits(self.size)))
-        bits.put(value & ((1 << self.size) - 1), self.size, {"": None, " byte_order = be;": True, " byte_order = le;": False}[self.order])
+        bits.put(value & ((1 << self.size) - 1), self.size,
+                 {"": None, " byte_order = be;": True, " byte_order = le;": False}[self.order])
         return value
 
 
@@ -67,7 +71,9 @@ class Float:
         self.double = dice.random() < 0.5
 
     def text(self, name):
-        return f"floating_point {{ exp_dig = {11 if self.double else 8}; mant_dig = {53 if self.double else 24}; align = 8; }} {name};"
+        return (f"floating_point "
+                f"{{ exp_dig = {11 if self.double else 8}; mant_dig = {53 if self.double else 24}; align = 8; }} "
+                f"{name};")
 
     def write(self, bits, dice):
         bits.align(8)
@@ -116,7 +122,8 @@ class Chars:
 class Enum:
     def __init__(self, dice):
         self.of = Int(dice)
-        low, high = (-(1 << self.of.size - 1), (1 << self.of.size - 1) - 1) if self.of.signed else (0, (1 << self.of.size) - 1)
+        low, high = (-(1 << self.of.size - 1),
+                     (1 << self.of.size - 1) - 1) if self.of.signed else (0, (1 << self.of.size) - 1)
         self.labels = []
         for i in range(dice.randint(1, 6)):
             a, b = sorted((dice.randint(low, high), dice.randint(low, high)))
@@ -139,7 +146,8 @@ class Enum:
 class Struct:
     def __init__(self, dice, depth, fixed=False):
         # Names are unique in a trace: babeltrace2 2.0.4 gets lost among lengths and tags of the same name.
-        self.fields = [(f"f{dice.getrandbits(40):x}", one(dice, depth + 1, fixed=fixed)) for _ in range(dice.randint(0 if depth else 1, 5))]
+        self.fields = [(f"f{dice.getrandbits(40):x}", one(dice, depth + 1, fixed=fixed))
+                       for _ in range(dice.randint(0 if depth else 1, 5))]
         self.align = max([1] + [t.align for _, t in self.fields])
 
     def body(self):
@@ -180,7 +188,8 @@ class Sequence:
 
     def text(self, name):
         if isinstance(self.of, Chars):
-            return f"{self.length.text(name + '_n')} integer {{ size = 8; align = 8; encoding = UTF8; }} {name}[{name}_n];"
+            return (f"{self.length.text(name + '_n')} integer {{ size = 8; align = 8; encoding = UTF8; }} "
+                    f"{name}[{name}_n];")
         return f"{self.length.text(name + '_n')} {self.of.text(f'{name}[{name}_n]')}"
 
     def write(self, bits, dice):
@@ -207,7 +216,8 @@ class Variant:
     def text(self, name):
         labels = ", ".join(f"o{i} = {10 * i} ... {10 * i + 9}" for i in range(len(self.options)))
         options = " ".join(t.text(f"o{i}") for i, t in enumerate(self.options))
-        return f"enum : {self.tag.text('')[:-2].strip()} {{ {labels} }} {name}_tag; variant <{name}_tag> {{ {options} }} {name};"
+        return (f"enum : {self.tag.text('')[:-2].strip()} {{ {labels} }} {name}_tag; variant <{name}_tag> "
+                f"{{ {options} }} {name};")
 
     def write(self, bits, dice):
         i = dice.randrange(len(self.options))
@@ -216,10 +226,11 @@ class Variant:
 
 
 def one(dice, depth, plain=False, fixed=False):
-    """A type at random. plain: one field, which can be an element or an option. fixed: nothing that refers to a length or tag, on which
-    babeltrace2 2.0.4 aborts in contexts."""
+    """A type at random. plain: one field, which can be an element or an option. fixed: nothing that refers to a length
+    or tag, on which babeltrace2 2.0.4 aborts in contexts."""
     if fixed:
-        return dice.choice((Int, Int, Float, Enum, String, Chars))(dice) if dice.random() < 0.8 else Struct(dice, 3, True)
+        return dice.choice((Int, Int, Float, Enum, String,
+                            Chars))(dice) if dice.random() < 0.8 else Struct(dice, 3, True)
     simple = [Int, Int, Int, Float, Enum] + ([] if plain else [String, Chars])
     deep = [Struct, Struct] if plain else [Struct, Array, Sequence, Variant, Array, Sequence]
     if depth < 4 and dice.random() < 0.45:
@@ -238,13 +249,16 @@ def write(path, seed):
     text = ["/* CTF 1.8 */", f"trace {{ major = 1; minor = 8; byte_order = {'be' if big else 'le'};",
             "  packet.header := struct { integer { size = 32; align = 8; base = 16; } magic; }; };",
             "env { hostname = \"h\"; };", "clock { name = c; freq = 1000000000; };",
-            "stream { packet.context := struct { integer { size = 32; align = 8; } content_size; integer { size = 32; align = 8; } packet_size; };",
-            "  event.header := struct { integer { size = 8; align = 8; } id; integer { size = 64; align = 8; map = clock.c.value; } timestamp; };"]
+            "stream { packet.context := struct { integer { size = 32; align = 8; } content_size; integer { size = 32; "
+            "align = 8; } packet_size; };",
+            "  event.header := struct { integer { size = 8; align = 8; } id; integer { size = 64; align = 8; map = "
+            "clock.c.value; } timestamp; };"]
     if context:
         text.append(f"  event.context := {context.body()};")
     text.append("};")
     for i, (own, payload) in enumerate(classes):
-        text.append(f"event {{ name = \"e{i}\"; id = {i};" + (f" context := {own.body()};" if own else "") + f" fields := {payload.body()}; }};")
+        text.append(f"event {{ name = \"e{i}\"; id = {i};" + (f" context := {own.body()};" if own else "")
+                    + f" fields := {payload.body()}; }};")
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "metadata"), "w", encoding="utf-8") as f:
         f.write("\n".join(text) + "\n")

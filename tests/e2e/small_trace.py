@@ -1,5 +1,6 @@
-"""Writes a small kernel trace as LTTng would: one host, one CPU, three packets, two threads that wake each other. Small enough to be cut at every
-byte. babeltrace2 reads it without a word (test_robust.py checks that where it is installed)."""
+"""Writes a small kernel trace as LTTng would: one host, one CPU, three packets, two threads that wake each other. Small
+enough to be cut at every byte. babeltrace2 reads it without a word (test_robust.py checks that where it is installed).
+"""
 import os
 import struct
 
@@ -35,9 +36,12 @@ typealias integer { size = 32; align = 8; signed = true; } := int32_t;
 typealias integer { size = 64; align = 8; signed = true; } := int64_t;
 stream { id = 0; event.header := struct header; packet.context := struct packet_context; };
 event { name = "sched_switch"; id = 0; stream_id = 0; fields := struct {
-	letter _prev_comm[16]; int32_t _prev_tid; int32_t _prev_prio; int64_t _prev_state; letter _next_comm[16]; int32_t _next_tid; int32_t _next_prio; }; };
-event { name = "sched_waking"; id = 1; stream_id = 0; fields := struct { letter _comm[16]; int32_t _tid; int32_t _prio; int32_t _target_cpu; }; };
-event { name = "sched_process_exec"; id = 2; stream_id = 0; fields := struct { string _filename; int32_t _tid; int32_t _old_tid; }; };
+	letter _prev_comm[16]; int32_t _prev_tid; int32_t _prev_prio; int64_t _prev_state;
+	letter _next_comm[16]; int32_t _next_tid; int32_t _next_prio; }; };
+event { name = "sched_waking"; id = 1; stream_id = 0; fields := struct {
+	letter _comm[16]; int32_t _tid; int32_t _prio; int32_t _target_cpu; }; };
+event { name = "sched_process_exec"; id = 2; stream_id = 0; fields := struct {
+	string _filename; int32_t _tid; int32_t _old_tid; }; };
 event { name = "sched_process_fork"; id = 3; stream_id = 0; fields := struct {
 	letter _parent_comm[16]; int32_t _parent_tid; int32_t _parent_pid; letter _child_comm[16]; int32_t _child_tid;
 	uint8_t __vtids_length; int32_t _vtids[ __vtids_length ]; int32_t _child_pid; }; };
@@ -49,7 +53,8 @@ def comm(name):
 
 
 def switch(prev, prev_state, following):
-    return 0, comm(prev[0]) + struct.pack("<iiq", prev[1], 20, prev_state) + comm(following[0]) + struct.pack("<ii", following[1], 20)
+    return 0, comm(prev[0]) + struct.pack("<iiq", prev[1], 20,
+                                          prev_state) + comm(following[0]) + struct.pack("<ii", following[1], 20)
 
 
 def waking(thread):
@@ -61,12 +66,15 @@ def exec_(path, tid):
 
 
 def fork(parent, child):
-    return 3, comm(parent[0]) + struct.pack("<ii", parent[1], parent[1]) + comm(child[0]) + struct.pack("<iBii", child[1], 1, child[1], child[1])
+    return 3, comm(parent[0]) + struct.pack("<ii", parent[1],
+                                            parent[1]) + comm(child[0]) + struct.pack("<iBii", child[1], 1, child[1],
+                                                                                      child[1])
 
 
 IDLE, A, B = ("swapper/0", 0), ("alpha", 10), ("beta", 11)
 PACKETS = [
-    [(1000, switch(IDLE, 0, A)), (5000, fork(A, B)), (6000, waking(B)), (9000, switch(A, 1, B)), (12000, exec_("/usr/bin/beta", 11))],
+    [(1000, switch(IDLE, 0, A)), (5000, fork(A, B)), (6000, waking(B)), (9000, switch(A, 1, B)),
+     (12000, exec_("/usr/bin/beta", 11))],
     [(20000, waking(A)), (25000, switch(B, 1, A)), (31000, waking(B)), (33000, switch(A, 1, B)), (41000, waking(A))],
     [(45000, switch(B, 1, A)), (52000, switch(A, 1, IDLE)), (60000, switch(IDLE, 0, B)), (70000, switch(B, 64, IDLE))],
 ]
@@ -78,7 +86,8 @@ def packet(number, events, packet_bits=None, content_bits=None):
     size = (head + len(body)) * 8
     begin, end = events[0][0] - BEFORE_PACKET // 4, events[-1][0] + 100
     return (struct.pack("<I", 0xC1FC1FC1) + UUID + struct.pack("<I", 0)
-            + struct.pack("<QQQQQQI", begin, end, size if content_bits is None else content_bits, size if packet_bits is None else packet_bits,
+            + struct.pack("<QQQQQQI", begin, end, size if content_bits is None else content_bits,
+                          size if packet_bits is None else packet_bits,
                           number, 0, 0) + body)
 
 
@@ -96,4 +105,5 @@ def write(directory, metadata=METADATA, stream=None):
 def packetized(text):
     """Metadata as LTTng writes it: in packets."""
     body = text.encode()
-    return struct.pack("<I", 0x75D11D57) + UUID + struct.pack("<IIIBBBBB", 0, (37 + len(body)) * 8, (37 + len(body)) * 8, 0, 0, 0, 1, 8) + body
+    return struct.pack("<I", 0x75D11D57) + UUID + struct.pack("<IIIBBBBB", 0, (37 + len(body)) * 8,
+                                                              (37 + len(body)) * 8, 0, 0, 0, 1, 8) + body

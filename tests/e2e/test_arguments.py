@@ -1,4 +1,5 @@
-"""What stands on the command line: numbers that make no sense, traces named twice, pieces of one session named one by one, hosts without a name."""
+"""What stands on the command line: numbers that make no sense, traces named twice, pieces of one session named one by
+one, hosts without a name."""
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import subprocess
 
 import small_trace
 from tsp_server import Server
-from weft_e2e import Case, load, main, scenario, scratch, weft
+from weft_e2e import Case, have, load, main, need, scenario, scratch, weft
 
 NAMELESS = small_trace.METADATA.replace('hostname = "small"; ', "")
 
@@ -16,7 +17,8 @@ NAMELESS = small_trace.METADATA.replace('hostname = "small"; ', "")
 def write_small(directory, number, metadata=NAMELESS):
     """A small trace of its own: the number makes its UUID."""
     uuid = bytes([number]) * 16
-    text = metadata.replace("10111213-1415-1617-1819-1a1b1c1d1e1f", "-".join(uuid.hex()[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))))
+    text = metadata.replace("10111213-1415-1617-1819-1a1b1c1d1e1f",
+                            "-".join(uuid.hex()[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))))
     small_trace.write(directory, metadata=text)
     stream = os.path.join(directory, "ch_0")
     with open(stream, "rb") as f:
@@ -36,13 +38,18 @@ class Numbers(Case):
         small_trace.write(self.trace)
 
     def test_refused(self):
-        for verb, option in (("events", "--cpu"), ("events", "--tid"), ("events", "--limit"), ("threads", "--limit"), ("index", "--threads")):
-            for value in ("-1", "-9223372036854775808", "9223372036854775808", "99999999999999999999999", "1x", "1 ", " 1", "1.5", "1e3", "", "0x", "+-1"):
+        for verb, option in (("events", "--cpu"), ("events", "--tid"), ("events", "--limit"), ("threads", "--limit"),
+                             ("index", "--threads")):
+            for value in ("-1", "-9223372036854775808", "9223372036854775808", "99999999999999999999999", "1x", "1 ",
+                          " 1", "1.5", "1e3", "", "0x", "+-1"):
                 run = weft(verb, self.trace, f"{option}={value}")
                 self.assertEqual(run.code, 2, run)
-                self.assertRegex(run.message, rf"^weft: {verb}: {option} \"{value.replace('+', '.')}\": a whole number.* is expected\n$", run)
+                self.assertRegex(run.message,
+                                 rf"^weft: {verb}: {option} \"{value.replace('+', '.')}\": a whole number.* is "
+                                 rf"expected\n$", run)
                 self.assertEqual(run.out, b"", run)
-        for verb, option, value in (("events", "--cpu", "2147483648"), ("events", "--tid", "4294967297"), ("index", "--threads", "0"),
+        for verb, option, value in (("events", "--cpu", "2147483648"), ("events", "--tid", "4294967297"),
+                                    ("index", "--threads", "0"),
                                     ("index", "--threads", "100000")):
             run = weft(verb, self.trace, option, value)
             self.assertEqual((run.code, run.out), (2, b""), run)
@@ -70,8 +77,10 @@ class Numbers(Case):
             self.assertIn(f"{value}: no such thread", run.message, run)
 
     def test_addresses_and_sizes(self):
-        for options in (["--listen", "127.0.0.1:65536"], ["--listen", "127.0.0.1:-1"], ["--listen", "127.0.0.1:80x"], ["--listen", "127.0.0.1:"],
-                        ["--max-upload", "-1"], ["--max-upload", "1Q"], ["--max-upload", "1GG"], ["--max-upload", ""], ["--max-upload", "99999999999999999999"]):
+        for options in (["--listen", "127.0.0.1:65536"], ["--listen", "127.0.0.1:-1"], ["--listen", "127.0.0.1:80x"],
+                        ["--listen", "127.0.0.1:"],
+                        ["--max-upload", "-1"], ["--max-upload", "1Q"], ["--max-upload", "1GG"], ["--max-upload", ""],
+                        ["--max-upload", "99999999999999999999"]):
             run = weft("serve", self.trace, *options, timeout=10)
             self.assertEqual(run.code, 2, run)
             self.assertRegex(run.message, rf"^weft: .*{options[0]}.*\n$", run)
@@ -114,7 +123,8 @@ class Twice(Case):
 
     def test_two_names_for_one(self):
         """The first name stands."""
-        run = self.ok("index", f"a={self.trace}/client", f"b={self.trace}/client", "--store", scratch(), "--format", "json")
+        run = self.ok("index", f"a={self.trace}/client", f"b={self.trace}/client", "--store", scratch(), "--format",
+                      "json")
         rows = json.loads(run.out)
         self.assertEqual([(r["host"], r["events"]) for r in rows], [("a", 13297)])
         self.assertIn("b=", run.message)
@@ -168,9 +178,11 @@ class Pieces(Case):
         self.assertEqual(self.ok("events", *pieces).out, whole.out)
         self.assertEqual(self.ok("events", *reversed(pieces)).out, whole.out)
         self.assertEqual(len(whole.text.splitlines()), 20827)
-        if shutil.which("babeltrace2"):
-            text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", *pieces], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-            # Only the order of events with equal times may differ, and empty strings, which babeltrace2 does not print as such.
+        if have("babeltrace2"):
+            text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", *pieces], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL).stdout
+            # Only the order of events with equal times may differ, and empty strings, which babeltrace2 does not print
+            # as such.
             self.assertEqual(sorted(line.split(":")[0] for line in text.decode().splitlines()),
                              sorted(line.split(":")[0] for line in whole.text.splitlines()))
 
@@ -226,15 +238,18 @@ class Names(Case):
                 (["scenario/left/trace", "scenario/right/trace"], ["left", "right"]),
                 (["run/left", "run/right"], ["left", "right"]),
                 (["left/auto-20261121-013145/kernel", "right/auto-20261121-013145/kernel"], ["left", "right"]),
-                (["run-1/left/kernel", "run-1/right/kernel", "run-2/left/kernel"], ["run-1/left", "right", "run-2/left"]),
-                (["left/archives/20261121T013907+0000-20261121T013910+0000-0/kernel", "right/kernel"], ["left", "right"])):
+                (["run-1/left/kernel", "run-1/right/kernel", "run-2/left/kernel"],
+                 ["run-1/left", "right", "run-2/left"]),
+                (["left/archives/20261121T013907+0000-20261121T013910+0000-0/kernel", "right/kernel"],
+                 ["left", "right"])):
             top = self.tree(*paths)
             self.assertEqual(self.hosts(top), names)
             self.assertEqual(self.hosts(*(os.path.join(top, p) for p in paths)), names)
 
     def test_one_alone(self):
         top = self.tree("scenario/left/kernel")
-        for path in ("scenario/left/kernel", "scenario/left", "scenario", "scenario/left/kernel/", "scenario/left/kernel/metadata"):
+        for path in ("scenario/left/kernel", "scenario/left", "scenario", "scenario/left/kernel/",
+                     "scenario/left/kernel/metadata"):
             self.assertEqual(self.hosts(os.path.join(top, path)), ["left"])
         for inside in ("scenario/left/kernel", "scenario/left"):
             run = weft("info", ".", "--format", "csv", cwd=os.path.join(top, inside))
@@ -275,7 +290,8 @@ class Names(Case):
 
 
 class Serving(Case):
-    """A server that cannot start says in one line why and what to do; one that starts says what somebody may not expect."""
+    """A server that cannot start says in one line why and what to do; one that starts says what somebody may not
+    expect."""
 
     def test_refused(self):
         file = os.path.join(scratch(), "file")
@@ -302,12 +318,15 @@ class Serving(Case):
         with Server(write_small(os.path.join(scratch(), "small"), 4)) as server:
             run = weft("serve", "--listen", server.host, timeout=10)
             self.assertEqual((run.code, run.out), (1, b""), run)
-            self.assertIn(f"cannot listen on {server.host} (choose another port with --listen ADDRESS:PORT): Address already in use", run.message)
+            self.assertIn(f"cannot listen on {server.host} (choose another port with --listen ADDRESS:PORT): Address "
+                          f"already in use", run.message)
 
     def test_notes(self):
         trace = write_small(os.path.join(scratch(), "small"), 5)
-        for args, told in (([], "no trace is given"), ([trace], None), (["--trace-root", scratch()], None), (["--state", scratch()], None),
-                           ([trace, "--listen", "0.0.0.0:0"], "everybody there can read"), ([trace, "--listen", "localhost:0"], None), (["-q"], None)):
+        for args, told in (([], "no trace is given"), ([trace], None), (["--trace-root", scratch()], None),
+                           (["--state", scratch()], None),
+                           ([trace, "--listen", "0.0.0.0:0"], "everybody there can read"),
+                           ([trace, "--listen", "localhost:0"], None), (["-q"], None)):
             with Server(*args) as server:
                 server.get("/health")
                 self.assertEqual(server.stop(), 0)
@@ -341,13 +360,14 @@ class Help(Case):
 
 
 class Times(Case):
-    """+1.5s counts from the experiment's first event, whichever verb is asked; the first packet of a stream may have been opened seconds before."""
+    """+1.5s counts from the experiment's first event, whichever verb is asked; the first packet of a stream may have
+    been opened seconds before."""
 
     def test_start(self):
-        if not shutil.which("babeltrace2"):
-            self.skipTest("babeltrace2 is not installed")
+        need("babeltrace2")
         trace = scenario("three-tier")
-        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", trace], stdout=subprocess.PIPE, check=True).stdout.decode()
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", trace], stdout=subprocess.PIPE,
+                              check=True).stdout.decode()
         times = [int(line[1:11]) * 10**9 + int(line[12:21]) for line in text.splitlines()]
         first = times[0]
         lines = self.ok("events", trace, "--begin", "+2s", "--end", "+2.1s").text.splitlines()
@@ -361,8 +381,10 @@ class Times(Case):
         truth = load(trace, "verify.json")["traces"]
         for row in self.json("info", trace):
             of = truth[f"{row['host']}/kernel"]
-            self.assertEqual((row["begin"], row["end"], row["duration"]), (of["first_ns"], of["last_ns"], of["last_ns"] - of["first_ns"]))
-            self.assertEqual((min(s["begin"] for s in row["stream_list"]), max(s["end"] for s in row["stream_list"])), (row["begin"], row["end"]))
+            self.assertEqual((row["begin"], row["end"], row["duration"]),
+                             (of["first_ns"], of["last_ns"], of["last_ns"] - of["first_ns"]))
+            self.assertEqual((min(s["begin"] for s in row["stream_list"]), max(s["end"] for s in row["stream_list"])),
+                             (row["begin"], row["end"]))
 
 
 if __name__ == "__main__":

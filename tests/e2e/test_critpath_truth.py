@@ -1,7 +1,7 @@
 """`weft critpath` against what the recorded programs did (ground-truth.json of each scenario).
 
-Times of the ground truth are of each host's own clock; they are brought to the reference with the maps that weft itself found, so that these
-tests judge paths, and test_sync_truth.py judges clocks.
+Times of the ground truth are of each host's own clock; they are brought to the reference with the maps that weft itself
+found, so that these tests judge paths, and test_sync_truth.py judges clocks.
 """
 import json
 import os
@@ -46,7 +46,8 @@ class Paths:
         for row in rows:
             if row["tid"] > 0 and seen.setdefault(row["host"], 0) < 12:
                 seen[row["host"]] += 1
-                run = weft_e2e.weft("critpath", self.trace, "--store", self.store, "--thread", f"{row['host']}:{row['tid']}", "--format", "json")
+                run = weft_e2e.weft("critpath", self.trace, "--store", self.store, "--thread",
+                                    f"{row['host']}:{row['tid']}", "--format", "json")
                 if run.code == 2:
                     self.assertIn(str(row["tid"]), run.message)  # a tid with several lives: the lives are listed
                     continue
@@ -61,7 +62,8 @@ class Requests(Paths):
     reference = "client"
 
     def requests(self):
-        """Of each request: its number, the path over [t_send, t_recv] of the client, and the log lines of web and db with their clock."""
+        """Of each request: its number, the path over [t_send, t_recv] of the client, and the log lines of web and db
+        with their clock."""
         maps, log = self.maps(), self.ground["log"]
         for c in log["client"]:
             begin, end = (self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))
@@ -75,15 +77,18 @@ class Requests(Paths):
     def test_little_is_unknown(self):
         for number, answer, _ in self.requests():
             begin, end = answer["query"]["begin"], answer["query"]["end"]
-            dark = time_in(answer, begin, end, state="unknown") + sum(u["end"] - u["begin"] for u in answer["unexplained"])
-            self.assertLessEqual(dark, (end - begin) / 100, f"request {number}: {dark} ns unknown or unexplained: {answer['unexplained']}")
+            dark = time_in(answer, begin, end, state="unknown") + sum(u["end"] - u["begin"]
+                                                                      for u in answer["unexplained"])
+            self.assertLessEqual(dark, (end - begin) / 100,
+                                 f"request {number}: {dark} ns unknown or unexplained: {answer['unexplained']}")
 
     def test_network_segments_name_their_sender(self):
         for number, answer, _ in self.requests():
             for s in answer["segments"]:
                 if s["state"] == "network":
                     senders = [link["from"] for link in answer["links"] if link["kind"] == "network" and
-                               (link["to"]["host"], link["to"]["tid"], link["to"]["time"]) == (s["host"], s["tid"], s["end"])]
+                               (link["to"]["host"], link["to"]["tid"], link["to"]["time"])
+                               == (s["host"], s["tid"], s["end"])]
                     self.assertEqual(len(senders), 1, f"request {number}: {s}")
                     self.assertIn(senders[0]["host"], self.truth.hosts)
 
@@ -91,7 +96,8 @@ class Requests(Paths):
         for (number, answer, _), c in zip(self.requests(), self.ground["log"]["client"]):
             q = answer["query"]
             self.assertEqual((q["host"], q["tid"], q["begin"], q["end"]),
-                             ("client", c["tid"], *(self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))))
+                             ("client", c["tid"], *(self.truth.trace_time("client", c[key])
+                                                    for key in ("t_send", "t_recv"))))
             self.assertEqual(answer["method"], "local")
 
 
@@ -99,34 +105,42 @@ class ThreeTier(Requests, Case):
     name = "three-tier"
 
     def test_burns(self):
-        """While web or db burn CPU for the request, the path lies on that thread, running or waiting for its CPU, for 95 % of the time."""
+        """While web or db burn CPU for the request, the path lies on that thread, running or waiting for its CPU, for
+        95 % of the time."""
         for number, answer, servers in self.requests():
             for host, line, at in servers:
                 begin, end = at(line["t_recv"]), at(line["t_burn_done"])
                 there = time_in(answer, begin, end, host=host, tid=line["tid"], state=ON_CPU)
-                self.assertGreaterEqual(there, 0.95 * (end - begin), f"request {number}: {host} burns {(end - begin) / MS:.3f} ms, "
+                self.assertGreaterEqual(there, 0.95 * (end - begin),
+                                        f"request {number}: {host} burns {(end - begin) / MS:.3f} ms, "
                                         f"{there / MS:.3f} ms of it on the path")
 
     def test_sleeps(self):
         for number, answer, servers in self.requests():
             for host, line, at in servers:
                 if line["sleep_us"]:
-                    asleep = time_in(answer, at(line["t_burn_done"]), at(line["t_reply"]), host=host, tid=line["tid"], state="timer")
-                    self.assertGreaterEqual(asleep, 0.95 * line["sleep_us"] * 1000, f"request {number}: {host} sleeps {line['sleep_us']} µs")
+                    asleep = time_in(answer, at(line["t_burn_done"]), at(line["t_reply"]), host=host, tid=line["tid"],
+                                     state="timer")
+                    self.assertGreaterEqual(asleep, 0.95 * line["sleep_us"] * 1000,
+                                            f"request {number}: {host} sleeps {line['sleep_us']} µs")
 
     def test_no_more_running_than_the_burn(self):
         """Requests 2 to 10 (the first also connects, looks names up and starts threads)."""
         for number, answer, servers in self.requests():
             for host, line, _ in servers:
                 if number > 1:
-                    running = time_in(answer, answer["query"]["begin"], answer["query"]["end"], host=host, state="running")
-                    self.assertLess(running, line["burn_us"] * 1000 + 5 * MS, f"request {number}: {host} runs {running / MS:.3f} ms")
+                    running = time_in(answer, answer["query"]["begin"], answer["query"]["end"], host=host,
+                                      state="running")
+                    self.assertLess(running, line["burn_us"] * 1000 + 5 * MS,
+                                    f"request {number}: {host} runs {running / MS:.3f} ms")
 
     def test_the_rest_is_network_and_scheduling(self):
         for number, answer, _ in self.requests():
-            others = {s["state"] for s in answer["segments"]} - {"running", "preempted", "interrupted", "timer", "network", "unknown"}
+            others = {s["state"] for s in answer["segments"]} - {"running", "preempted", "interrupted", "timer",
+                                                                 "network", "unknown"}
             begin, end = answer["query"]["begin"], answer["query"]["end"]
-            self.assertLessEqual(time_in(answer, begin, end, state=others), (end - begin) / 50, f"request {number}: {others}")
+            self.assertLessEqual(time_in(answer, begin, end, state=others), (end - begin) / 50,
+                                 f"request {number}: {others}")
 
     def test_times_by_offset_and_by_name(self):
         """The same interval told in another way gives the same path."""
@@ -142,7 +156,8 @@ class ThreeTier(Requests, Case):
         c = self.ground["log"]["client"][9]
         begin, end = (self.truth.trace_time("client", c[key]) for key in ("t_send", "t_recv"))
         picture = os.path.join(scratch(), "path.svg")
-        run = self.ok("critpath", self.trace, "--store", self.store, "--reference", "client", "--thread", f"client:{c['tid']}",
+        run = self.ok("critpath", self.trace, "--store", self.store, "--reference", "client", "--thread",
+                      f"client:{c['tid']}",
                       "--begin", begin, "--end", end, "--svg", picture)
         words = " ".join(text for text in xml.parse(picture).getroot().itertext())
         for host in self.truth.hosts:
@@ -162,10 +177,13 @@ class ThreeTier(Requests, Case):
             self.assertIn(host, run.message)
 
     def test_intervals_without_the_thread(self):
-        """An empty interval is wrong use; one beside the thread's life is told as such, with the life, and not as a thread that does not exist."""
+        """An empty interval is wrong use; one beside the thread's life is told as such, with the life, and not as a
+        thread that does not exist."""
         tid = self.ground["log"]["client"][1]["tid"]
-        for begin, end, code, hint in (("+1s", "+1s", 2, "same instant"), ("+100s", "+101s", 1, "not seen in that interval")):
-            run = weft_e2e.weft("critpath", self.trace, "--store", self.store, "--thread", f"client:{tid}", "--begin", begin, "--end", end)
+        for begin, end, code, hint in (("+1s", "+1s", 2, "same instant"),
+                                       ("+100s", "+101s", 1, "not seen in that interval")):
+            run = weft_e2e.weft("critpath", self.trace, "--store", self.store, "--thread", f"client:{tid}", "--begin",
+                                begin, "--end", end)
             self.assertEqual(run.code, code, run)
             self.assertIn(hint, run.message)
             self.assertNotIn("no such thread", run.message)
@@ -182,7 +200,8 @@ class ThreeTierDisk(Requests, Case):
                     found += 1
                     begin, end = at(line["t_burn_done"]), at(line["t_reply"])
                     disk = time_in(answer, begin, end, host="db", tid=line["tid"], state="block-device")
-                    self.assertGreaterEqual(disk, 0.9 * (end - begin), f"request {number}: {disk / MS:.3f} of {(end - begin) / MS:.3f} ms")
+                    self.assertGreaterEqual(disk, 0.9 * (end - begin),
+                                            f"request {number}: {disk / MS:.3f} of {(end - begin) / MS:.3f} ms")
         self.assertEqual(found, 4)
 
 
@@ -190,7 +209,8 @@ class ScpNet(Paths, Case):
     name, reference = "scp-net", "n1"
 
     def test_the_slow_copy_bounds_the_script(self):
-        """The script's last wait, from the last but one copy done to the last one done: at least 60 % is on n2 or on the way from n2."""
+        """The script's last wait, from the last but one copy done to the last one done: at least 60 % is on n2 or on
+        the way from n2."""
         done = sorted(line["t_done_real_us"] * 1000 for line in self.ground["log"] if line["what"] == "done")
         clock = self.ground["clocks"]["n1"]["points"][0]
         begin, end = (self.truth.trace_time("n1", t - clock["real_ns"] + clock["mono_ns"]) for t in done[-2:])
@@ -223,13 +243,14 @@ class Mpi(Paths, Case):
     name, reference = "mpi", "n1"
 
     def test_polled_waits_are_told(self):
-        """OpenMPI polls. Either the spinning thread is running with detail `polling` and a link to the sender, or the answer says that polled waits
-        cannot be seen here and what to record."""
+        """OpenMPI polls. Either the spinning thread is running with detail `polling` and a link to the sender, or the
+        answer says that polled waits cannot be seen here and what to record."""
         told = 0
         steps = [line for line in self.ground["log"] if line["rank"] == 0 and 2 <= line["step"] < 22]
         for line in steps:
             begin, end = (self.truth.trace_time("n1", line[key]) for key in ("t_start", "t_barrier_done"))
-            args = ["critpath", self.trace, "--store", self.store, "--reference", "n1", "--thread", f"n1:{line['pid']}", "--begin", begin, "--end", end]
+            args = ["critpath", self.trace, "--store", self.store, "--reference", "n1", "--thread", f"n1:{line['pid']}",
+                    "--begin", begin, "--end", end]
             run = self.ok(*args, "--format", "json")
             answer = json.loads(run.out)
             self.check_path(answer, str(run.args))

@@ -1,5 +1,6 @@
-"""Trace and store files that are cut off while the program has them open: the server goes on, nothing computed from what is missing is shown as if it were
-good, and what was cut off is built again. Verbs end with one line that names the file."""
+"""Trace and store files that are cut off while the program has them open: the server goes on, nothing computed from
+what is missing is shown as if it were good, and what was cut off is built again. Verbs end with one line that names the
+file."""
 import json
 import os
 import random
@@ -11,10 +12,11 @@ import time
 
 import long_trace
 from tsp_server import EVENTS, THREAD_STATUS, Server, ServerCase
-from weft_e2e import BIN, SLOWDOWN, Case, main, scenario, scratch, weft
+from weft_e2e import BIN, SLOWDOWN, Case, main, new_dice, scenario, scratch, weft
 
 KINDS = {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data"}
 ASKERS = 4
+DICE = new_dice(None)
 SHORTER = "became shorter while it was read"
 
 
@@ -71,11 +73,14 @@ class ServerGoesOn(ServerCase):
         base = f"/experiments/{x['UUID']}/outputs"
         span = {"start": x["start"], "end": x["end"], "nbTimes": 300, "nbSamples": 300}
         outputs = self.server.get(base).json
-        list_ = [(f"{base}/{KINDS[o['type']]}/{o['id']}/tree", {"requested_timerange": span}) for o in outputs if o["type"] in KINDS]
-        list_ += [(f"{base}/timeGraph/{THREAD_STATUS}/states", {"requested_timerange": span, "requested_items": list(range(k, k + 200))})
+        list_ = [(f"{base}/{KINDS[o['type']]}/{o['id']}/tree", {"requested_timerange": span}) for o in outputs
+                 if o["type"] in KINDS]
+        list_ += [(f"{base}/timeGraph/{THREAD_STATUS}/states",
+                   {"requested_timerange": span, "requested_items": list(range(k, k + 200))})
                   for k in range(1, 1000, 200)]
         list_ += [(f"{base}/timeGraph/{THREAD_STATUS}/arrows", {"requested_timerange": span})]
-        list_ += [(f"{base}/table/{EVENTS}/lines", {"requested_table_index": k, "requested_table_count": 200, "requested_table_column_ids": []})
+        list_ += [(f"{base}/table/{EVENTS}/lines",
+                   {"requested_table_index": k, "requested_table_count": 200, "requested_table_column_ids": []})
                   for k in range(0, 40000, 4000)]
         return list_
 
@@ -125,7 +130,8 @@ class ServerGoesOn(ServerCase):
         return set().union(*(a.answers for a in askers))
 
     def test_stores(self):
-        """Each store that answers are read from: nobody gets another answer than before, and the store is whole again."""
+        """Each store that answers are read from: nobody gets another answer than before, and the store is whole again.
+        """
         questions = self.questions()
         good = self.answers(questions)
         for name in ("graph", "flows", "states"):
@@ -159,7 +165,8 @@ class ServerGoesOn(ServerCase):
         found = {}
         for o in self.server.get(f"/experiments/{x['UUID']}/outputs").json:
             if o["type"] in KINDS:
-                model = self.server.model(f"/experiments/{x['UUID']}/outputs/{KINDS[o['type']]}/{o['id']}/tree", {"requested_timerange": {"start": x["start"], "end": x["end"]}})
+                model = self.server.model(f"/experiments/{x['UUID']}/outputs/{KINDS[o['type']]}/{o['id']}/tree",
+                                          {"requested_timerange": {"start": x["start"], "end": x["end"]}})
                 if model:
                     found[KINDS[o["type"]], o["id"]] = {e["id"] for e in model["entries"]}
         return found
@@ -169,7 +176,8 @@ class ServerGoesOn(ServerCase):
         before = self.server.first()
         os.truncate(file, int(os.path.getsize(file) * share))
         path = f"/experiments/{before['UUID']}/outputs/timeGraph/{THREAD_STATUS}/states"
-        asked = {"requested_timerange": {"start": before["start"], "end": before["end"], "nbTimes": 10}, "requested_items": [1]}
+        asked = {"requested_timerange": {"start": before["start"], "end": before["end"], "nbTimes": 10},
+                 "requested_items": [1]}
         end = time.monotonic() + 20 * SLOWDOWN
         while self.server.post(path, asked).status != 500:
             self.assertLess(time.monotonic(), end, "nobody was told")
@@ -177,7 +185,8 @@ class ServerGoesOn(ServerCase):
             self.assertLess(time.monotonic(), end, str(answer))
 
     def test_ids_of_before(self):
-        """What the rows of a trace were called by is not said of others when the trace has changed; it still is when only a store was built again."""
+        """What the rows of a trace were called by is not said of others when the trace has changed; it still is when
+        only a store was built again."""
         old = self.ids()
         self.assertEqual(min(set.union(*old.values())), 1)
         self.reopen(largest(self.store, "states"), 0.5)
@@ -194,13 +203,16 @@ class ServerGoesOn(ServerCase):
                 path = f"/experiments/{x['UUID']}/outputs/{kind}/{output}"
                 some = sorted(known)[:300] + [max(known)]
                 if kind == "timeGraph":
-                    self.assertEqual(self.server.model(path + "/states", {**span, "requested_items": some})["rows"], [], output)
+                    self.assertEqual(self.server.model(path + "/states", {**span, "requested_items": some})["rows"], [],
+                                     output)
                     arrows = self.server.model(path + "/arrows", {**span, "requested_items": some}) or []
                     self.assertFalse({a[end] for a in arrows for end in ("sourceId", "targetId")} & known, output)
-                    tip = {"requested_times": [(x["start"] + x["end"]) // 2], "requested_items": [some[20]], "requested_element": {"elementType": "state"}}
+                    tip = {"requested_times": [(x["start"] + x["end"]) // 2], "requested_items": [some[20]],
+                           "requested_element": {"elementType": "state"}}
                     self.assertFalse(self.server.model(path + "/tooltip", tip), output)
                 elif kind in ("XY", "genericXY"):
-                    series = self.server.model(path + "/xy", {**span, "requested_items": some})["series"]  # totals come unasked
+                    # totals come unasked
+                    series = self.server.model(path + "/xy", {**span, "requested_items": some})["series"]
                     self.assertFalse({s["seriesId"] for s in series} & known, output)
             known |= set.union(*new.values())
         self.assertLess(max(known), 2**31)
@@ -211,7 +223,8 @@ class ServerGoesOn(ServerCase):
         self.server.stop()
         with Server("--trace-root", os.path.dirname(other), self.trace, store=self.store) as self.server:
             uuid = self.server.post("/traces", {"uri": other, "name": "other"}).json["UUID"]
-            other_x = self.server.opened(self.server.post("/experiments", {"name": "other", "traces": [uuid]}).json["UUID"])
+            other_x = self.server.opened(self.server.post("/experiments",
+                                                          {"name": "other", "traces": [uuid]}).json["UUID"])
             questions = self.questions()
             asked = [(p.replace(p.split("/")[2], other_x["UUID"]), q) for p, q in questions]
             before = self.answers(asked)
@@ -233,13 +246,15 @@ class Verbs(Case):
         self.file = os.path.join(self.trace, "ch_0")
 
     def start(self, *args):
-        return subprocess.Popen([BIN, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen([BIN, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
 
     def cut_during(self, seconds, *args):
-        """Stops the verb somewhere in the `seconds` that it takes, cuts the file, and lets it go on: exit status, output and stderr."""
+        """Stops the verb somewhere in the `seconds` that it takes, cuts the file, and lets it go on: exit status,
+        output and stderr."""
         size = os.path.getsize(self.file)
         process = self.start(*args)
-        time.sleep(random.uniform(0.05, 0.95) * seconds)
+        time.sleep(DICE.uniform(0.05, 0.95) * seconds)
         process.send_signal(signal.SIGSTOP)
         if process.poll() is None:
             os.truncate(self.file, size // 3)

@@ -1,7 +1,9 @@
-"""`weft events` and `weft info` against babeltrace2 (and babeltrace 1 where babeltrace2 gives up), and against facts known about the traces.
+"""`weft events` and `weft info` against babeltrace2 (and babeltrace 1 where babeltrace2 gives up), and against facts
+known about the traces.
 
-Two defects of babeltrace2 2.0.4 are not copied: in place of an empty string it shows what a field of the same event type held earlier, and
-integers of 61 to 63 bits in base 16 appear as 0x0. The first is allowed for when lines are compared, and only it.
+Two defects of babeltrace2 2.0.4 are not copied: in place of an empty string it shows what a field of the same event
+type held earlier, and integers of 61 to 63 bits in base 16 appear as 0x0. The first is allowed for when lines are
+compared, and only it.
 """
 import collections
 import csv
@@ -9,19 +11,15 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
-import unittest
 
 import random_trace
 import weft_e2e
-from weft_e2e import Case, DATA, scratch, weft
+from weft_e2e import DATA, Case, absent, have, need, scratch, seed, weft
 
 PUBLIC = os.path.join(DATA, "traces-public")
 SUITE = os.path.join(PUBLIC, "babeltrace2-tests")
-HAVE_1 = shutil.which("babeltrace") is not None
-HAVE_2 = shutil.which("babeltrace2") is not None
 
 
 def reader(program, path):
@@ -41,15 +39,10 @@ def traces_below(path):
     return sorted(d for d, _, names in os.walk(path) if "metadata" in names)
 
 
-def need(path):
-    if not os.path.exists(path):
-        raise unittest.SkipTest(f"no recorded traces: {path} is absent (set WEFT_DATA)")
-    return path
-
-
 class Lines(Case):
     def same(self, ours, theirs, what, stale=True):
-        """Line for line; an empty string of ours may stand where babeltrace2 shows an old one. Returns how many lines that excused."""
+        """Line for line; an empty string of ours may stand where babeltrace2 shows an old one. Returns how many lines
+        that excused."""
         if ours == theirs:
             return 0
         a, b = ours.split(b"\n"), theirs.split(b"\n")
@@ -66,8 +59,12 @@ class Lines(Case):
         return excused
 
 
-@unittest.skipUnless(HAVE_2, "babeltrace2 is not installed")
 class Babeltrace2(Lines):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        need("babeltrace2")
+
     def test_every_trace(self):
         """All recorded traces that babeltrace2 reads whole."""
         compared = 0
@@ -82,15 +79,16 @@ class Babeltrace2(Lines):
                 lost = sum(map(int, re.findall(rb"Tracer discarded (\d+) event", told)))
                 packets = sum(map(int, re.findall(rb"Tracer discarded (\d+) packet", told)))
                 (info,) = self.json("info", path)
-                self.assertEqual((info["events"], info["lost_events"], info["lost_packets"]), (theirs.count(b"\n"), lost, packets))
+                self.assertEqual((info["events"], info["lost_events"], info["lost_packets"]),
+                                 (theirs.count(b"\n"), lost, packets))
         if not compared:
-            raise unittest.SkipTest("no recorded traces (set WEFT_DATA)")
+            absent("no recorded traces (set WEFT_DATA)")
 
     def test_machines_together(self):
         """Several traces in one order of time."""
         for name in ("three-tier", "three-tier-disk", "scp-net", "bsp", "mpi", "vm", "rotated"):
             path = os.path.join(DATA, "traces", name)
-            if not os.path.isdir(path):
+            if not have(path):
                 continue
             code, theirs, _ = reader("babeltrace2", path)
             self.assertEqual(code, 0)
@@ -103,17 +101,19 @@ class Babeltrace2(Lines):
         need(os.path.join(DATA, "traces"))
 
     def test_random_declarations(self):
-        """Every kind of field at any place, in both byte orders; JSON and CSV must be well-formed and hold as many events."""
+        """Every kind of field at any place, in both byte orders; JSON and CSV must be well-formed and hold as many
+        events."""
         place = scratch()
-        for seed in range(60):
-            path = os.path.join(place, str(seed))
-            events = random_trace.write(path, seed)
-            with self.subTest(seed=seed):
+        first = seed(0)
+        for made in range(first, first + 60):
+            path = os.path.join(place, str(made))
+            events = random_trace.write(path, made)
+            with self.subTest(seed=made):
                 code, theirs, told = reader("babeltrace2", path)
                 self.assertEqual((code, told, theirs.count(b"\n")), (0, b"", events))
                 run = self.ok("events", path)
                 self.assertEqual(run.message, "")
-                self.same(run.out, theirs, f"seed {seed}", stale=False)
+                self.same(run.out, theirs, f"seed {made}", stale=False)
                 lines = json_lines(self.ok("events", path, "--format", "json"))
                 self.assertEqual([line["ts"] for line in lines], [1000 * (i + 1) for i in range(events)])
                 rows = list(csv.reader(io.StringIO(self.ok("events", path, "--format", "csv").text, newline="")))
@@ -135,7 +135,7 @@ class Counts(Lines):
         self.assertEqual(sum(t["lost_events"] for t in told), lost)
         self.assertEqual(run.message.count(" lost"), min(len(told), 100))
         self.assertEqual("more places with losses" in run.message, len(told) > 100)
-        if HAVE_1:
+        if have("babeltrace"):
             code, theirs, _ = reader("babeltrace", path)
             if code == 0:
                 self.same(run.out, theirs, path, stale=False)
@@ -181,7 +181,8 @@ class Babeltrace2Suite(Lines):
         need(SUITE)
 
     def test_lost_packets(self):
-        for name, packets in (("no-lost", []), ("no-lost-not-starting-at-0", []), ("2-lost-before-last", [2]), ("7-lost-between-2-with-index", [7]),
+        for name, packets in (("no-lost", []), ("no-lost-not-starting-at-0", []), ("2-lost-before-last", [2]),
+                              ("7-lost-between-2-with-index", [7]),
                               ("2-streams-lost-in-1", [2]), ("2-streams-lost-in-2", [2, 3, 1])):
             with self.subTest(name):
                 run = self.ok("events", os.path.join(SUITE, "packet-seq-num", name), "--format", "json")
@@ -196,7 +197,8 @@ class Babeltrace2Suite(Lines):
 
     def test_expected(self):
         """As many events as in the output that babeltrace 2 is expected to give."""
-        pieces = {"2packets-barectf-event-before-packet": ["2packets", "barectf-event-before-packet"], "simple": None, "meta-ctx-sequence": None}
+        pieces = {"2packets-barectf-event-before-packet": ["2packets", "barectf-event-before-packet"], "simple": None,
+                  "meta-ctx-sequence": None}
         for name in sorted(os.listdir(os.path.join(SUITE, "expected"))):
             key = name[len("trace-"):-len(".expect")]
             with open(os.path.join(SUITE, "expected", name), encoding="utf-8") as f:
@@ -217,9 +219,11 @@ class Babeltrace2Suite(Lines):
 
     def test_refusals(self):
         """One line that names the place."""
-        for name, place in (("fail1", "line 15"), ("fail2", "line 9"), ("integer-range", "line 7"), ("invalid-sequence-length-field-class", "line 23"),
+        for name, place in (("fail1", "line 15"), ("fail2", "line 9"), ("integer-range", "line 7"),
+                            ("invalid-sequence-length-field-class", "line 23"),
                             ("invalid-variant-selector-field-class", "line 23"), ("lttng-modules-2.0-pre1", "byte 0"),
-                            ("metadata-syntax-error", "line 3"), ("packet-based-metadata", "byte 0"), ("smalltrace", "line 6")):
+                            ("metadata-syntax-error", "line 3"), ("packet-based-metadata", "byte 0"),
+                            ("smalltrace", "line 6")):
             with self.subTest(name):
                 self.refused(name, rf"/fail/{name}/metadata: {place}: ")
 
@@ -247,12 +251,13 @@ class Babeltrace2Suite(Lines):
         self.assertRegex(run.message, r"a-corrupted/dummystream: packet at byte 0: .*\b255\b")
 
 
-# ---- field values ------------------------------------------------------------------------------------------------------------------
+# ---- field values ----------------------------------------------------------------------------------------------------
 
 FIELD_TYPES = {
     "u8": "integer {{ size = 8; align = 8; }} {}", "u16": "integer {{ size = 16; align = 8; }} {}",
     "i16": "integer {{ size = 16; align = 8; signed = true; }} {}",
-    "u32be": "integer {{ size = 32; align = 8; byte_order = be; }} {}", "u32le": "integer {{ size = 32; align = 8; byte_order = le; }} {}",
+    "u32be": "integer {{ size = 32; align = 8; byte_order = be; }} {}",
+    "u32le": "integer {{ size = 32; align = 8; byte_order = le; }} {}",
     "flt32": "floating_point {{ exp_dig = 8; mant_dig = 24; align = 8; }} {}", "nt_str": "string {}",
 }
 
@@ -261,7 +266,8 @@ def field_bytes(text):
     """`01` hexadecimal bytes, `"text\\0"`, `[value:bits]` with an optional byte order, `#` to the end of the line."""
     import struct
     out = b""
-    for string, number, bits, order, byte in re.findall(r'#[^\n]*|"((?:[^"\\]|\\.)*)"|\[(-?[\d.]+):(\d+)(be|le)?\]|\b([0-9a-fA-F]{2})\b', text):
+    items = r'#[^\n]*|"((?:[^"\\]|\\.)*)"|\[(-?[\d.]+):(\d+)(be|le)?\]|\b([0-9a-fA-F]{2})\b'
+    for string, number, bits, order, byte in re.findall(items, text):
         if string:
             out += string.encode().replace(b"\\0", b"\0")
         elif number and "." in number:
@@ -344,10 +350,11 @@ class FieldValues(Case):
                 self.assertEqual(got, wanted)
 
 
-# ---- selection ---------------------------------------------------------------------------------------------------------------------
+# ---- selection -------------------------------------------------------------------------------------------------------
 
 class Selection(Case):
-    """Options of `weft events` against the same selection made here from its JSON, whose text form babeltrace2 has confirmed."""
+    """Options of `weft events` against the same selection made here from its JSON, whose text form babeltrace2 has
+    confirmed."""
 
     @classmethod
     def setUpClass(cls):
@@ -362,14 +369,17 @@ class Selection(Case):
         lines = self.ok("events", self.path).text.splitlines()
         self.assertEqual(len(lines), len(self.all))
         for text, event in zip(lines, self.all):
-            self.assertTrue(text.startswith("[%d.%09d] %s %s: { cpu_id = %d }, " % (*divmod(event["ts"], 10**9), event["host"], event["name"], event["cpu"])), text)
+            self.assertTrue(text.startswith("[%d.%09d] %s %s: { cpu_id = %d }, " % (*divmod(event["ts"], 10**9),
+                                                                                    event["host"], event["name"],
+                                                                                    event["cpu"])), text)
             for key, value in event["fields"].items():
                 if isinstance(value, int) and 0 <= value < 10:
                     self.assertRegex(text, rf"\b{key} = (0x|0)?{value}\b")
 
     def test_names(self):
         self.assertEqual(self.chosen("--names", "sched_switch,net_*", "--names", "irq_softirq_e?try"),
-                         [e for e in self.all if e["name"] in ("sched_switch", "irq_softirq_entry") or e["name"].startswith("net_")])
+                         [e for e in self.all if e["name"] in ("sched_switch", "irq_softirq_entry")
+                          or e["name"].startswith("net_")])
 
     def test_times(self):
         first = self.json("info", self.path)
@@ -388,7 +398,8 @@ class Selection(Case):
         self.assertEqual(self.chosen("--limit", 0), [])
 
     def running(self):
-        """Thread of every event, from the switches alone; before the first switch of a CPU, the thread that it switches from."""
+        """Thread of every event, from the switches alone; before the first switch of a CPU, the thread that it switches
+        from."""
         at, result = {}, [None] * len(self.all)
         for e in self.all:
             if e["name"] == "sched_switch":
@@ -420,9 +431,11 @@ class Selection(Case):
 
     def test_where(self):
         self.assertEqual(self.chosen("--where", 'next_comm =~ "^tier" && next_tid % 2 == 0'),
-                         [e for e in self.all if e["fields"].get("next_comm", "").startswith("tier") and e["fields"]["next_tid"] % 2 == 0])
+                         [e for e in self.all if e["fields"].get("next_comm", "").startswith("tier")
+                          and e["fields"]["next_tid"] % 2 == 0])
         self.assertEqual(self.chosen("--where", 'cpu == 1 && name == "sched_wakeup" && fields.tid > 100'),
-                         [e for e in self.all if e["cpu"] == 1 and e["name"] == "sched_wakeup" and e["fields"]["tid"] > 100])
+                         [e for e in self.all if e["cpu"] == 1 and e["name"] == "sched_wakeup"
+                          and e["fields"]["tid"] > 100])
 
     def test_where_in_depth(self):
         """Fields of packets lie in variants."""
@@ -431,18 +444,25 @@ class Selection(Case):
             return ip4.get("transport_header", {}).get("tcp", {}).get("dest_port") if "ttl" in ip4 else None
         ports = {of(e) for e in self.all} - {None}
         if not ports:
-            raise unittest.SkipTest("no TCP headers in this trace")
+            absent("no TCP headers in this trace")
         port = sorted(ports)[0]
-        self.assertEqual(self.chosen("--where", f"network_header.ipv4.transport_header.tcp.dest_port == {port}"), [e for e in self.all if of(e) == port])
+        self.assertEqual(self.chosen("--where", f"network_header.ipv4.transport_header.tcp.dest_port == {port}"),
+                         [e for e in self.all if of(e) == port])
 
     def test_where_by_kind(self):
-        """Elements, labels, numbers with a fraction, contexts: against the numbers of lines in babeltrace2's text that show them."""
+        """Elements, labels, numbers with a fraction, contexts: against the numbers of lines in babeltrace2's text that
+        show them."""
         need(SUITE)
-        for path, where, lines in ((os.path.join(SUITE, "succeed", "sequence"), "seq_int_field[2] == -3 && _seq_int_field_length == 6", 10),
-                                   (os.path.join(SUITE, "succeed", "sequence"), "seq_int_field[2] == -3 && seq_long_field[0] == 11", 0),
-                                   (os.path.join(SUITE, "succeed", "meta-variant-one-underscore"), 'tag.label == "PELCHAT" && tag == 1 && tag.value < 2', 1),
-                                   (os.path.join(SUITE, "fail", "invalid-packet-size"), "floatfield == 2222 && doublefield > 1.5 && intfield >= 4", 6),
-                                   (os.path.join(SUITE, "succeed", "wk-heartbeat-u"), "ctx.vtid == 3214 && vpid == 3208 && tid == 3214", 10)):
+        for path, where, lines in ((os.path.join(SUITE, "succeed", "sequence"),
+                                    "seq_int_field[2] == -3 && _seq_int_field_length == 6", 10),
+                                   (os.path.join(SUITE, "succeed", "sequence"),
+                                    "seq_int_field[2] == -3 && seq_long_field[0] == 11", 0),
+                                   (os.path.join(SUITE, "succeed", "meta-variant-one-underscore"),
+                                    'tag.label == "PELCHAT" && tag == 1 && tag.value < 2', 1),
+                                   (os.path.join(SUITE, "fail", "invalid-packet-size"),
+                                    "floatfield == 2222 && doublefield > 1.5 && intfield >= 4", 6),
+                                   (os.path.join(SUITE, "succeed", "wk-heartbeat-u"),
+                                    "ctx.vtid == 3214 && vpid == 3208 && tid == 3214", 10)):
             with self.subTest(where):
                 self.assertEqual(self.ok("events", path, "--where", where).out.count(b"\n"), lines)
 
@@ -471,11 +491,13 @@ class Selection(Case):
             self.assertRegex(run.message, r"^weft: [^\n]*\n$")
 
     def test_wrong_use(self):
-        for options in (["--where", "a =="], ["--format", "xml"], ["--begin", "yesterday"], ["--begin", "+2s", "--end", "+1s"], ["--cpu", "x"]):
+        for options in (["--where", "a =="], ["--format", "xml"], ["--begin", "yesterday"],
+                        ["--begin", "+2s", "--end", "+1s"], ["--cpu", "x"]):
             run = weft("events", self.path, *options)
             self.assertEqual((run.code, run.out), (2, b""), run)
             self.assertRegex(run.message, r"^weft: .*\n")
-        self.assertIn("no event of these traces has a field prio_next", weft("events", self.path, "--where", "prio_next > 1").message)
+        self.assertIn("no event of these traces has a field prio_next",
+                      weft("events", self.path, "--where", "prio_next > 1").message)
         self.assertIn("--names shed_*", weft("events", self.path, "--names", "shed_*").message)
 
     def test_info(self):
@@ -485,7 +507,8 @@ class Selection(Case):
             own = [e["ts"] for e in self.all if e["host"] == t["host"]]
             self.assertLessEqual(t["begin"], own[0])
             self.assertGreaterEqual(t["end"], own[-1])
-            self.assertEqual((t["kernel"], t["tracer"], t["domain"], t["lost_events"]), ("6.1.0-56-amd64", "lttng-modules 2.13.9", "kernel", 0))
+            self.assertEqual((t["kernel"], t["tracer"], t["domain"], t["lost_events"]),
+                             ("6.1.0-56-amd64", "lttng-modules 2.13.9", "kernel", 0))
             self.assertEqual((t["clock"]["name"], t["clock"]["freq"]), ("monotonic", 10**9))
             self.assertEqual(t["clock"]["offset_ns"], weft_e2e.Truth(self.path).offsets[t["host"]])
             self.assertEqual(sum(s["events"] for s in t["stream_list"]), t["events"])

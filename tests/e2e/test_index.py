@@ -1,12 +1,12 @@
-"""Stores: built once, built again when the trace changes or a file is damaged, never trusted. And `threads` against babeltrace2's text."""
+"""Stores: built once, built again when the trace changes or a file is damaged, never trusted. And `threads` against
+babeltrace2's text."""
 import json
 import os
 import re
 import shutil
 import subprocess
-import unittest
 
-from weft_e2e import Case, load, main, scenario, scratch, weft
+from weft_e2e import Case, load, main, need, scenario, scratch, weft
 
 
 SEALED = ("graph", "flows", "states")  # opened without being read as long as nobody touched them
@@ -46,7 +46,8 @@ class Stores(Case):
         self.assertEqual({r["done"] for r in first.values()}, {"built"})
         self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"})
         os.utime(os.path.join(self.trace, "web", "kernel", "ch_0"), ns=(1, 1))
-        self.assertEqual({h: r["done"] for h, r in self.index().items()}, {"client": "up to date", "web": "built", "db": "up to date"})
+        self.assertEqual({h: r["done"] for h, r in self.index().items()},
+                         {"client": "up to date", "web": "built", "db": "up to date"})
         self.assertEqual({r["done"] for r in self.index("--force").values()}, {"built"})
 
     def test_same_bytes_every_time(self):
@@ -73,7 +74,8 @@ class Stores(Case):
         self.assertEqual({f: os.stat(f).st_ino for f in stores + manifests}, after)
 
     def test_damage_that_keeps_size_and_time(self):
-        """A byte of a store changed in place, and the file's time put back: the stores are not what they were, and are built again."""
+        """A byte of a store changed in place, and the file's time put back: the stores are not what they were, and are
+        built again."""
         self.index()
         for name in SEALED:
             path = next(f for f in store_files(self.store) if os.path.basename(f) == name)
@@ -84,7 +86,8 @@ class Stores(Case):
                 f.seek(len(good) - 100)
                 f.write(bytes([byte ^ 4]))
             os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
-            self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"], name)
+            self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"],
+                             name)
             self.assertEqual(read(path), good)
 
     def test_one_store_alone_is_touched(self):
@@ -98,13 +101,12 @@ class Stores(Case):
             self.assertEqual({r["done"] for r in self.index().values()}, {"up to date"}, name)
             os.unlink(path)
             write(path, good[:-100] + bytes([good[-100] ^ 4]) + good[-99:])
-            self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"], name)
+            self.assertEqual(sorted(r["done"] for r in self.index().values()), ["built", "up to date", "up to date"],
+                             name)
             self.assertEqual(read(path), good)
 
     def test_event_counts(self):
-        if not os.path.exists(os.path.join(scenario("three-tier"), "verify.json")):
-            self.skipTest("no verify.json beside the trace")
-        truth = load(scenario("three-tier"), "verify.json")
+        truth = load(need(os.path.join(scenario("three-tier"), "verify.json")))
         for host, row in self.index().items():
             self.assertEqual(row["events"], truth["traces"][f"{host}/kernel"]["events"])
             self.assertEqual(row["lost"], 0)
@@ -138,7 +140,8 @@ class Stores(Case):
         states = {}
         for row in json.loads(told.out):
             name = os.path.basename(row["file"])
-            states.setdefault(row["host"], {})[name if name in ("manifest", "graph", "flows", "states", "packets") else "-"] = row["state"]
+            states.setdefault(row["host"], {})[name if name in ("manifest", "graph", "flows", "states", "packets")
+                                               else "-"] = row["state"]
         self.assertEqual(states["db"], dict.fromkeys(("manifest", "graph", "flows", "states", "packets"), "sound"))
         self.assertEqual(states["client"], dict.fromkeys(("manifest", "graph", "flows", "states", "packets"), "stale"))
         self.assertEqual(list(states["web"].values()), ["absent"])
@@ -168,8 +171,10 @@ class Stores(Case):
         self.assertEqual([r["host"] for r in rows], ["front", "back"])
 
     def test_wrong_use(self):
-        for args, code in ((["index"], 2), (["index", "/nowhere"], 1), (["index", self.store], 1), (["index", "--nonsense", self.trace], 2),
-                           (["threads", self.trace, "--sort", "laziness", "--store", self.store], 2), (["index", "net://localhost/host/a/b"], 1)):
+        for args, code in ((["index"], 2), (["index", "/nowhere"], 1), (["index", self.store], 1),
+                           (["index", "--nonsense", self.trace], 2),
+                           (["threads", self.trace, "--sort", "laziness", "--store", self.store], 2),
+                           (["index", "net://localhost/host/a/b"], 1)):
             run = weft(*args)
             self.assertEqual(run.code, code, run)
             self.assertRegex(run.message, r"^weft: .+\n$", run)
@@ -179,13 +184,14 @@ class Threads(Case):
     """Running time of every thread: sums of sched_switch intervals, computed from babeltrace2's text alone."""
 
     def test_running_time(self):
-        if not shutil.which("babeltrace2"):
-            self.skipTest("babeltrace2 is not installed")
+        need("babeltrace2")
         trace, store = scenario("three-tier"), scratch()
         rows = self.json("threads", trace, "--store", store, "--all")
         for host in ("client", "web", "db"):
-            text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", os.path.join(trace, host)], stdout=subprocess.PIPE, check=True).stdout.decode()
-            line = re.compile(r"^\[(\d+)\.(\d{9})\] \S+ sched_switch: \{ cpu_id = (\d+) \}, \{ .*prev_tid = (-?\d+), .*next_tid = (-?\d+),", re.M)
+            text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", os.path.join(trace, host)],
+                                  stdout=subprocess.PIPE, check=True).stdout.decode()
+            line = re.compile(r"^\[(\d+)\.(\d{9})\] \S+ sched_switch: \{ cpu_id = (\d+) \}, \{ .*prev_tid = (-?\d+), "
+                              r".*next_tid = (-?\d+),", re.M)
             since, running = {}, {}
             for s, ns, cpu, prev, after in line.findall(text):
                 t = int(s) * 1000000000 + int(ns)
@@ -202,7 +208,8 @@ class Threads(Case):
                 if r["host"] == host and r["tid"]:
                     ours[str(r["tid"])] = ours.get(str(r["tid"]), 0) + r["running"]
             running.pop("0", None)
-            # Before its first switch a CPU has one thread that only its other events betray; nothing of it is in the script's sums.
+            # Before its first switch a CPU has one thread that only its other events betray; nothing of it is in the
+            # script's sums.
             for tid, ns in running.items():
                 self.assertGreaterEqual(ours.get(tid, 0), ns, f"{host} {tid}")
             differ = [tid for tid in running if ours[tid] != running[tid]]

@@ -1,4 +1,5 @@
-"""Bad input, full disks, sudden death: a clear message or a partial result that says so; no crash, no hang, bounded memory.
+"""Bad input, full disks, sudden death: a clear message or a partial result that says so; no crash, no hang, bounded
+memory.
 
 WEFT_ROBUST_FLIPS=N: number of damaged variants (10000 for a long run).
 """
@@ -16,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import small_trace
 import weft_e2e
-from weft_e2e import GIB, Case, scenario, scratch, weft
+from weft_e2e import GIB, Case, have, new_dice, scenario, scratch, weft
 
 FLIPS = int(os.environ.get("WEFT_ROBUST_FLIPS", 1200 // weft_e2e.SLOWDOWN))
 MEMORY = 2 * GIB
@@ -71,8 +72,9 @@ class Damaged(Case):
         run = self.ok("events", self.trace)
         self.assertEqual(run.message, "")
         self.assertEqual(len(run.text.splitlines()), sum(len(p) for p in small_trace.PACKETS))
-        if shutil.which("babeltrace2"):
-            other = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", self.trace], capture_output=True, text=True)
+        if have("babeltrace2"):
+            other = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", self.trace], capture_output=True,
+                                   text=True)
             self.assertEqual((other.returncode, other.stderr), (0, ""))
             self.assertEqual(run.text, other.stdout)
 
@@ -127,10 +129,10 @@ class Damaged(Case):
 
     def flip(self, source, n, verbs, seed, thread="10"):
         """n variants of a trace, each with one to eight bits changed in one of its files."""
-        problems = []
+        problems, first = [], weft_e2e.seed(0)
 
         def some(worker):
-            dice = random.Random(seed * 100 + worker)
+            dice = random.Random(first + seed * 100 + worker)
             place = copy_writable(source, os.path.join(self.dir, f"flip{seed}-{worker}"))
             files = [p for p in files_below(place) if os.path.getsize(p)]
             for case in range(worker, n, WORKERS):
@@ -190,8 +192,10 @@ class Damaged(Case):
             "a length that is a string": good.replace("uint8_t __vtids_length", "string __vtids_length"),
             "structs in structs": extra("struct { " * deep + "uint8_t x;" + " } y;" * deep),
             "variants in variants": extra("variant <a> { " * deep + "uint8_t x;" + " } y;" * deep),
-            "sequences of sequences": good.replace("int32_t _vtids[ __vtids_length ]", "int32_t _vtids" + "[ __vtids_length ]" * 5000),
-            "brackets in brackets": extra("typealias integer { size = " + "(" * deep + "8" + ")" * deep + "; } := nested;"),
+            "sequences of sequences": good.replace("int32_t _vtids[ __vtids_length ]",
+                                                   "int32_t _vtids" + "[ __vtids_length ]" * 5000),
+            "brackets in brackets": extra("typealias integer { size = " + "(" * deep + "8" + ")" * deep
+                                          + "; } := nested;"),
             "minus minus minus": extra("typealias integer { size = " + "-" * deep + "8; } := negative;"),
             "blocks left open": head + "struct {" * deep,
             "scopes in scopes": extra("trace { " * deep),
@@ -200,8 +204,10 @@ class Damaged(Case):
             "aliases in a circle": extra("typealias one := two; typealias two := one; "),
             "a typedef of itself": extra("typedef self self; "),
             "an enumeration backwards": extra("enum : uint8_t { wrong = 9 ... 3 } ; "),
-            "an enumeration of all numbers": extra("typealias enum : uint64_t { all = 0 ... 18446744073709551615, over = 18446744073709551616 } := e;"),
-            "an enumeration with many labels": extra("typealias enum : uint32_t { " + ", ".join(f"l{i}" for i in range(100000)) + " } := many;"),
+            "an enumeration of all numbers": extra("typealias enum : uint64_t { all = 0 ... 18446744073709551615, over "
+                                                   "= 18446744073709551616 } := e;"),
+            "an enumeration with many labels": extra("typealias enum : uint32_t { "
+                                                     + ", ".join(f"l{i}" for i in range(100000)) + " } := many;"),
             "a clock of 0 Hz": good.replace("freq = 1000000000", "freq = 0"),
             "a clock of 2^64 Hz": good.replace("freq = 1000000000", "freq = 18446744073709551615"),
             "a clock in the far future": good.replace("offset = 1700000000000000000", "offset = 9223372036854775807"),
@@ -210,7 +216,8 @@ class Damaged(Case):
             "a string with NUL": extra('env { x = "a\0b"; };'),
             "bytes that are no text": extra("\x01\x80\xff env { };"),
             "the same event id twice": good + tail,
-            "a hundred thousand event classes": good + "".join(f'event {{ name = "e{i}"; id = {i}; stream_id = 0; }};' for i in range(4, 100004)),
+            "a hundred thousand event classes": good
+            + "".join(f'event {{ name = "e{i}"; id = {i}; stream_id = 0; }};' for i in range(4, 100004)),
             "an event id of 2^64": extra('event { name = "x"; id = 18446744073709551616; stream_id = 0; };'),
             "a stream without a header": good.replace("event.header := struct header;", ""),
             "no trace block": good[good.index("env {"):],
@@ -228,12 +235,14 @@ class Damaged(Case):
         events = small_trace.PACKETS[0]
         good = small_trace.packet(0, events)
         second = small_trace.packet(1, small_trace.PACKETS[1])
-        many = struct.pack("<HI", 3, 7000) + small_trace.comm("alpha") + struct.pack("<ii", 10, 10) + small_trace.comm("beta") + struct.pack("<iB", 11, 255)
+        many = b"".join([struct.pack("<HI", 3, 7000), small_trace.comm("alpha"), struct.pack("<ii", 10, 10),
+                         small_trace.comm("beta"), struct.pack("<iB", 11, 255)])
         cases = {
             "a packet of 2^60 bytes": small_trace.packet(0, events, packet_bits=1 << 63),
             "a packet of 2^61 bytes": small_trace.packet(0, events, packet_bits=(1 << 64) - 8),
             "content of 2^60 bytes": small_trace.packet(0, events, content_bits=1 << 63),
-            "content and packet of 2^60 bytes": small_trace.packet(0, events, packet_bits=1 << 63, content_bits=1 << 63),
+            "content and packet of 2^60 bytes": small_trace.packet(0, events, packet_bits=1 << 63,
+                                                                   content_bits=1 << 63),
             "more content than packet": small_trace.packet(0, events, content_bits=len(good) * 8 + 8),
             "a packet of no bytes": small_trace.packet(0, events, packet_bits=0),
             "a packet and content of no bytes": small_trace.packet(0, events, packet_bits=0, content_bits=0),
@@ -251,7 +260,7 @@ class Damaged(Case):
             "the end of time": good[:24] + struct.pack("<QQ", (1 << 64) - 2, (1 << 64) - 1) + good[40:],
             "zeros": bytes(5000),
             "ones": b"\xff" * 5000,
-            "noise": random.Random(3).randbytes(5000),
+            "noise": new_dice(3).randbytes(5000),
             "nothing": b"",
         }
         for what, stream in cases.items():
@@ -259,7 +268,8 @@ class Damaged(Case):
                 small_trace.write(self.trace, stream=stream)
                 runs = self.try_all(self.trace, os.path.join(self.dir, "store"))
                 if stream.startswith(good):
-                    self.assertGreaterEqual(len(runs[1].text.splitlines()), len(events), f"the good packet before is used\n{runs[1]}")
+                    self.assertGreaterEqual(len(runs[1].text.splitlines()), len(events),
+                                            f"the good packet before is used\n{runs[1]}")
                 if "2^6" in what or what in ("a wrong magic number", "zeros", "noise"):
                     self.assertNotEqual(runs[1].message, "", f"{what}: nothing is said")
 
@@ -270,7 +280,7 @@ class Damaged(Case):
         path = os.path.join(place, "index", "ch_0.idx")
         with open(path, "rb") as f:
             good = f.read()
-        dice = random.Random(5)
+        dice = new_dice(5)
         for what, text in (("cut", good[:len(good) // 2 + 3]), ("empty", b""), ("noise", dice.randbytes(len(good))),
                            ("twice", good + good), ("huge", good[:16] + b"\xff" * (len(good) - 16)), ("absent", None)):
             with self.subTest(what):
@@ -365,7 +375,8 @@ class NoTrace(Case):
     def test_closed_output(self):
         """`weft events … | head -1` is no failure."""
         for _ in range(3):
-            child = subprocess.Popen([weft_e2e.BIN, "events", scenario("three-tier")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            child = subprocess.Popen([weft_e2e.BIN, "events", scenario("three-tier")], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
             self.assertTrue(child.stdout.readline())
             child.stdout.close()
             message = child.stderr.read()
@@ -381,7 +392,8 @@ class Stores(Case):
     def setUpClass(cls):
         super().setUpClass()
         cls.trace = scenario("three-tier")
-        cls.query = ("critpath", cls.trace, "--thread", "client:204", "--reference", "client", "--begin", 1795225078293742990,
+        cls.query = ("critpath", cls.trace, "--thread", "client:204", "--reference", "client", "--begin",
+                     1795225078293742990,
                      "--end", 1795225078379306775, "--format", "json")
         store = scratch()
         run = weft(*cls.query, "--store", store)
@@ -402,7 +414,8 @@ class Stores(Case):
         before = {p: (os.stat(p).st_mtime_ns, os.stat(p).st_ino) for p in files_below(store)}
         self.assertTrue(before)
         self.ok("index", self.trace, "--store", store)
-        self.assertEqual({p: (os.stat(p).st_mtime_ns, os.stat(p).st_ino) for p in files_below(store)}, before, "nothing changed: nothing is built")
+        self.assertEqual({p: (os.stat(p).st_mtime_ns, os.stat(p).st_ino) for p in files_below(store)}, before,
+                         "nothing changed: nothing is built")
 
     def test_file_size_limits(self):
         """A disk that is full at any point, seen through a limit on the size of files."""
@@ -417,14 +430,16 @@ class Stores(Case):
 
     def test_full_disk(self):
         place = scratch()
-        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", place], capture_output=True).returncode:
+        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", place],
+                                          capture_output=True).returncode:
             self.skipTest("cannot mount a small file system here")
         try:
             run = weft("index", self.trace, "--store", os.path.join(place, "store"), timeout=60)
             self.survived(run)
             self.assertEqual(run.code, 1, run)
             self.assertIn("No space left", run.message)
-            grown = subprocess.run(["mount", "-o", f"remount,size={self.store_bytes * 3 + (1 << 20)}", place], capture_output=True)
+            grown = subprocess.run(["mount", "-o", f"remount,size={self.store_bytes * 3 + (1 << 20)}", place],
+                                   capture_output=True)
             self.assertEqual(grown.returncode, 0, grown.stderr)
             self.repaired(os.path.join(place, "store"))
         finally:
@@ -440,11 +455,12 @@ class Stores(Case):
         begin = time.monotonic()
         self.ok("index", self.trace, "--store", store)
         whole = time.monotonic() - begin
-        killed, dice = 0, random.Random(7)
+        killed, dice = 0, new_dice(7)
         for i in range(40):
             shutil.rmtree(store)
             os.makedirs(store)
-            child = subprocess.Popen([weft_e2e.BIN, "index", self.trace, "--store", store], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            child = subprocess.Popen([weft_e2e.BIN, "index", self.trace, "--store", store], stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL)
             time.sleep(whole * dice.uniform(0, 1.1))
             child.send_signal(signal.SIGKILL)
             if child.wait() == -signal.SIGKILL:
@@ -455,12 +471,14 @@ class Stores(Case):
                 self.assertEqual(answer_of(self.ok(*self.query, "--store", store)), self.expected)
             else:
                 self.repaired(store)
-            self.assertEqual([p for p in files_below(store) if ".tmp." in p and "clocks" not in p], [], "left behind by the one that was killed")
+            self.assertEqual([p for p in files_below(store) if ".tmp." in p and "clocks" not in p], [],
+                             "left behind by the one that was killed")
         self.assertGreater(killed, 5, "too few runs were killed before they ended")
 
     def test_damaged_stores(self):
-        """Every store file, changed at several places or cut: `verify` says which one, and the next answer is right again."""
-        store, dice = scratch(), random.Random(11)
+        """Every store file, changed at several places or cut: `verify` says which one, and the next answer is right
+        again."""
+        store, dice = scratch(), new_dice(11)
         self.ok(*self.query, "--store", store)
         files = [p for p in files_below(store) if os.path.getsize(p)]  # lock files are empty
         self.assertGreaterEqual(len(files), 7)  # graph and flows of three hosts, and the clocks
@@ -470,7 +488,8 @@ class Stores(Case):
                 with self.subTest(file=os.path.relpath(path, store), damage=damage):
                     with open(path, "rb") as f:
                         data = bytearray(f.read())
-                    at = {"head": dice.randrange(min(16, size)), "middle": dice.randrange(size), "end": size - 1}.get(damage)
+                    at = {"head": dice.randrange(min(16, size)), "middle": dice.randrange(size),
+                          "end": size - 1}.get(damage)
                     if at is not None:
                         data[at] ^= 1 << dice.randrange(8)
                     else:
@@ -486,7 +505,8 @@ class Stores(Case):
 
     def test_two_at_once(self):
         store = scratch()
-        children = [subprocess.Popen([weft_e2e.BIN, "index", self.trace, "--store", store], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        children = [subprocess.Popen([weft_e2e.BIN, "index", self.trace, "--store", store], stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE)
                     for _ in range(4)]
         for child in children:
             _, message = child.communicate(timeout=60 * weft_e2e.SLOWDOWN)
@@ -505,7 +525,8 @@ class Arguments(Case):
         self.survived(run)
         self.assertNotEqual(run.code, 0, run)
         self.assertLess(len(run.message), 2000)
-        for args in (("nonsense",), ("info",), ("info", "--nonsense"), ("events", small, "--begin", "yesterday"), ("events", small, "--begin"),
+        for args in (("nonsense",), ("info",), ("info", "--nonsense"), ("events", small, "--begin", "yesterday"),
+                     ("events", small, "--begin"),
                      ("events", small, "--where", "((("), ("events", small, "--where", "tid = = 1"),
                      ("events", small, "--format", "xml"), ("events", small, "--cpu", "many"), ("critpath", small),
                      ("critpath", small, "--thread", "10", "--begin", "5", "--end", "4")):

@@ -4,23 +4,31 @@ from fractions import Fraction
 import weft_e2e
 from weft_e2e import Case, Truth, load, scenario, scratch
 
-# The traffic of each pair with messages in both directions, by the clock of the first host: its first and last packet to the other
-# (net_dev_queue, IPv4 header; times as babeltrace2 prints them).
+# The traffic of each pair with messages in both directions, by the clock of the first host: its first and last packet
+# to the other (net_dev_queue, IPv4 header; times as babeltrace2 prints them).
 TRAFFIC = {
-    "three-tier": {("client", "web"): (1795225077664440373, 1795225078386713366), ("web", "db"): (1795225077694536719, 1795225078341514424)},
-    "bsp": {("n1", "n2"): (1795226894529558675, 1795226895926106949), ("n1", "n3"): (1795226894503622032, 1795226895911241761),
+    "three-tier": {("client", "web"): (1795225077664440373, 1795225078386713366),
+                   ("web", "db"): (1795225077694536719, 1795225078341514424)},
+    "bsp": {("n1", "n2"): (1795226894529558675, 1795226895926106949),
+            ("n1", "n3"): (1795226894503622032, 1795226895911241761),
             ("n1", "n4"): (1795226894466503192, 1795226895933145631)},
-    "scp-net": {("n1", "n2"): (1795224743575196953, 1795224750024067961), ("n1", "n3"): (1795224743611732306, 1795224748021575921),
+    "scp-net": {("n1", "n2"): (1795224743575196953, 1795224750024067961),
+                ("n1", "n3"): (1795224743611732306, 1795224748021575921),
                 ("n1", "n4"): (1795224743641710504, 1795224748790453231)},
-    "mpi": {("n1", "n2"): (1795226430087637892, 1795226437848993447), ("n1", "n3"): (1795226430083806815, 1795226437868115451),
-            ("n1", "n4"): (1795226430013066899, 1795226437869676167), ("n2", "n4"): (1795226436526850738, 1795226437583038090),
+    "mpi": {("n1", "n2"): (1795226430087637892, 1795226437848993447),
+            ("n1", "n3"): (1795226430083806815, 1795226437868115451),
+            ("n1", "n4"): (1795226430013066899, 1795226437869676167),
+            ("n2", "n4"): (1795226436526850738, 1795226437583038090),
             ("n3", "n4"): (1795226436719479682, 1795226437785295149)},
-    "clocks": {("n1", "n2"): (1795224955521323354, 1795225025571899439), ("n1", "n3"): (1795224955464888071, 1795225025527055333),
-               ("n1", "n4"): (1795224955535225405, 1795225025570249278), ("n2", "n3"): (1795224956702714027, 1795225026737111958),
-               ("n2", "n4"): (1795224956675280821, 1795225026728528356), ("n3", "n4"): (1795224947256614542, 1795225017290105670)},
+    "clocks": {("n1", "n2"): (1795224955521323354, 1795225025571899439),
+               ("n1", "n3"): (1795224955464888071, 1795225025527055333),
+               ("n1", "n4"): (1795224955535225405, 1795225025570249278),
+               ("n2", "n3"): (1795224956702714027, 1795225026737111958),
+               ("n2", "n4"): (1795224956675280821, 1795225026728528356),
+               ("n3", "n4"): (1795224947256614542, 1795225017290105670)},
 }
-# Of the half sum of the least delays: no corridor is narrower than the half sum, and the fastest packets lie apart in time. Where it is narrowest
-# in the middle half of the traffic, this must hold.
+# Of the half sum of the least delays: no corridor is narrower than the half sum, and the fastest packets lie apart in
+# time. Where it is narrowest in the middle half of the traffic, this must hold.
 WIDTH_FACTOR = Fraction(13, 10)
 
 
@@ -46,18 +54,20 @@ class SyncTruth:
         cls.trace = scenario(cls.name)
         cls.store = scratch()
         cls.truth = Truth(cls.trace)
-        # What was counted and measured with babeltrace2 and the true clocks: spans of the traces, segments matched by addresses, ports, sequence
-        # numbers, flags and length, least true one-way delays.
+        # What was counted and measured with babeltrace2 and the true clocks: spans of the traces, segments matched by
+        # addresses, ports, sequence numbers, flags and length, least true one-way delays.
         known = load(cls.trace, "verify.json")
         cls.spans = {key.split("/")[0]: (t["first_ns"], t["last_ns"]) for key, t in known["traces"].items()}
         cls.delays = {by_hosts(key): Fraction(str(d["true_min_us"])) * 1000 for key, d in known["delays"].items()}
-        cls.segments = {by_hosts(key): n for key, n in known["tcp_matched_same_addresses_ports_seq_ack_flags_len"].items()}
+        cls.segments = {by_hosts(key): n for key,
+                        n in known["tcp_matched_same_addresses_ports_seq_ack_flags_len"].items()}
 
     def holds(self, maps, host, reference, t, what):
         """Host time t: the true reference time lies within the stated error of the map."""
         off = maps[host].to_reference(t) - self.truth.convert(host, reference, t)
         error = maps[host].error_ns(t)
-        self.assertLessEqual(abs(off), error + 2, f"{what} at {t}: off by {float(off):.0f} ns, stated error {float(error):.0f} ns")
+        self.assertLessEqual(abs(off), error + 2,
+                             f"{what} at {t}: off by {float(off):.0f} ns, stated error {float(error):.0f} ns")
 
     def test_pairs_in_both_directions(self):
         for (a, b), traffic in TRAFFIC[self.name].items():
@@ -72,7 +82,9 @@ class SyncTruth:
                         self.holds(maps, host, reference, t, f"{host} to {reference}")
                     limit = WIDTH_FACTOR * (self.delays[a, b] + self.delays[b, a]) / 2
                     width = min(m.error_ns(t) for t in middles)
-                    self.assertLessEqual(width, limit, f"{host} to {reference}: half width in mid-traffic {float(width):.0f} ns of {float(limit):.0f}")
+                    self.assertLessEqual(width, limit,
+                                         f"{host} to {reference}: half width in mid-traffic {float(width):.0f} ns of "
+                                         f"{float(limit):.0f}")
 
     def test_every_host_has_a_true_map(self):
         answer, maps = self.sync(self.trace, self.store)
@@ -97,12 +109,14 @@ class SyncTruth:
             low, high = Fraction(str(p["drift_min"])), Fraction(str(p["drift_max"]))
             self.assertLessEqual(low, high)
             # Whichever way round the factor is meant, the true one of that way lies between the bounds.
-            self.assertTrue(low <= true <= high or low <= 1 / true <= high, f"{pair}: {float(true)} is not in [{float(low)}, {float(high)}]")
+            self.assertTrue(low <= true <= high or low <= 1 / true <= high,
+                            f"{pair}: {float(true)} is not in [{float(low)}, {float(high)}]")
         for pair in TRAFFIC[self.name]:
             self.assertIn(frozenset(pair), seen)
 
     def test_messages(self):
-        """Every segment that babeltrace2's output matches by its full header is a message here; merged or retransmitted ones may differ."""
+        """Every segment that babeltrace2's output matches by its full header is a message here; merged or retransmitted
+        ones may differ."""
         answer, _ = self.sync(self.trace, self.store)
         for p in answer["pairs"]:
             for count, pair in zip(p["messages"], ((p["a"], p["b"]), (p["b"], p["a"]))):
@@ -120,8 +134,11 @@ class ThreeTier(SyncTruth, Case):
         mid = int(self.truth.convert("web", "db", sum(TRAFFIC["three-tier"]["web", "db"]) // 2))
         self.holds(maps, "db", "client", mid, "db to client")
         here = maps["db"].error_ns(mid)
-        sum_of_errors = from_web["db"].error_ns(mid) + from_web["client"].error_ns(int(self.truth.convert("db", "client", mid)))
-        self.assertLessEqual(abs(here - sum_of_errors), sum_of_errors / 20, "the error is the sum of the errors on the way")
+        sum_of_errors = from_web["db"].error_ns(mid) + from_web["client"].error_ns(int(self.truth.convert("db",
+                                                                                                          "client",
+                                                                                                          mid)))
+        self.assertLessEqual(abs(here - sum_of_errors), sum_of_errors / 20,
+                             "the error is the sum of the errors on the way")
 
     def test_table(self):
         text = self.ok("sync", self.trace, "--store", self.store).text
@@ -156,7 +173,8 @@ class Clocks(SyncTruth, Case):
             for host in self.truth.hosts:
                 begin, end = self.spans[host]
                 off = maps[host].drift((begin + end) // 2) - self.truth.scale(host, reference)
-                self.assertLess(abs(off), Fraction(2, 10**6), f"{host} to {reference}: off by {float(off) * 1e6:.3f} ppm")
+                self.assertLess(abs(off), Fraction(2, 10**6),
+                                f"{host} to {reference}: off by {float(off) * 1e6:.3f} ppm")
 
 
 if __name__ == "__main__":

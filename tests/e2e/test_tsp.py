@@ -1,4 +1,5 @@
-"""Trace server: protocol by status and body, restart. Requests are shaped as the Python and the TypeScript client shape them."""
+"""Trace server: protocol by status and body, restart. Requests are shaped as the Python and the TypeScript client shape
+them."""
 import hashlib
 import io
 import json
@@ -15,7 +16,7 @@ import uuid
 import zipfile
 
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server, ServerCase
-from weft_e2e import BIN, main, scenario, scratch
+from weft_e2e import BIN, main, need, scenario, scratch
 
 NOWHERE = "00000000-0000-3000-8000-000000000000"
 
@@ -27,7 +28,8 @@ def name_uuid(name):
 
 def recorded_times(path):
     """Times of all events, in order, as babeltrace2 tells them."""
-    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], capture_output=True, check=True).stdout.decode()
+    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], capture_output=True,
+                          check=True).stdout.decode()
     return [int(a) * 10**9 + int(b) for a, b in re.findall(r"^\[(\d+)\.(\d{9})\]", text, re.M)]
 
 
@@ -57,7 +59,8 @@ class Protocol(ServerCase):
     def test_traces(self):
         s, path = self.server, os.path.join(self.root, "web", "kernel")
         t = self.good(s.post("/traces", {"uri": path, "name": "web", "unknown": 1}))
-        self.assertEqual(t, {"name": "web", "path": path, "UUID": name_uuid(path + "/web"), "nbEvents": 0, "start": 0, "end": 0,
+        self.assertEqual(t, {"name": "web", "path": path, "UUID": name_uuid(path + "/web"), "nbEvents": 0, "start": 0,
+                             "end": 0,
                              "indexingStatus": "CLOSED", "properties": {}})
         self.assertEqual(self.good(s.post("/traces", {"uri": path, "name": "web"})), t, "the same again is itself")
         self.assertEqual(self.good(s.post("/traces", {"uri": "file://" + path, "name": "web"})), t)
@@ -74,11 +77,13 @@ class Protocol(ServerCase):
         a = self.good(s.post("/traces", {"uri": os.path.join(self.root, "web"), "name": "one"}))
         conflict = self.refused(s.post("/traces", {"uri": os.path.join(self.root, "client"), "name": "one"}), 409)
         self.assertEqual(conflict["trace"]["UUID"], a["UUID"])
-        again = {"uri": os.path.join(self.root, "web"), "name": "typed", "typeID": "org.eclipse.linuxtools.lttng2.kernel.tracetype"}
+        again = {"uri": os.path.join(self.root, "web"), "name": "typed",
+                 "typeID": "org.eclipse.linuxtools.lttng2.kernel.tracetype"}
         typed = self.good(s.post("/traces", again))
         self.assertEqual(self.good(s.post("/traces", again))["UUID"], typed["UUID"])
         self.refused(s.post("/traces", dict(again, typeID="org.eclipse.linuxtools.tmf.ui.type.ctf")), 409)
-        self.good(s.post("/traces", {"uri": os.path.join(self.root, "client", "kernel"), "name": "one"}))  # another folder
+        # another folder
+        self.good(s.post("/traces", {"uri": os.path.join(self.root, "client", "kernel"), "name": "one"}))
 
     def test_traces_refused(self):
         s, empty = self.server, scratch()
@@ -90,22 +95,26 @@ class Protocol(ServerCase):
         self.refused(s.post("/traces", {"uri": os.path.join(self.root, "ground-truth.json")}), 501)
         self.refused(s.post("/traces", {"uri": os.path.join(self.root, "web"), "typeID": "some.other.type"}), 501)
         # Outside the trace root, whatever is there: as if it did not exist.
-        for path in ("/etc", "/etc/passwd", empty, os.path.join(self.root, "..", "scp-net"), "/nowhere/at/all", self.root + "x", "../scp-net"):
+        for path in ("/etc", "/etc/passwd", empty, os.path.join(self.root, "..", "scp-net"), "/nowhere/at/all",
+                     self.root + "x", "../scp-net"):
             self.refused(s.post("/traces", {"uri": path}), 404)
         os.symlink("/etc", os.path.join(empty, "link"))
         self.refused(s.post("/traces", {"uri": os.path.join(empty, "link")}), 404)
 
     def test_bodies(self):
         s = self.server
-        for body in ("", "nonsense", "[1]", "7", '"x"', '{"parameters":', "null", "{}x", "\xff\xfe", "[" * 100000, '{"parameters": 7}'):
+        for body in ("", "nonsense", "[1]", "7", '"x"', '{"parameters":', "null", "{}x", "\xff\xfe", "[" * 100000,
+                     '{"parameters": 7}'):
             self.refused(s.ask("POST", "/traces", body.encode("latin1"), raw=True), 400)
-            self.refused(s.ask("POST", f"/experiments/{self.uuid}/outputs/table/{EVENTS}/columns", body.encode("latin1"), raw=True), 400)
+            self.refused(s.ask("POST", f"/experiments/{self.uuid}/outputs/table/{EVENTS}/columns",
+                               body.encode("latin1"), raw=True), 400)
         for body in ({}, {"parameters": None}, {"parameters": {}, "filters": []}):
             self.good(s.ask("POST", f"/experiments/{self.uuid}/outputs/table/{EVENTS}/columns", body))
             self.good(s.ask("POST", f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree", body))
 
     def test_rows_come_in_the_order_in_which_they_are_seen(self):
-        """Every entry after its parent, and what is below an entry right after it: the first rows of a tree of many are its first lines."""
+        """Every entry after its parent, and what is below an entry right after it: the first rows of a tree of many are
+        its first lines."""
         entries = self.server.model(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
         above, deepest = [], 0
         for e in entries:
@@ -128,7 +137,8 @@ class Protocol(ServerCase):
         x = self.good(s.post("/experiments", {"name": "both ends", "traces": [web, client]}))
         self.assertEqual(x["UUID"], name_uuid("both ends"))
         self.assertEqual([t["UUID"] for t in x["traces"]], [web, client])
-        self.assertEqual(self.good(s.post("/experiments", {"name": "both ends", "traces": [client, web]}))["UUID"], x["UUID"])
+        self.assertEqual(self.good(s.post("/experiments", {"name": "both ends", "traces": [client, web]}))["UUID"],
+                         x["UUID"])
         opened = s.opened(x["UUID"])
         self.assertEqual(opened["indexingStatus"], "COMPLETED")
         counts = [len(recorded_times(os.path.join(self.root, host, "kernel"))) for host in ("web", "client")]
@@ -161,12 +171,14 @@ class Protocol(ServerCase):
         """Experiment, body, provider, parameters: in that order."""
         s = self.server
         for where in (NOWHERE, "not-a-uuid"):
-            self.refused(s.ask("POST", f"/experiments/{where}/outputs/timeGraph/x/states", "nonsense", raw=True), 404, "No such trace")
+            self.refused(s.ask("POST", f"/experiments/{where}/outputs/timeGraph/x/states", "nonsense", raw=True), 404,
+                         "No such trace")
         self.refused(s.ask("POST", f"/experiments/{self.uuid}/outputs/timeGraph/x/states", "nonsense", raw=True), 400)
         self.refused(s.post(f"/experiments/{self.uuid}/outputs/timeGraph/x/states", {}), 405, "Analysis cannot run")
         self.refused(s.post(f"/experiments/{self.uuid}/outputs/timeGraph/{EVENTS}/states", {}), 405)
         self.refused(s.post(f"/experiments/{self.uuid}/outputs/genericXY/{HISTOGRAM}/xy", {}), 405)
-        self.refused(s.post(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/states", {}), 400, "Missing query parameters: requested_timerange")
+        self.refused(s.post(f"/experiments/{self.uuid}/outputs/timeGraph/{THREAD_STATUS}/states", {}), 400,
+                     "Missing query parameters: requested_timerange")
         for kind in ("configTypes", "configTypes/x"):
             self.refused(s.get(f"/experiments/{self.uuid}/outputs/x/{kind}"), 404)
         self.refused(s.get(f"/experiments/{self.uuid}/outputs/x"), 404)
@@ -177,17 +189,24 @@ class Protocol(ServerCase):
         range_ = {"start": 0, "end": 10, "nbTimes": 2}
         cases = [
             (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_}, "requested_items"),
-            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": {"start": 5, "end": 1}, "requested_items": []}, "requested_timerange"),
-            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": [], "requested_items": []}, "requested_timerange"),
-            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_, "requested_items": "x"}, "requested_items"),
-            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_, "requested_items": ["x"]}, "requested_items"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": {"start": 5, "end": 1},
+                                                   "requested_items": []}, "requested_timerange"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": [], "requested_items": []},
+             "requested_timerange"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_, "requested_items": "x"},
+             "requested_items"),
+            (f"timeGraph/{THREAD_STATUS}/states", {"requested_timerange": range_, "requested_items": ["x"]},
+             "requested_items"),
             (f"timeGraph/{THREAD_STATUS}/states", {"requested_times": ["x"], "requested_items": []}, "requested_times"),
-            (f"timeGraph/{THREAD_STATUS}/tooltip", {"requested_times": [1], "requested_items": [1]}, "requested_element"),
+            (f"timeGraph/{THREAD_STATUS}/tooltip", {"requested_times": [1], "requested_items": [1]},
+             "requested_element"),
             (f"XY/{HISTOGRAM}/xy", {"requested_items": []}, "requested_timerange"),
             (f"table/{EVENTS}/lines", {"requested_table_count": 1}, "requested_table_index"),
             (f"table/{EVENTS}/lines", {"requested_table_index": 1}, "requested_table_count"),
-            (f"table/{EVENTS}/lines", {"requested_table_index": -1, "requested_table_count": 1}, "requested_table_index"),
-            (f"table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 1, "table_search_direction": "UP"}, "table_search_direction"),
+            (f"table/{EVENTS}/lines", {"requested_table_index": -1, "requested_table_count": 1},
+             "requested_table_index"),
+            (f"table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 1,
+                                       "table_search_direction": "UP"}, "table_search_direction"),
         ]
         for path, parameters, key in cases:
             self.refused(s.post(f"{base}/{path}", parameters), 400, key)
@@ -198,7 +217,8 @@ class Protocol(ServerCase):
         total = next(e["id"] for e in s.model(f"{base}/XY/{HISTOGRAM}/tree")["entries"] if e.get("isDefault"))
 
         def times(**range_):
-            return s.model(f"{base}/XY/{HISTOGRAM}/xy", {"requested_timerange": range_, "requested_items": [total]})["series"][0]["xValues"]
+            return s.model(f"{base}/XY/{HISTOGRAM}/xy",
+                           {"requested_timerange": range_, "requested_items": [total]})["series"][0]["xValues"]
         start = x["start"]
         self.assertEqual(times(start=start, end=start + 100, nbTimes=5), [start + k for k in (0, 25, 50, 75, 100)])
         self.assertEqual(times(start=start, end=start + 10, nbTimes=4), [start + k for k in (0, 3, 6, 9, 10)])
@@ -219,7 +239,8 @@ class Protocol(ServerCase):
         for o in outputs:
             self.assertLessEqual({"id", "name", "description", "type"}, set(o))
             self.assertEqual(self.good(s.get(f"/experiments/{self.uuid}/outputs/{o['id']}")), o)
-        self.assertEqual(self.good(s.get(f"/experiments/{self.uuid}/outputs/markerSets")), {"model": [], "status": "COMPLETED", "statusMessage": "Completed"})
+        self.assertEqual(self.good(s.get(f"/experiments/{self.uuid}/outputs/markerSets")),
+                         {"model": [], "status": "COMPLETED", "statusMessage": "Completed"})
 
     def test_bookmarks(self):
         s, base = self.server, f"/experiments/{self.uuid}/bookmarks"
@@ -246,20 +267,25 @@ class Protocol(ServerCase):
         base = f"/config/types/{kind['id']}"
         self.assertEqual(self.good(s.get(base)), kind)
         self.assertEqual(kind["schema"]["type"], "object")
-        body = {"name": "marks", "description": "d", "parameters": {"markers": [{"time": s.first()["start"] + 5, "duration": 7, "label": "m"}]}}
+        body = {"name": "marks", "description": "d",
+                "parameters": {"markers": [{"time": s.first()["start"] + 5, "duration": 7, "label": "m"}]}}
         made = [self.good(s.ask("POST", path, body)) for path in (f"{base}/configs", base)]
         for c in made:
-            self.assertEqual((c["name"], c["description"], c["sourceTypeId"], c["parameters"]), ("marks", "d", kind["id"], body["parameters"]))
+            self.assertEqual((c["name"], c["description"], c["sourceTypeId"], c["parameters"]),
+                             ("marks", "d", kind["id"], body["parameters"]))
             self.assertEqual(self.good(s.get(f"{base}/configs/{c['id']}")), c)
         self.assertEqual([c["id"] for c in self.good(s.get(f"{base}/configs"))], [c["id"] for c in made])
         # A marker set is offered to every experiment and comes with annotations.
         sets = self.good(s.get(f"/experiments/{self.uuid}/outputs/markerSets"))["model"]
         self.assertIn({"id": made[0]["id"], "name": "marks"}, sets)
         output = f"/experiments/{self.uuid}/outputs/{THREAD_STATUS}/annotations"
-        self.assertIn("marks", self.good(s.get(f"{output}?markerSetId={made[0]['id']}"))["model"]["annotationCategories"])
+        answer = self.good(s.get(f"{output}?markerSetId={made[0]['id']}"))
+        self.assertIn("marks", answer["model"]["annotationCategories"])
         x = s.first()
-        drawn = s.model(output, {"requested_timerange": {"start": x["start"], "end": x["end"], "nbTimes": 2}, "requested_marker_set": made[0]["id"]})
-        self.assertEqual([(a["time"], a["duration"], a["entryId"], a["type"], a["label"]) for a in drawn["annotations"]["marks"]],
+        drawn = s.model(output, {"requested_timerange": {"start": x["start"], "end": x["end"], "nbTimes": 2},
+                                 "requested_marker_set": made[0]["id"]})
+        self.assertEqual([(a["time"], a["duration"], a["entryId"], a["type"], a["label"])
+                          for a in drawn["annotations"]["marks"]],
                          [(x["start"] + 5, 7, -1, "CHART", "m")])
         changed = self.good(s.ask("PUT", f"{base}/configs/{made[0]['id']}", dict(body, name="other")))
         self.assertEqual((changed["id"], changed["name"]), (made[0]["id"], "other"))
@@ -300,8 +326,10 @@ class Tables(ServerCase):
         cls.server = Server(cls.path)
         cls.x = cls.server.first()
         cls.base = f"/experiments/{cls.x['UUID']}/outputs"
-        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", cls.path], capture_output=True, check=True).stdout.decode()
-        cls.events = [re.match(r"\[(\d+)\.(\d{9})\] \S+ (\S+): \{ cpu_id = (\d+) \}, \{(.*)\}$", line).groups() for line in text.splitlines()]
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", cls.path], capture_output=True,
+                              check=True).stdout.decode()
+        cls.events = [re.match(r"\[(\d+)\.(\d{9})\] \S+ (\S+): \{ cpu_id = (\d+) \}, \{(.*)\}$", line).groups()
+                      for line in text.splitlines()]
         cls.times = [int(e[0]) * 10**9 + int(e[1]) for e in cls.events]
 
     @classmethod
@@ -316,7 +344,8 @@ class Tables(ServerCase):
         self.ids = {c["name"]: c["id"] for c in columns}
 
     def test_figures(self):
-        self.assertEqual((self.x["nbEvents"], self.x["start"], self.x["end"]), (len(self.times), self.times[0], self.times[-1]))
+        self.assertEqual((self.x["nbEvents"], self.x["start"], self.x["end"]),
+                         (len(self.times), self.times[0], self.times[-1]))
 
     def test_lines_by_index(self):
         last = len(self.events) - 1
@@ -330,14 +359,17 @@ class Tables(ServerCase):
                 event = self.events[line["index"]]
                 self.assertEqual(int(cells[place["Timestamp ns"]]), self.times[line["index"]])
                 self.assertEqual((cells[place["Event type"]], cells[place["CPU"]]), (event[2], event[3]))
-                if re.fullmatch(r"[\w =,-]*", event[4]):  # plain numbers; texts and enumerations look different by design
-                    self.assertEqual(cells[place["Contents"]].replace(" ", "").lower(), event[4].replace(" ", "").lower())
+                # plain numbers; texts and enumerations look different by design
+                if re.fullmatch(r"[\w =,-]*", event[4]):
+                    self.assertEqual(cells[place["Contents"]].replace(" ", "").lower(),
+                                     event[4].replace(" ", "").lower())
         self.assertEqual(self.lines(requested_table_index=last + 1, requested_table_count=5)["lines"], [])
         self.assertEqual(self.lines(requested_table_index=2**62, requested_table_count=5)["lines"], [])
 
     def test_threads_of_switches(self):
         """Between two switches on a CPU runs the thread that the first one named."""
-        model = self.lines(requested_table_index=0, requested_table_count=20000, requested_table_column_ids=[self.ids["TID"], self.ids["CPU"]])
+        model = self.lines(requested_table_index=0, requested_table_count=20000,
+                           requested_table_column_ids=[self.ids["TID"], self.ids["CPU"]])
         self.assertEqual(model["columnIds"], [self.ids["TID"], self.ids["CPU"]])
         running, checked = {}, 0
         for line in model["lines"]:
@@ -363,26 +395,34 @@ class Tables(ServerCase):
         names = [e[2] for e in self.events]
         forks = [i for i, n in enumerate(names) if n == "sched_switch"]
         search = {str(self.ids["Event type"]): "^sched_switch$"}
-        found = self.lines(requested_table_index=forks[3] + 1, requested_table_count=40, table_search_expressions=search, table_search_direction="NEXT")
+        found = self.lines(requested_table_index=forks[3] + 1, requested_table_count=40,
+                           table_search_expressions=search, table_search_direction="NEXT")
         self.assertEqual(found["lowIndex"], forks[4])
         self.assertEqual(len(found["lines"]), 40)
-        self.assertEqual([bool(l.get("tags", 0) & 8) for l in found["lines"]], [names[l["index"]] == "sched_switch" for l in found["lines"]])
-        back = self.lines(requested_table_index=forks[-1] - 1, requested_table_count=1, table_search_expressions=search, table_search_direction="PREVIOUS")
+        self.assertEqual([bool(l.get("tags", 0) & 8) for l in found["lines"]],
+                         [names[l["index"]] == "sched_switch" for l in found["lines"]])
+        back = self.lines(requested_table_index=forks[-1] - 1, requested_table_count=1, table_search_expressions=search,
+                          table_search_direction="PREVIOUS")
         self.assertEqual(back["lowIndex"], forks[-2])
         both = dict(search, **{str(self.ids["Contents"]): "next_comm=swapper"})
         expected = next(i for i in forks if "next_comm = \"swapper" in self.events[i][4])
-        self.assertEqual(self.lines(requested_table_index=0, requested_table_count=1, table_search_expressions=both, table_search_direction="NEXT")["lowIndex"], expected)
+        self.assertEqual(self.lines(requested_table_index=0, requested_table_count=1, table_search_expressions=both,
+                                    table_search_direction="NEXT")["lowIndex"], expected)
         for nothing in ({str(self.ids["Event type"]): "no_such_event"}, {"99": "x"}):
-            self.assertEqual(self.lines(requested_table_index=0, requested_table_count=9, table_search_expressions=nothing, table_search_direction="NEXT")["lines"], [])
-        tagged = self.lines(requested_table_index=0, requested_table_count=500, table_search_expressions=search)["lines"]
+            self.assertEqual(self.lines(requested_table_index=0, requested_table_count=9,
+                                        table_search_expressions=nothing, table_search_direction="NEXT")["lines"], [])
+        tagged = self.lines(requested_table_index=0, requested_table_count=500,
+                            table_search_expressions=search)["lines"]
         self.assertEqual([l["index"] for l in tagged if l.get("tags")], [i for i in forks if i < 500])
 
     def test_histogram(self):
         tree = self.server.model(f"{self.base}/XY/{HISTOGRAM}/tree")
         total = next(e["id"] for e in tree["entries"] if e["labels"] == ["Total"])
-        for start, end, n in ((self.times[0], self.times[-1], 2000), (self.times[0], self.times[-1], 7), (self.times[100], self.times[400], 50),
+        for start, end, n in ((self.times[0], self.times[-1], 2000), (self.times[0], self.times[-1], 7),
+                              (self.times[100], self.times[400], 50),
                               (self.times[1000], self.times[1001], 3), (self.times[-1], self.times[-1] + 10**9, 11)):
-            series = self.server.model(f"{self.base}/XY/{HISTOGRAM}/xy", {"requested_timerange": {"start": start, "end": end, "nbTimes": n},
+            series = self.server.model(f"{self.base}/XY/{HISTOGRAM}/xy",
+                                       {"requested_timerange": {"start": start, "end": end, "nbTimes": n},
                                                                             "requested_items": [total]})["series"][0]
             x, y, at = series["xValues"], series["yValues"], 0
             bounds = [x[0] - 1] + x
@@ -403,7 +443,8 @@ class Restart(ServerCase):
             x = self.good(s.post("/experiments", {"name": "kept too", "traces": [t["UUID"]]}))
             b = self.good(s.post(f"/experiments/{x['UUID']}/bookmarks", {"name": "mark", "start": 1, "end": 2}))
             kind = self.good(s.get("/config/types"))[0]["id"]
-            c = self.good(s.ask("POST", f"/config/types/{kind}/configs", {"name": "set", "parameters": {"markers": [{"time": 5}]}}))
+            c = self.good(s.ask("POST", f"/config/types/{kind}/configs",
+                                {"name": "set", "parameters": {"markers": [{"time": 5}]}}))
             opened = s.opened(x["UUID"])
             outputs = self.good(s.get(f"/experiments/{x['UUID']}/outputs"))
             derived = self.derive(s, x["UUID"], outputs)
@@ -411,7 +452,8 @@ class Restart(ServerCase):
         with Server("--state", state, "--trace-root", root, store=store) as s:
             self.assertEqual(self.good(s.get("/traces")), [t])
             listed = self.good(s.get("/experiments"))
-            self.assertEqual([(l["UUID"], l["indexingStatus"], l["nbEvents"]) for l in listed], [(x["UUID"], "CLOSED", 0)])
+            self.assertEqual([(l["UUID"], l["indexingStatus"], l["nbEvents"]) for l in listed],
+                             [(x["UUID"], "CLOSED", 0)])
             self.assertEqual(s.opened(x["UUID"]), opened, "asking for it opens it again")
             self.assertEqual(self.good(s.get(f"/experiments/{x['UUID']}/bookmarks")), [b])
             self.assertEqual(self.good(s.get(f"/config/types/{kind}/configs")), [c])
@@ -420,7 +462,8 @@ class Restart(ServerCase):
             self.good(s.delete("/experiments/" + x["UUID"]))
         with Server("--state", state, "--trace-root", root, store=store) as s:
             self.assertEqual(self.good(s.get("/experiments")), [])
-            second = subprocess.run([s.process.args[0], "serve", "--listen", "127.0.0.1:0", "--state", state], capture_output=True, timeout=30)
+            second = subprocess.run([s.process.args[0], "serve", "--listen", "127.0.0.1:0", "--state", state],
+                                    capture_output=True, timeout=30)
             self.assertEqual(second.returncode, 2, "one server per state directory")
 
     def derive(self, s, uuid, outputs):
@@ -431,14 +474,17 @@ class Restart(ServerCase):
         base = f"/experiments/{uuid}/outputs/{creator['id']}"
         kind = self.good(s.get(f"{base}/configTypes"))[0]
         self.assertEqual(self.good(s.get(f"{base}/configTypes/{kind['id']}")), kind)
-        threads = [e for e in s.model(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"] if e.get("metadata", {}).get("TID")]
+        threads = [e for e in s.model(f"/experiments/{uuid}/outputs/timeGraph/{THREAD_STATUS}/tree")["entries"]
+                   if e.get("metadata", {}).get("TID")]
         thread = next(e for e in threads if e["hasData"] and e["metadata"]["TID"] != [0])
-        body = {"name": "mine", "description": "d", "sourceTypeId": kind["id"], "parameters": {"thread": f"web:{thread['metadata']['TID'][0]}"}}
+        body = {"name": "mine", "description": "d", "sourceTypeId": kind["id"],
+                "parameters": {"thread": f"web:{thread['metadata']['TID'][0]}"}}
         self.refused(s.ask("POST", base, dict(body, sourceTypeId="x")), 400)
         self.refused(s.ask("POST", base, {"sourceTypeId": kind["id"], "parameters": body["parameters"]}), 400, "name")
         self.refused(s.ask("POST", base, dict(body, parameters={})), 400)
         derived = self.good(s.ask("POST", base, body))
-        self.assertEqual((derived["parentId"], derived["name"], derived["capabilities"]), (creator["id"], "mine", {"canDelete": True}))
+        self.assertEqual((derived["parentId"], derived["name"], derived["capabilities"]),
+                         (creator["id"], "mine", {"canDelete": True}))
         self.assertEqual(derived["configuration"]["parameters"], body["parameters"])
         spare = self.good(s.ask("POST", base, dict(body, name="spare", typeId=kind["id"])))
         self.assertEqual(self.good(s.delete(f"{base}/{spare['id']}")), spare)
@@ -482,7 +528,8 @@ class Uploads(ServerCase):
         assert cls.server.stop() == 0
 
     def upload(self, data, name="mine"):
-        return self.server.ask("POST", f"/upload?name={name}", data, raw=True, headers={"Content-Type": "application/octet-stream"})
+        return self.server.ask("POST", f"/upload?name={name}", data, raw=True,
+                               headers={"Content-Type": "application/octet-stream"})
 
     def tar(self, *members, mode="w:gz"):
         out = io.BytesIO()
@@ -502,7 +549,8 @@ class Uploads(ServerCase):
                     path = os.path.join(directory, n)
                     z.write(path, os.path.join("deep", "er", os.path.relpath(path, self.trace)))
         expected = len(recorded_times(self.trace))
-        for i, data in enumerate((self.tar(self.trace), self.tar(self.trace, mode="w:xz"), self.tar(self.trace, mode="w"), packed.getvalue())):
+        for i, data in enumerate((self.tar(self.trace), self.tar(self.trace, mode="w:xz"),
+                                  self.tar(self.trace, mode="w"), packed.getvalue())):
             t = self.good(self.upload(data))
             self.assertEqual(t["name"], "mine" if not i else f"mine-{i}")
             x = self.good(self.server.post("/experiments", {"name": f"upload {i}", "traces": [t["UUID"]]}))
@@ -514,9 +562,11 @@ class Uploads(ServerCase):
             m.size, m.type, m.linkname = size, kind, target
             return m
         outside = os.path.join(self.state, "escaped")
-        for members in ([member("../escaped")], [member("a/../../escaped")], [member(outside)], [member("l", 0, tarfile.SYMTYPE, "/etc")],
+        for members in ([member("../escaped")], [member("a/../../escaped")], [member(outside)],
+                        [member("l", 0, tarfile.SYMTYPE, "/etc")],
                         [member("a"), member("h", 0, tarfile.LNKTYPE, "a")], [member("f", 0, tarfile.FIFOTYPE)],
-                        [member("l", 0, tarfile.SYMTYPE, ".."), member("l/escaped")], [member("a"), member("a")], [member("a"), member("a/b")]):
+                        [member("l", 0, tarfile.SYMTYPE, ".."), member("l/escaped")], [member("a"), member("a")],
+                        [member("a"), member("a/b")]):
             self.refused(self.upload(self.tar(*members)), 400)
         self.refused(self.upload(self.tar(member("no-trace", 10))), 501)
         self.refused(self.upload(b"nonsense" * 1000), 400)
@@ -546,7 +596,8 @@ class Access(ServerCase):
             f.write("secret\n")
         with Server("--token-file", token) as s:
             self.good(s.get("/health"))
-            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer secretx"}, {"Authorization": "Bearer "}, {"Authorization": "secret"}):
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer secretx"},
+                            {"Authorization": "Bearer "}, {"Authorization": "secret"}):
                 self.refused(s.get("/traces", headers=headers), 401)
                 self.assertNotEqual(s.ask("GET", "/tsp/api/traces", base="/", headers=headers).status, 200)
                 self.assertNotEqual(s.ask("GET", "/../tsp/api/traces", base="", headers=headers).status, 200)
@@ -554,33 +605,37 @@ class Access(ServerCase):
             self.assertEqual(s.ask("GET", "/", base="").status, 200)
 
     def test_tls(self):
-        openssl, directory = shutil.which("openssl"), scratch()
-        if not openssl:
-            self.skipTest("openssl is not installed")
+        openssl, directory = need("openssl"), scratch()
         cert, key = os.path.join(directory, "cert"), os.path.join(directory, "key")
-        subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
+        subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days",
+                        "2", "-subj", "/CN=localhost",
                         "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
         with Server("--tls-cert", cert, "--tls-key", key) as s:
             self.assertTrue(s.url.startswith("https://"))
             context = ssl.create_default_context(cafile=cert)
             with urllib.request.urlopen(s.url + "/tsp/api/health", context=context, timeout=30) as answer:
                 self.assertEqual(json.load(answer), {"status": "UP"})
-        done = subprocess.run([BIN, "serve", "--listen", "127.0.0.1:0", "--tls-cert", key, "--tls-key", cert], capture_output=True, timeout=30)
+        done = subprocess.run([BIN, "serve", "--listen", "127.0.0.1:0", "--tls-cert", key, "--tls-key", cert],
+                              capture_output=True, timeout=30)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr.decode(), r"\Aweft: [^\n]+\n\Z")
 
     def test_origins(self):
         with Server("--cors", "https://one.example", "--cors", "https://two.example") as s:
-            for origin, allowed in (("https://one.example", True), ("https://two.example", True), ("https://three.example", False)):
+            for origin, allowed in (("https://one.example", True), ("https://two.example", True),
+                                    ("https://three.example", False)):
                 for method, path in (("GET", "/traces"), ("OPTIONS", "/traces"), ("GET", "/nothing")):
                     answer = s.ask(method, path, headers={"Origin": origin})
                     self.assertEqual(answer.headers["Access-Control-Allow-Origin"], origin if allowed else None)
                     if allowed:
-                        self.assertEqual(answer.headers["Access-Control-Allow-Headers"], "origin, content-type, accept, authorization")
-                        self.assertEqual(answer.headers["Access-Control-Allow-Methods"], "GET, POST, PUT, DELETE, OPTIONS, HEAD")
+                        self.assertEqual(answer.headers["Access-Control-Allow-Headers"],
+                                         "origin, content-type, accept, authorization")
+                        self.assertEqual(answer.headers["Access-Control-Allow-Methods"],
+                                         "GET, POST, PUT, DELETE, OPTIONS, HEAD")
 
     def test_own_clocks(self):
-        """--no-sync leaves the hosts' clocks as recorded; else they differ by the offset that the machines really had."""
+        """--no-sync leaves the hosts' clocks as recorded; else they differ by the offset that the machines really had.
+        """
         root = scenario("three-tier")
         starts = {}
         for options in ([], ["--no-sync"]):
@@ -591,7 +646,8 @@ class Access(ServerCase):
         self.assertNotEqual(starts[False], recorded)
 
     def test_wrong_use(self):
-        for args in (["--listen", "nonsense"], ["--trace-root", "/nowhere"], ["/nowhere"], ["--tls-cert", "x"], ["--max-upload", "many"], ["--token-file", "/nowhere"]):
+        for args in (["--listen", "nonsense"], ["--trace-root", "/nowhere"], ["/nowhere"], ["--tls-cert", "x"],
+                     ["--max-upload", "many"], ["--token-file", "/nowhere"]):
             done = subprocess.run([BIN, "serve", *args], capture_output=True, timeout=30)
             self.assertIn(done.returncode, (1, 2))
             self.assertRegex(done.stderr.decode(), r"\Aweft: [^\n]+\n\Z")

@@ -1,11 +1,13 @@
-"""What every answer of every output must satisfy, whatever the trace: the rules of the protocol and what its clients rely on beyond it."""
+"""What every answer of every output must satisfy, whatever the trace: the rules of the protocol and what its clients
+rely on beyond it."""
 
 import os
 
 from tsp_server import Server
-from weft_e2e import DATA, Case, main, scenario, scratch
+from weft_e2e import DATA, Case, main, need, scenario, scratch
 
-ENDPOINT = {"TIME_GRAPH": "timeGraph", "GANTT_CHART": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data"}
+ENDPOINT = {"TIME_GRAPH": "timeGraph", "GANTT_CHART": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY",
+            "DATA_TREE": "data"}
 DATA_TYPES = {"NUMBER", "BINARY_NUMBER", "TIMESTAMP", "DURATION", "STRING", "TIME_RANGE"}
 SERIES = {"line", "area", "scatter", "bar"}
 UNKNOWN_IDS = [2**31 - 1, 999999999, 0, -5]
@@ -15,10 +17,12 @@ INOUT = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataP
 INOUT_TYPE = "org.eclipse.tracecompass.incubator.internal.inandout.core.config"
 # Something that every trace has: calls and handlers by CPU, turns of threads.
 PAIRS = [{"label": "{0}", "inRegex": "(.*)entry.*", "outRegex": ".*exit.*", "classifier": "CPU"},
-         {"label": "turn", "inRegex": "(?:sched:)?sched_switch", "outRegex": "(?:sched:)?sched_switch", "contextInRegex": "next_.id=(.*?),", "contextOutRegex": "prev_.id=(.*?),"}]
+         {"label": "turn", "inRegex": "(?:sched:)?sched_switch", "outRegex": "(?:sched:)?sched_switch",
+          "contextInRegex": "next_.id=(.*?),", "contextOutRegex": "prev_.id=(.*?),"}]
 
 # The names of the states of two outputs, threads' and frequencies' colours (which are numbered) apart.
-LOOKS = {"Thread Status": {"Usermode", "System call", "Interrupt", "Wait for CPU", "Wait blocked", "Wait", "Idle", "Unknown", "CPU transition"},
+LOOKS = {"Thread Status": {"Usermode", "System call", "Interrupt", "Wait for CPU", "Wait blocked", "Wait", "Idle",
+                           "Unknown", "CPU transition"},
          "Resources Status": {"Idle", "Usermode", "System call", "IRQ", "Soft IRQ", "Soft IRQ raised", "Unknown"}}
 
 
@@ -39,7 +43,9 @@ class Answers(Case):
             self.assertEqual(self.x["indexingStatus"], "COMPLETED")
             self.base = f"/experiments/{self.x['UUID']}/outputs"
             self.begin, self.end = self.x["start"], self.x["end"]
-            made = server.ask("POST", f"{self.base}/{INOUT}", {"name": "by expressions", "sourceTypeId": INOUT_TYPE, "parameters": {"specifiers": PAIRS}})
+            made = server.ask("POST", f"{self.base}/{INOUT}",
+                              {"name": "by expressions", "sourceTypeId": INOUT_TYPE,
+                               "parameters": {"specifiers": PAIRS}})
             self.assertEqual(made.status, 200, made)
             outputs = server.get(self.base).json
             self.assertEqual(len({o["id"] for o in outputs}), len(outputs))
@@ -66,13 +72,16 @@ class Answers(Case):
             again = self.server.model(f"{self.base}/{kind}/{o['id']}/tree", parameters)
             self.assertEqual([e["id"] for e in again["entries"]], [e["id"] for e in tree["entries"]])
         self.annotations(o, tree)
-        return {"timeGraph": self.time_graph, "XY": self.xy, "genericXY": self.generic_xy, "data": lambda *_: None}[kind](o, tree)
+        return {"timeGraph": self.time_graph, "XY": self.xy, "genericXY": self.generic_xy,
+                "data": lambda *_: None}[kind](o, tree)
 
     def range(self, n, items=None, begin=None, end=None, key="nbTimes", **more):
-        parameters = {"requested_timerange": {"start": self.begin if begin is None else begin, "end": self.end if end is None else end, key: n}, **more}
+        parameters = {"requested_timerange": {"start": self.begin if begin is None else begin,
+                                              "end": self.end if end is None else end, key: n}, **more}
         return parameters if items is None else dict(parameters, requested_items=items)
 
-    # ---- trees ------------------------------------------------------------------------------------------------------------------
+    # ---- trees
+    # ------------------------------------------------------------------------------------------------------------------
 
     def tree(self, tree, type_):
         for h in tree["headers"]:
@@ -109,7 +118,8 @@ class Answers(Case):
                 self.assertTrue(is_int(a["time"]) and is_int(a["duration"]) and a["duration"] >= 0, a)
                 self.assertIn(a["type"], ("CHART", "TREE"))
 
-    # ---- time graphs ------------------------------------------------------------------------------------------------------------
+    # ---- time graphs
+    # ------------------------------------------------------------------------------------------------------------
 
     def styled(self, style, styles, below=()):
         for key in filter(None, (style or {}).get("parentKey", "").split(",")):
@@ -125,12 +135,14 @@ class Answers(Case):
             before = None
             for s in r["states"]:
                 self.assertLess(s["start"], s["end"])
-                self.assertTrue(before is None or before <= s["start"], f"row {r['entryId']}: {s} begins before {before}")
+                self.assertTrue(before is None or before <= s["start"],
+                                f"row {r['entryId']}: {s} begins before {before}")
                 before = s["end"]
                 self.styled(s.get("style"), styles)
                 self.assertNotIn("tags", s)
                 if o["id"] != SAMPLED:
-                    self.assertEqual(bounds.setdefault((r["entryId"], s["start"]), s["end"]), s["end"], "the same state has other bounds")
+                    self.assertEqual(bounds.setdefault((r["entryId"], s["start"]), s["end"]), s["end"],
+                                     "the same state has other bounds")
         return {r["entryId"]: r["states"] for r in rows}
 
     def time_graph(self, o, tree):
@@ -161,8 +173,8 @@ class Answers(Case):
         self.tooltips(o, [(i, s) for i, states in rows.items() for s in states if s.get("label")][:5])
 
     def sampled(self, o, rows, times):
-        """At every sample between a row's first and last state one is in force, and every state is in force at a sample. The last sample also
-        shows what the trace ended with."""
+        """At every sample between a row's first and last state one is in force, and every state is in force at a
+        sample. The last sample also shows what the trace ended with."""
         for row, states in rows.items():
             at = 0
             for t in times:
@@ -179,7 +191,8 @@ class Answers(Case):
 
     def arrows(self, o, ids, styles):
         for end in (self.end, (self.begin + self.end) // 2):
-            answer = self.server.post(f"{self.base}/timeGraph/{o['id']}/arrows", self.range(500, begin=self.begin, end=end))
+            answer = self.server.post(f"{self.base}/timeGraph/{o['id']}/arrows",
+                                      self.range(500, begin=self.begin, end=end))
             if answer.status == 405:
                 return
             for a in answer.json["model"] or []:
@@ -192,12 +205,15 @@ class Answers(Case):
         path = f"{self.base}/timeGraph/{o['id']}/tooltip"
         for row, s in states:
             element = {"elementType": "State", "time": s["start"], "duration": s["end"] - s["start"], "entryId": row}
-            shown = self.server.model(path, {"requested_times": [s["start"]], "requested_items": [row], "requested_element": element})
+            shown = self.server.model(path, {"requested_times": [s["start"]], "requested_items": [row],
+                                             "requested_element": element})
             self.assertTrue(shown and all(isinstance(v, str) for v in shown.values()), f"{s}: {shown}")
-            nowhere = self.server.model(path, {"requested_times": [self.begin - DAY], "requested_items": UNKNOWN_IDS[:1], "requested_element": element})
+            nowhere = self.server.model(path, {"requested_times": [self.begin - DAY],
+                                               "requested_items": UNKNOWN_IDS[:1], "requested_element": element})
             self.assertTrue(nowhere is None or isinstance(nowhere, dict))
 
-    # ---- curves -----------------------------------------------------------------------------------------------------------------
+    # ---- curves
+    # -----------------------------------------------------------------------------------------------------------------
 
     def series(self, path, parameters):
         model = self.server.model(path, parameters)
@@ -228,10 +244,12 @@ class Answers(Case):
         path, ids = f"{self.base}/genericXY/{o['id']}/xy", [e["id"] for e in tree["entries"]]
         for n in (1, 2, 100):
             self.series(path, self.range(n, ids, key="nbSamples"))
-        self.assertEqual(self.server.post(path, {"requested_timerange": {"start": self.begin, "end": self.end}, "requested_items": ids}).status, 400)
+        self.assertEqual(self.server.post(path, {"requested_timerange": {"start": self.begin, "end": self.end},
+                                                 "requested_items": ids}).status, 400)
         self.series(path, self.range(10, UNKNOWN_IDS, key="nbSamples"))
 
-    # ---- tables -----------------------------------------------------------------------------------------------------------------
+    # ---- tables
+    # -----------------------------------------------------------------------------------------------------------------
 
     def table(self, o):
         path = f"{self.base}/table/{o['id']}"
@@ -253,11 +271,13 @@ class Answers(Case):
         self.assertEqual(m["columnIds"], ids)
         size = m["size"]
         self.assertEqual(len(m["lines"]), min(10, size))
-        self.assertEqual(len(lines(requested_table_index=max(0, size - 3), requested_table_count=50)["lines"]), min(3, size))
+        self.assertEqual(len(lines(requested_table_index=max(0, size - 3), requested_table_count=50)["lines"]),
+                         min(3, size))
         for index in (size, size + 7, 2**40):
             self.assertEqual(lines(requested_table_index=index, requested_table_count=5)["lines"], [])
         chosen = ids[2:0:-1]
-        self.assertEqual(lines(requested_table_index=0, requested_table_count=3, requested_table_column_ids=chosen)["columnIds"], chosen)
+        self.assertEqual(lines(requested_table_index=0, requested_table_count=3,
+                               requested_table_column_ids=chosen)["columnIds"], chosen)
         self.assertEqual(lines(requested_table_index=0, requested_table_count=0)["lines"], [])
 
     def test_several_machines(self):
@@ -274,9 +294,7 @@ class Answers(Case):
 
     def test_functions(self):
         path = os.path.join(DATA, "traces-public", "context-switches-ust")
-        if not os.path.isdir(path):
-            self.skipTest(f"{path} is absent")
-        self.walk(path)
+        self.walk(need(path))
 
     def test_virtual_machines(self):
         self.walk("vm")

@@ -9,7 +9,7 @@ import unittest
 
 import long_trace
 from tsp_server import EVENTS, Server
-from weft_e2e import DATA, SLOWDOWN, Case, main, scenario, scratch
+from weft_e2e import DATA, SLOWDOWN, Case, main, need, scenario, scratch
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] \S+ (\S+): \{ cpu_id = (\d+) \}, \{ ?(.*?) ?\}$", re.M)
 
@@ -60,7 +60,8 @@ class Filter(Table):
     def setUpClass(cls):
         super().setUpClass()
         path = os.path.join(scenario("three-tier"), "db", "kernel")
-        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, check=True).stdout.decode()
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                              check=True).stdout.decode()
         cls.events = [(int(s) * 10**9 + int(ns), name, cpu, fields) for s, ns, name, cpu, fields in LINE.findall(text)]
         running, cls.tids = {}, []
         for _, name, cpu, fields in cls.events:
@@ -78,7 +79,8 @@ class Filter(Table):
         for first in range(0, len(truth), 20000):
             model = self.lines(wanted, requested_table_index=first, requested_table_count=20000)
             self.assertEqual((model["lowIndex"], model["size"]), (first, len(truth)))
-            self.assertEqual([line["index"] for line in model["lines"]], list(range(first, min(first + 20000, len(truth)))))
+            self.assertEqual([line["index"] for line in model["lines"]],
+                             list(range(first, min(first + 20000, len(truth)))))
             got += self.times(model)
         self.assertEqual(got, times)
         for first in (len(truth) // 2, 0, len(truth) - 2, len(truth) // 3):
@@ -91,10 +93,14 @@ class Filter(Table):
         return [i for i, e in enumerate(self.events) if fits(*e)]
 
     def test_cells(self):
-        self.check(self.filter({"Event type": "^sched_switch$"}), self.where(lambda t, name, cpu, f: name == "sched_switch"))
-        self.check(self.filter({"Event type": "^syscall_(entry|exit)_.*poll"}), self.where(lambda t, name, cpu, f: re.match("syscall_(entry|exit)_.*poll", name)))
-        self.check(self.filter({"Event type": "switch", "CPU": "^1$"}), self.where(lambda t, name, cpu, f: "switch" in name and cpu == "1"))
-        self.check(self.filter({"Contents": "next_comm=swapper/[01]"}), self.where(lambda t, name, cpu, f: re.search('next_comm = "swapper/[01]', f)))
+        self.check(self.filter({"Event type": "^sched_switch$"}),
+                   self.where(lambda t, name, cpu, f: name == "sched_switch"))
+        self.check(self.filter({"Event type": "^syscall_(entry|exit)_.*poll"}),
+                   self.where(lambda t, name, cpu, f: re.match("syscall_(entry|exit)_.*poll", name)))
+        self.check(self.filter({"Event type": "switch", "CPU": "^1$"}),
+                   self.where(lambda t, name, cpu, f: "switch" in name and cpu == "1"))
+        self.check(self.filter({"Contents": "next_comm=swapper/[01]"}),
+                   self.where(lambda t, name, cpu, f: re.search('next_comm = "swapper/[01]', f)))
         self.check(self.filter({"Contents": "prev_prio=20, ", "Event type": "sched", "CPU": "0"}),
                    self.where(lambda t, name, cpu, f: "prev_prio = 20, " in f and "sched" in name and "0" in cpu))
         self.check(self.filter({"Timestamp ns": "77$"}), self.where(lambda t, name, cpu, f: t % 100 == 77))
@@ -102,10 +108,12 @@ class Filter(Table):
     def test_plain_texts(self):
         """Texts that are looked for as they stand: names, parts of names, values, across fields."""
         shown = [plain(e[3]) for e in self.events]
-        for text in ("next_comm=swapper/0", "swapper/", "vec=7", "vec", "ret=0", "ret", "tid", "_t", "omm", "0x", "ff", "=20, prev", "fd=3", "eth0", "=0x", "fe", "e=",
+        for text in ("next_comm=swapper/0", "swapper/", "vec=7", "vec", "ret=0", "ret", "tid", "_t", "omm", "0x", "ff",
+                     "=20, prev", "fd=3", "eth0", "=0x", "fe", "e=",
                      "tid=0, ", "xx", "zzz", "clockid", "which_clock=1"):
             truth = [i for i, fields in enumerate(shown) if text in fields]
-            unsure = [i for i, e in enumerate(self.events) if "network_header = {" in e[3] or '""' in e[3] or "filename" in e[3]]
+            unsure = [i for i, e in enumerate(self.events) if "network_header = {" in e[3] or '""' in e[3]
+                      or "filename" in e[3]]
             model = self.lines(self.filter({"Contents": text}), requested_table_index=0, requested_table_count=20000)
             got, at = [], 0
             for t in self.times(model):
@@ -117,12 +125,15 @@ class Filter(Table):
             self.assertEqual(sorted(set(got) & some), sorted(set(truth) & some), text)
 
     def test_expressions(self):
-        self.check(self.filter(where=['name == "sched_switch" && next_tid == 0']), self.where(lambda t, name, cpu, f: name == "sched_switch" and "next_tid = 0," in f))
-        self.check(self.filter(where=["cpu == 1", 'name =~ "^irq"']), self.where(lambda t, name, cpu, f: cpu == "1" and name.startswith("irq")))
+        self.check(self.filter(where=['name == "sched_switch" && next_tid == 0']),
+                   self.where(lambda t, name, cpu, f: name == "sched_switch" and "next_tid = 0," in f))
+        self.check(self.filter(where=["cpu == 1", 'name =~ "^irq"']),
+                   self.where(lambda t, name, cpu, f: cpu == "1" and name.startswith("irq")))
         middle = self.events[len(self.events) // 2][0]
         self.check(self.filter(where=[f'ts > {middle} && host == "db" && !(name =~ "^sched")']),
                    self.where(lambda t, name, cpu, f: t > middle and not name.startswith("sched")))
-        self.check(self.filter({"Contents": "tid"}, ['name =~ "sched_w"']), self.where(lambda t, name, cpu, f: "sched_w" in name and "tid" in f))
+        self.check(self.filter({"Contents": "tid"}, ['name =~ "sched_w"']),
+                   self.where(lambda t, name, cpu, f: "sched_w" in name and "tid" in f))
 
     def test_threads(self):
         busiest = max(set(self.tids) - {None, "0"}, key=self.tids.count)
@@ -137,58 +148,74 @@ class Filter(Table):
                 row = next((k for k, e in enumerate(truth) if self.events[e][0] >= t), None)
                 model = self.lines(wanted, requested_times=[t], requested_table_count=2)
                 self.assertEqual(model["size"], len(truth))
-                self.assertEqual([line["index"] for line in model["lines"]], [] if row is None else list(range(row, min(row + 2, len(truth)))), (i, t))
+                self.assertEqual([line["index"] for line in model["lines"]],
+                                 [] if row is None else list(range(row, min(row + 2, len(truth)))), (i, t))
                 if row is not None:
                     self.assertEqual((model["lowIndex"], self.times(model)[0]), (row, self.events[truth[row]][0]))
 
     def test_search_within(self):
         wanted = self.filter({"Event type": "^sched_"})
         truth = self.where(lambda t, name, cpu, f: name.startswith("sched_"))
-        matches = [row for row, i in enumerate(truth) if self.events[i][1] == "sched_switch" and 'next_comm = "swapper' in self.events[i][3]]
+        matches = [row for row, i in enumerate(truth) if self.events[i][1] == "sched_switch"
+                   and 'next_comm = "swapper' in self.events[i][3]]
         search = dict(wanted, table_search_expressions=self.patterns({"Contents": "next_comm=swapper"}))
         for k in (0, 7, len(matches) - 2):
-            found = self.lines(search, table_search_direction="NEXT", requested_table_index=matches[k] + 1, requested_table_count=30)
+            found = self.lines(search, table_search_direction="NEXT", requested_table_index=matches[k] + 1,
+                               requested_table_count=30)
             self.assertEqual((found["lowIndex"], found["size"]), (matches[k + 1], len(truth)))
-            self.assertEqual([bool(line.get("tags", 0) & 8) for line in found["lines"]], [line["index"] in matches for line in found["lines"]])
+            self.assertEqual([bool(line.get("tags", 0) & 8) for line in found["lines"]],
+                             [line["index"] in matches for line in found["lines"]])
             self.assertEqual(self.times(found), [self.events[i][0] for i in truth[matches[k + 1]:matches[k + 1] + 30]])
-            back = self.lines(search, table_search_direction="PREVIOUS", requested_table_index=matches[k + 1] - 1, requested_table_count=1)
+            back = self.lines(search, table_search_direction="PREVIOUS", requested_table_index=matches[k + 1] - 1,
+                              requested_table_count=1)
             self.assertEqual(back["lowIndex"], matches[k])
         none = dict(wanted, table_search_expressions=self.patterns({"Event type": "^net"}))
         for direction in ("NEXT", "PREVIOUS"):
-            self.assertEqual(self.lines(none, table_search_direction=direction, requested_table_index=9, requested_table_count=3)["lines"], [])
+            self.assertEqual(self.lines(none, table_search_direction=direction, requested_table_index=9,
+                                        requested_table_count=3)["lines"], [])
 
     def test_nothing_fits(self):
-        for wanted in (self.filter({"Event type": "^no_such_event$"}), {"table_filter_expressions": {"99": "x"}}, self.filter(where=["no_such_field == 1"])):
+        for wanted in (self.filter({"Event type": "^no_such_event$"}), {"table_filter_expressions": {"99": "x"}},
+                       self.filter(where=["no_such_field == 1"])):
             model = self.lines(wanted, requested_table_index=0, requested_table_count=5)
             self.assertEqual((model["size"], model["lines"]), (0, []))
-            self.assertEqual(self.lines(wanted, requested_times=[self.x["start"]], requested_table_count=5)["lines"], [])
+            self.assertEqual(self.lines(wanted, requested_times=[self.x["start"]], requested_table_count=5)["lines"],
+                             [])
 
     def test_other_tables(self):
         """Tables whose rows are at hand are filtered in the same way."""
-        calls = f"/experiments/{self.x['UUID']}/outputs/table/org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider:" \
-                "org.eclipse.tracecompass.analysis.os.linux.latency.syscall"
+        segments = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider"
+        calls = (f"/experiments/{self.x['UUID']}/outputs/table/{segments}:"
+                 "org.eclipse.tracecompass.analysis.os.linux.latency.syscall")
         columns = {c["name"]: c["id"] for c in self.server.model(calls + "/columns")}
         every = self.server.model(calls + "/lines", {"requested_table_index": 0, "requested_table_count": 20000})
         start, name = every["columnIds"].index(columns["Start Time"]), every["columnIds"].index(columns["Name"])
-        wanted = [[c["content"] for c in line["cells"]] for line in every["lines"] if re.search("poll|ioctl", line["cells"][name]["content"])]
+        wanted = [[c["content"] for c in line["cells"]] for line in every["lines"]
+                  if re.search("poll|ioctl", line["cells"][name]["content"])]
         self.assertTrue(3 < len(wanted) < every["size"])
         filtered = {"table_filter_expressions": {str(columns["Name"]): "poll|ioctl"}}
-        model = self.server.model(calls + "/lines", dict(filtered, requested_table_index=1, requested_table_count=20000))
+        model = self.server.model(calls + "/lines",
+                                  dict(filtered, requested_table_index=1, requested_table_count=20000))
         self.assertEqual((model["size"], model["lowIndex"]), (len(wanted), 1))
         self.assertEqual([[c["content"] for c in line["cells"]] for line in model["lines"]], wanted[1:])
-        model = self.server.model(calls + "/lines", dict(filtered, requested_times=[int(wanted[2][start])], requested_table_count=1))
+        model = self.server.model(calls + "/lines",
+                                  dict(filtered, requested_times=[int(wanted[2][start])], requested_table_count=1))
         self.assertEqual((model["lowIndex"], model["lines"][0]["cells"][start]["content"]), (2, wanted[2][start]))
 
     def test_no_filter(self):
         for wanted in ({"table_filter_expressions": {}}, {"table_filter_expressions": None}, self.filter(where=[" "]),
-                       {"filter_query_parameters": {"strategy": "DEEP", "filter_expressions_map": {"1": ["cpu == 0"]}}}):
-            self.assertEqual(self.lines(wanted, requested_table_index=3, requested_table_count=5)["size"], len(self.events))
+                       {"filter_query_parameters": {"strategy": "DEEP",
+                                                    "filter_expressions_map": {"1": ["cpu == 0"]}}}):
+            self.assertEqual(self.lines(wanted, requested_table_index=3, requested_table_count=5)["size"],
+                             len(self.events))
 
     def test_refused(self):
         for wanted, named in (({"table_filter_expressions": ["x"]}, "table_filter_expressions"),
-                              (self.filter(where=["cpu == "]), "column"), (self.filter(where=["cpu == 1) || (cpu == 0"]), "column"),
+                              (self.filter(where=["cpu == "]), "column"),
+                              (self.filter(where=["cpu == 1) || (cpu == 0"]), "column"),
                               (self.filter(where=["cpu == 1", 'name =~ "("']), "filter_query_parameters")):
-            answer = self.server.post(self.base + "/lines", dict(wanted, requested_table_index=0, requested_table_count=5))
+            answer = self.server.post(self.base + "/lines",
+                                      dict(wanted, requested_table_index=0, requested_table_count=5))
             self.assertEqual(answer.status, 400, answer)
             self.assertIn(named, answer.json["title"])
 
@@ -196,12 +223,14 @@ class Filter(Table):
         """More than are kept at once, in turns: each answers right, also after it was dropped."""
         names = sorted({e[1] for e in self.events}, key=lambda n: -sum(1 for e in self.events if e[1] == n))[:12]
         for name in names + names:
-            model = self.lines(self.filter({"Event type": f"^{name}$"}), requested_table_index=0, requested_table_count=1)
+            model = self.lines(self.filter({"Event type": f"^{name}$"}), requested_table_index=0,
+                               requested_table_count=1)
             self.assertEqual(model["size"], sum(1 for e in self.events if e[1] == name), name)
 
 
 def plain(text):
-    """Fields as babeltrace2 shows them, in the table's way: no quotes, an enumeration by its label (else its number), bytes of hexadecimal in lower case."""
+    """Fields as babeltrace2 shows them, in the table's way: no quotes, an enumeration by its label (else its number),
+    bytes of hexadecimal in lower case."""
     text = re.sub(r'\( "([^"]*)" : container = -?\w+ \)', r"\1", text)
     text = re.sub(r"\( <unknown> : container = (-?\w+) \)", r"\1", text)
     text = re.sub(r"\[\d+\] = ", "", text)
@@ -211,9 +240,12 @@ def plain(text):
 
 def babeltrace(path):
     """(ns, name, cpu, [text of each scope behind the packet's]) of each event."""
-    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, check=True).stdout.decode()
+    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                          check=True).stdout.decode()
     found = re.findall(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?(\S+): \{ cpu_id = (\d+) \}, (.*)$", text, re.M)
-    return [(int(s) * 10**9 + int(ns), name, cpu, [re.sub(r"^\{ ?| ?\}$", "", part) for part in re.split(r"(?<=\}), (?=\{)", rest)]) for s, ns, name, cpu, rest in found]
+    return [(int(s) * 10**9 + int(ns), name, cpu, [re.sub(r"^\{ ?| ?\}$", "", part)
+                                                   for part in re.split(r"(?<=\}), (?=\{)", rest)]) for s, ns, name,
+            cpu, rest in found]
 
 
 class Columns(Table):
@@ -221,7 +253,8 @@ class Columns(Table):
 
     def cells(self, *names):
         for first in range(0, self.x["nbEvents"], 20000):
-            model = self.lines(requested_table_index=first, requested_table_count=20000, requested_table_column_ids=[self.columns[n] for n in names])
+            model = self.lines(requested_table_index=first, requested_table_count=20000,
+                               requested_table_column_ids=[self.columns[n] for n in names])
             for line in model["lines"]:
                 yield [c["content"] for c in line["cells"]]
 
@@ -235,7 +268,8 @@ class Columns(Table):
     def test_kernel(self):
         path = os.path.join(scenario("three-tier"), "db", "kernel")
         self.start(path)
-        self.assertLessEqual({"Timestamp", "Channel", "CPU", "Event type", "Contents", "Packet context", "TID", "Prio", "PID", "Timestamp ns"}, set(self.columns))
+        self.assertLessEqual({"Timestamp", "Channel", "CPU", "Event type", "Contents", "Packet context", "TID", "Prio",
+                              "PID", "Timestamp ns"}, set(self.columns))
         self.assertFalse({"Trace", "Stream context", "Event context"} & set(self.columns))
         truth, running, waiting = babeltrace(path), {}, {}
         self.assertEqual(len(truth), self.x["nbEvents"])
@@ -250,7 +284,8 @@ class Columns(Table):
             elif cpu not in running:
                 waiting.setdefault(cpu, []).append(i)
         self.assertGreater(len({prio for _, prio in expected}), 1)
-        for i, (cells, (t, name, cpu, scopes)) in enumerate(zip(self.cells("Timestamp ns", "Event type", "CPU", "Contents", "TID", "Prio"), truth)):
+        for i, (cells, (t, name, cpu, scopes)) in enumerate(zip(self.cells("Timestamp ns", "Event type", "CPU",
+                                                                           "Contents", "TID", "Prio"), truth)):
             fields = plain(scopes[-1])
             if "network_header={" in fields:  # the table names a variant's option, babeltrace2 the variant
                 leaf = re.compile(r"(\w+)=(?![\[{])([^,{}\]]*)")
@@ -258,7 +293,8 @@ class Columns(Table):
                 self.assertEqual(cells[3].count("{"), cells[3].count("}"))
                 fields = cells[3]
             pairs = list(zip(cells[3].split(", "), fields.split(", ")))
-            if all(a == b or (a.endswith("=") and b.startswith(a)) for a, b in pairs):  # babeltrace2 2.0.4 shows the text of an earlier event for an empty one
+            # babeltrace2 2.0.4 shows the text of an earlier event for an empty one
+            if all(a == b or (a.endswith("=") and b.startswith(a)) for a, b in pairs):
                 fields = cells[3] if cells[3].count(", ") == fields.count(", ") else fields
             self.assertEqual(cells, [str(t), name, cpu, fields] + expected[i], i)
 
@@ -267,7 +303,8 @@ class Columns(Table):
         self.start(os.path.join(scenario("three-tier"), "db", "kernel"))
         every = [cells[0] for cells in self.cells("Prio")]
         for i in range(5, len(every), len(every) // 150):
-            model = self.lines(requested_table_index=i, requested_table_count=1, requested_table_column_ids=[self.columns["Prio"]])
+            model = self.lines(requested_table_index=i, requested_table_count=1,
+                               requested_table_column_ids=[self.columns["Prio"]])
             self.assertEqual(model["lines"][0]["cells"][0]["content"], every[i], i)
         rare = min(set(every), key=every.count)
         model = self.lines(self.filter({"Prio": f"^{rare}$"}), requested_table_index=0, requested_table_count=1)
@@ -275,19 +312,19 @@ class Columns(Table):
 
     def test_contexts(self):
         path = os.path.join(DATA, "traces-public", "context-switches-ust")
-        if not os.path.isdir(path):
-            self.skipTest(f"{path} is absent")
-        self.start(path)
+        self.start(need(path))
         self.assertIn("Stream context", self.columns)
         self.assertFalse({"Prio", "Trace", "Event context"} & set(self.columns))
         truth = babeltrace(path)
         self.assertEqual(len(truth), self.x["nbEvents"])
-        for cells, (t, name, _, scopes) in zip(self.cells("Timestamp ns", "Event type", "Stream context", "Contents", "TID"), truth):
+        for cells, (t, name, _, scopes) in zip(self.cells("Timestamp ns", "Event type", "Stream context", "Contents",
+                                                          "TID"), truth):
             self.assertEqual(cells[:4], [str(t), name, plain(scopes[0]), plain(scopes[1])])
             self.assertEqual(cells[4], re.search(r"vtid = (\d+)", scopes[0]).group(1))
 
     def test_perf(self):
-        """perf tells thread and process with each event; of a thread that ends, which has no number any more, the switch away from it does."""
+        """perf tells thread and process with each event; of a thread that ends, which has no number any more, the
+        switch away from it does."""
         path = scenario("perf-ctf")
         self.start(path)
         truth, ending = babeltrace(path), 0
@@ -306,7 +343,8 @@ class Columns(Table):
         counts = {}
         for (host,) in self.cells("Trace"):
             counts[host] = counts.get(host, 0) + 1
-        self.assertEqual(counts, {host: len(babeltrace(os.path.join(scenario("three-tier"), host))) for host in ("client", "web", "db")})
+        self.assertEqual(counts, {host: len(babeltrace(os.path.join(scenario("three-tier"), host)))
+                                  for host in ("client", "web", "db")})
 
 
 class Long(Table):
@@ -346,7 +384,9 @@ class Long(Table):
         wanted = self.filter({"Contents": "next_(tid|thread)=11"})
         late = self.ask(wanted, requested_times=[self.x["end"] - 10**9], requested_table_count=1)
         self.assertEqual((late["status"], late["model"]["lines"]), ("RUNNING", []))
-        found = self.ask(dict(wanted, table_search_expressions=self.patterns({"Timestamp ns": str(self.x["end"] // 10**10)})), table_search_direction="NEXT",
+        found = self.ask(dict(wanted,
+                              table_search_expressions=self.patterns({"Timestamp ns": str(self.x["end"] // 10**10)})),
+                         table_search_direction="NEXT",
                          requested_table_index=0, requested_table_count=1)
         self.assertEqual(len(found["model"]["lines"]), 1)
         self.assertEqual(self.times(found["model"])[0] // 10**10, self.x["end"] // 10**10)
@@ -367,15 +407,17 @@ class Long(Table):
         raise AssertionError("the server does not come to rest")
 
     def test_search_ends_with_its_client(self):
+        pattern = "(prev|next).*(comm|tid).*(alpha|beta).*(nothing|never)"
         parameters = {"requested_table_index": 0, "requested_table_count": 1, "table_search_direction": "NEXT",
-                      "table_search_expressions": self.patterns({"Contents": "(prev|next).*(comm|tid).*(alpha|beta).*(nothing|never)"})}
+                      "table_search_expressions": self.patterns({"Contents": pattern})}
         begin = self.idle_at()
         self.assertEqual(self.lines(**parameters)["lines"], [])
         whole = self.idle_at() - begin
         self.assertGreater(whole, 0.5, "the search is too short to show anything")
         begin = self.idle_at()
         connection = http.client.HTTPConnection(self.server.host)
-        connection.request("POST", f"/tsp/api{self.base}/lines", json.dumps({"parameters": parameters}), {"Content-Type": "application/json"})
+        connection.request("POST", f"/tsp/api{self.base}/lines", json.dumps({"parameters": parameters}),
+                           {"Content-Type": "application/json"})
         while self.cpu_seconds() - begin < 0.15 * whole:
             time.sleep(0.01)
         connection.close()
@@ -397,7 +439,8 @@ class Growing(Case):
                 seen.append(x)
                 x = s.get(f"/experiments/{x['UUID']}").json
         self.assertEqual((x["indexingStatus"], x["nbEvents"], x["start"], x["end"]), ("COMPLETED", total, begin, end))
-        self.assertEqual([x["traces"][0][k] for k in ("nbEvents", "start", "end", "indexingStatus")], [total, begin, end, "COMPLETED"])
+        self.assertEqual([x["traces"][0][k] for k in ("nbEvents", "start", "end", "indexingStatus")],
+                         [total, begin, end, "COMPLETED"])
         return seen, x
 
     def test_figures_grow(self):
@@ -414,7 +457,8 @@ class Growing(Case):
         for x in seen:
             trace = x["traces"][0]
             self.assertEqual(trace["indexingStatus"], "RUNNING")
-            self.assertEqual((x["start"], x["end"] > x["start"]), (last["start"], True) if x["nbEvents"] else (0, False))
+            self.assertEqual((x["start"], x["end"] > x["start"]),
+                             (last["start"], True) if x["nbEvents"] else (0, False))
             self.assertTrue(x["nbEvents"] <= trace["nbEvents"] <= last["nbEvents"])
 
 

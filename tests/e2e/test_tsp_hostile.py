@@ -1,5 +1,5 @@
-"""Trace server: clients that mean harm or break off. Each test tells what the server must answer, how much memory it may take meanwhile, and how long
-another client may have to wait for small things."""
+"""Trace server: clients that mean harm or break off. Each test tells what the server must answer, how much memory it
+may take meanwhile, and how long another client may have to wait for small things."""
 import io
 import json
 import os
@@ -14,7 +14,7 @@ import time
 import unittest
 
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Bystander, Server, ServerCase
-from weft_e2e import ROOT, SANITIZER, SLOWDOWN, main, scenario, scratch
+from weft_e2e import ROOT, SANITIZER, SLOWDOWN, main, need, scenario, scratch
 
 MIB = 1 << 20
 PATIENCE_S = 5 * SLOWDOWN  # the machine may have other work to do
@@ -23,8 +23,7 @@ MAKE_TRACE = os.environ.get("WEFT_MAKE_TRACE") or os.path.join(ROOT, "build", "b
 
 def made_trace(events):
     """A generated trace, long enough that work on it can be interrupted."""
-    if not os.path.exists(MAKE_TRACE):
-        raise unittest.SkipTest("bench/make_trace is not built (WEFT_MAKE_TRACE)")
+    need(MAKE_TRACE)
     path = os.path.join(scratch(), "made")
     subprocess.run([MAKE_TRACE, path, str(events), "2", "40"], check=True, stdout=subprocess.DEVNULL)
     return path
@@ -99,7 +98,8 @@ class HostileCase(ServerCase):
         return {"start": x["start"], "end": x["end"], "nbTimes": n}
 
     def states(self, ids, n, **more):
-        return self.server.post(f"{self.base}/timeGraph/{THREAD_STATUS}/states", {"requested_timerange": self.range(n), "requested_items": ids, **more})
+        return self.server.post(f"{self.base}/timeGraph/{THREAD_STATUS}/states",
+                                {"requested_timerange": self.range(n), "requested_items": ids, **more})
 
     def columns(self):
         return {c["name"]: str(c["id"]) for c in self.server.model(f"{self.base}/table/{EVENTS}/columns")}
@@ -113,13 +113,18 @@ class Requests(HostileCase):
 
     def test_malformed_bodies(self):
         kind = self.server.get("/config/types").json[0]["id"]
-        posts = ["/traces", "/experiments", f"/experiments/{self.uuid}/bookmarks", f"/config/types/{kind}", f"/config/types/{kind}/configs",
-                 f"{self.base}/timeGraph/{THREAD_STATUS}/tree", f"{self.base}/timeGraph/{THREAD_STATUS}/states", f"{self.base}/timeGraph/{THREAD_STATUS}/arrows",
-                 f"{self.base}/timeGraph/{THREAD_STATUS}/tooltip", f"{self.base}/XY/{HISTOGRAM}/tree", f"{self.base}/XY/{HISTOGRAM}/xy",
-                 f"{self.base}/table/{EVENTS}/columns", f"{self.base}/table/{EVENTS}/lines", f"{self.base}/{THREAD_STATUS}/style",
+        posts = ["/traces", "/experiments", f"/experiments/{self.uuid}/bookmarks", f"/config/types/{kind}",
+                 f"/config/types/{kind}/configs",
+                 f"{self.base}/timeGraph/{THREAD_STATUS}/tree", f"{self.base}/timeGraph/{THREAD_STATUS}/states",
+                 f"{self.base}/timeGraph/{THREAD_STATUS}/arrows",
+                 f"{self.base}/timeGraph/{THREAD_STATUS}/tooltip", f"{self.base}/XY/{HISTOGRAM}/tree",
+                 f"{self.base}/XY/{HISTOGRAM}/xy",
+                 f"{self.base}/table/{EVENTS}/columns", f"{self.base}/table/{EVENTS}/lines",
+                 f"{self.base}/{THREAD_STATUS}/style",
                  f"{self.base}/{THREAD_STATUS}/annotations", f"{self.base}/{THREAD_STATUS}"]
         nested = '{"parameters":' + '{"a":[' * 60000 + "]}" * 60000 + "}"
-        bodies = ["", "nonsense", "[1]", "7", "null", '{"parameters":', "{}x", "{'a':1}", '{"a":1,}', '{"a":01}', '{"a":1e99999}', '{"a":"\\ud800"}', '{"a":"\x01"}',
+        bodies = ["", "nonsense", "[1]", "7", "null", '{"parameters":', "{}x", "{'a':1}", '{"a":1,}', '{"a":01}',
+                  '{"a":1e99999}', '{"a":"\\ud800"}', '{"a":"\x01"}',
                   "\xff\xfe", "[" * 500000, '{"parameters": 7}', nested]
         with self.watched(64 * MIB):
             for path in posts:
@@ -127,7 +132,8 @@ class Requests(HostileCase):
                     if path.endswith(THREAD_STATUS) and body == '{"parameters": 7}':
                         continue  # parameters of derived outputs stand at the top
                     answer = self.server.ask("POST", path, body.encode("latin1"), raw=True)
-                    self.assertIn(answer.status, (400, 404) if path.endswith(THREAD_STATUS) else (400,), f"{path} {body[:40]} {answer}")
+                    self.assertIn(answer.status, (400, 404) if path.endswith(THREAD_STATUS) else (400,),
+                                  f"{path} {body[:40]} {answer}")
                     self.assertIsInstance(answer.json["title"], str)
 
     def test_large_body_declared(self):
@@ -140,7 +146,8 @@ class Requests(HostileCase):
         self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer[:100])
         for length in ("18446744073709551616", "99999999999999999999999", "-1", "0x10", "1,2"):
             answer = self.raw(self.head("POST", "/traces", f"Content-Length: {length}"))
-            self.assertTrue(answer[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 413", b"HTTP/1.0 400", b"HTTP/1.0 413"), (length, answer[:100]))
+            self.assertTrue(answer[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 413", b"HTTP/1.0 400", b"HTTP/1.0 413"),
+                            (length, answer[:100]))
         body = json.dumps({"parameters": {"uri": "x" * 1000000}})
         self.refused(self.server.ask("POST", "/traces", body, raw=True), 404)
 
@@ -169,32 +176,46 @@ class Requests(HostileCase):
             self.refused(self.states([2**70], 5), 400)
             self.assertEqual(self.states([-2**63, -1, 2**63 - 1], 5).json["model"]["rows"], [])
             times = list(range(90000))
-            many = self.server.post(f"{self.base}/timeGraph/{THREAD_STATUS}/states", {"requested_times": times, "requested_items": ids[:5]})
+            many = self.server.post(f"{self.base}/timeGraph/{THREAD_STATUS}/states",
+                                    {"requested_times": times, "requested_items": ids[:5]})
             self.assertEqual(many.status, 200)
-            self.refused(self.server.post(f"{self.base}/timeGraph/{THREAD_STATUS}/states", {"requested_times": times, "requested_items": list(range(100))}), 400)
-            lines = self.server.model(f"{self.base}/table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 10**9})
+            self.refused(self.server.post(f"{self.base}/timeGraph/{THREAD_STATUS}/states",
+                                          {"requested_times": times, "requested_items": list(range(100))}), 400)
+            lines = self.server.model(f"{self.base}/table/{EVENTS}/lines",
+                                      {"requested_table_index": 0, "requested_table_count": 10**9})
             self.assertLessEqual(len(lines["lines"]), 20000)
             for where in (2**63 - 1, 2**62):
-                self.assertEqual(self.server.model(f"{self.base}/table/{EVENTS}/lines", {"requested_table_index": where, "requested_table_count": 5})["lines"], [])
+                self.assertEqual(self.server.model(f"{self.base}/table/{EVENTS}/lines",
+                                                   {"requested_table_index": where,
+                                                    "requested_table_count": 5})["lines"], [])
 
     def test_extreme_numbers(self):
         """Times and ids at the ends of 64 bits, for every output of several hosts whose clocks are converted."""
         self.assertEqual(self.server.stop(), 0)
         self.serve(scenario("three-tier"))
-        low, high, kinds = -2**63, 2**63 - 1, {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY", "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data", "TABLE": "table"}
+        low, high, kinds = -2**63, 2**63 - 1, {"TIME_GRAPH": "timeGraph", "TREE_TIME_XY": "XY",
+                                               "TREE_GENERIC_XY": "genericXY", "DATA_TREE": "data", "TABLE": "table"}
         ranges = [(low, high), (high - 1, high), (high, high), (low, low + 1), (low, low), (0, 0), (-1, 2**62)]
         for o in self.server.get(self.base).json:
             base = f"{self.base}/{kinds.get(o['type'], 'data')}/{o['id']}"
-            tree = self.server.post(f"{base}/tree").json.get("model") if o["type"] in kinds and o["type"] != "TABLE" else None
+            tree = (self.server.post(f"{base}/tree").json.get("model") if o["type"] in kinds and o["type"] != "TABLE"
+                    else None)
             ids = [e["id"] for e in (tree or {"entries": []})["entries"]][:20] + [low, -1, 2**53, high]
             for begin, end in ranges:
-                parameters = {"requested_timerange": {"start": begin, "end": end, "nbTimes": 7, "nbSamples": 7}, "requested_items": ids, "requested_times": [begin],
+                parameters = {"requested_timerange": {"start": begin, "end": end, "nbTimes": 7, "nbSamples": 7},
+                              "requested_items": ids, "requested_times": [begin],
                               "requested_table_count": 3}
-                asked = [(f"{base}/{what}", parameters) for what in ("tree", "states", "arrows", "xy", "lines")] + [(f"{self.base}/{o['id']}/annotations", parameters)]
+                asked = [(f"{base}/{what}", parameters)
+                         for what in ("tree", "states", "arrows", "xy",
+                                      "lines")] + [(f"{self.base}/{o['id']}/annotations", parameters)]
                 for entry in ids[:3] + ids[-4:]:
-                    element = {"elementType": "STATE", "time": begin, "duration": end, "entryId": entry, "destinationId": entry}
-                    asked.append((f"{base}/tooltip", {"requested_times": [end], "requested_items": [entry], "requested_element": element}))
-                    asked.append((f"{base}/tooltip", {"requested_times": [begin], "requested_items": [entry], "requested_element": dict(element, elementType="ARROW")}))
+                    element = {"elementType": "STATE", "time": begin, "duration": end, "entryId": entry,
+                               "destinationId": entry}
+                    asked.append((f"{base}/tooltip",
+                                  {"requested_times": [end], "requested_items": [entry], "requested_element": element}))
+                    asked.append((f"{base}/tooltip",
+                                  {"requested_times": [begin], "requested_items": [entry],
+                                   "requested_element": dict(element, elementType="ARROW")}))
                 for path, body in asked:
                     answer = self.server.post(path, body)
                     self.assertIn(answer.status, (200, 404, 405), f"{path} {body} {answer} {self.server.errors()}")
@@ -202,31 +223,42 @@ class Requests(HostileCase):
     def test_greedy_expressions(self):
         """Patterns whose automata or search would explode."""
         deep, name = "(" * 4000 + "x" + ")" * 4000, self.columns()["Event type"]
-        patterns = (deep, "((a+)+)+$", "(((((a{1,255}){1,255}){1,255}){1,255}){1,255})", "a{65535}{65535}", "(a|a)*" * 500, "(.*)*\\1", "[", "[[:alpha:", "(", "*", "\\",
-                    "label matches \"((((a+)+)+)+)+$\"", "&&", "!", "!" * 4000, "\"", "x" * 100000, "duration > 1e999", "duration > nan", "a=b=c=d", " ", "|".join("abcdefgh" * 400))
+        patterns = (deep, "((a+)+)+$", "(((((a{1,255}){1,255}){1,255}){1,255}){1,255})", "a{65535}{65535}",
+                    "(a|a)*" * 500, "(.*)*\\1", "[", "[[:alpha:", "(", "*", "\\",
+                    "label matches \"((((a+)+)+)+)+$\"", "&&", "!", "!" * 4000, "\"", "x" * 100000, "duration > 1e999",
+                    "duration > nan", "a=b=c=d", " ", "|".join("abcdefgh" * 400))
         with self.watched(200 * MIB):
             for pattern in patterns:
                 for strategy in ("DEEP", "SAMPLED", 7):
-                    how = {"strategy": strategy, "filter_expressions_map": {"1": [pattern], "4": [f'label matches "{pattern}"'], "x": [3], "-1": pattern}}
+                    how = {"strategy": strategy, "filter_expressions_map": {"1": [pattern],
+                                                                            "4": [f'label matches "{pattern}"'],
+                                                                            "x": [3], "-1": pattern}}
                     self.assertEqual(self.states([1, 2, 3], 50, filter_query_parameters=how).status, 200)
                 for direction in ("NEXT", "PREVIOUS"):
-                    found = self.server.post(f"{self.base}/table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 1,
-                                             "table_search_expressions": {name: pattern}, "table_search_direction": direction})
+                    found = self.server.post(f"{self.base}/table/{EVENTS}/lines",
+                                             {"requested_table_index": 0, "requested_table_count": 1,
+                                             "table_search_expressions": {name: pattern},
+                                              "table_search_direction": direction})
                     self.assertIn(found.status, (200, 400), pattern[:40])
             many = {"filter_expressions_map": {str(k): ["label matches \"[a-z]*\""] * 500 for k in range(1, 40)}}
             self.assertEqual(self.states([1, 2, 3], 50, filter_query_parameters=many).status, 200)
 
     def test_nonsense_requests(self):
-        for text in (b"\0" * 1000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"GET /%00%ff%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                     self.head("POST", "/traces", "Transfer-Encoding: chunked") + b"zzz\r\n", self.head("POST", "/traces", "Transfer-Encoding: chunked") + b"fffffffffffffffff\r\n",
-                     self.head("GET", "/experiments/%2e%2e/%2e%2e"), self.head("GET", "/health", *[f"X-{i}: {'a' * 1000}" for i in range(200)])):
+        for text in (b"\0" * 1000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+                     b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+                     b"GET /%00%ff%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     self.head("POST", "/traces", "Transfer-Encoding: chunked") + b"zzz\r\n",
+                     self.head("POST", "/traces", "Transfer-Encoding: chunked") + b"fffffffffffffffff\r\n",
+                     self.head("GET", "/experiments/%2e%2e/%2e%2e"),
+                     self.head("GET", "/health", *[f"X-{i}: {'a' * 1000}" for i in range(200)])):
             answer = self.raw(text)
             self.assertFalse(answer.startswith(b"HTTP/1.1 200"), (text[:60], answer[:60]))
         self.good(self.server.get("/health"))
 
     def test_paths_that_lead_out(self):
         """Files of the page are those built in; traces and uploads are checked where they are opened (test_tsp.py)."""
-        for path in ("/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..\\..\\etc\\passwd", "//etc/passwd", "/etc/passwd", "/app.js/../../../etc/passwd",
+        for path in ("/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..\\..\\etc\\passwd",
+                     "//etc/passwd", "/etc/passwd", "/app.js/../../../etc/passwd",
                      "/app.js%00.html", "/./index.html/..", "/index.html%00", "/proc/self/environ", "/.weft"):
             answer = self.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
             self.assertRegex(answer[:12], rb"HTTP/1.1 40[04]", path)
@@ -235,7 +267,9 @@ class Requests(HostileCase):
         with open(os.path.join(data, "secret"), "w", encoding="ascii") as f:
             f.write("x")
         out = os.path.join(scenario("three-tier"), "db")
-        for uri in (data, f"{out}/../../../../../../../..{data}", f"{out}/kernel/../../../../../../../../../..{data}/secret", "file:///etc", "file://localhost/etc", "http://127.0.0.1/", "net://127.0.0.1/host/x/y",
+        for uri in (data, f"{out}/../../../../../../../..{data}",
+                    f"{out}/kernel/../../../../../../../../../..{data}/secret", "file:///etc", "file://localhost/etc",
+                    "http://127.0.0.1/", "net://127.0.0.1/host/x/y",
                     f"{out}\0/etc", "x=" + data, f"x={out}"):
             self.assertIn(self.server.post("/traces", {"uri": uri, "name": "n"}).status, (400, 404), uri)
         for name in ("../../x", "a/b", "", "x" * 100000, "\0", ".."):
@@ -273,7 +307,8 @@ class Connections(HostileCase):
         held = []
         with self.watched(1200 * MIB):
             for _ in range(40):
-                c = self.ask_without_reading(f"{self.base}/table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 20000})
+                c = self.ask_without_reading(f"{self.base}/table/{EVENTS}/lines",
+                                             {"requested_table_index": 0, "requested_table_count": 20000})
                 held.append(c)
             time.sleep(2)
         for c in held:
@@ -285,7 +320,8 @@ class Connections(HostileCase):
         held = [self.connect() for _ in range(200)]
         with self.watched(64 * MIB):
             for i, c in enumerate(held):
-                c.sendall(self.head("POST", "/traces", "Content-Length: 1000") if i % 2 else b"GET /tsp/api/health HTTP/1.1\r\nX: ")
+                c.sendall(self.head("POST", "/traces", "Content-Length: 1000") if i % 2
+                          else b"GET /tsp/api/health HTTP/1.1\r\nX: ")
             for _ in range(10):
                 for c in held:
                     c.sendall(b"x")
@@ -314,7 +350,10 @@ class Connections(HostileCase):
         self.server.post(base, dict(search, table_search_expressions={name: "no [s]uch text 0"}))
         whole = time.monotonic() - begin
         for round_ in range(3):
-            gone = [self.ask_without_reading(base, dict(search, table_search_expressions={name: f"no [s]uch text {round_} {k}"})) for k in range(20)]
+            gone = [self.ask_without_reading(base,
+                                             dict(search,
+                                                  table_search_expressions={name: f"no [s]uch text {round_} {k}"}))
+                    for k in range(20)]
             time.sleep(0.2)
             for c in gone:
                 c.close()
@@ -326,9 +365,13 @@ class Connections(HostileCase):
         """SIGTERM ends searches, slow readers and idle connections alike; the exit status is that of a good end."""
         self.serve(made_trace(3000000 // (SLOWDOWN + 1)))
         name = self.columns()["Contents"]
-        held = [self.ask_without_reading(f"{self.base}/table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 1,
-                "table_search_expressions": {name: f"no [s]uch text {k}"}, "table_search_direction": "NEXT"}) for k in range(10)]
-        held += [self.ask_without_reading(f"{self.base}/table/{EVENTS}/lines", {"requested_table_index": 0, "requested_table_count": 20000}) for _ in range(10)]
+        held = [self.ask_without_reading(f"{self.base}/table/{EVENTS}/lines",
+                                         {"requested_table_index": 0, "requested_table_count": 1,
+                "table_search_expressions": {name: f"no [s]uch text {k}"}, "table_search_direction": "NEXT"})
+                for k in range(10)]
+        held += [self.ask_without_reading(f"{self.base}/table/{EVENTS}/lines",
+                                          {"requested_table_index": 0, "requested_table_count": 20000})
+                 for _ in range(10)]
         held += [self.connect() for _ in range(10)]
         time.sleep(0.3)
         begin = time.monotonic()
@@ -363,8 +406,10 @@ class Deleting(HostileCase):
             while goes_on():
                 k += 1
                 path = [f"table/{EVENTS}/lines", f"timeGraph/{THREAD_STATUS}/tree", f"XY/{HISTOGRAM}/xy"][(n + k) % 3]
-                a = self.server.post(f"{self.base}/{path}", {"requested_table_index": (k * 977) % 20000, "requested_table_count": 200,
-                    "requested_timerange": {"start": 0, "end": 2**62, "nbTimes": 100}, "requested_items": list(range(1, 400))})
+                a = self.server.post(f"{self.base}/{path}",
+                                     {"requested_table_index": (k * 977) % 20000, "requested_table_count": 200,
+                    "requested_timerange": {"start": 0, "end": 2**62, "nbTimes": 100},
+                                      "requested_items": list(range(1, 400))})
                 if a.status not in (200, 404) or (a.status == 200 and a.json["status"] not in ("COMPLETED", "RUNNING")):
                     wrong.append(str(a))
                 elif a.status == 200 and a.json["status"] == "COMPLETED":
@@ -391,7 +436,8 @@ class Deleting(HostileCase):
         self.assertEqual(self.server.opened(self.uuid)["indexingStatus"], "COMPLETED")
 
     def test_trace_deleted_while_read(self):
-        """A trace of an open experiment cannot be deleted by a client; when its files vanish, what is open stays readable."""
+        """A trace of an open experiment cannot be deleted by a client; when its files vanish, what is open stays
+        readable."""
         root = scratch()
         shutil.copytree(os.path.join(scenario("three-tier"), "db"), os.path.join(root, "db"))
         store = scratch()
@@ -415,7 +461,8 @@ class Failures(ServerCase):
         return {b["name"] for b in self.good(server.get(f"/experiments/{uuid}/bookmarks"))}
 
     def test_full_disk(self):
-        """Changes that cannot be kept hold until the end, and say so; the state before stays whole; uploads are refused."""
+        """Changes that cannot be kept hold until the end, and say so; the state before stays whole; uploads are
+        refused."""
         trace, store, state = os.path.join(scenario("three-tier"), "db"), scratch(), scratch()
         with Server("--state", state, trace, store=store) as s:
             uuid = s.first()["UUID"]
@@ -425,7 +472,8 @@ class Failures(ServerCase):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size + 400, resource.RLIM_INFINITY))
         with Server("--state", state, trace, store=store, preexec_fn=limit, restore_signals=False) as s:
             for k in range(10):
-                answer = s.post(f"/experiments/{uuid}/bookmarks", {"name": f"mark {k}" + "x" * 100, "start": 1, "end": 2})
+                answer = s.post(f"/experiments/{uuid}/bookmarks",
+                                {"name": f"mark {k}" + "x" * 100, "start": 1, "end": 2})
                 self.good(answer)
             self.assertRegex(answer.headers["Warning"], r'^199 weft "not kept over a restart: .*state\.json.*"$')
             self.assertEqual(len(self.marks(s, uuid)), 11)
@@ -459,7 +507,8 @@ class Failures(ServerCase):
                 for k in range(10000):
                     try:
                         name = f"{round_} {n} {k}"
-                        if server.post(f"/experiments/{uuid}/bookmarks", {"name": name, "start": 1, "end": 2}).status == 200:
+                        if server.post(f"/experiments/{uuid}/bookmarks",
+                                       {"name": name, "start": 1, "end": 2}).status == 200:
                             with lock:
                                 known.add(name)
                     except (OSError, ValueError):
@@ -490,7 +539,9 @@ class Failures(ServerCase):
             self.assertLessEqual(len(found - known), 9, "at most what was being answered when it was killed")
             listed = {t["path"] for t in self.good(server.get("/traces"))}
             left = os.listdir(os.path.join(state, "uploads"))
-            self.assertEqual([n for n in left if not any(p.startswith(os.path.join(os.path.realpath(state), "uploads", n)) for p in listed)], [])
+            self.assertEqual([n for n in left
+                              if not any(p.startswith(os.path.join(os.path.realpath(state), "uploads", n))
+                                         for p in listed)], [])
 
 
 if __name__ == "__main__":

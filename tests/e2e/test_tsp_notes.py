@@ -1,4 +1,5 @@
-"""Trace Notes: what is wrong with a trace is told to those who open it in the trace server, as the verbs tell it; listed only when there is something to tell."""
+"""Trace Notes: what is wrong with a trace is told to those who open it in the trace server, as the verbs tell it;
+listed only when there is something to tell."""
 import os
 import re
 import shutil
@@ -6,7 +7,7 @@ import subprocess
 import unittest
 
 from tsp_server import Server, ServerCase
-from weft_e2e import ROOT, main, scenario, scratch, weft
+from weft_e2e import ROOT, main, needs, scenario, scratch, weft
 
 UST_WRITE = os.environ.get("UST_WRITE") or os.path.join(ROOT, "build", "tests", "stack", "ust_write")
 NOTES = "weft.notes"
@@ -51,7 +52,8 @@ class Notes(ServerCase):
 
     @staticmethod
     def as_the_verbs(rows):
-        return sorted(f"{r['Host']}: {r['File']}{': ' if r['File'] else ''}{r['Note']}" + (f" ({r['Times']} times)" if int(r["Times"]) > 1 else "")
+        return sorted(f"{r['Host']}: {r['File']}{': ' if r['File'] else ''}{r['Note']}"
+                      + (f" ({r['Times']} times)" if int(r["Times"]) > 1 else "")
                       for r in rows or [] if "lost while" not in r["Note"] and "clock" not in r["Note"])
 
     def told_by_the_verb(self, *traces):
@@ -73,7 +75,9 @@ class Notes(ServerCase):
         self.assertEqual(self.as_the_verbs(rows), self.told_by_the_verb(self.trace))
         rows = [r for r in rows if "clock" not in r["Note"]]  # a trace of which nothing is left has no packets either
         self.assertEqual({r["File"] for r in rows},
-                         {os.path.join(self.trace, *p) for p in (("web", "kernel", "ch_0"), ("db", "kernel", "ch_1"), ("client", "kernel", "metadata"))})
+                         {os.path.join(self.trace, *p)
+                          for p in (("web", "kernel", "ch_0"), ("db", "kernel", "ch_1"),
+                                    ("client", "kernel", "metadata"))})
         by_file = {os.path.relpath(r["File"], self.trace): r for r in rows}
         self.assertEqual(by_file["web/kernel/ch_0"]["Host"], "web")
         self.assertRegex(by_file["web/kernel/ch_0"]["Note"], "byte 0: no packet starts here")
@@ -82,21 +86,25 @@ class Notes(ServerCase):
 
     def test_given_twice(self):
         with Server("--trace-root", self.trace, store=self.store) as server:
-            traces = [server.post("/traces", {"uri": os.path.join(self.trace, d), "name": n}).json["UUID"] for d, n in ((".", "all"), ("web", "web"))]
+            traces = [server.post("/traces", {"uri": os.path.join(self.trace, d), "name": n}).json["UUID"] for d,
+                      n in ((".", "all"), ("web", "web"))]
             x = server.post("/experiments", {"name": "twice", "traces": traces}).json
             rows = self.notes(uuid=x["UUID"], server=server)
-            self.assertEqual([(os.path.realpath(r["Host"]), r["Note"]) for r in rows], [(os.path.join(self.trace, "web"), "was given before; it counts once")])
+            self.assertEqual([(os.path.realpath(r["Host"]), r["Note"]) for r in rows],
+                             [(os.path.join(self.trace, "web"), "was given before; it counts once")])
 
-    @unittest.skipUnless(os.path.exists(UST_WRITE), "ust_write is not built")
+    @needs(UST_WRITE)
     def test_lost_and_without_clock(self):
         """The made trace lost 5 events, and no packet ties its machine to the others."""
         made = os.path.join(scratch(), "made")
         subprocess.run([UST_WRITE, "sample", made, "small"], check=True)
         rows = self.notes(self.trace, made)
-        absent = [h["host"] for h in self.json("sync", self.trace, made, "--store", scratch())["hosts"] if h["category"] == "absent"]
+        absent = [h["host"] for h in self.json("sync", self.trace, made, "--store", scratch())["hosts"] if h["category"]
+                  == "absent"]
         self.assertEqual([r["Host"] for r in rows if "not on the clock" in r["Note"]], absent)
         self.assertEqual(absent, ["small"])
-        self.assertEqual([(r["Host"], r["File"], r["Times"]) for r in rows if r["Note"] == "5 events were lost while it was recorded"], [("small", made, "5")])
+        self.assertEqual([(r["Host"], r["File"], r["Times"]) for r in rows if r["Note"]
+                          == "5 events were lost while it was recorded"], [("small", made, "5")])
         self.assertEqual(len(rows), 2)
 
     def test_store(self):

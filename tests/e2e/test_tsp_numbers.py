@@ -1,15 +1,12 @@
 """The numbers of the trace server's views against babeltrace2's text, counted here by other means."""
 import bisect
 import os
-import random
 import re
-import shutil
 import subprocess
-import unittest
 from collections import Counter
 
 from tsp_server import EVENTS, Server
-from weft_e2e import Case, load, main, scenario, scratch
+from weft_e2e import Case, load, main, need, new_dice, scenario, scratch
 
 CPU = "org.eclipse.tracecompass.analysis.os.linux.core.cpuusage.CpuUsageDataProvider"
 DISK = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider"
@@ -22,7 +19,8 @@ LINE = re.compile(r"^\[(\d+)\.(\d{9})\] \S+ (\S+): \{ cpu_id = (\d+) \}, \{ ?(.*
 
 def events(host):
     """(ns, name, cpu, text of the fields) of a host's trace, by babeltrace2."""
-    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", os.path.join(scenario("three-tier"), host)], stdout=subprocess.PIPE, check=True).stdout.decode()
+    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", os.path.join(scenario("three-tier"), host)],
+                          stdout=subprocess.PIPE, check=True).stdout.decode()
     return [(int(s) * 1000000000 + int(ns), name, int(cpu), fields) for s, ns, name, cpu, fields in LINE.findall(text)]
 
 
@@ -35,8 +33,7 @@ class Numbers(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if not shutil.which("babeltrace2"):
-            raise unittest.SkipTest("babeltrace2 is not installed")
+        need("babeltrace2")
         cls.server = Server(scenario("three-tier"))
         cls.x = cls.server.first()
         cls.outputs = f"/experiments/{cls.x['UUID']}/outputs"
@@ -58,8 +55,10 @@ class Numbers(Case):
 
     def test_rows_last_as_long_as_their_machine_was_traced(self):
         spans = {host: (e[0][0], e[-1][0]) for host, e in self.events.items()}
-        reference = next(h["host"] for h in self.json("sync", scenario("three-tier"), "--store", scratch())["hosts"] if h["category"] == "reference")
-        for output in ("org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider",
+        reference = next(h["host"] for h in self.json("sync", scenario("three-tier"), "--store", scratch())["hosts"]
+                         if h["category"] == "reference")
+        linux = "org.eclipse.tracecompass.internal.analysis.os.linux.core."
+        for output in (linux + "threadstatus.ResourcesStatusDataProvider",
                        "org.eclipse.tracecompass.internal.tmf.core.statesystem.provider.StateSystemDataProvider"):
             entries = self.entries("timeGraph", output)
             self.assertEqual(entries[0]["start"], self.x["start"])
@@ -75,7 +74,8 @@ class Numbers(Case):
         self.assertEqual(lines["size"], self.x["nbEvents"])
 
     def running(self, host):
-        """{tid: ns} from sched_switch alone; idle is left out, and so is who ran before a CPU's first switch (since when, the text does not say)."""
+        """{tid: ns} from sched_switch alone; idle is left out, and so is who ran before a CPU's first switch (since
+        when, the text does not say)."""
         since, sums, early = {}, Counter(), set()
         for t, name, cpu, fields in self.events[host]:
             if name == "sched_switch":
@@ -90,7 +90,8 @@ class Numbers(Case):
         return Counter({tid: ns for tid, ns in sums.items() if tid and tid not in early})
 
     def test_cpu_usage(self):
-        """Per thread: percent times range equals the sum of sched_switch intervals; the XY line integrates to the same."""
+        """Per thread: percent times range equals the sum of sched_switch intervals; the XY line integrates to the same.
+        """
         span = self.x["end"] - self.x["start"]
         rows = [e for e in self.entries("XY", CPU) if e["parentId"] != -1]
         for host in self.events:
@@ -119,25 +120,33 @@ class Numbers(Case):
                     current[cpu] = field(fields, "next_tid")
                 elif name.startswith("syscall_entry_") and cpu in current:
                     open_calls[current[cpu]] = name[len("syscall_entry_"):]
-                elif name.startswith("syscall_exit_") and cpu in current and open_calls.pop(current[cpu], None) == name[len("syscall_exit_"):]:
-                    counts[host, name[len("syscall_exit_"):]] += 1
-        rows = {tuple(e["labels"][0].split("/")): int(e["labels"][5]) for e in self.entries("data", SEGMENTS + "SegmentStoreStatisticsDataProvider:" + SYSCALLS)
+                elif name.startswith("syscall_exit_") and cpu in current:
+                    call = name[len("syscall_exit_"):]
+                    if open_calls.pop(current[cpu], None) == call:
+                        counts[host, call] += 1
+        rows = {tuple(e["labels"][0].split("/")): int(e["labels"][5])
+                for e in self.entries("data", SEGMENTS + "SegmentStoreStatisticsDataProvider:" + SYSCALLS)
                 if e["parentId"] != -1}
-        for key, n in counts.items():  # calls that the tracer calls "unknown" have their names by number here, so a name may have more
+        # calls that the tracer calls "unknown" have their names by number here, so a name may have more
+        for key, n in counts.items():
             if key[1] != "unknown":
                 self.assertGreaterEqual(rows[key], n - 2, str(key))
-        self.assertAlmostEqual(sum(rows.values()), sum(counts.values()), delta=6)  # calls open before a CPU's first switch are seen by one side only
-        lines = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + SYSCALLS, "lines", requested_table_index=0, requested_table_count=5)
+        # calls open before a CPU's first switch are seen by one side only
+        self.assertAlmostEqual(sum(rows.values()), sum(counts.values()), delta=6)
+        lines = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + SYSCALLS, "lines",
+                           requested_table_index=0, requested_table_count=5)
         self.assertEqual(lines["size"], sum(rows.values()))
         starts = [int(line["cells"][0]["content"]) for line in lines["lines"]]
         self.assertEqual(starts, sorted(starts))
 
     def latency_lines(self, analysis, index, count):
-        model = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines", requested_table_index=index, requested_table_count=count)
+        model = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines",
+                           requested_table_index=index, requested_table_count=count)
         return [[c["content"] for c in line["cells"]] for line in model["lines"]]
 
     def test_latencies_of_all_machines(self):
-        """The table is in order over the machines however it is asked for; points and figures are those of its lines."""
+        """The table is in order over the machines however it is asked for; points and figures are those of its lines.
+        """
         for analysis in (SYSCALLS, "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws"):
             lines = []
             while more := self.latency_lines(analysis, len(lines), 5000):
@@ -145,12 +154,14 @@ class Numbers(Case):
             begins = [int(l[0]) for l in lines]
             self.assertEqual(begins, sorted(begins))
             self.assertEqual({l[4] for l in lines}, {"client", "web", "db"})
-            names = [c["name"] for c in self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "columns")]
+            names = [c["name"] for c in self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis,
+                                                   "columns")]
             self.assertEqual("Return value" in names, analysis == SYSCALLS)  # nothing else returns anything
             self.assertEqual({len(l) for l in lines}, {len(names)})
-            for index in random.Random(1).sample(range(len(lines)), 40):
+            for index in new_dice(1).sample(range(len(lines)), 40):
                 self.assertEqual(self.latency_lines(analysis, index, 2), lines[index:index + 2])
-            beyond = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines", requested_times=[begins[-1] + 1], requested_table_count=3)
+            beyond = self.model("table", SEGMENTS + "SegmentStoreTableDataProvider:" + analysis, "lines",
+                                requested_times=[begins[-1] + 1], requested_table_count=3)
             self.assertEqual((beyond["lowIndex"], beyond["lines"]), (len(lines), []))
             entries = [e for e in self.entries("XY", SCATTER + ":" + analysis) if e["hasData"]]
             start, end, n = self.x["start"], self.x["end"], 301
@@ -159,7 +170,8 @@ class Numbers(Case):
             edges = [start + k * ((end - start) // (n - 1)) for k in range(n - 1)]
             truth, of = {}, {}
             for l in lines:
-                bucket = truth.setdefault((l[4], l[3] if analysis == SYSCALLS else "All threads"), {}).setdefault(bisect.bisect_right(edges, int(l[0])) - 1, [])
+                bucket = truth.setdefault((l[4], l[3] if analysis == SYSCALLS else "All threads"),
+                                          {}).setdefault(bisect.bisect_right(edges, int(l[0])) - 1, [])
                 bucket.append(int(l[2]))
             for series in xy["series"]:
                 entry = next(e for e in entries if e["id"] == series["seriesId"])
@@ -167,17 +179,25 @@ class Numbers(Case):
                 for x, y in zip(series["xValues"], series["yValues"]):
                     points.setdefault(bisect.bisect_right(edges, x) - 1, []).append(y)
                 key = self.host_of(entry), entry["labels"][0]
-                self.assertEqual({k: (min(v), max(v)) for k, v in points.items()}, {k: (min(v), max(v)) for k, v in truth[key].items()}, str(key))
+                self.assertEqual({k: (min(v), max(v)) for k, v in points.items()},
+                                 {k: (min(v), max(v)) for k, v in truth[key].items()}, str(key))
                 self.assertEqual(series["xValues"], sorted(series["xValues"]))
                 of[key] = sum(len(v) for v in truth[key].values())
-            rows = {e["labels"][0]: e["labels"] for e in self.entries("data", SEGMENTS + "SegmentStoreStatisticsDataProvider:" + analysis) if e["parentId"] != -1}
+            rows = {e["labels"][0]: e["labels"] for e in self.entries("data",
+                                                                      SEGMENTS + "SegmentStoreStatisticsDataProvider:"
+                                                                      + analysis) if e["parentId"] != -1}
             self.assertEqual({k: int(v[5]) for k, v in rows.items()}, {f"{h}/{name}": n for (h, name), n in of.items()})
-            density = self.model("genericXY", SEGMENTS.replace("analysis.timing", "internal.analysis.timing") + "SegmentStoreDensityDataProvider:" + analysis,
-                                 "xy", requested_items=[self.entries("genericXY", SEGMENTS.replace("analysis.timing", "internal.analysis.timing") +
-                                                                     "SegmentStoreDensityDataProvider:" + analysis)[0]["id"]],
+            density = self.model("genericXY", SEGMENTS.replace("analysis.timing", "internal.analysis.timing")
+                                 + "SegmentStoreDensityDataProvider:" + analysis,
+                                 "xy", requested_items=[self.entries("genericXY",
+                                                                     SEGMENTS.replace("analysis.timing",
+                                                                                      "internal.analysis.timing") +
+                                                                     "SegmentStoreDensityDataProvider:"
+                                                                     + analysis)[0]["id"]],
                                  requested_timerange={"start": start, "end": end, "nbSamples": 100})["series"][0]
             durations = [int(l[2]) for l in lines]
-            self.assertEqual(density["yValues"], [sum(a <= d < b for d in durations) for r in density["xRanges"] for a, b in [(r["start"], r["end"])]])
+            self.assertEqual(density["yValues"], [sum(a <= d < b for d in durations) for r in density["xRanges"] for a,
+                                                  b in [(r["start"], r["end"])]])
 
     def test_latency_points(self):
         entries = self.entries("XY", SCATTER + ":" + SYSCALLS)
@@ -185,7 +205,8 @@ class Numbers(Case):
         xy = self.model("XY", SCATTER + ":" + SYSCALLS, "xy", requested_items=[sleep["id"]],
                                requested_timerange={"start": self.x["start"], "end": self.x["end"], "nbTimes": 2001})
         slept = [y for s in xy["series"] for y in s["yValues"]]
-        asked = [l["sleep_us"] * 1000 for l in load(scenario("three-tier"), "ground-truth.json")["log"]["db"] if l["sleep_us"]]
+        asked = [l["sleep_us"] * 1000 for l in load(scenario("three-tier"), "ground-truth.json")["log"]["db"]
+                 if l["sleep_us"]]
         for ns in asked:
             self.assertTrue(any(ns <= y < ns + 5e6 for y in slept), f"no sleep of {ns} ns among {slept}")
 
@@ -216,7 +237,8 @@ class Numbers(Case):
         label = {e["id"]: (self.host_of(e), e["labels"][0]) for e in leaves}
         got = Counter()
         for s in xy["series"]:
-            got[label[s["seriesId"]]] += sum(y * (b - a) / 1e9 for y, a, b in zip(s["yValues"][1:], s["xValues"], s["xValues"][1:]))
+            got[label[s["seriesId"]]] += sum(y * (b - a) / 1e9 for y, a,
+                                             b in zip(s["yValues"][1:], s["xValues"], s["xValues"][1:]))
         for key in set(truth) | set(got):
             if key[1]:
                 self.assertAlmostEqual(got[key], truth[key], delta=1 + truth[key] * 1e-6, msg=str(key))
@@ -225,14 +247,16 @@ class Numbers(Case):
         """The table says what `weft sync` says."""
         lines = self.model("table", "weft.clocks", "lines", requested_table_index=0, requested_table_count=10)["lines"]
         answer = self.json("sync", scenario("three-tier"), "--store", scratch())
-        self.assertEqual({l["cells"][0]["content"]: l["cells"][3]["content"] for l in lines}, {h["host"]: h["category"] for h in answer["hosts"]})
+        self.assertEqual({l["cells"][0]["content"]: l["cells"][3]["content"] for l in lines},
+                         {h["host"]: h["category"] for h in answer["hosts"]})
 
     def test_critical_path(self):
         """A derived output for a thread has the totals of `weft critpath` on the same interval."""
         log = load(scenario("three-tier"), "ground-truth.json")["log"]["client"][4]
         offset = load(scenario("three-tier"), "true-sync.json")["to_host_tsc_ns"]["client"]["metadata_clock_offset_ns"]
         store = scratch()
-        shift = int(self.json("critpath", scenario("three-tier"), "--store", store, "--thread", "client:204", "--begin", log["t_send"] + offset,
+        shift = int(self.json("critpath", scenario("three-tier"), "--store", store, "--thread", "client:204", "--begin",
+                              log["t_send"] + offset,
                               "--end", log["t_recv"] + offset)["query"]["begin"])
         begin, end = shift, shift + log["t_recv"] - log["t_send"]
         truth = self.critpath(scenario("three-tier"), store, "client:204", begin, end)
@@ -253,7 +277,8 @@ class Numbers(Case):
             total[t["state"]] += t["duration"]
         for state, ns in total.items():
             self.assertAlmostEqual(ours[state], ns, delta=0.02 * (end - begin), msg=f"{state}: {ours} {total}")
-        self.assertTrue(self.model("timeGraph", derived["id"], "arrows", requested_timerange={"start": begin, "end": end, "nbTimes": 1000}))
+        self.assertTrue(self.model("timeGraph", derived["id"], "arrows",
+                                   requested_timerange={"start": begin, "end": end, "nbTimes": 1000}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""User-space traces alone and beside kernel traces: verbs, stores. Made traces; the recorded ones (ust-live, context-switches-ust) where they are."""
+"""User-space traces alone and beside kernel traces: verbs, stores. Made traces; the recorded ones (ust-live,
+context-switches-ust) where they are."""
 import glob
 import os
 import shutil
@@ -9,7 +10,7 @@ from collections import Counter, defaultdict
 
 import small_trace
 from tsp_server import EVENTS, HISTOGRAM, THREAD_STATUS, Server
-from weft_e2e import DATA, ROOT, Case, main, scratch, weft
+from weft_e2e import DATA, ROOT, Case, main, need, needs, scratch, weft
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "stack"))
 from truth import Replay
@@ -27,9 +28,12 @@ MEMORY = "org.eclipse.tracecompass.lttng2.ust.core.analysis.memory.UstMemoryUsag
 ANALYSIS = ":org.eclipse.linuxtools.lttng2.ust.analysis.callstack"
 CALL_TABLE = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider" + ANALYSIS
 CALL_SCATTER = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.scatter.dataprovider" + ANALYSIS
-CALL_STATISTICS = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider" + ANALYSIS
-CALL_DENSITY = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider" + ANALYSIS
-FLAME_GRAPH = "org.eclipse.tracecompass.analysis.profiling.core.flamegraph:org.eclipse.tracecompass.lttng2.ust.core.analysis.callstack"
+CALL_STATISTICS = ("org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider"
+                   + ANALYSIS)
+CALL_DENSITY = ("org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider"
+                + ANALYSIS)
+FLAME_GRAPH = ("org.eclipse.tracecompass.analysis.profiling.core.flamegraph:"
+               "org.eclipse.tracecompass.lttng2.ust.core.analysis.callstack")
 UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -54,25 +58,26 @@ def both():
 
 
 def babeltrace(path):
-    return subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.decode()
+    return subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=True).stdout.decode()
 
 
 class Made(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if not os.path.exists(UST_WRITE):
-            raise unittest.SkipTest(f"{UST_WRITE} is not built")
+        need(UST_WRITE)
 
 
 class Verbs(Made):
     def test_info(self):
         traces = {t["domain"]: t for t in self.json("info", both())}
         self.assertEqual({t["host"] for t in traces.values()}, {"small"})
-        self.assertEqual((traces["ust"]["events"], traces["ust"]["lost_events"], traces["ust"]["tracer"]), (27, 5, "lttng-ust 2.13"))
+        self.assertEqual((traces["ust"]["events"], traces["ust"]["lost_events"], traces["ust"]["tracer"]),
+                         (27, 5, "lttng-ust 2.13"))
         self.assertEqual(traces["kernel"]["events"], sum(map(len, small_trace.PACKETS)))
 
-    @unittest.skipUnless(shutil.which("babeltrace2"), "babeltrace2 is not installed")
+    @needs("babeltrace2")
     def test_events(self):
         """Alone and merged with the kernel's, line for line as babeltrace2 prints them."""
         place = both()
@@ -116,7 +121,8 @@ class Stores(Made):
 
     def test_only_what_changed(self):
         row = self.index()
-        self.assertEqual((row["events"], row["lost"], row["threads"], row["calls"], row["done"]), (27, 5, 3, 12, "built"))
+        self.assertEqual((row["events"], row["lost"], row["threads"], row["calls"], row["done"]),
+                         (27, 5, 3, 12, "built"))
         self.assertEqual(self.index()["done"], "up to date")
         os.utime(os.path.join(self.trace, "channel0_0"), ns=(1, 1))
         self.assertEqual(self.index()["done"], "built")
@@ -142,10 +148,11 @@ class Stores(Made):
         run = weft("index", self.trace, "--store", "/proc/self/nowhere")
         self.assertEqual(run.code, 1, run)
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), "no recorded trace")
+    @needs(RECORDED)
     def test_recorded(self):
         row = self.json("index", RECORDED, "--store", self.store)[0]
-        self.assertEqual((row["host"], row["events"], row["lost"], row["threads"], row["calls"]), ("qemu1", 3934, 0, 7, 1948))
+        self.assertEqual((row["host"], row["events"], row["lost"], row["threads"], row["calls"]),
+                         ("qemu1", 3934, 0, 7, 1948))
 
 
 class Served(Made):
@@ -187,8 +194,7 @@ class Calls(Served):
     """Recorded and random calls: all views against a replay of babeltrace2's text."""
 
     def setUp(self):
-        if not shutil.which("babeltrace2"):
-            self.skipTest("babeltrace2 is not installed")
+        need("babeltrace2")
 
     def judge(self, path):
         truth = Replay(path)
@@ -222,7 +228,8 @@ class Calls(Served):
             totals, paths = Counter(), {}
             for level in sorted(rows):
                 for begin, end, name in rows[level]:
-                    above = next((paths[level - 1, b, e] for b, e, _ in rows.get(level - 1, ()) if b <= begin and end <= e and b < e), ())
+                    above = next((paths[level - 1, b, e] for b, e,
+                                  _ in rows.get(level - 1, ()) if b <= begin and end <= e and b < e), ())
                     if begin < end:
                         paths[level, begin, end] = above + (name,)
                         totals[above + (name,)] += min(end, high) - max(begin, low)
@@ -235,7 +242,8 @@ class Calls(Served):
                 wanted = [b for b in wanted if b[0] < b[1]]
                 entry = levels[(*thread, level)]
                 got = self.states([entry], [b[0] for b in wanted] or [0], FLAME_GRAPH, **more)[entry]
-                self.assertEqual([(s["start"], s["end"], s["label"]) for s in got if "label" in s], wanted, (thread, level))
+                self.assertEqual([(s["start"], s["end"], s["label"]) for s in got if "label" in s], wanted,
+                                 (thread, level))
 
     def check_memory(self, truth):
         """Every thread, every process and the total at 400 times."""
@@ -251,7 +259,8 @@ class Calls(Served):
             _, pid, tid = entries[entry]["labels"]
             threads = [t for t in truth.memory if pid in ("", str(t[0])) and tid in ("", str(t[1]))]
             self.assertEqual(len(threads) > 1, not tid)
-            self.assertEqual(line["yValues"], [sum(held(thread, t) for thread in threads) for t in line["xValues"]], entries[entry])
+            self.assertEqual(line["yValues"], [sum(held(thread, t) for thread in threads) for t in line["xValues"]],
+                             entries[entry])
 
     def check_chart(self, truth):
         rows = defaultdict(list)
@@ -261,7 +270,8 @@ class Calls(Served):
         self.assertEqual(set(levels), set(rows))
         for key, calls in rows.items():
             got = self.states([levels[key]], sorted({begin for begin, _, _ in calls}))[levels[key]]
-            self.assertEqual([(s["start"], s["end"], s["label"]) for s in got if "label" in s], sorted(c for c in calls if c[0] < c[1]))
+            self.assertEqual([(s["start"], s["end"], s["label"]) for s in got if "label" in s],
+                             sorted(c for c in calls if c[0] < c[1]))
             for before, after in zip(got, got[1:]):
                 self.assertLessEqual(before["end"], after["start"])
 
@@ -285,7 +295,8 @@ class Calls(Served):
             if what == "Total":
                 self.check_self_time(truth, got)
             wanted = sorted((name, str(len(d)), f"{min(d)[0]}", f"{max(d)[0]}") for (_, name), d in durations.items())
-            have = sorted((name, row[4], *(str(int(r[1:-1].split(",")[1]) - int(r[1:-1].split(",")[0])) for r in row[6:8]))
+            have = sorted((name, row[4], *(str(int(r[1:-1].split(",")[1]) - int(r[1:-1].split(",")[0]))
+                                           for r in row[6:8]))
                           for (root, name), rows in got.items() if root == what for row in rows)
             self.assertEqual(have, wanted)
             sums = Counter()
@@ -305,9 +316,11 @@ class Calls(Served):
                 by_level[c[2]].append(c)
             for _, _, level, begin, end, how, name in calls:
                 if how == "whole":
-                    own[name] += end - begin - sum(c[4] - c[3] for c in by_level[level + 1] if begin <= c[3] and c[4] <= end)
+                    own[name] += end - begin - sum(c[4] - c[3] for c in by_level[level + 1] if begin <= c[3]
+                                                   and c[4] <= end)
         for name, ns in own.items():
-            self.assertAlmostEqual(sum(nanoseconds(row[8]) for row in got["Total", name]), ns, delta=10 + abs(ns) * 2e-3, msg=name)
+            self.assertAlmostEqual(sum(nanoseconds(row[8]) for row in got["Total", name]), ns,
+                                   delta=10 + abs(ns) * 2e-3, msg=name)
 
     def check_density(self, truth, output):
         durations = [c[4] - c[3] for c in truth.calls if c[5] == "whole"]
@@ -327,30 +340,39 @@ class Calls(Served):
         """(size, first index, [cells by column name]) of the table of calls."""
         names = [c["name"] for c in self.model("table", CALL_TABLE, "columns")]
         model = self.model("table", CALL_TABLE, "lines", **parameters)
-        return model["size"], model["lowIndex"], [dict(zip(names, (c["content"] for c in line["cells"]))) for line in model["lines"]]
+        return model["size"], model["lowIndex"], [dict(zip(names, (c["content"] for c in line["cells"])))
+                                                  for line in model["lines"]]
 
     def check_table(self, truth):
-        """Every call whose entry and exit were seen, in order of its entry; pages, places by time, searches in both directions."""
+        """Every call whose entry and exit were seen, in order of its entry; pages, places by time, searches in both
+        directions."""
         calls = sorted((begin, end, name, "" if tid < 0 else str(tid), "" if pid < 0 else str(pid), str(level + 1))
                        for pid, tid, level, begin, end, how, name in truth.calls if how == "whole")
-        row = lambda cells: (int(cells["Start Time"]), int(cells["End Time"]), cells["Name"], cells["TID"], cells["PID"], cells["Depth"])
+        row = lambda cells: (int(cells["Start Time"]), int(cells["End Time"]), cells["Name"], cells["TID"],
+                             cells["PID"], cells["Depth"])
         got = []
         while len(got) < len(calls):
             size, low, lines = self.lines(requested_table_index=len(got), requested_table_count=700)
             self.assertEqual((size, low, bool(lines)), (len(calls), len(got), True))
-            self.assertTrue(all(int(c["Duration"]) == int(c["End Time"]) - int(c["Start Time"]) and c["Host"] for c in lines))
+            self.assertTrue(all(int(c["Duration"]) == int(c["End Time"]) - int(c["Start Time"]) and c["Host"]
+                                for c in lines))
             got += map(row, lines)
         self.assertEqual([c[0] for c in got], [c[0] for c in calls])
         self.assertEqual(sorted(got), calls)
         for index in (0, 1, len(calls) // 3, len(calls) - 1):
-            self.assertEqual(list(map(row, self.lines(requested_table_index=index, requested_table_count=2)[2])), got[index:index + 2])
+            self.assertEqual(list(map(row, self.lines(requested_table_index=index, requested_table_count=2)[2])),
+                             got[index:index + 2])
         for time in (self.x["start"], got[len(got) // 2][0], got[len(got) // 2][0] + 1, self.x["end"] + 1):
             first = sum(c[0] < time for c in got)
-            self.assertEqual(self.lines(requested_times=[time], requested_table_count=1)[1:], (first, [dict(r) for r in self.lines(requested_table_index=first, requested_table_count=1)[2]]))
+            self.assertEqual(self.lines(requested_times=[time], requested_table_count=1)[1:],
+                             (first, [dict(r) for r in self.lines(requested_table_index=first,
+                                                                  requested_table_count=1)[2]]))
         name, middle = got[len(got) // 2][2], len(got) // 2
         named = [i for i, c in enumerate(got) if c[2] == name]
-        for direction, start, wanted in (("NEXT", middle + 1, [i for i in named if i > middle][:1]), ("PREVIOUS", middle - 1, [i for i in named if i < middle][-1:])):
-            _, low, lines = self.lines(requested_table_index=start, requested_table_count=1, table_search_expressions={"3": name.replace("+", "[+]") + "$"},
+        for direction, start, wanted in (("NEXT", middle + 1, [i for i in named if i > middle][:1]),
+                                         ("PREVIOUS", middle - 1, [i for i in named if i < middle][-1:])):
+            _, low, lines = self.lines(requested_table_index=start, requested_table_count=1,
+                                       table_search_expressions={"3": name.replace("+", "[+]") + "$"},
                                        table_search_direction=direction)
             self.assertEqual(list(map(row, lines)), [got[i] for i in wanted], direction)
 
@@ -359,7 +381,8 @@ class Calls(Served):
         entries = self.entries("XY", CALL_SCATTER)
         items = [e["id"] for e in entries.values() if e["hasData"]]
         low = self.x["start"] + (self.x["end"] - self.x["start"]) // 4
-        xy = self.model("XY", CALL_SCATTER, "xy", requested_items=items, requested_timerange={"start": low, "end": self.x["end"], "nbTimes": 23})
+        xy = self.model("XY", CALL_SCATTER, "xy", requested_items=items,
+                        requested_timerange={"start": low, "end": self.x["end"], "nbTimes": 23})
         step = (self.x["end"] - low) // 22
         edges = [*range(low, self.x["end"], step), self.x["end"] + 1]
         shown, wanted = defaultdict(list), defaultdict(list)
@@ -372,34 +395,41 @@ class Calls(Served):
             if how == "whole":
                 calls[pid, name].append((begin, end - begin))
         for (process, name), points in shown.items():
-            pids = {pid for pid, n in calls if n == name and (f"({pid})" in process or pid < 0 or process == f"process {pid}")}
+            pids = {pid for pid, n in calls if n == name
+                    and (f"({pid})" in process or pid < 0 or process == f"process {pid}")}
             mine = [c for pid in pids for c in calls[pid, name]]
             for a, b in zip(edges, edges[1:]):
                 part = [c for c in mine if a <= c[0] < b]
                 there = [c for c in points if a <= c[0] < b]
                 self.assertLessEqual(len(there), 2)
                 self.assertLessEqual(set(there), set(part))
-                self.assertEqual({d for _, d in there}, {min(d for _, d in part), max(d for _, d in part)} if part else set())
+                self.assertEqual({d for _, d in there},
+                                 {min(d for _, d in part), max(d for _, d in part)} if part else set())
         self.assertTrue(any(shown.values()))
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), "no recorded trace")
+    @needs(RECORDED)
     def test_recorded(self):
         self.judge(RECORDED)
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), "no recorded trace")
+    @needs(RECORDED)
     def test_published(self):
-        """The tests of the Trace Compass server tell figures of this trace. They count calls that are still open at its end, as if they ended 1 ns later;
-        without those it are the figures here."""
+        """The tests of the Trace Compass server tell figures of this trace. They count calls that are still open at its
+        end, as if they ended 1 ns later; without those it are the figures here."""
         self.serve(RECORDED)
         truth = Replay(RECORDED)
         durations = [c[4] - c[3] + (c[5] == "cut" and c[4] == self.x["end"]) for c in truth.calls]
-        self.assertEqual((len(durations), min(durations), max(durations)), (1948, 1, 1450193728261604656 - 1450193722283061910))
-        self.assertEqual((round(sum(durations) / 1e9, 3), round(sum(durations) / len(durations) / 1e6, 3)), (21.127, 10.845))
+        self.assertEqual((len(durations), min(durations), max(durations)),
+                         (1948, 1, 1450193728261604656 - 1450193722283061910))
+        self.assertEqual((round(sum(durations) / 1e9, 3), round(sum(durations) / len(durations) / 1e6, 3)),
+                         (21.127, 10.845))
         tree = self.model("data", CALL_STATISTICS, "tree", requested_timerange=self.whole())
-        self.assertEqual([h["name"] for h in tree["headers"]][:9], ["Label", "Minimum", "Maximum", "Average", "Std Dev", "Count", "Total", "Min Time Range", "Max Time Range"])
+        self.assertEqual([h["name"] for h in tree["headers"]][:9],
+                         ["Label", "Minimum", "Maximum", "Average", "Std Dev", "Count", "Total", "Min Time Range",
+                          "Max Time Range"])
         total = tree["entries"][0]["labels"]
         whole = [c for c in truth.calls if c[5] == "whole"]
-        self.assertEqual((total[0], total[2], total[5], total[8]), ("Total", "5.979 s", str(len(whole)), "[1450193722283061910,1450193728261604656]"))
+        self.assertEqual((total[0], total[2], total[5], total[8]),
+                         ("Total", "5.979 s", str(len(whole)), "[1450193722283061910,1450193728261604656]"))
         self.assertEqual(self.listed[CALL_TABLE]["name"], "LTTng-UST CallStack - Latency Table")
         self.assertEqual(self.listed[CALL_SCATTER]["name"], "LTTng-UST CallStack - Latency vs Time")
         self.assertEqual(self.listed[CALL_STATISTICS]["name"], "LTTng-UST CallStack - Latency Statistics")
@@ -427,12 +457,15 @@ class Sample(Served):
 
     def test_states(self):
         levels = self.levels()
-        self.assertEqual(set(levels), {("100", 100, 0), ("100", 100, 1), ("100", 101, 0), ("200", 200, 0), ("200", 200, 1), ("200", 200, 2)})
+        self.assertEqual(set(levels), {("100", 100, 0), ("100", 100, 1), ("100", 101, 0), ("200", 200, 0),
+                                       ("200", 200, 1), ("200", 200, 2)})
         times = [self.START + t for t in range(1000, 8001, 50)]
         got = self.states([levels["100", 100, 0], 999999], times)
         self.assertEqual(set(got), {levels["100", 100, 0]})
-        shown = [(s["start"] - self.START, s["end"] - self.START, s.get("label"), "style" in s) for s in got[levels["100", 100, 0]]]
-        self.assertEqual(shown, [(1000, 2000, None, False), (2000, 2970, "app+0x10", True), (2970, 6000, None, True), (6000, 7000, None, True),
+        shown = [(s["start"] - self.START, s["end"] - self.START, s.get("label"), "style" in s)
+                 for s in got[levels["100", 100, 0]]]
+        self.assertEqual(shown, [(1000, 2000, None, False), (2000, 2970, "app+0x10", True), (2970, 6000, None, True),
+                                 (6000, 7000, None, True),
                                  (7000, 8000, "app+0x70", True)])
         styles = self.server.post(f"{self.outputs}/{FLAME_CHART}/style").json["model"]["styles"]
         for row in self.states(list(levels.values()), times).values():
@@ -441,11 +474,14 @@ class Sample(Served):
 
     def test_tooltip(self):
         entry = self.levels()["200", 200, 1]
-        tip = self.model("timeGraph", FLAME_CHART, "tooltip", requested_times=[self.START + 3200], requested_items=[entry],
+        tip = self.model("timeGraph", FLAME_CHART, "tooltip", requested_times=[self.START + 3200],
+                         requested_items=[entry],
                          requested_element={"elementType": "state", "time": self.START + 3100, "duration": 300})
-        self.assertLessEqual({"Function": "tool@0x400900", "Address": "0x400900", "Duration": "300 ns", "Depth": "2", "Exit": "not seen",
+        self.assertLessEqual({"Function": "tool@0x400900", "Address": "0x400900", "Duration": "300 ns", "Depth": "2",
+                              "Exit": "not seen",
                               "Process": "tool", "PID": "200", "TID": "200"}.items(), tip.items())
-        tip = self.model("timeGraph", FLAME_CHART, "tooltip", requested_times=[self.START + 3000], requested_items=[self.levels()["100", 101, 0]],
+        tip = self.model("timeGraph", FLAME_CHART, "tooltip", requested_times=[self.START + 3000],
+                         requested_items=[self.levels()["100", 101, 0]],
                          requested_element={"elementType": "state", "time": self.START + 3000, "duration": 1})
         self.assertIn("lost", tip["State"])
 
@@ -457,21 +493,26 @@ class Sample(Served):
         labels = [s.get("label") for s in self.states([entry], ends, filter_query_parameters=asked)[entry]]
         self.assertIn("parse(char const*)", labels)
         asked = {"strategy": "SAMPLED", "filter_expressions_map": {"1": ["duration > 200"]}}
-        tags = {s.get("label"): s.get("tags", 0) for s in self.states([entry], [self.START + 2100, self.START + 2600], filter_query_parameters=asked)[entry]}
+        tags = {s.get("label"): s.get("tags", 0) for s in self.states([entry], [self.START + 2100, self.START + 2600],
+                                                                      filter_query_parameters=asked)[entry]}
         self.assertEqual(tags, {"app+0x20": 0, "parse(char const*)": 1})
 
     def test_flame_graph(self):
-        self.assertEqual((self.listed[FLAME_GRAPH]["type"], self.listed[FLAME_GRAPH]["name"]), ("GANTT_CHART", "LTTng-UST CallStack - Flame Graph"))
+        self.assertEqual((self.listed[FLAME_GRAPH]["type"], self.listed[FLAME_GRAPH]["name"]),
+                         ("GANTT_CHART", "LTTng-UST CallStack - Flame Graph"))
         roots = [e for e in self.entries("timeGraph", FLAME_GRAPH).values() if e["parentId"] == -1]
         self.assertEqual([(e["start"], e["end"]) for e in roots], [(0, 1970)])
         levels = self.levels(FLAME_GRAPH)
         rows = self.states([levels["100", 100, 0], levels["100", 100, 1]], list(range(0, 1971, 10)), FLAME_GRAPH)
         shown = [[(s["start"], s["end"], s.get("label")) for s in row] for row in rows.values()]
         self.assertEqual(shown, [[(0, 1000, "app+0x70"), (1000, 1970, "app+0x10")],
-                                 [(0, 1000, None), (1000, 1400, "app+0x20"), (1400, 1500, "parse(char const*)"), (1500, 1550, "plugin.so+0x100"), (1550, 1970, None)]])
-        tip = self.model("timeGraph", FLAME_GRAPH, "tooltip", requested_times=[1000], requested_items=[levels["100", 100, 0]],
+                                 [(0, 1000, None), (1000, 1400, "app+0x20"), (1400, 1500, "parse(char const*)"),
+                                  (1500, 1550, "plugin.so+0x100"), (1550, 1970, None)]])
+        tip = self.model("timeGraph", FLAME_GRAPH, "tooltip", requested_times=[1000],
+                         requested_items=[levels["100", 100, 0]],
                          requested_element={"elementType": "state", "time": 1000, "duration": 970})
-        self.assertEqual(tip, {"Function": "app+0x10", "Address": "0x10010", "Depth": "1", "Calls": "1", "Total": "970 ns", "Share": "49.2 %",
+        self.assertEqual(tip, {"Function": "app+0x10", "Address": "0x10010", "Depth": "1", "Calls": "1",
+                               "Total": "970 ns", "Share": "49.2 %",
                                "Self Time": "420 ns", "Average": "970 ns", "Minimum": "970 ns", "Maximum": "970 ns"})
 
     def test_memory(self):
@@ -483,14 +524,16 @@ class Sample(Served):
         self.assertEqual([s["yValues"] for s in xy["series"]], [[0, 4096, 4096, 0, 0, 1000, 1000]] * 2)
 
     def test_losses(self):
-        got = self.server.post(f"{self.outputs}/{FLAME_CHART}/annotations", {"requested_timerange": self.whole(nbTimes=10)}).json["model"]["annotations"]
-        self.assertEqual([(a["time"] - self.START, a["duration"], a["label"].split()[0]) for a in got["Lost Events"]], [(2970, 3030, "5")])
+        got = self.server.post(f"{self.outputs}/{FLAME_CHART}/annotations",
+                               {"requested_timerange": self.whole(nbTimes=10)}).json["model"]["annotations"]
+        self.assertEqual([(a["time"] - self.START, a["duration"], a["label"].split()[0]) for a in got["Lost Events"]],
+                         [(2970, 3030, "5")])
 
 
 class Live(Served):
     """A recorded trace without functions: 200 events of one type."""
 
-    @unittest.skipUnless(os.path.isdir(LIVE) and shutil.which("babeltrace2"), "no recorded trace, or no babeltrace2")
+    @needs(LIVE, "babeltrace2")
     def test_events(self):
         text = babeltrace(LIVE)
         self.assertEqual(self.ok("events", LIVE).text, text)
@@ -505,7 +548,8 @@ class Live(Served):
         self.assertEqual(one[:4:3], [lines[0].split()[2].rstrip(":"), "200"])
         rows = self.model("table", EVENTS, "lines", requested_table_index=199, requested_table_count=5)
         self.assertEqual((rows["size"], len(rows["lines"])), (200, 1))
-        xy = self.model("XY", HISTOGRAM, "xy", requested_items=list(self.entries("XY", HISTOGRAM)), requested_timerange=self.whole(nbTimes=30))
+        xy = self.model("XY", HISTOGRAM, "xy", requested_items=list(self.entries("XY", HISTOGRAM)),
+                        requested_timerange=self.whole(nbTimes=30))
         self.assertEqual(max(sum(s["yValues"]) for s in xy["series"]), 200)
 
 
@@ -523,7 +567,8 @@ class Together(Served):
             roots = [e for e in self.entries("timeGraph", output).values() if e["parentId"] == -1]
             self.assertEqual([e["labels"][0] for e in roots], ["small"])
         roots = [e["labels"] for e in self.entries("data", EVENT_TYPES).values() if e["parentId"] == -1]
-        self.assertEqual({(root[0], root[1], root[3]) for root in roots}, {("small", str(kernel), str(kernel)), ("small (user space)", "27", "27")})
+        self.assertEqual({(root[0], root[1], root[3]) for root in roots},
+                         {("small", str(kernel), str(kernel)), ("small (user space)", "27", "27")})
         entries = self.entries("XY", HISTOGRAM)
         totals = [e["id"] for e in entries.values() if e["labels"][0] == "Total"]
         self.assertEqual(len({e["labels"][0] for e in entries.values() if e["parentId"] == -1}), 3)

@@ -1,4 +1,5 @@
-"""A trace server under test: started on a free port, asked by HTTP as clients shape their requests, stopped by its process id."""
+"""A trace server under test: started on a free port, asked by HTTP as clients shape their requests, stopped by its
+process id."""
 import gzip
 import http.client
 import json
@@ -32,7 +33,8 @@ class Server:
     def __init__(self, *args, store=None, preexec_fn=None, restore_signals=True, **env):
         self.log = open(os.path.join(scratch(), "stderr"), "w+b")
         command = [BIN, "serve", "--listen", "127.0.0.1:0", "--store", store or scratch(), *map(str, args)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=dict(os.environ, **env),
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL,
+                                        env=dict(os.environ, **env),
                                         preexec_fn=preexec_fn, restore_signals=restore_signals)
         line = self.process.stdout.readline().decode()
         if "listening on " not in line:
@@ -52,7 +54,8 @@ class Server:
         connection = http.client.HTTPConnection(self.host, timeout=timeout * SLOWDOWN)
         try:
             data = body if body is None or raw else json.dumps(body)
-            connection.request(method, base + urllib.parse.quote(path, safe="/:?=&%"), data, {"Content-Type": "application/json", **(headers or {})})
+            connection.request(method, base + urllib.parse.quote(path, safe="/:?=&%"), data,
+                               {"Content-Type": "application/json", **(headers or {})})
             answer = connection.getresponse()
             content = answer.read()
             if answer.getheader("Content-Encoding") == "gzip":
@@ -151,8 +154,10 @@ class Bystander(threading.Thread):
 
     def run(self):
         base = f"/experiments/{self.uuid}/outputs"
-        asks = [lambda: self.server.get("/health"), lambda: self.server.get(f"/experiments/{self.uuid}"), lambda: self.server.get(base),
-                lambda: self.server.post(f"{base}/timeGraph/{THREAD_STATUS}/states", {"requested_timerange": self.range, "requested_items": [1, 2, 3, 4, 5]}),
+        asks = [lambda: self.server.get("/health"), lambda: self.server.get(f"/experiments/{self.uuid}"),
+                lambda: self.server.get(base),
+                lambda: self.server.post(f"{base}/timeGraph/{THREAD_STATUS}/states",
+                                         {"requested_timerange": self.range, "requested_items": [1, 2, 3, 4, 5]}),
                 lambda: self.server.post(f"{base}/XY/{HISTOGRAM}/tree")]
         while not self.ended.is_set():
             begin = time.monotonic()

@@ -1,7 +1,8 @@
-"""What the end-to-end tests share: where the program and the recorded traces are, how to run it, and what every answer must satisfy.
+"""What the end-to-end tests share: where the program and the recorded traces are, how to run it, and what every answer
+must satisfy.
 
-Environment: WEFT_BIN (the program; default build/weft), WEFT_DATA (the recorded traces; default ../shared/data beside the source tree).
-A test file ends with `main()`: exit status 77 (skipped) when not one of its tests could run.
+Environment: WEFT_BIN (the program; default build/weft), WEFT_DATA (the recorded traces; default ../shared/data beside
+the source tree). A test file ends with `main()`: exit status 77 (skipped) when not one of its tests could run.
 """
 import atexit
 import json
@@ -15,6 +16,8 @@ import unittest
 from fractions import Fraction
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import absent, have, need, needs, new_dice, seed  # noqa: E402,F401
 BIN = os.path.abspath(os.environ.get("WEFT_BIN") or os.path.join(ROOT, "build", "weft"))
 DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 TIMEOUT_S = 120
@@ -33,7 +36,8 @@ def scratch(prefix="weft-test-"):
 
 
 def sanitizer():
-    """'address', 'thread' or None: what the program was built with. Sanitizers reserve terabytes of address space, so limits on it do not work."""
+    """'address', 'thread' or None: what the program was built with. Sanitizers reserve terabytes of address space, so
+    limits on it do not work."""
     with open(BIN, "rb") as f:
         program = f.read()
     for mark, name in ((b"__asan_init", "address"), (b"__tsan_init", "thread")):
@@ -49,13 +53,14 @@ _unpacked = {}
 
 
 def scenario(name):
-    """Path of a recorded scenario; the bundled one is unpacked when the recorded traces are absent. Skips the test when there is none."""
+    """Path of a recorded scenario; the bundled one is unpacked when the recorded traces are absent. Skips the test when
+    there is none."""
     path = os.path.join(DATA, "traces", name)
     if os.path.isdir(path):
         return path
     bundle = os.path.join(ROOT, "examples", name + ".tar.xz")
     if not os.path.exists(bundle):
-        raise unittest.SkipTest(f"no recorded traces: {path} is absent (set WEFT_DATA)")
+        absent(f"no recorded traces: {path} is absent (set WEFT_DATA)")
     if name not in _unpacked:
         _unpacked[name] = scratch()
         with tarfile.open(bundle) as tar:
@@ -87,7 +92,8 @@ class Run:
 
 
 def weft(*args, memory=None, file_size=None, timeout=TIMEOUT_S, program=None, stdout=subprocess.PIPE, **more):
-    """Runs the program. memory, file_size: limits in bytes. `code` is negative for a death by signal, None for a time-out."""
+    """Runs the program. memory, file_size: limits in bytes. `code` is negative for a death by signal, None for a
+    time-out."""
     args = [str(a) for a in args]
     # Limits by prlimit(1): code between fork and exec is not safe in a Python that runs threads.
     limits = ["prlimit", "--core=0"]
@@ -97,7 +103,8 @@ def weft(*args, memory=None, file_size=None, timeout=TIMEOUT_S, program=None, st
         limits.append(f"--fsize={file_size}")
     env = dict(os.environ, NO_COLOR="1", COLUMNS="120", LC_ALL="C.UTF-8", **more.pop("env", {}))
     try:
-        done = subprocess.run(limits + [program or BIN] + args, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+        done = subprocess.run(limits + [program or BIN] + args, stdin=subprocess.DEVNULL, stdout=stdout,
+                              stderr=subprocess.PIPE,
                               timeout=timeout * SLOWDOWN, env=env, restore_signals=False, **more)
     except subprocess.TimeoutExpired as late:
         return Run(args, None, late.stdout or b"", late.stderr or b"")
@@ -109,8 +116,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        if not os.path.exists(BIN):
-            raise unittest.SkipTest(f"{BIN} is not built")
+        need(BIN)
 
     def ok(self, *args, **how):
         run = weft(*args, **how)
@@ -125,14 +131,16 @@ class Case(unittest.TestCase):
             self.fail(f"{run}\n  not one JSON value: {problem}\n  {run.text[:500]}")
 
     def survived(self, run):
-        """Whatever the input: the program ends by itself, in time, with one of its three exit codes, and says why when it failed."""
+        """Whatever the input: the program ends by itself, in time, with one of its three exit codes, and says why when
+        it failed."""
         self.assertIn(run.code, (0, 1, 2), f"{run}\n  (negative: killed by that signal; None: took too long)")
         for word in ("Sanitizer", "runtime error:"):
             self.assertNotIn(word, run.message, run)
         if run.code:
             self.assertRegex(run.message, r"^weft: ", run)
 
-    # ---- clock maps -----------------------------------------------------------------------------------------------------------
+    # ---- clock maps
+    # -----------------------------------------------------------------------------------------------------------
 
     def sync(self, trace, store, *options):
         """{host: Map} of `weft sync`, checked against the contract of its JSON."""
@@ -163,10 +171,12 @@ class Case(unittest.TestCase):
             self.assertEqual(len(p["messages"]), 2)
         reference = maps[answer["reference"]]
         for p in reference.pieces:
-            self.assertEqual((Fraction(p["drift"]), Fraction(p["offset_ns"]), p["error_ns_begin"], p["error_ns_end"]), (1, 0, 0, 0))
+            self.assertEqual((Fraction(p["drift"]), Fraction(p["offset_ns"]), p["error_ns_begin"], p["error_ns_end"]),
+                             (1, 0, 0, 0))
         return answer, maps
 
-    # ---- critical paths -------------------------------------------------------------------------------------------------------
+    # ---- critical paths
+    # -------------------------------------------------------------------------------------------------------
 
     def critpath(self, trace, store, thread, begin=None, end=None, *options):
         args = ["critpath", trace, "--store", store, "--thread", thread, *options]
@@ -208,11 +218,13 @@ class Case(unittest.TestCase):
             self.assertTrue(begin <= u["begin"] < u["end"] <= end, f"{what}: {u}")
             for s in answer["segments"]:
                 if s["state"] == "network" and u["reason"] != "untraced-peer":
-                    self.assertFalse(s["begin"] < u["end"] and u["begin"] < s["end"], f"{what}: a gap is painted network: {u} {s}")
+                    self.assertFalse(s["begin"] < u["end"] and u["begin"] < s["end"],
+                                     f"{what}: a gap is painted network: {u} {s}")
 
 
 CATEGORIES = {"reference", "accurate", "approximate", "one-sided", "one-way", "absent"}
-STATES = {"running", "preempted", "interrupted", "blocked", "timer", "network", "block-device", "user-input", "ipi", "hypervisor", "stolen",
+STATES = {"running", "preempted", "interrupted", "blocked", "timer", "network", "block-device", "user-input", "ipi",
+          "hypervisor", "stolen",
           "unknown"}
 LINKS = {"wakeup", "fork", "network", "disk", "vm", "span"}
 REASONS = {"untraced-peer", "offline-node", "lost-events", "no-waker"}
@@ -240,7 +252,8 @@ class Map:
         span = p["end"] - p["begin"]
         if not span:
             return Fraction(max(p["error_ns_begin"], p["error_ns_end"]))
-        return Fraction(p["error_ns_begin"]) + Fraction(p["error_ns_end"] - p["error_ns_begin"]) * (t - p["begin"]) / span
+        return (Fraction(p["error_ns_begin"])
+                + Fraction(p["error_ns_end"] - p["error_ns_begin"]) * (t - p["begin"]) / span)
 
     def drift(self, t):
         return Fraction(self.piece(t)["drift"])

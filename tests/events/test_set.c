@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "events/set.h"
 
 enum { AT_ONCE = 500 };
@@ -16,7 +17,7 @@ static void check(uint64_t start, unsigned pieces, uint64_t length, uint64_t gap
 {
     struct event_set s = {0};
     VEC(uint64_t) all = {0};
-    uint64_t random = 88172645463325252u, out[AT_ONCE];
+    uint64_t random = test_seed(88172645463325252u), out[AT_ONCE];
     for (unsigned p = 0; p < pieces; p++)
         for (uint64_t i = 0; i < length; i++) {
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;

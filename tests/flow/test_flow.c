@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "flow/flow.h"
 #include "kernel/kernel.h"
 
@@ -674,8 +675,8 @@ static void whose_wake(void **state)
  * brute force. */
 static void random_streams(void **state)
 {
-    for (unsigned seed = 1; seed <= 50; seed++) {
-        srand(seed);
+    for (uint64_t first = test_seed(1), seed = first; seed < first + 50; seed++) {
+        srand((unsigned)seed);
         struct host a, b;
         host_begin(&a), host_begin(&b);
         struct {

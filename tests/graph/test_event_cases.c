@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "../base/test.h"
 #include "made.h"
 
 static json_t *cases;
@@ -180,8 +181,7 @@ int main(void)
     json_error_t e;
     cases = json_load_file(path, 0, &e);
     if (!cases) {
-        printf("skipped: %s: %s\n", path, e.text);
-        return 77;
+        return test_absent("%s: %s", path, e.text);
     }
     struct CMUnitTest tests[16];
     size_t n = json_array_size(cases);

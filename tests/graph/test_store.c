@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/store.h"
@@ -227,6 +228,7 @@ static void readers(void **state)
 
 int main(void)
 {
+    random_state = test_seed(random_state);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged), cmocka_unit_test(truncated), cmocka_unit_test(readers)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "base/mem.h"
 #include "made.h"
 
@@ -20,22 +21,19 @@ static const char *data_dir(void)
     return data ? data : WEFT_SOURCE_ROOT "/../shared/data";
 }
 
-static bool open_trace(const char *name, struct ctf_schemas **schemas, struct ctf_trace **trace)
+static void open_trace(const char *name, struct ctf_schemas **schemas, struct ctf_trace **trace)
 {
     char path[4096];
     struct ctf_group *groups;
     size_t n;
     struct err e = {0};
     snprintf(path, sizeof path, "%s/%s", data_dir(), name);
-    if (ctf_discover(path, &groups, &n, &e)) {
-        print_message("skipped: %s\n", e.text);
-        return false;
-    }
+    if (ctf_discover(path, &groups, &n, &e))
+        skip_without("%s", e.text);
     *schemas = ctf_schemas_new();
     if (ctf_trace_open(&groups[0], *schemas, trace, &e))
         fail_msg("%s", e.text);
     ctf_groups_free(groups, n);
-    return true;
 }
 
 /* Running time by tid; idle threads are left out. A CPU's first thread ran since the CPU's first event, its last one
@@ -89,8 +87,7 @@ static void running_time(void **state)
     const char *name = *state;
     struct ctf_schemas *schemas;
     struct ctf_trace *trace;
-    if (!open_trace(name, &schemas, &trace))
-        skip();
+    open_trace(name, &schemas, &trace);
     int64_t *want = mem_zalloc(TIDS * sizeof *want), *got = mem_zalloc(TIDS * sizeof *got);
     struct graph *g = made_graph_of(trace, NULL, NULL);
     made_check(g);
@@ -111,10 +108,8 @@ static void running_time(void **state)
     graph_close(g);
     ctf_trace_close(trace);
     ctf_schemas_free(schemas);
-    if (!have) {
-        print_message("skipped: babeltrace2 is not installed\n");
-        skip();
-    }
+    if (!have)
+        skip_without("babeltrace2 is not installed");
 }
 
 /* Traces that have no such oracle: every interval still covers, nothing crashes. */
@@ -122,8 +117,7 @@ static void covers(void **state)
 {
     struct ctf_schemas *schemas;
     struct ctf_trace *trace;
-    if (!open_trace(*state, &schemas, &trace))
-        skip();
+    open_trace(*state, &schemas, &trace);
     struct graph *g = made_graph_of(trace, NULL, NULL);
     made_check(g);
     assert_true(graph_rows(g) > 0);
@@ -138,8 +132,7 @@ static void many_threads(void **state)
 {
     struct ctf_schemas *schemas;
     struct ctf_trace *trace;
-    if (!open_trace("traces-public/single-host/many-threads", &schemas, &trace))
-        skip();
+    open_trace("traces-public/single-host/many-threads", &schemas, &trace);
     struct graph *g = made_graph_of(trace, NULL, NULL);
     struct graph_row row;
     struct graph_interval first;
@@ -161,8 +154,7 @@ static void disk_waits(void **state)
 {
     struct ctf_schemas *schemas;
     struct ctf_trace *trace;
-    if (!open_trace("traces/three-tier-disk/db/kernel", &schemas, &trace))
-        skip();
+    open_trace("traces/three-tier-disk/db/kernel", &schemas, &trace);
     struct graph *g = made_graph_of(trace, NULL, NULL);
     int64_t most = 0, on_disk = 0;
     for (size_t r = 0; r < graph_rows(g); r++) {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "../state/read_all.h"
 #include "base/mem.h"
 #include "clock/clock.h"
@@ -42,10 +43,8 @@ static int make_place(void **state)
     char path[4096];
     const char *data = getenv("WEFT_DATA");
     snprintf(path, sizeof path, "%s/traces/mpi", data ? data : WEFT_SOURCE_ROOT "/../shared/data");
-    if (access(path, R_OK)) {
-        print_message("skipped: %s is not there\n", path);
-        exit(77);
-    }
+    if (access(path, R_OK))
+        exit(test_absent("no %s", path));
     if (!mkdtemp(place))
         return -1;
     run("cp -r '%s' '%s/trace'", path, place);

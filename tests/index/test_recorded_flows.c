@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "clock/clock.h"
 #include "flow/flow.h"
 #include "index/index.h"
@@ -19,10 +20,8 @@ static const char *scenario(const char *name, char *path, size_t n)
 {
     const char *data = getenv("WEFT_DATA");
     snprintf(path, n, "%s/traces/%s", data ? data : WEFT_SOURCE_ROOT "/../shared/data", name);
-    if (access(path, R_OK)) {
-        fprintf(stderr, "%s is absent\n", path);
-        skip();
-    }
+    if (access(path, R_OK))
+        skip_without("no %s", path);
     return path;
 }
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "base/err.h"
 #include "ctf/writer.h"
 #include "index/index.h"
@@ -127,6 +128,7 @@ static void counted_as_one_by_one(void **state)
 
 int main(void)
 {
+    dice = test_seed(dice);
     static bool whole = false, lossy = true;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(counted_as_one_by_one, &whole),

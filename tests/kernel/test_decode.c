@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "kernel/binding.h"
 #include "maker.h"
 
@@ -54,7 +55,7 @@ struct oracle {
     bool perf;
 };
 
-static bool open_trace(
+static void open_trace(
     const char *name, struct ctf_schemas **schemas, struct ctf_trace **trace, struct oracle *o, const char *program)
 {
     const char *data = getenv("WEFT_DATA");
@@ -66,10 +67,8 @@ static bool open_trace(
         snprintf(path, sizeof path, "%s", name);
     else
         snprintf(path, sizeof path, "%s/%s", data ? data : WEFT_SOURCE_ROOT "/../shared/data", name);
-    if (ctf_discover(path, &groups, &n, &e)) {
-        print_message("skipped: %s\n", e.text);
-        return false;
-    }
+    if (ctf_discover(path, &groups, &n, &e))
+        skip_without("%s", e.text);
     *schemas = ctf_schemas_new();
     if (ctf_trace_open(&groups[0], *schemas, trace, &e))
         fail_msg("%s", e.text);
@@ -77,7 +76,6 @@ static bool open_trace(
     snprintf(command, sizeof command, "%s '%s' 2>/dev/null", program, path);
     o->pipe = popen(command, "r");
     o->perf = strstr(name, "perf") != NULL;
-    return true;
 }
 
 /* The payload part of the next line; NULL at the end. The line's event name goes to `name`. */
@@ -123,8 +121,7 @@ static void decode(void **state)
     struct ctf_trace *trace;
     struct oracle o = {0};
     struct err e = {0};
-    if (!open_trace(name, &schemas, &trace, &o, "babeltrace2 --clock-seconds --no-delta"))
-        skip();
+    open_trace(name, &schemas, &trace, &o, "babeltrace2 --clock-seconds --no-delta");
     struct kernel_binding *b;
     if (kernel_bind(trace, &b, &e))
         fail_msg("%s", e.text);
@@ -154,17 +151,14 @@ static void decode(void **state)
                     compared++;
                 }
         }
-    if (!compared)
-        print_message("skipped: babeltrace2 is not installed\n");
-    bool none = !compared;
     pclose(o.pipe);
     free(o.line);
     ctf_merge_free(merge);
     kernel_binding_free(b);
     ctf_trace_close(trace);
     ctf_schemas_free(schemas);
-    if (none)
-        skip();
+    if (!compared)
+        skip_without("babeltrace2 is not installed");
 }
 
 /* ---- packets ---- */
@@ -240,37 +234,31 @@ static void on_packet(void *arg, const struct kernel_record *r)
     p->compared++;
 }
 
-/* False: skipped. */
-static bool check_packets(const char *name, const char *program)
+static void check_packets(const char *name, const char *program)
 {
     struct ctf_schemas *schemas;
     struct ctf_trace *trace;
     struct packets p = {0};
     bool old = strstr(name, "scp_") != NULL;
-    if (!open_trace(name, &schemas, &trace, &p.oracle, program))
-        return false;
+    open_trace(name, &schemas, &trace, &p.oracle, program);
     struct kernel_binding *b;
     int64_t end;
     kernel_tracker_free(maker_run(trace, on_packet, &p, &b, &end));
-    bool none = !p.compared;
-    if (!none && !old)
+    if (p.compared && !old)
         assert_true(p.tcp > 20);
     pclose(p.oracle.pipe);
     free(p.oracle.line);
     kernel_binding_free(b);
     ctf_trace_close(trace);
     ctf_schemas_free(schemas);
-    if (none)
-        print_message("skipped: babeltrace is not installed\n");
-    return !none;
+    if (!p.compared)
+        skip_without("%s is not installed", old ? "babeltrace" : "babeltrace2");
 }
 
 static void packets(void **state)
 {
     bool old = strstr(*state, "scp_") != NULL;
-    if (!check_packets(
-            *state, old ? "babeltrace --clock-seconds --no-delta" : "babeltrace2 --clock-seconds --no-delta"))
-        skip();
+    check_packets(*state, old ? "babeltrace --clock-seconds --no-delta" : "babeltrace2 --clock-seconds --no-delta");
 }
 
 /* The same packets written anew by babeltrace2: in the byte and bit order of this machine instead of the network's. */
@@ -286,10 +274,8 @@ static void rewritten_packets(void **state)
         check_packets(dir, "babeltrace2 --clock-seconds --no-delta");
     snprintf(command, sizeof command, "rm -r %s", dir);
     assert_int_equal(system(command), 0);
-    if (!made) {
-        print_message("skipped: babeltrace2 does not write traces here, or there is no %s\n", (const char *)*state);
-        skip();
-    }
+    if (!made)
+        skip_without("babeltrace2 does not write traces here, or there is no %s", (const char *)*state);
 }
 
 /* Not a kernel's trace. */
@@ -300,8 +286,7 @@ static void refused(void **state)
     struct oracle o = {0};
     struct kernel_binding *b;
     struct err e = {0};
-    if (!open_trace("traces-public/single-host/hello-lost", &schemas, &trace, &o, "true"))
-        skip();
+    open_trace("traces-public/single-host/hello-lost", &schemas, &trace, &o, "true");
     assert_int_equal(kernel_bind(trace, &b, &e), ERR_UNSUPPORTED);
     assert_non_null(strstr(e.text, "sched_switch"));
     assert_false(kernel_is_kernel_trace(trace));

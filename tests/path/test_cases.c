@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "fake.h"
 
 #ifndef WEFT_SOURCE_ROOT
@@ -166,10 +167,8 @@ static void graph_cases(void **state)
         file, sizeof file, "%s/critical-path-cases/graph_cases.json", data ? data : WEFT_SOURCE_ROOT "/../shared/data");
     json_error_t error;
     json_t *cases = json_load_file(file, 0, &error), *item;
-    if (!cases) {
-        print_message("skipped: %s: %s\n", file, error.text);
-        skip();
-    }
+    if (!cases)
+        skip_without("%s: %s", file, error.text);
     size_t i, checked = 0;
     json_array_foreach (cases, i, item) {
         const char *name = json_string_value(json_object_get(item, "name"));

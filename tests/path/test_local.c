@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "made_stores.h"
 #include "path/path.h"
 
@@ -159,6 +160,7 @@ static void seen_on_the_way(void **state)
     struct world w = {0};
     make_call(&w);
     make_send(&w.fa, make_flow(&w.fa, 2, 80, 1, 1000), 41800000, 10, -1);
+    make_address(&w.fa, 2); /* as is noted of every source of a packet that was sent */
     join(&w);
     struct path *p = walk(&w, 0, w.client, 0, 50000000);
     assert_int_equal(p->n_segments, 5);
@@ -168,9 +170,15 @@ static void seen_on_the_way(void **state)
     assert_int_equal(p->segments[3].sender.row, w.server);
     path_free(p);
     leave(&w);
+}
+EXPECTED_FAIL(seen_on_the_way, "a forwarder is taken for the owner of every address that passed through it");
 
+static void address_without_owner(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct path *p;
     /* Nobody owns the address (the sender's trace tells of none): whoever has the send. */
-    w = (struct world){0};
     make_call(&w);
     join(&w);
     w.fb.addresses.n = 0;
@@ -491,7 +499,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(call),
-        cmocka_unit_test(seen_on_the_way),
+        cmocka_unit_test(seen_on_the_way_fails),
+        cmocka_unit_test(address_without_owner),
         cmocka_unit_test(nobody_sent_it),
         cmocka_unit_test(translated),
         cmocka_unit_test(untraced_peer),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "fake.h"
 
 enum { TIME = 40, MAX_ROWS = 6 };
@@ -319,10 +320,10 @@ static void against_oracle(void **state)
 {
     (void)state;
     const char *graphs = getenv("WEFT_GRAPHS");
-    uint64_t count = graphs ? strtoull(graphs, NULL, 10) : 40000;
+    uint64_t count = graphs ? strtoull(graphs, NULL, 10) : 40000, first = test_seed(1);
     size_t waits = 0, returns = 0;
     for (uint64_t n = 0; n < count; n++) {
-        seed = 0x9e3779b97f4a7c15u * (n + 1);
+        seed = 0x9e3779b97f4a7c15u * (n + first);
         struct fake f = {0};
         random_rows(&f, TIME, 3 + (uint32_t)n % 8);
         random_causes(&f, (unsigned)(n / 8) % 13);
@@ -362,8 +363,9 @@ static void against_oracle(void **state)
 static void absurd_graphs(void **state)
 {
     (void)state;
+    uint64_t first = test_seed(1);
     for (uint64_t n = 0; n < 20000; n++) {
-        seed = 0xd1342543de82ef95u * (n + 1);
+        seed = 0xd1342543de82ef95u * (n + first);
         struct fake f = {.limit = 1000000};
         int64_t time = n % 10 ? 60 : 2000;
         random_rows(&f, time, 5);
@@ -423,13 +425,13 @@ static void dead_ends(void **state)
     fake_fini(&f);
 }
 
-/* A pipeline of threads, each waiting for the next, deeper than any frame stack; and a long conversation: work grows
- * with the path only. */
-static void depth_and_cost(void **state)
+/* A pipeline of threads, each waiting for the next: r runs [r, r + 1) and waits until 2 DEEP - r. What the last one
+ * waits for is not known, everything else is, however long the pipeline. */
+static void deep_chain(void **state)
 {
     (void)state;
     struct fake f = {0};
-    enum { DEEP = 3000, CALLS = 100000 };
+    enum { DEEP = 3000 };
     for (int32_t r = 0; r < DEEP; r++) {
         fake_add_row(&f, 0, r, "pipe");
         fake_add(&f, r, 0, r + 1, GRAPH_RUNNING);
@@ -444,10 +446,28 @@ static void depth_and_cost(void **state)
     struct path *p;
     struct err e = {0};
     assert_int_equal(path_walk(&source, (struct path_row){0, 0}, &options, &p, &e), 0);
-    assert_true(p->n_gaps >= 1);
+    assert_int_equal(p->n_gaps, 1);
+    assert_true(p->gaps[0].begin == DEEP && p->gaps[0].end == DEEP + 1);
+    assert_int_equal(p->n_segments, 2 * DEEP + 1);
+    for (int32_t i = 0; i <= 2 * DEEP; i++) {
+        assert_int_equal(p->segments[i].row.row, i < DEEP ? i : i == DEEP ? DEEP - 1 : 2 * DEEP - i);
+        assert_int_equal(p->segments[i].state, i == DEEP ? GRAPH_BLOCKED : GRAPH_RUNNING);
+    }
     path_free(p);
     fake_fini(&f);
+}
+EXPECTED_FAIL(deep_chain, "a chain of more than 512 waits ends as if nobody had been seen to wake");
 
+/* A long conversation: work grows with the path only. */
+static void cost(void **state)
+{
+    (void)state;
+    struct fake f = {0};
+    enum { CALLS = 100000 };
+    struct path_source source;
+    struct path_options options = {.begin = 0};
+    struct path *p;
+    struct err e = {0};
     /* a asks b and sleeps; b answers; each call: a runs [0,3), asks at 2, sleeps [3,8), b runs [4,7), answers at 7 */
     int32_t a = fake_add_row(&f, 0, 1, "a"), b = fake_add_row(&f, 1, 2, "b");
     fake_add(&f, b, -0, 4, GRAPH_NETWORK);
@@ -542,7 +562,8 @@ int main(void)
         cmocka_unit_test(against_oracle),
         cmocka_unit_test(absurd_graphs),
         cmocka_unit_test(dead_ends),
-        cmocka_unit_test(depth_and_cost),
+        cmocka_unit_test(deep_chain_fails),
+        cmocka_unit_test(cost),
         cmocka_unit_test(vain_search),
         cmocka_unit_test(vain_messages),
     };

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "base/mem.h"
 #include "clock/clock.h"
 #include "graph/graph.h"
@@ -54,10 +55,8 @@ static struct joined open_trace(const char *name)
     char path[4096];
     const char *data = getenv("WEFT_DATA");
     snprintf(path, sizeof path, "%s/%s", data ? data : WEFT_SOURCE_ROOT "/../shared/data", name);
-    if (access(path, R_OK)) {
-        print_message("skipped: %s is not there\n", path);
-        skip();
-    }
+    if (access(path, R_OK))
+        skip_without("no %s", path);
     struct joined j = {0};
     struct err e = {0};
     struct index_options o = {.store = store, .stores = true};

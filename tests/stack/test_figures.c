@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/test.h"
 #include "base/mem.h"
 #include "fixture.h"
 #include "ust_world.h"
@@ -30,7 +31,7 @@ static int make_world(void **state)
     if (!mkdtemp(world.dir))
         return -1;
     snprintf(world.store, sizeof world.store, "%s.store", world.dir);
-    ust_write_random(world.dir, 4711, EVENTS, true);
+    ust_write_random(world.dir, (uint32_t)test_seed(4711), EVENTS, true);
     if (stack_fixture(world.dir, world.store, &world.s, &e))
         return -1;
     for (size_t row = 0; row < stack_rows(world.s); row++)

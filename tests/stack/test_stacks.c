@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/test.h"
 #include "fixture.h"
 #include "ust_world.h"
 
@@ -310,7 +311,7 @@ static void test_samples(void **state)
     enum { SAMPLES = 200 };
     struct place p;
     make_place(&p);
-    ust_write_random(p.dir, 99, 4000, true);
+    ust_write_random(p.dir, (uint32_t)test_seed(99), 4000, true);
     struct stack_store *s = open_store(&p);
     int64_t begin = stack_totals(s)->begin, end = stack_totals(s)->end;
     for (size_t row = 0; row < stack_rows(s); row++)
@@ -401,7 +402,7 @@ static void test_cut_off(void **state)
             snprintf(p.dir, sizeof p.dir, "/tmp/weft-stacks-XXXXXX");
             bool good = mkdtemp(p.dir) != NULL;
             snprintf(p.store, sizeof p.store, "%s.store", p.dir);
-            ust_write_random(p.dir, 7, 9000, false);
+            ust_write_random(p.dir, (uint32_t)test_seed(7), 9000, false);
             good = good && !stack_fixture(p.dir, p.store, &s, &e) && ask_all(s) && !stack_intact(s, &e) &&
                 !truncate(p.store, page * 4096 + page);
             good = good && ask_all(s) < SIZE_MAX && stack_intact(s, &e) == ERR_LOST && strstr(e.text, p.store);

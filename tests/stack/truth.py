@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
-"""Judges the call stacks of traces by what babeltrace2 prints of them: truth.py DUMP WRITE (the programs built from dump.c, ust_write.c).
+"""Judges the call stacks of traces by what babeltrace2 prints of them: truth.py DUMP WRITE (the programs built from
+dump.c, ust_write.c).
 
-Replays the text's entries and exits with a list per thread and compares every interval exactly. Exit status 77 (skipped) when babeltrace2 is absent.
+Replays the text's entries and exits with a list per thread and compares every interval exactly. Exit status 77
+(skipped) when babeltrace2 is absent.
 """
 import bisect
 import collections
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import need, needs, run, seed  # noqa: E402
+
 DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 RECORDED = os.path.join(DATA, "traces-public", "context-switches-ust")
-LOST = re.compile(r'discarded \d+ events? between \[(\d+)\.(\d{9})\] and \[(\d+)\.(\d{9})\] .* within stream ".*channel0_(\d+)"')
+LOST = re.compile(r'discarded \d+ events? between \[(\d+)\.(\d{9})\] and \[(\d+)\.(\d{9})\] .* within stream '
+                  r'".*channel0_(\d+)"')
 LINE = re.compile(r"\[(\d+)\.(\d{9})\] (\S+) (\S+): (.*)$")
 
 
@@ -24,7 +29,8 @@ class Replay:
     """What the text of a trace says: calls as (pid, tid, level, begin, end, how, address)."""
 
     def __init__(self, path):
-        run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, check=True)
         lines = run.stdout.decode().splitlines()
         resets = self.find_resets(lines, run.stderr.decode())
         self.calls, self.names, self.threads = [], {}, {}
@@ -68,8 +74,8 @@ class Replay:
                 self.end(thread, stack, at, "cut")
 
     def find_resets(self, lines, warnings):
-        """{number of the line before which it happens: [since]}: when what threads do becomes uncertain, and since when. Events are missing after the
-        packet before, up to the packet's first event, and after its last."""
+        """{number of the line before which it happens: [since]}: when what threads do becomes uncertain, and since
+        when. Events are missing after the packet before, up to the packet's first event, and after its last."""
         times = []
         for line in lines:
             found = LINE.match(line)
@@ -103,7 +109,8 @@ class Replay:
             self.calls += [(*thread, level, since, at, "unknown", "-") for level in range(levels)]
 
     def allocate(self, thread, at, what, fields):
-        """Memory as [(time, bytes held from then on)] by thread; an allocation at a taken address ends the one before."""
+        """Memory as [(time, bytes held from then on)] by thread; an allocation at a taken address ends the one before.
+        """
         value = {name: int(number, 0) for name, number in re.findall(r"\b(ptr|in_ptr|size|nmemb) = (\w+)", fields)}
         change, held = 0, self.memory[thread]
         size, result = value.get("size", 0) * value.get("nmemb", 1), value["ptr"]
@@ -137,36 +144,38 @@ class Truth(unittest.TestCase):
                 names[int(words[0]), int(words[1])] = words[2]
             else:
                 calls.append((*map(int, words[:5]), words[5], words[6]))
-        self.assertEqual(totals, (truth.events, sum(c[5] != "unknown" for c in truth.calls), truth.strange, truth.missing))
+        self.assertEqual(totals, (truth.events, sum(c[5] != "unknown" for c in truth.calls), truth.strange,
+                                  truth.missing))
         self.assertEqual(names, truth.names)
         self.assertEqual(sorted(calls), sorted(truth.calls))
         return truth
 
-    @unittest.skipUnless(os.path.isdir(RECORDED), f"no recorded trace: {RECORDED}")
+    @needs(RECORDED)
     def test_recorded(self):
         self.assertEqual(len(self.judge(RECORDED).calls), 1948)
 
     def test_random(self):
         with tempfile.TemporaryDirectory() as place:
-            for seed in (1, 2, 3):
-                path = os.path.join(place, str(seed))
-                subprocess.run([WRITE, "random", path, str(seed), "20000"], check=True)
+            first = seed(1)
+            for made in map(str, range(first, first + 3)):
+                path = os.path.join(place, made)
+                subprocess.run([WRITE, "random", path, made, "20000"], check=True)
                 truth = self.judge(path)
                 self.assertGreater(min(truth.strange, truth.missing), 20)
                 self.assertGreater(max(c[4] - c[3] for c in truth.calls), 2**32)
 
     def test_lossy(self):
         with tempfile.TemporaryDirectory() as place:
-            for seed in range(10, 16):
-                path = os.path.join(place, str(seed))
-                subprocess.run([WRITE, "lossy", path, str(seed), "4000"], check=True)
+            first = seed(10)
+            for made in map(str, range(first, first + 6)):
+                path = os.path.join(place, made)
+                subprocess.run([WRITE, "lossy", path, made, "4000"], check=True)
                 truth = self.judge(path)
                 self.assertGreater(truth.losses, 10)
                 self.assertGreater(sum(c[5] == "unknown" for c in truth.calls), 20)
 
 
 if __name__ == "__main__":
-    if not shutil.which("babeltrace2"):
-        sys.exit(77)
+    run(lambda: need("babeltrace2"))
     DUMP, WRITE = sys.argv[1:3]
     unittest.main(argv=sys.argv[:1], verbosity=2)

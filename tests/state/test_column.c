@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../base/test.h"
 #include "state/column.h"
 
 enum { ALL_WAYS = 1 << COLUMN_LINE | 1 << COLUMN_SPLIT | 1 << COLUMN_TABLE, ROUNDS = 400 };
@@ -190,6 +191,7 @@ static void strange_forms_are_told(void **state)
 
 int main(void)
 {
+    seed = test_seed(seed);
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_and_out), cmocka_unit_test(large_ones_are_split),
         cmocka_unit_test(few_have_a_table), cmocka_unit_test(what_grows_evenly_lies_by_a_line),
         cmocka_unit_test(anything_is_read), cmocka_unit_test(strange_forms_are_told)};

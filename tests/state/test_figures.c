@@ -1,6 +1,7 @@
 /* Figures of latencies by name and histograms, of random ranges, against sums over the calls that this test made. */
 #include <math.h>
 
+#include "../base/test.h"
 #include "world.h"
 
 enum { CALLS = 20000, NAMES_USED = 2, QUERIES = 300, BUCKETS = 40 };
@@ -134,6 +135,7 @@ static void none(void **state)
 
 int main(void)
 {
+    world_seed = test_seed(world_seed);
     const struct CMUnitTest tests[] = {cmocka_unit_test(against_sums), cmocka_unit_test(none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,29 @@
 #!/usr/bin/env python3
-"""Judges the state store of recorded traces by what babeltrace2 prints of them: truth.py DUMP (the program built from dump.c).
+"""Judges the state store of recorded traces by what babeltrace2 prints of them: truth.py DUMP (the program built from
+dump.c).
 
-Reads the text once with rules of its own (who runs on each CPU by sched_switch alone, system calls by their entries and exits, bytes by block and packet
-events) and compares exactly. Exit status 77 (skipped) when babeltrace2 or the recorded traces are absent.
+Reads the text once with rules of its own (who runs on each CPU by sched_switch alone, system calls by their entries and
+exits, bytes by block and packet events) and compares exactly. Exit status 77 (skipped) when babeltrace2 or the recorded
+traces are absent.
 """
 import bisect
 import collections
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import need, run  # noqa: E402
+
 DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 TRACES = ["three-tier/client", "three-tier/web", "three-tier/db", "three-tier-disk/db", "scp-net/n1", "mpi/n1"]
 
-LINE = re.compile(r"\[(\d+)\.(\d{9})\] (?:\(\S+\) )?(?:\S+ )?([\w:]+): \{ cpu_id = (\d+) \}, (?:\{.*?\}, )??\{ ?(.*?) ?\}$")
+LINE = re.compile(r"\[(\d+)\.(\d{9})\] (?:\(\S+\) )?(?:\S+ )?([\w:]+): \{ cpu_id = (\d+) \}, (?:\{.*?\}, )??\{ ?(.*?) "
+                  r"?\}$")
 NUMBER = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
 TEXT = re.compile(r"(\w+) = \"([^\"]*)\"")
 ENTRY, EXIT = (re.compile(rf"(irq_softirq|irq_handler|x86_irq_vectors_\w+)_{edge}$") for edge in ("entry", "exit"))
@@ -27,7 +32,8 @@ FIRST_WITHOUT_NUMBER = 32768  # of interrupts that the trace knows by name only
 HANDLERS = {"irq_handler_entry": ("irq-line", "irq"), "irq_softirq_entry": ("vector", "vec")}
 
 # Operations of futex(2) that wait and that wake, as linux/futex.h numbers them.
-FUTEX = {0: "WAIT", 1: "WAKE", 3: "REQUEUE", 4: "CMP_REQUEUE", 5: "WAKE_OP", 6: "LOCK_PI", 7: "UNLOCK_PI", 9: "WAIT_BITSET", 10: "WAKE_BITSET",
+FUTEX = {0: "WAIT", 1: "WAKE", 3: "REQUEUE", 4: "CMP_REQUEUE", 5: "WAKE_OP", 6: "LOCK_PI", 7: "UNLOCK_PI",
+         9: "WAIT_BITSET", 10: "WAKE_BITSET",
          11: "WAIT_REQUEUE_PI", 12: "CMP_REQUEUE_PI", 13: "LOCK_PI2"}
 
 
@@ -51,7 +57,8 @@ class Truth:
         self.read(path)
 
     def read(self, path):
-        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=True).stdout
         lines = text.decode("utf-8", "replace").splitlines()
         switches = [self.parse(line) for line in lines]
         self.events = len(switches)
@@ -80,7 +87,8 @@ class Truth:
             self.busy[cpu] += end - begin
 
     def walk(self, events, current, since):
-        in_call, off, woken_at, depth, entered, exiting, futex, handling = {}, {}, {}, collections.Counter(), {}, set(), {}, {}
+        in_call, off, woken_at, depth, entered, exiting, futex, handling = ({}, {}, {}, collections.Counter(), {},
+                                                                            set(), {}, {})
         for ts, name, cpu, fields in events:
             tid = current.get(cpu)
             if name == "sched_switch":
@@ -184,10 +192,12 @@ DISCARDED = re.compile(r"discarded (\d+) events? between \[(\d+)\.(\d{9})\] and 
 
 
 class Holes:
-    """Where a trace has no events although the tracer had some: around the borders of the packets that tell of discarded events. Times in ns."""
+    """Where a trace has no events although the tracer had some: around the borders of the packets that tell of
+    discarded events. Times in ns."""
 
     def __init__(self, path):
-        run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        run = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, check=True)
         times = collections.defaultdict(list)
         for line in run.stdout.decode("utf-8", "replace").splitlines():
             ts, _, cpu, _ = Truth.parse(line)
@@ -198,8 +208,10 @@ class Holes:
             told[int(m[6])].append((int(m[2]) * 10**9 + int(m[3]), int(m[4]) * 10**9 + int(m[5])))
             self.count += int(m[1])
         for cpu, windows in told.items():
-            for (begin, end), (follows, precedes) in zip(windows, self.packets(os.path.join(path, "index", f"ch_{cpu}.idx"))):
-                # A packet that begins when the one before ends begins with the event of that time; else that event ended the one before.
+            for (begin, end), (follows, precedes) in zip(windows,
+                                                         self.packets(os.path.join(path, "index", f"ch_{cpu}.idx"))):
+                # A packet that begins when the one before ends begins with the event of that time; else that event
+                # ended the one before.
                 first = (bisect.bisect_left if follows else bisect.bisect_right)(times[cpu], begin)
                 if first < len(times[cpu]) and times[cpu][first] > begin:
                     self.by_cpu[cpu].append((begin, min(end, times[cpu][first])))
@@ -209,7 +221,8 @@ class Holes:
 
     @staticmethod
     def packets(path):
-        """For each packet of a stream that tells of discarded events: does it begin when the one before ended, and does the next when it ends?"""
+        """For each packet of a stream that tells of discarded events: does it begin when the one before ended, and does
+        the next when it ends?"""
         with open(path, "rb") as f:
             data = f.read()
         size = struct.unpack(">4I", data[:16])[3]
@@ -244,7 +257,8 @@ class StatesAgainstText(unittest.TestCase):
         for tid, ns in dump["ran"]:
             ran[int(tid)] += int(ns)
         self.assertEqual(+ran, +truth.ran, "running time per thread")
-        self.assertEqual(self.by_tid(dump, ("usermode", "syscall", "interrupted")), +truth.ran, "states in which a thread runs")
+        self.assertEqual(self.by_tid(dump, ("usermode", "syscall", "interrupted")), +truth.ran,
+                         "states in which a thread runs")
         self.assertEqual(self.by_tid(dump, ("interrupted",)), +truth.interrupted, "interrupted")
         self.assertEqual({int(c): int(ns) for c, ns in dump["busy"]}, dict(truth.busy), "busy time per CPU")
         for kind in ("ready", "blocked"):
@@ -268,10 +282,12 @@ class StatesAgainstText(unittest.TestCase):
         known = {name: n for name, n in truth.calls.items() if name != "unknown"}
         self.assertEqual({name: n for name, n in ours.items() if name in known}, known, "system calls by name")
         self.assertEqual(sum(ours.values()), sum(truth.calls.values()), "system calls")
-        self.assertEqual(sorted((int(w[2]), int(w[3]), int(w[4]), int(w[5])) for w in calls), sorted(truth.call_list), "each call's thread, begin, end, result")
+        self.assertEqual(sorted((int(w[2]), int(w[3]), int(w[4]), int(w[5])) for w in calls), sorted(truth.call_list),
+                         "each call's thread, begin, end, result")
         locks = [(int(w[1].split(":")[-1], 0), *map(int, w[2:6])) for w in dump["latency"] if w[0] == "lock"]
         self.assertEqual(sorted(locks), sorted(truth.lock_list), "waits for locks")
-        futexes = [(int(w[0].split(":")[-1], 0), int(w[1]), int(w[2]), w[4], int(w[3]), int(w[5]), int(w[6])) for w in dump["futex"]]
+        futexes = [(int(w[0].split(":")[-1], 0), int(w[1]), int(w[2]), w[4], int(w[3]), int(w[5]), int(w[6]))
+                   for w in dump["futex"]]
         self.assertEqual(sorted(futexes), sorted(truth.futex_list), "waits and wakes of futexes")
         begins = [int(w[3]) for w in calls]
         self.assertEqual(begins, sorted(begins))
@@ -282,7 +298,8 @@ class StatesAgainstText(unittest.TestCase):
             disk[kind] += int(value)
         self.assertEqual((disk["read"], disk["write"]), (truth.disk["read"], truth.disk["write"]), "disk bytes")
         handlers = collections.Counter(w[0] for w in dump["latency"])
-        self.assertEqual(handlers["softirq"], sum(n for v, n in truth.softirqs.items() if v != "irq"), "softirq handlers")
+        self.assertEqual(handlers["softirq"], sum(n for v, n in truth.softirqs.items() if v != "irq"),
+                         "softirq handlers")
         self.assertEqual(handlers["irq"], truth.softirqs["irq"], "irq handlers")
 
     def check_lines(self, truth, dump):
@@ -292,7 +309,8 @@ class StatesAgainstText(unittest.TestCase):
                 self.assertEqual(value, "active")
                 ours[what, int(number)].append((int(begin), int(end), int(cpu)))
             theirs = {key: latest(handled) for key, handled in truth.handled.items() if key[0] == what}
-            self.assertEqual({key: handled for key, handled in ours.items() if key[1] < FIRST_WITHOUT_NUMBER}, theirs, "over all CPUs")
+            self.assertEqual({key: handled for key, handled in ours.items() if key[1] < FIRST_WITHOUT_NUMBER}, theirs,
+                             "over all CPUs")
 
     def test_recorded_traces(self):
         for trace in TRACES:
@@ -301,7 +319,8 @@ class StatesAgainstText(unittest.TestCase):
                 self.check(Truth(path), dumped(self.program, path))
 
     def test_lost_events(self):
-        """While events are missing on a CPU nobody is said to have it, and no thread keeps a state but those that other CPUs are seen to run."""
+        """While events are missing on a CPU nobody is said to have it, and no thread keeps a state but those that other
+        CPUs are seen to run."""
         path = os.path.join(DATA, "traces", "lost-events", "solo", "kernel")
         holes, dump = Holes(path), dumped(self.program, path, "intervals")
         self.assertEqual(sum(int(w[3]) for w in dump["loss"]), holes.count)
@@ -323,15 +342,15 @@ class StatesAgainstText(unittest.TestCase):
                         continue
                     checked += 1
                     # What is left of the state within the hole must be while another CPU runs the thread.
-                    elsewhere = [(b, e) for c, list_ in occupied.items() if c != cpu for b, e, t in list_ if t == thread]
+                    elsewhere = [(b, e) for c, list_ in occupied.items() if c != cpu for b, e,
+                                 t in list_ if t == thread]
                     lo, hi = max(int(begin), h0), min(int(end), h1)
-                    self.assertTrue(any(b <= lo and e >= hi for b, e in elsewhere), f"thread {thread} is said to be {value} at {lo}, where events are missing")
+                    self.assertTrue(any(b <= lo and e >= hi for b, e in elsewhere),
+                                    f"thread {thread} is said to be {value} at {lo}, where events are missing")
         self.assertGreater(checked, 0)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or not shutil.which("babeltrace2") or not os.path.isdir(os.path.join(DATA, "traces", "three-tier")):
-        print("skipped: needs the program, babeltrace2 and the recorded traces ($WEFT_DATA)")
-        sys.exit(77)
+    run(lambda: need("babeltrace2", *(os.path.join(DATA, "traces", t) for t in TRACES)))
     StatesAgainstText.program = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -1,5 +1,6 @@
 """tools/check-layers: the tree obeys DESIGN section 3, and trees that do not are refused."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,7 @@ class CheckLayers(unittest.TestCase):
             "base/json.c": '#include "base/json.h"\n#include <jansson.h>\n#include <stdio.h>\n',
             "kernel/kernel.h": '#include "ctf/ctf.h"\n#include "base/mem.h"\n',
             "kernel/bind.c": '#include "kernel/private.h"\n/* #include "path/path.h" */\n',
-            "cli/main.c": '#include "path/path.h"\n#include "ctf/ctf.h"\n#include <sys/stat.h>\n',
+            "cli/main.c": 'int main(void)\n{\n}\n#include "path/path.h"\n#include "ctf/ctf.h"\n#include <sys/stat.h>\n',
         }), (0, ""))
 
     def test_arrow_upwards(self):
@@ -52,7 +53,7 @@ class CheckLayers(unittest.TestCase):
         self.refused("flow/flow.c", '\n#  include "kernel/bind.h"\n', ":2: kernel/bind.h is private")
 
     def test_library_in_the_wrong_room(self):
-        self.refused("ctf/reader.c", "#include <jansson.h>\n", "belongs to base, tsp alone")
+        self.refused("ctf/reader.c", "#include <jansson.h>\n", "belongs to base, events, tsp, views alone")
 
     def test_unlisted_library(self):
         self.refused("base/x.h", "#include <glib.h>\n", "<glib.h> is in no list")
@@ -65,6 +66,50 @@ class CheckLayers(unittest.TestCase):
 
     def test_way_out_of_src(self):
         self.refused("base/x.c", '#include "base/../ctf/ctf.h"\n', "includes start at src/")
+
+    def test_arrow_that_nobody_uses(self):
+        kernel = {"ctf/ctf.h": "", "kernel/x.c": ""}
+        status, message = check(kernel)
+        self.assertEqual(status, 1)
+        self.assertIn("nobody in room kernel uses room ctf", message)
+        self.assertEqual(check({**kernel, "kernel/y.h": '#include "ctf/ctf.h"\n'}), (0, ""))
+        self.assertEqual(check({"kernel/x.c": ""}), (0, ""), "where room ctf is not there, nothing can use it")
+        self.assertEqual(check({"base/x.c": "", "ctf/ctf.c": "", "cli/main.c": ""}), (0, ""),
+                         "cli may use all, all may use base")
+
+    def test_future_room(self):
+        status, message = check({"live/live.c": ""})
+        self.assertEqual(status, 1)
+        self.assertIn("src/live: the room is there", message)
+        self.refused("ctf/x.c", '#include "live/live.h"\n', "room ctf may not use room live")
+
+    def clash(self, first, second, what):
+        status, message = check({"ctf/" + first[0]: first[1], "http/" + second[0]: second[1]})
+        self.assertEqual(status, 1, (first, second))
+        self.assertRegex(message,
+                         rf"^src/\w+/\w\.[ch]:\d+: room \w+ calls something of its own {re.escape(what)}, as room \w+ "
+                         rf"does")
+
+    def harmony(self, first, second):
+        self.assertEqual(check({"ctf/" + first[0]: first[1], "http/" + second[0]: second[1]}), (0, ""), (first, second))
+
+    def test_function_of_two_rooms(self):
+        calls = "int x(int a,\n    int b)\n{\n}\n"
+        self.clash(("a.c", calls), ("b.c", "struct y *x(void)\n{\n}\n"), "x()")
+        self.clash(("a.c", calls), ("b.h", "static inline int x(int a)\n{\n}\n"), "x()")
+        self.clash(("a.c", calls), ("b.c", "\nstatic int x(int a)\n{\n}\n"), "x()")
+        self.harmony(("a.c", "static " + calls), ("b.c", "static " + calls))
+        self.harmony(("a.c", calls), ("b.c",
+                                      "int x(int a, int b);\n/*\nint x(int a)\n{ */\nchar s[] = \"\\\nint x(void) "
+                                      "{\";\n"))
+
+    def test_tag_of_two_rooms(self):
+        for kind in ("struct", "union", "enum"):
+            self.clash(("a.h", kind + " x {\n"), ("b.h", f"typedef {kind} __attribute__((packed)) x {{ int a; }} y;\n"),
+                       kind + " x")
+            self.clash(("a.h", kind + " x {\n"), ("b.c", f"\nstatic {kind} x {{\n"), kind + " x")
+            self.harmony(("a.c", kind + " x {\n"), ("b.c", kind + " x {\n"))
+            self.harmony(("a.h", kind + " x {\n"), ("b.h", f"{kind} x;\nvoid f({kind} x *);\n"))
 
     def test_nothing_to_check(self):
         self.assertEqual(check({"base/readme.txt": ""})[0], 1)

@@ -1,4 +1,5 @@
-"""The documentation fits the program and itself: the page of a verb names exactly the options of its --help, and links lead somewhere."""
+"""The documentation fits the program and itself: the page of a verb names exactly the options of its --help, and links
+lead somewhere."""
 import os
 import re
 import subprocess
@@ -7,6 +8,7 @@ import unittest
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BIN = os.path.abspath(os.environ.get("WEFT_BIN") or os.path.join(ROOT, "build", "weft"))
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+VERBS = ["info", "events", "index", "threads", "sync", "critpath", "serve", "verify"]
 EVERY_VERB = {"--help", "--no-color", "--quiet"}  # told once, in docs/verbs/README.md
 
 
@@ -42,6 +44,20 @@ class Docs(unittest.TestCase):
             if name != "README.md":
                 self.assertIn(f"({name})", told, "docs/formats/README.md lists all formats")
 
+    def test_verbs(self):
+        """`weft --help` lists the verbs there are, each has a page, and the README names them in the same order."""
+        shown = subprocess.run([BIN, "--help"], capture_output=True, text=True, check=True).stdout
+        listed = re.search(r"(?ms)^Verbs:\n(.*?)^\S", shown).group(1)
+        self.assertEqual(re.findall(r"(?m)^  (\w+) ", listed), VERBS)
+        self.assertEqual(re.findall(r"(?m)^\| \[`(\w+)`\]", text_of("README.md")), VERBS)
+        self.assertEqual(sorted(os.listdir(os.path.join(ROOT, "docs", "verbs"))),
+                         sorted(["README.md"] + [v + ".md" for v in VERBS]))
+        for verb in VERBS:
+            with self.subTest(verb):
+                run = subprocess.run([BIN, verb, "--help"], capture_output=True, text=True)
+                self.assertEqual((run.returncode, run.stderr), (0, ""))
+                self.assertIn(f"weft {verb} ", run.stdout)
+
     def test_options_of_each_verb(self):
         for page in sorted(os.listdir(os.path.join(ROOT, "docs", "verbs"))):
             verb = page[:-3]
@@ -51,7 +67,8 @@ class Docs(unittest.TestCase):
                 shown = subprocess.run([BIN, verb, "--help"], capture_output=True, text=True, check=True).stdout
                 options = set(re.findall(r"(?m)^ +(?:-\w, )?(--[a-z][a-z-]+)", shown)) - EVERY_VERB
                 # Options of other tools may be mentioned in code of their own command.
-                told = set(OPTION.findall(re.sub(r"`(?:babeltrace2|lttng) [^`]*`", "", text_of("docs", "verbs", page)))) - EVERY_VERB
+                told = set(OPTION.findall(re.sub(r"`(?:babeltrace2|lttng) [^`]*`", "",
+                                                 text_of("docs", "verbs", page)))) - EVERY_VERB
                 self.assertEqual(told, options)
                 self.assertIn(verb, text_of("README.md"))
 

@@ -12,7 +12,10 @@ import urllib.error
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DATA = os.environ.get("WEFT_DATA", os.path.join(ROOT, "..", "shared", "data"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from needed import have, need, new_dice, run, seed  # noqa: E402,F401
+
+DATA = os.path.abspath(os.environ.get("WEFT_DATA") or os.path.join(ROOT, "..", "shared", "data"))
 WEFT = os.environ.get("WEFT_BIN", os.path.join(ROOT, "build", "weft"))
 THREADS = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ThreadStatusDataProvider"
 RESOURCES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider"
@@ -20,16 +23,10 @@ MACHINES = "weft.machines"
 PATHS = "org.eclipse.tracecompass.analysis.graph.core.dataprovider.CriticalPathDataProvider"
 
 
-def need(*names):
-    """Directories of recorded traces; ends the test as skipped when one is absent."""
+def recorded(*names):
+    """Directories of recorded traces, to be judged by babeltrace2."""
     found = [os.path.join(DATA, "traces", n) for n in names]
-    for path in found:
-        if not os.path.isdir(path):
-            print("skipped: no " + path)
-            sys.exit(77)
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
+    need("babeltrace2", *found)
     return found
 
 
@@ -38,7 +35,8 @@ class Server:
 
     def __init__(self, trace):
         self.store = tempfile.mkdtemp(prefix="weft-tsp-")
-        self.process = subprocess.Popen([WEFT, "serve", "--listen", "127.0.0.1:0", "--store", self.store, trace], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([WEFT, "serve", "--listen", "127.0.0.1:0", "--store", self.store, trace],
+                                        stdout=subprocess.PIPE, text=True)
         self.base = re.search(r"http://\S+", self.process.stdout.readline()).group(0).rstrip("/") + "/tsp/api"
         self.experiment = self.get("/experiments")[0]
         while self.experiment["indexingStatus"] == "RUNNING" or not self.experiment["nbEvents"]:
@@ -85,7 +83,9 @@ class Server:
         return self.model("/timeGraph/%s/tree" % output, **parameters)["entries"]
 
     def states(self, output, items, begin, end, n, **more):
-        rows = self.model("/timeGraph/%s/states" % output, requested_timerange={"start": begin, "end": end, "nbTimes": n}, requested_items=items, **more)["rows"]
+        rows = self.model("/timeGraph/%s/states" % output,
+                          requested_timerange={"start": begin, "end": end, "nbTimes": n}, requested_items=items,
+                          **more)["rows"]
         return {r["entryId"]: r["states"] for r in rows}
 
     def arrows(self, output, begin, end):
@@ -99,7 +99,9 @@ class Server:
         return self.model("/%s/annotations" % output, requested_timerange={"start": begin, "end": end})["annotations"]
 
     def derive(self, **parameters):
-        return self.request("POST", "%s/%s" % (self.outputs, PATHS), {"name": "path", "sourceTypeId": "weft.critical-path", "parameters": parameters, **parameters})
+        return self.request("POST", "%s/%s" % (self.outputs, PATHS),
+                            {"name": "path", "sourceTypeId": "weft.critical-path", "parameters": parameters,
+                             **parameters})
 
 
 def sample_times(begin, end, n):
@@ -113,7 +115,8 @@ def key(state):
 
 
 def check_row(states, times, begin, end):
-    """Sorted, without overlap, each with a sample in it; every sample within [begin, end) has a state. Returns the state by sample time."""
+    """Sorted, without overlap, each with a sample in it; every sample within [begin, end) has a state. Returns the
+    state by sample time."""
     at, last = {}, None
     for s in states:
         assert s["start"] < s["end"], s

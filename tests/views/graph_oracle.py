@@ -1,4 +1,5 @@
-"""What threads and CPUs of one host did, worked out event by event from babeltrace2's text: a second opinion, made without weft."""
+"""What threads and CPUs of one host did, worked out event by event from babeltrace2's text: a second opinion, made
+without weft."""
 import bisect
 import re
 import subprocess
@@ -9,7 +10,8 @@ USER, CALL, IRQ, READY, BLOCKED = "Usermode", "System call", "Interrupt", "Wait 
 
 
 def events(trace):
-    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", trace], capture_output=True, text=True, errors="replace", check=True).stdout
+    text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", trace], capture_output=True, text=True,
+                          errors="replace", check=True).stdout
     for line in text.splitlines():
         m = LINE.match(line)
         if m:
@@ -43,12 +45,13 @@ class History:
 
 class Thread:
     def __init__(self):
-        self.history, self.call, self.first_call, self.known, self.now, self.born = History(), None, None, False, None, False
+        self.history, self.call, self.first_call, self.known, self.now, self.born = (History(), None, None, False, None,
+                                                                                     False)
 
 
 class Oracle:
-    """threads: by tid (those seen running, woken or forked); cpus: which thread has the CPU; states: of CPUs. A thread whose first call was only seen
-    to return was in that call before."""
+    """threads: by tid (those seen running, woken or forked); cpus: which thread has the CPU; states: of CPUs. A thread
+    whose first call was only seen to return was in that call before."""
 
     def __init__(self, trace):
         self.threads, self.cpus, self.cpu_states, self.depth, self.busy = {}, {}, {}, {}, {}

@@ -1,15 +1,15 @@
-"""What babeltrace2's text says of a kernel trace, for the tests of views to judge by, and how states are compared with it."""
+"""What babeltrace2's text says of a kernel trace, for the tests of views to judge by, and how states are compared with
+it."""
 import bisect
-import random
 import re
 import subprocess
 
-from graph_client import check_row, key, sample_times
+from graph_client import check_row, key, new_dice, sample_times
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:(\S+) )?([\w:]+): (.*)$")
 FIELD = re.compile(r"(\w+) = (-?\d+|0x[0-9A-Fa-f]+)\b")
 STRING = re.compile(r"(\w+) = \"([^\"]*)\"")
-dice = random.Random(11)
+dice = new_dice(11)
 
 
 class Steps:
@@ -31,11 +31,13 @@ class Steps:
 
     def change_after(self, t):
         """When it next changes; None: never."""
-        return next((self.times[i] for i in range(bisect.bisect_right(self.times, t), len(self.times)) if self.at(self.times[i]) != self.at(t)), None)
+        return next((self.times[i] for i in range(bisect.bisect_right(self.times, t), len(self.times))
+                     if self.at(self.times[i]) != self.at(t)), None)
 
     def change_before(self, t):
         """Since when it is what it is at t; None: it never was anything else."""
-        return next((self.times[i] for i in range(bisect.bisect_right(self.times, t) - 1, -1, -1) if self.at(self.times[i] - 1) != self.at(t)), None)
+        return next((self.times[i] for i in range(bisect.bisect_right(self.times, t) - 1, -1, -1)
+                     if self.at(self.times[i] - 1) != self.at(t)), None)
 
     def stored(self):
         """Without what is passed within one ns, and from the first time on that it is not 0."""
@@ -47,14 +49,16 @@ class Steps:
 
     def least(self):
         """Least value at any time: what is passed within one ns does not count."""
-        return min([self.start] + [v for i, v in enumerate(self.values) if i + 1 == len(self.times) or self.times[i + 1] > self.times[i]])
+        return min([self.start] + [v for i, v in enumerate(self.values) if i + 1 == len(self.times)
+                                   or self.times[i + 1] > self.times[i]])
 
 
 class Text:
     """A trace as babeltrace2 tells it: events as (ns, name, fields), and who runs on each CPU by its switches alone."""
 
     def __init__(self, path):
-        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        text = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=True).stdout
         self.events = []
         for line in text.decode("utf-8", "replace").splitlines():
             m = LINE.match(line)
@@ -116,7 +120,8 @@ def offered(server):
 
 
 def check_steps(server, text, output, rows, shown, share=1):
-    """States of rows {entry: Steps} on random ranges: label and bounds. shown(value): the label. Nothing is shown before the first step."""
+    """States of rows {entry: Steps} on random ranges: label and bounds. shown(value): the label. Nothing is shown
+    before the first step."""
     n = 0
     for _ in range(30):
         begin, end = some_range(text)

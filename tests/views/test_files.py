@@ -1,15 +1,14 @@
-"""Views of files, through the server, against descriptors followed in babeltrace2's text: test_files.py. Recorded traces; the one of examples is always there."""
+"""Views of files, through the server, against descriptors followed in babeltrace2's text: test_files.py. Recorded
+traces; the one of examples is always there."""
 import bisect
 import os
-import random
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 
-from graph_client import DATA, ROOT, Server, check_row, key, sample_times
+from graph_client import DATA, ROOT, Server, check_row, have, key, need, new_dice, run, sample_times
 
 FILES = "org.eclipse.tracecompass.incubator.kernel.core.file.access.dataprovider"
 THREADS = "org.eclipse.tracecompass.incubator.kernel.core.io.access.dataprovider"
@@ -18,13 +17,15 @@ FIELD = re.compile(r'(\w+) = ("(?:[^"\\]|\\.)*"|-?0x[0-9A-Fa-f]+|-?\d+)')
 UNKNOWN = re.compile(r"^fd (\d+) of (.*) \((\d+)\)$")
 READ = "read pread64 readv preadv preadv2 recv recvfrom recvmsg".split()
 WRITE = "write pwrite64 writev pwritev pwritev2 send sendto sendmsg".split()
-COPY = {"sendfile": ("in_fd", "out_fd"), "sendfile64": ("in_fd", "out_fd"), "splice": ("fd_in", "fd_out"), "copy_file_range": ("fd_in", "fd_out")}
+COPY = {"sendfile": ("in_fd", "out_fd"), "sendfile64": ("in_fd", "out_fd"), "splice": ("fd_in", "fd_out"),
+        "copy_file_range": ("fd_in", "fd_out")}
 SYNC = "fsync fdatasync syncfs sync_file_range".split()
 OTHER = "lseek fstat newfstat fstatfs ftruncate fallocate fadvise64 flock getdents getdents64 ioctl".split()
-MAKES = ("socket accept accept4 epoll_create epoll_create1 eventfd eventfd2 timerfd_create signalfd signalfd4 inotify_init inotify_init1 memfd_create "
+MAKES = ("socket accept accept4 epoll_create epoll_create1 eventfd eventfd2 timerfd_create signalfd signalfd4 "
+         "inotify_init inotify_init1 memfd_create "
          "pidfd_open perf_event_open io_uring_setup").split()
 O_CLOEXEC = 0o2000000
-dice = random.Random(7)
+dice = new_dice(7)
 
 
 def number(text):
@@ -33,7 +34,8 @@ def number(text):
 
 def events(path):
     """(ns, name, {field: text}, cpu, whole text) of each."""
-    out = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+    out = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, check=True).stdout
     for line in out.decode("utf-8", "replace").splitlines():
         m = LINE.match(line)
         fields = dict(FIELD.findall(m[4]))
@@ -102,12 +104,14 @@ class Truth:
         old = None if table is None else table.get(number(f["fd"]))
         if table is not None and (old is None or isinstance(old.name, tuple)):
             path = f["filename"][1:-1]
-            table[number(f["fd"])] = Descriptor(path if path.startswith("/") else None, None, bool(int(f["flags"], 8) & O_CLOEXEC))
+            table[number(f["fd"])] = Descriptor(path if path.startswith("/") else None, None,
+                                                bool(int(f["flags"], 8) & O_CLOEXEC))
 
     def fork(self, parent, child, pid):
         self.pid_of[child] = pid
         if pid == child:
-            self.tables[pid] = {fd: Descriptor(d.name, None, d.close_on_exec) for fd, d in self.table(parent).items() if not isinstance(d.name, tuple)}
+            self.tables[pid] = {fd: Descriptor(d.name, None, d.close_on_exec) for fd,
+                                d in self.table(parent).items() if not isinstance(d.name, tuple)}
 
     def use(self, tid, fd):
         """None: no file."""
@@ -132,9 +136,11 @@ class Truth:
         self.end(tid, t, 0)
         using = []
         if call in READ + WRITE + SYNC + OTHER:
-            using = [(self.use(tid, number(f["fd"])), "Read" if call in READ else "Write" if call in WRITE else "Sync" if call in SYNC else "Other")]
+            using = [(self.use(tid, number(f["fd"])),
+                      "Read" if call in READ else "Write" if call in WRITE else "Sync" if call in SYNC else "Other")]
         elif call in COPY:
-            using = [(self.use(tid, number(f[COPY[call][0]])), "Read"), (self.use(tid, number(f[COPY[call][1]])), "Write")]
+            using = [(self.use(tid, number(f[COPY[call][0]])), "Read"),
+                     (self.use(tid, number(f[COPY[call][1]])), "Write")]
             using = using[:1] if using[0][0] is using[1][0] else using
         using = [(use, what) for use, what in using if use]
         for use, what in using:
@@ -156,7 +162,8 @@ class Truth:
         if entered is None or ret < 0:
             return
         if entered in ("open", "openat", "creat", "openat2"):
-            path, directory = f.get("filename", f.get("pathname"))[1:-1], self.table(tid).get(number(f.get("dfd", "-1")))
+            path, directory = f.get("filename",
+                                    f.get("pathname"))[1:-1], self.table(tid).get(number(f.get("dfd", "-1")))
             if not path.startswith("/") and path and directory and isinstance(directory.name, str):
                 path = directory.name.rstrip("/") + "/" + path
             self.drop(tid, ret, t)
@@ -168,7 +175,8 @@ class Truth:
         elif entered == "close":
             self.drop(tid, number(f["fd"]), t)
         elif entered in ("dup", "dup2", "dup3"):
-            self.duplicate(tid, number(f.get("oldfd", f.get("fildes"))), ret, t, bool(number(f.get("flags", "0")) & O_CLOEXEC))
+            self.duplicate(tid, number(f.get("oldfd", f.get("fildes"))), ret, t,
+                           bool(number(f.get("flags", "0")) & O_CLOEXEC))
         elif entered == "fcntl":
             command, table = number(f["cmd"]), self.table(tid)
             if command in (0, 1030):
@@ -223,7 +231,8 @@ def check_output(server, truth, output, by_thread):
     assert len(set(rows.values())) == len(rows), "the traces of this test use no tid twice"
     assert set(rows.values()) == set(uses), sorted(map(str, set(rows.values()) ^ set(uses)))[:10]
     for entry, who in rows.items():
-        assert entries[entry]["labels"][2:] == [str(uses[who].read), str(uses[who].written)], (who, entries[entry]["labels"])
+        assert entries[entry]["labels"][2:] == [str(uses[who].read),
+                                                str(uses[who].written)], (who, entries[entry]["labels"])
     root = next(e for e in entries.values() if e["parentId"] == -1)
     assert root["labels"][2:] == [str(sum(u.read for u in uses.values())), str(sum(u.written for u in uses.values()))]
     n = moved = 0
@@ -259,7 +268,8 @@ def check(path):
     truth = Truth(path)
     with Server(path) as server:
         offered = {o["id"]: (o["name"], o["type"]) for o in server.get(server.outputs)}
-        assert offered[FILES] == ("File Access By File", "TIME_GRAPH") and offered[THREADS] == ("IO Access", "TIME_GRAPH")
+        assert offered[FILES] == ("File Access By File",
+                                  "TIME_GRAPH") and offered[THREADS] == ("IO Access", "TIME_GRAPH")
         check_output(server, truth, FILES, False)
         check_output(server, truth, THREADS, True)
         styles = server.model("/%s/style" % FILES)["styles"]
@@ -267,21 +277,18 @@ def check(path):
 
 
 def main():
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
+    need("babeltrace2")
     place = tempfile.mkdtemp(prefix="weft-files-")
     try:
         with tarfile.open(os.path.join(ROOT, "examples", "three-tier.tar.xz")) as tar:
             tar.extractall(place)
-        for path in [os.path.join(place, "three-tier", host, "kernel") for host in ("db", "web")] + [os.path.join(DATA, "traces", "three-tier-disk", "db", "kernel")]:
-            if os.path.isdir(path):
+        for path in [os.path.join(place, "three-tier", host, "kernel")
+                     for host in ("db", "web")] + [os.path.join(DATA, "traces", "three-tier-disk", "db", "kernel")]:
+            if have(path):
                 print(path)
                 check(path)
-            else:
-                print("skipped: no " + path)
     finally:
         shutil.rmtree(place)
 
 
-main()
+run(main)

@@ -1,4 +1,5 @@
-"""Who waits for which futex, who wakes whom, and what goes on at once, through the server, against babeltrace2's text: test_futex_views.py MAKER.
+"""Who waits for which futex, who wakes whom, and what goes on at once, through the server, against babeltrace2's text:
+test_futex_views.py MAKER.
 
 The MAKER (make_trace.c) makes traces at random; recorded ones are asked too where they are."""
 import collections
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from graph_client import DATA, Server, check_row, key, sample_times
+from graph_client import DATA, Server, check_row, have, key, need, run, sample_times, seed
 from kernel_text import Steps, Text, check_steps, dice, offered, some_range
 
 WAITERS = "lttng2.kernel.core.futex.uaddrvswaiter"
@@ -17,13 +18,15 @@ SCENARIOS = "lttng2.kernel.core.futex.scenarios"
 IRQ_SCENARIOS = "xml.scenarios"
 # linux/futex.h, without flags
 WAITS = {0: "WAIT", 6: "LOCK_PI", 9: "WAIT_BITSET", 11: "WAIT_REQUEUE_PI", 13: "LOCK_PI2"}
-WAKES = {1: "WAKE", 3: "REQUEUE", 4: "CMP_REQUEUE", 5: "WAKE_OP", 7: "UNLOCK_PI", 10: "WAKE_BITSET", 12: "CMP_REQUEUE_PI"}
+WAKES = {1: "WAKE", 3: "REQUEUE", 4: "CMP_REQUEUE", 5: "WAKE_OP", 7: "UNLOCK_PI", 10: "WAKE_BITSET",
+         12: "CMP_REQUEUE_PI"}
 ERRORS = {-4: "EINTR", -11: "EAGAIN", -110: "ETIMEDOUT", -512: "ERESTARTSYS", -516: "ERESTART_RESTARTBLOCK"}
 INTERRUPTED = (-4, -512, -516)
 CUT = "not seen to end"
 IRQ = re.compile(r"(?:irq_handler|x86_irq_vectors_(\w+))_(entry|exit)$")
 
-Call = collections.namedtuple("Call", "tid futex operation begin end ret")  # end None: never; ret None: it did not return
+# end None: never; ret None: it did not return
+Call = collections.namedtuple("Call", "tid futex operation begin end ret")
 
 
 def waits(call):
@@ -38,7 +41,8 @@ def result(call):
         return ERRORS[call.ret] if call.ret < 0 else "woke %d" % call.ret, "Futex wake"
     if call.ret >= 0:
         return "woken", "Futex wait"
-    return ERRORS[call.ret], "Futex wait timed out" if call.ret == -110 else "Futex wait interrupted" if call.ret in INTERRUPTED else "Futex wait refused"
+    return (ERRORS[call.ret], "Futex wait timed out" if call.ret == -110 else "Futex wait interrupted"
+            if call.ret in INTERRUPTED else "Futex wait refused")
 
 
 class Futexes:
@@ -104,7 +108,7 @@ class Futexes:
         return rows
 
 
-# ---- who waits for what ------------------------------------------------------------------------------------------------------------------
+# ---- who waits for what ----------------------------------------------------------------------------------------------
 
 def read_tree(server, truth):
     """Entries by futex and thread."""
@@ -122,7 +126,8 @@ def read_tree(server, truth):
             futexes.append(e)
             complete = [c for c in truth.calls if c.futex == e["labels"][0] and waits(c) and c.ret is not None]
             assert e["labels"][2] == str(len(complete)), (e, len(complete))
-    times = [sum(c.end - c.begin for c in truth.calls if c.futex == e["labels"][0] and waits(c) and c.ret is not None) for e in futexes]
+    times = [sum(c.end - c.begin for c in truth.calls if c.futex == e["labels"][0] and waits(c) and c.ret is not None)
+             for e in futexes]
     assert times == sorted(times, reverse=True)
     return rows
 
@@ -137,7 +142,8 @@ def check_waiters(server, text, truth):
         for state in whole:
             value = expected[futex, tid].at(state["start"])
             assert key(state) == (value[1] if value else None) and (not value or key(state) in styles), (state, value)
-    for call in dice.sample([c for c in truth.calls if c.end is None or c.end > c.begin], 30 if len(truth.calls) > 30 else len(truth.calls)):
+    for call in dice.sample([c for c in truth.calls if c.end is None or c.end > c.begin],
+                            30 if len(truth.calls) > 30 else len(truth.calls)):
         if (call.futex, call.tid) in rows:
             tip = server.tooltip(WAITERS, rows[call.futex, call.tid], call.begin)
             shown = (tip["Futex"], tip["TID"], tip["Operation"], tip["Result"], tip["State"])
@@ -148,12 +154,13 @@ def check_waiters(server, text, truth):
 
 def check_filter(server, text, rows):
     states = server.states(WAITERS, list(rows.values()), text.first, text.last, 500,
-                           filter_query_parameters={"strategy": "SAMPLED", "filter_expressions_map": {"1": ["result == woken"]}})
+                           filter_query_parameters={"strategy": "SAMPLED",
+                                                    "filter_expressions_map": {"1": ["result == woken"]}})
     shown = [s for row in states.values() for s in row if key(s)]
     assert shown and all(bool(s.get("tags", 0) & 1) == (s["label"] != "woken") for s in shown)
 
 
-# ---- who woke whom -----------------------------------------------------------------------------------------------------------------------
+# ---- who woke whom ---------------------------------------------------------------------------------------------------
 
 def check_arrows(server, text, truth, rows):
     """An arrow for each wait that a call of a thread ended, if both are shown."""
@@ -179,7 +186,7 @@ def check_arrows(server, text, truth, rows):
     print("hand-overs: %d" % len(truths))
 
 
-# ---- what goes on at once ----------------------------------------------------------------------------------------------------------------
+# ---- what goes on at once --------------------------------------------------------------------------------------------
 
 def check_lanes(server, text, output, groups):
     """At every sample the lanes of a group show what goes on, each one thing. groups: {name: [(label, begin, end)]}."""
@@ -188,12 +195,14 @@ def check_lanes(server, text, output, groups):
     for group, things in groups.items():
         lanes = [e for e in entries.values() if e["hasData"] and entries[e["parentId"]]["labels"][0] == group]
         assert [e["labels"][0] for e in lanes] == [str(i) for i in range(len(lanes))]
-        edges = sorted([(b, 1) for _, b, _ in things] + [(e, -1) for _, _, e in things if e is not None], key=lambda x: (x[0], x[1]))
+        edges = sorted([(b, 1) for _, b, _ in things] + [(e, -1) for _, _, e in things if e is not None],
+                       key=lambda x: (x[0], x[1]))
         most = now = 0
         for _, step in edges:
             now += step
             most = max(most, now)
-        assert most <= len(lanes) <= most + 3, (group, most, len(lanes))  # who a call is of may be known late: one more lane per CPU
+        # who a call is of may be known late: one more lane per CPU
+        assert most <= len(lanes) <= most + 3, (group, most, len(lanes))
         for _ in range(30):
             begin, end = some_range(text)
             count = dice.choice((2, 40, 400))
@@ -205,24 +214,28 @@ def check_lanes(server, text, output, groups):
                         shown[t].append(state["label"])
             for t in times:
                 at = min(t, text.last - 1)
-                assert sorted(shown[t]) == sorted(label for label, b, e in things if b <= at and (e is None or at < e)), (group, t)
+                assert sorted(shown[t]) == sorted(label for label, b,
+                                                  e in things if b <= at and (e is None or at < e)), (group, t)
                 n += 1
     print("%s: %d times in %d groups" % (offered(server)[output]["name"], n, len(groups)))
 
 
 def check_scenarios(server, text, truth):
-    calls = {"Futex wait/lock": [c for c in truth.calls if waits(c)], "Futex wake/unlock": [c for c in truth.calls if not waits(c)]}
-    check_lanes(server, text, SCENARIOS, {name: [(c.futex, c.begin, c.end) for c in some] for name, some in calls.items()})
+    calls = {"Futex wait/lock": [c for c in truth.calls if waits(c)],
+             "Futex wake/unlock": [c for c in truth.calls if not waits(c)]}
+    check_lanes(server, text, SCENARIOS, {name: [(c.futex, c.begin, c.end) for c in some] for name,
+                                          some in calls.items()})
     check_lanes(server, text, IRQ_SCENARIOS, {"IRQ handlers": [(name, b, e) for name, _, b, e in truth.irqs]})
     entries = server.tree(SCENARIOS)
     lane = next(e["id"] for e in entries if e["hasData"])
     state = next(s for s in server.states(SCENARIOS, [lane], text.first, text.last, 2000)[lane] if key(s))
     call = next(c for c in truth.calls if c.begin == state["start"] and c.futex == state["label"])
     tip = server.tooltip(SCENARIOS, lane, state["start"])
-    assert (tip["TID"], tip["Operation"], tip["Result"]) == (str(call.tid), call.operation, result(call)[0]) and key(state) == result(call)[1]
+    assert (tip["TID"], tip["Operation"], tip["Result"]) == (str(call.tid), call.operation,
+                                                             result(call)[0]) and key(state) == result(call)[1]
 
 
-# ---- traces ------------------------------------------------------------------------------------------------------------------------------
+# ---- traces ----------------------------------------------------------------------------------------------------------
 
 def check(path):
     text = Text(path)
@@ -246,24 +259,23 @@ def check_made(maker, seed):
 def check_recorded():
     for host in ("web", "client"):
         path = os.path.join(DATA, "traces", "three-tier", host, "kernel")
-        if os.path.isdir(path):
+        if have(path):
             check(path)
         else:
             print("skipped: no " + path)
     path = os.path.join(DATA, "traces", "bsp", "n1", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         with Server(path) as server:  # without system calls
             assert WAITERS not in offered(server) and SCENARIOS not in offered(server)
             assert IRQ_SCENARIOS in offered(server)
 
 
 def main():
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
-    for seed in (1, 2, 3):
-        check_made(sys.argv[1], seed)
+    need("babeltrace2")
+    first = seed(1)
+    for made in range(first, first + 3):
+        check_made(sys.argv[1], made)
     check_recorded()
 
 
-main()
+run(main)

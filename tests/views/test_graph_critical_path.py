@@ -1,9 +1,10 @@
-"""Critical Path as a derived output: the same path as `weft critpath` tells, by totals, segments, links and gaps; and what is refused."""
+"""Critical Path as a derived output: the same path as `weft critpath` tells, by totals, segments, links and gaps; and
+what is refused."""
 import concurrent.futures
 import json
 import subprocess
 
-from graph_client import PATHS, THREADS, WEFT, Server, key, need, sample_times
+from graph_client import PATHS, THREADS, WEFT, Server, key, recorded, run, sample_times
 
 
 def told(path, store, thread, begin=None, end=None):
@@ -15,7 +16,8 @@ def told(path, store, thread, begin=None, end=None):
 def check_tree(server, output, truth):
     entries = server.tree(output)
     hosts = {e["id"]: e["labels"][0] for e in entries if e["parentId"] == -1}
-    workers = {e["id"]: (hosts[e["parentId"]], e.get("metadata", {}).get("TID", [-1])[0]) for e in entries if e["parentId"] != -1}
+    workers = {e["id"]: (hosts[e["parentId"]], e.get("metadata", {}).get("TID", [-1])[0]) for e in entries
+               if e["parentId"] != -1}
     got, expected = {}, {}
     for e in entries:
         if e["parentId"] != -1:
@@ -60,9 +62,11 @@ def check_states(server, output, truth, workers):
 
 
 def check_rest(server, output, truth, workers):
-    links = sorted((l["from"]["time"], l["to"]["time"], l["from"]["host"], l["from"]["tid"], l["to"]["host"], l["to"]["tid"], l["kind"] + "arrow")
+    links = sorted((l["from"]["time"], l["to"]["time"], l["from"]["host"], l["from"]["tid"], l["to"]["host"],
+                    l["to"]["tid"], l["kind"] + "arrow")
                    for l in truth["links"])
-    got = [(a["start"], a["end"]) + workers[a["sourceId"]] + workers[a["targetId"]] + (key(a).replace("arrow", "").lower() + "arrow",)
+    got = [(a["start"], a["end"]) + workers[a["sourceId"]] + workers[a["targetId"]]
+           + (key(a).replace("arrow", "").lower() + "arrow",)
            for a in server.arrows(output, server.begin, server.end)]
     if len(links) <= 10000:
         assert sorted(got) == links, (len(got), len(links))
@@ -70,7 +74,10 @@ def check_rest(server, output, truth, workers):
     assert [(g["time"], g["time"] + g["duration"], g["label"].split(":")[0]) for g in gaps] == \
         [(g["begin"], g["end"], g["reason"]) for g in truth["unexplained"]]
     styles = server.model("/%s/style" % output)["styles"]
-    used = {s["state"].upper().replace("-", "_") for s in truth["segments"]} | {key(a) for a in server.arrows(output, server.begin, server.end)}
+    used = {s["state"].upper().replace("-",
+                                       "_") for s in truth["segments"]} | {key(a)
+                                                                           for a in server.arrows(output, server.begin,
+                                                                                                  server.end)}
     assert used <= set(styles), used - set(styles)
     some = truth["segments"][len(truth["segments"]) // 2]
     entry = next(e for e, who in workers.items() if who == (some["host"], some["tid"]))
@@ -85,7 +92,8 @@ def check_path(server, path, thread, begin=None, end=None):
     asked.update({"end": str(end)} if end else {}) # numbers and text are the same
     status, derived = server.derive(**asked)
     assert status == 200, derived
-    assert derived["parentId"] == PATHS and derived["configuration"]["parameters"] == asked and derived["capabilities"]["canDelete"]
+    assert (derived["parentId"] == PATHS and derived["configuration"]["parameters"] == asked
+            and derived["capabilities"]["canDelete"])
     workers = check_tree(server, derived["id"], truth)
     if len(set(workers.values())) == len(workers): # lives that share a number are told apart by rows only
         check_states(server, derived["id"], truth, workers)
@@ -93,22 +101,30 @@ def check_path(server, path, thread, begin=None, end=None):
     # the same without a derived output
     plain = server.tree(PATHS, **asked)
     assert plain == server.tree(derived["id"])
-    print("%s: %d segments, %d links, %d gaps as critpath tells" % (thread, len(truth["segments"]), len(truth["links"]), len(truth["unexplained"])))
+    print("%s: %d segments, %d links, %d gaps as critpath tells" % (thread, len(truth["segments"]), len(truth["links"]),
+                                                                    len(truth["unexplained"])))
     return derived
 
 
 def check_refusals(server):
     assert server.model("/timeGraph/%s/tree" % PATHS) is None
-    assert server.model("/timeGraph/%s/states" % PATHS, requested_timerange={"start": server.begin, "end": server.end, "nbTimes": 5}, requested_items=[1]) is None
+    assert server.model("/timeGraph/%s/states" % PATHS,
+                        requested_timerange={"start": server.begin, "end": server.end, "nbTimes": 5},
+                        requested_items=[1]) is None
     status, types = server.request("GET", server.outputs + "/" + PATHS + "/configTypes")
     assert status == 200 and types[0]["id"] == "weft.critical-path" and types[0]["schema"]["required"] == ["thread"]
-    for wrong, words in (({}, "thread"), ({"thread": "tier"}, "client:204 tier"), ({"thread": "nobody"}, "no such thread"), ({"thread": []}, "thread"),
-                         ({"thread": 204, "host": "elsewhere"}, "host"), ({"thread": "client:204", "begin": "soon"}, "begin"),
-                         ({"thread": "client:204", "begin": 2, "end": 1}, "begin"), ({"thread": "client:204", "end": 5}, "no such thread"),
-                         ({"thread": "client:204", "begin": 1.5}, "begin"), ({"thread": ""}, "thread"), ({"thread": -4}, "thread")):
+    for wrong, words in (({}, "thread"), ({"thread": "tier"}, "client:204 tier"),
+                         ({"thread": "nobody"}, "no such thread"), ({"thread": []}, "thread"),
+                         ({"thread": 204, "host": "elsewhere"}, "host"),
+                         ({"thread": "client:204", "begin": "soon"}, "begin"),
+                         ({"thread": "client:204", "begin": 2, "end": 1}, "begin"),
+                         ({"thread": "client:204", "end": 5}, "no such thread"),
+                         ({"thread": "client:204", "begin": 1.5}, "begin"), ({"thread": ""}, "thread"),
+                         ({"thread": -4}, "thread")):
         status, answer = server.derive(**wrong)
         assert status == 400 and words in answer["title"], (wrong, status, answer)
-    for good in ({"thread": 204, "host": "client"}, {"thread": "204", "host": "client"}, {"thread": "client:tier"}, {"thread": "client:204", "host": None}):
+    for good in ({"thread": 204, "host": "client"}, {"thread": "204", "host": "client"}, {"thread": "client:tier"},
+                 {"thread": "client:204", "host": None}):
         status, answer = server.derive(**good)
         assert status == 200, (good, answer)
 
@@ -130,14 +146,15 @@ def check_stop(path):
     """The server ends at once while paths are being computed."""
     with Server(path) as server:
         pool = concurrent.futures.ThreadPoolExecutor(8)
-        asked = [pool.submit(server.request, "POST", "%s/timeGraph/%s/tree" % (server.outputs, PATHS), {"parameters": {"thread": "solo:%d" % tid}})
+        asked = [pool.submit(server.request, "POST", "%s/timeGraph/%s/tree" % (server.outputs, PATHS),
+                             {"parameters": {"thread": "solo:%d" % tid}})
                  for tid in (1, 15, 157, 296, 299, 300, 301, 302)]
         next(concurrent.futures.as_completed(asked))
     pool.shutdown()
 
 
 def main():
-    three, bsp, lost = need("three-tier", "bsp", "lost-events")
+    three, bsp, lost = recorded("three-tier", "bsp", "lost-events")
     with Server(three) as server:
         check_refusals(server)
         derived = check_path(server, three, "client:204")
@@ -151,7 +168,8 @@ def main():
         status, _ = server.request("POST", "%s/timeGraph/%s/tree" % (server.outputs, derived["id"]), {"parameters": {}})
         assert status == 405
     with Server(bsp) as server:
-        threads = {(e["metadata"]["hostId"][0], e["metadata"]["TID"][0]) for e in server.tree(THREADS) if e["labels"][0] == "bsp"}
+        threads = {(e["metadata"]["hostId"][0], e["metadata"]["TID"][0]) for e in server.tree(THREADS) if e["labels"][0]
+                   == "bsp"}
         assert {host for host, _ in threads} == {"n1", "n2", "n3", "n4"}, threads
         for host, tid in sorted(threads):
             check_path(server, bsp, "%s:%d" % (host, tid))
@@ -163,4 +181,4 @@ def main():
     check_stop(lost)
 
 
-main()
+run(main)

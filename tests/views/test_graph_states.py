@@ -1,13 +1,13 @@
-"""Thread Status, Resources Status and Machines against histories worked out from babeltrace2's text, on random ranges."""
+"""Thread Status, Resources Status and Machines against histories worked out from babeltrace2's text, on random ranges.
+"""
 import os
-import random
 import re
 import subprocess
 
-from graph_client import MACHINES, RESOURCES, THREADS, Server, check_row, key, need, sample_times
+from graph_client import MACHINES, RESOURCES, THREADS, Server, check_row, key, new_dice, recorded, run, sample_times
 from graph_oracle import Oracle
 
-dice = random.Random(7)
+dice = new_dice(7)
 
 
 def random_range(server, least=2000):
@@ -23,7 +23,8 @@ def same(oracle, history, state, t, where):
     value, begin, end = history.at(t)
     if value is None or value == "before":
         return 0
-    label = state.get("label") if value[0] == "System call" and value[1] != "unknown" else value[1] # unknown to the tracer
+    # unknown to the tracer
+    label = state.get("label") if value[0] == "System call" and value[1] != "unknown" else value[1]
     assert (key(state), label) == value, (where, t, state, value, begin, end)
     assert state["end"] == (end or state["end"]), (where, t, state, value, begin, end)
     if begin != history.times[0]: # before the first change the server may know more
@@ -38,7 +39,8 @@ def compared(oracle, entries):
         tid = e.get("metadata", {}).get("TID", [0])[0]
         if tid:
             seen.setdefault(tid, []).append(e["id"])
-    return {ids[0]: tid for tid, ids in seen.items() if len(ids) == 1 and tid not in oracle.gone and tid in oracle.threads}
+    return {ids[0]: tid for tid, ids in seen.items() if len(ids) == 1 and tid not in oracle.gone
+            and tid in oracle.threads}
 
 
 def check_threads(server, oracle):
@@ -74,9 +76,11 @@ def check_idle(server, oracle):
             at = check_row(server.states(THREADS, [e["id"]], begin, end, 400)[e["id"]], times, server.begin, server.end)
             for t, state in at.items():
                 tid, since, _ = history.at(t)
-                if tid in (None, "before") or since == history.times[0]: # before the first switch the server may know more
+                # before the first switch the server may know more
+                if tid in (None, "before") or since == history.times[0]:
                     continue
-                assert key(state) in (("Idle", "Interrupt") if tid == 0 else (None, "Unknown")), (e["labels"], t, state, tid)
+                assert key(state) in (("Idle", "Interrupt") if tid == 0
+                                      else (None, "Unknown")), (e["labels"], t, state, tid)
                 n[tid == 0] += 1
     assert min(n.values()) > 100, n
     print("idle threads: %d states, %d blanks" % (n[True], n[False]))
@@ -109,7 +113,8 @@ def check_losses(path):
             entries = {e["id"] for e in server.tree(output)}
             assert found and all(a["entryId"] in entries for a in found)
             assert sum(int(a["label"].split()[0]) for a in found) == lost > 0, (found, lost)
-            assert category in server.get("%s/%s/annotations" % (server.outputs, output))["model"]["annotationCategories"]
+            assert category in server.get("%s/%s/annotations" % (server.outputs,
+                                                                 output))["model"]["annotationCategories"]
         assert server.tree(MACHINES)[0]["labels"][4] == str(lost)
         print("losses: %d events" % lost)
 
@@ -137,7 +142,8 @@ def check_machines(server, oracle):
     cpus = len(oracle.cpus)
     for _ in range(20):
         begin, end = random_range(server, 10**7)
-        begin = max(begin, max(h.times[0] for h in oracle.cpus.values())) # before a CPU's first switch only the server knows
+        # before a CPU's first switch only the server knows
+        begin = max(begin, max(h.times[0] for h in oracle.cpus.values()))
         if end - begin < 10**6:
             continue
         share = 100 * oracle.busy_ns(begin, end) / (cpus * (end - begin))
@@ -158,7 +164,8 @@ def check_deep(server, oracle):
     for call in ("read", "futex", "ioctl", "epoll_wait", "write"):
         begin, end = server.begin, server.end
         rows = server.states(THREADS, list(tids), begin, end, 20,
-                             filter_query_parameters={"strategy": "DEEP", "filter_expressions_map": {"1": ["label==" + call]}})
+                             filter_query_parameters={"strategy": "DEEP",
+                                                      "filter_expressions_map": {"1": ["label==" + call]}})
         plain = server.states(THREADS, list(tids), begin, end, 20)
         times = sample_times(begin, end, 20)
         for entry, states in rows.items():
@@ -169,7 +176,8 @@ def check_deep(server, oracle):
                     assert bool(s.get("tags", 0) & 1) == (s.get("label") != call), (s, call)
             for a, b in zip(times, times[1:]):
                 within = [i for i in range(1, len(history.times) - 1)
-                          if history.values[i] == ("System call", call) and history.times[i] > a and history.times[i + 1] <= b]
+                          if history.values[i] == ("System call", call) and history.times[i] > a
+                          and history.times[i + 1] <= b]
                 shown = [s for s in states if s["start"] > a and s["end"] <= b and s.get("label") == call]
                 if within:
                     assert shown, (call, tids[entry], a, b)
@@ -196,7 +204,8 @@ def check_arrows(server, oracle):
     """Arrows are the successions of threads on CPUs."""
     entries = {e["id"]: e for e in server.tree(THREADS)}
     begin, end = server.begin, server.end
-    got = sorted((a["start"], a["end"], entries[a["sourceId"]]["metadata"]["TID"][0], entries[a["targetId"]]["metadata"]["TID"][0])
+    got = sorted((a["start"], a["end"], entries[a["sourceId"]]["metadata"]["TID"][0],
+                  entries[a["targetId"]]["metadata"]["TID"][0])
                  for a in server.arrows(THREADS, begin, end))
     expected = []
     for history in oracle.cpus.values():
@@ -204,7 +213,8 @@ def check_arrows(server, oracle):
         for i, tid in enumerate(history.values):
             if not tid:
                 continue
-            if last is not None and history.values[last] != tid and history.times[last + 1] <= end and history.times[i] >= begin:
+            if (last is not None and history.values[last] != tid
+                    and history.times[last + 1] <= end and history.times[i] >= begin):
                 expected.append((history.times[last + 1], history.times[i], history.values[last], tid))
             last = i
     known = max(h.times[0] for h in oracle.cpus.values()) # the server knows who had a CPU before its first switch
@@ -246,11 +256,11 @@ def check_joint(path):
 
 
 def main():
-    three, lost = need("three-tier", "lost-events")
+    three, lost = recorded("three-tier", "lost-events")
     check_host(os.path.join(three, "db", "kernel"))
     check_host(os.path.join(three, "web", "kernel"))
     check_joint(three)
     check_losses(lost)
 
 
-main()
+run(main)

@@ -1,4 +1,5 @@
-"""Views of what only some kernel traces tell (memory …), through the server, against babeltrace2's text: test_kernel_views.py MAKER.
+"""Views of what only some kernel traces tell (memory …), through the server, against babeltrace2's text:
+test_kernel_views.py MAKER.
 
 The MAKER (make_trace.c) makes traces at random; recorded ones are asked too where they are."""
 import bisect
@@ -10,7 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 
-from graph_client import DATA, RESOURCES, Server, check_row, key, sample_times
+from graph_client import DATA, RESOURCES, Server, check_row, have, key, need, run, sample_times, seed
 from graph_oracle import Oracle
 from kernel_text import FIELD, LINE, Steps, Text, check_steps, dice, offered, some_range
 
@@ -22,17 +23,23 @@ EVENT_TYPES = "org.eclipse.tracecompass.analysis.os.linux.core.statistics.Statis
 MEMORY = "org.eclipse.tracecompass.analysis.os.linux.core.kernelmemoryusage"
 PAGE = 4096
 SWS = "org.eclipse.tracecompass.analysis.os.linux.core.swslatency.sws"
-PRIORITIES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityStatisticsDataProvider:" + SWS
-PRIORITIES_NAMES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityThreadNameStatisticsDataProvider:" + SWS
+PRIORITIES = ("org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore.PriorityStatisticsDataProvider:"
+              + SWS)
+PRIORITIES_NAMES = ("org.eclipse.tracecompass.internal.analysis.os.linux.core.segmentstore."
+                    "PriorityThreadNameStatisticsDataProvider:" + SWS)
 STATES = "org.eclipse.tracecompass.internal.tmf.core.statesystem.provider.StateSystemDataProvider"
-QUEUE_STATISTICS = ["org.eclipse.tracecompass.kernel.core.inputoutput." + of + "queuestatistics" for of in ("wait", "exec")]
+QUEUE_STATISTICS = ["org.eclipse.tracecompass.kernel.core.inputoutput." + of + "queuestatistics"
+                    for of in ("wait", "exec")]
 TIMING = "org.eclipse.tracecompass.%sanalysis.timing.core.segmentstore."
-LATENCY_TABLE, LATENCY_STATISTICS = (TIMING % "" + "SegmentStore" + of + "DataProvider:" for of in ("Table", "Statistics"))
-LATENCY_DENSITY, LATENCY_SCATTER = (TIMING % "internal." + of for of in ("SegmentStoreDensityDataProvider:", "scatter.dataprovider:"))
+LATENCY_TABLE, LATENCY_STATISTICS = (TIMING % "" + "SegmentStore" + of + "DataProvider:"
+                                     for of in ("Table", "Statistics"))
+LATENCY_DENSITY, LATENCY_SCATTER = (TIMING % "internal." + of
+                                    for of in ("SegmentStoreDensityDataProvider:", "scatter.dataprovider:"))
 
 
 def xy(server, output, items, begin, end, n, **more):
-    model = server.model("/XY/%s/xy" % output, requested_timerange={"start": begin, "end": end, "nbTimes": n}, requested_items=items, **more)
+    model = server.model("/XY/%s/xy" % output, requested_timerange={"start": begin, "end": end, "nbTimes": n},
+                         requested_items=items, **more)
     times = sample_times(begin, end, n)
     for s in model["series"]:
         assert s["xValues"] == times, (len(s["xValues"]), len(times))
@@ -43,7 +50,7 @@ def xy_tree(server, output, **parameters):
     return server.model("/XY/%s/tree" % output, **parameters)["entries"]
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------------------------
+# ---- memory ----------------------------------------------------------------------------------------------------------
 
 def check_memory(server, text):
     assert offered(server)[MEMORY]["type"] == "TREE_TIME_XY" and offered(server)[MEMORY]["name"] == "Memory Usage"
@@ -70,12 +77,13 @@ def check_memory(server, text):
             n += len(times)
         assert all(s["yValuesDescription"]["unit"] == "B" for s in series.values())
         active = xy_tree(server, MEMORY, isFiltered=True, requested_timerange={"start": begin, "end": end})
-        moved = {w for w, steps in text.memory.items() if any(begin < t <= end and steps.at(t) != steps.at(t - 1) for t in steps.times)}
+        moved = {w for w, steps in text.memory.items()
+                 if any(begin < t <= end and steps.at(t) != steps.at(t - 1) for t in steps.times)}
         assert {who[e["id"]] for e in active} == moved | {"total"}, (begin, end, moved)
     print("memory: %d values of %d threads" % (n, len(who) - 1))
 
 
-# ---- counters --------------------------------------------------------------------------------------------------------------------------
+# ---- counters --------------------------------------------------------------------------------------------------------
 
 def check_counters(server, text):
     assert offered(server)[COUNTERS]["name"] == "Counters" and offered(server)[COUNTERS]["type"] == "TREE_TIME_XY"
@@ -107,11 +115,12 @@ def check_counters(server, text):
     assert xy(server, COUNTERS, [], text.first, text.last, 10)[1] == {}
     whole = xy(server, COUNTERS, list(who), text.first, text.last, 7)[1]
     for entry, key in who.items():
-        assert sum(whole[entry]["yValues"]) == text.counters[key].values[-1] - text.counters[key].at(text.counters[key].times[0])
+        assert (sum(whole[entry]["yValues"])
+                == text.counters[key].values[-1] - text.counters[key].at(text.counters[key].times[0]))
     print("counters: %d values of %d" % (n, len(who)))
 
 
-# ---- frequencies -----------------------------------------------------------------------------------------------------------------------
+# ---- frequencies -----------------------------------------------------------------------------------------------------
 
 def frequency_text(khz):
     if khz is not None:
@@ -138,7 +147,7 @@ def check_frequencies(server, text):
     print("frequencies: %d states of %d CPUs" % (n, len(rows)))
 
 
-# ---- everything that is stored ---------------------------------------------------------------------------------------------------------
+# ---- everything that is stored ---------------------------------------------------------------------------------------
 
 def paths_of(entries):
     by_id, paths = {e["id"]: e for e in entries}, {}
@@ -173,7 +182,8 @@ def check_histories(server, text, oracle, rows):
                     there = [(cpu, h.at(t)) for cpu, h in oracle.cpus.items() if h.at(t)[0] == history]
                     if there:
                         cpu, (_, since, until) = there[0]
-                        assert shown[1] == str(cpu) and (state["start"], state["end"]) == (since, until or text.last), (state, there)
+                        assert shown[1] == str(cpu) and (state["start"],
+                                                         state["end"]) == (since, until or text.last), (state, there)
                     elif all(h.at(t)[0] is not None for h in oracle.cpus.values()):
                         assert shown == (None, None), (state, t)
                     n += 1
@@ -193,7 +203,8 @@ def check_histories(server, text, oracle, rows):
                 else:
                     expected = (shown[0], str(value))
                 assert shown == expected, (what, state, value)
-                assert state["end"] == (until or text.last) and (since == history.times[0] or state["start"] == since), (what, state, since, until)
+                assert state["end"] == (until or text.last) and (since == history.times[0] or state["start"]
+                                                                 == since), (what, state, since, until)
                 n += 1
     return n
 
@@ -201,7 +212,8 @@ def check_histories(server, text, oracle, rows):
 def check_states(server, text, path, old=False):
     """old: a tracer whose system calls the oracle does not know."""
     oracle = Oracle(path)
-    assert offered(server)[STATES]["type"] == "TIME_GRAPH" and offered(server)[STATES]["name"] == "State System Explorer"
+    assert (offered(server)[STATES]["type"] == "TIME_GRAPH" and offered(server)[STATES]["name"]
+            == "State System Explorer")
     entries = server.tree(STATES)
     assert entries[0]["start"] == text.first and entries[0]["parentId"] == -1
     paths = paths_of(entries)
@@ -244,12 +256,16 @@ def check_states(server, text, path, old=False):
     middle = (text.first + text.last) // 2
     cpu = min(oracle.cpus)
     tip = server.tooltip(STATES, paths["CPUs/%d/Current_thread" % cpu][0]["id"], middle)
-    assert tip["Attribute path"].endswith("/CPUs/%d/Current_thread" % cpu) and tip["Value"] == str(oracle.cpus[cpu].at(middle)[0]), tip
+    assert tip["Attribute path"].endswith("/CPUs/%d/Current_thread" % cpu), tip
+    assert tip["Value"] == str(oracle.cpus[cpu].at(middle)[0]), tip
     wanted = tip["Value"]
-    filtered = server.states(STATES, list(rows), text.first, text.last, 50, filter_query_parameters={"strategy": "SAMPLED", "filter_expressions_map": {"1": ["label==" + wanted]}})
+    filtered = server.states(STATES, list(rows), text.first, text.last, 50,
+                             filter_query_parameters={"strategy": "SAMPLED",
+                                                      "filter_expressions_map": {"1": ["label==" + wanted]}})
     shown = [s for states in filtered.values() for s in states if key(s)]
     assert shown and all(bool(s.get("tags", 0) & 1) == (s["label"] != wanted) for s in shown)
-    print("attributes: %d states of %d counters and interrupts, %d of %d rows of threads and CPUs" % (n, len(steps), m, len(rows)))
+    print("attributes: %d states of %d counters and interrupts, %d of %d rows of threads and CPUs" % (n, len(steps), m,
+                                                                                                      len(rows)))
 
 
 def check_disks(server, text):
@@ -266,7 +282,7 @@ def check_disks(server, text):
     assert ours == truth and any(truth.values()), (ours, truth)
 
 
-# ---- what threads read and wrote, exits of virtual CPUs --------------------------------------------------------------------------------
+# ---- what threads read and wrote, exits of virtual CPUs --------------------------------------------------------------
 
 READS = {"read", "pread64", "readv", "preadv", "preadv2", "recv", "recvfrom", "recvmsg"}
 WRITES = {"write", "pwrite64", "writev", "pwritev", "pwritev2", "send", "sendto", "sendmsg"}
@@ -292,13 +308,15 @@ def count_threads(text):
 
 
 def check_thread_counters(server, text, output, name, labels, counted):
-    """labels: of the entries below a thread's, or none when the thread's own has data; counted: for each {thread: Steps}."""
+    """labels: of the entries below a thread's, or none when the thread's own has data; counted: for each {thread:
+    Steps}."""
     assert (offered(server)[output]["type"], offered(server)[output]["name"]) == ("TREE_TIME_XY", name)
     n = 0
     ranges = [(text.first, text.last), (text.first, text.first + 1)] + [some_range(text) for _ in range(25)]
     for begin, end in ranges:
         entries = {e["id"]: e for e in xy_tree(server, output, requested_timerange={"start": begin, "end": end})}
-        threads = {e["id"]: e["metadata"]["TID"][0] for e in entries.values() if "TID" in e.get("metadata", {}) and e["labels"][1]}
+        threads = {e["id"]: e["metadata"]["TID"][0] for e in entries.values() if "TID" in e.get("metadata", {})
+                   and e["labels"][1]}
         grown = {w: [c[w].at(end) - c[w].at(begin - 1) if w in c else 0 for c in counted] for c in counted for w in c}
         assert sorted(threads.values()) == sorted(w for w, g in grown.items() if any(g)), (begin, end)
         root = next(e for e in entries.values() if e["parentId"] == -1)
@@ -308,7 +326,8 @@ def check_thread_counters(server, text, output, name, labels, counted):
             if e["id"] in threads:
                 assert e["labels"][2:] == [str(g) for g in grown[threads[e["id"]]]], (e, grown[threads[e["id"]]])
             if e["hasData"]:
-                rows[e["id"]] = (threads[e["parentId"]], labels.index(e["labels"][0])) if labels else (threads[e["id"]], 0)
+                rows[e["id"]] = (threads[e["parentId"]],
+                                 labels.index(e["labels"][0])) if labels else (threads[e["id"]], 0)
         times, series = xy(server, output, list(rows), begin, end, dice.choice((2, 30, 500)))
         assert set(series) == set(rows)
         before = [times[0] - (times[1] - times[0])] + times
@@ -327,7 +346,7 @@ def check_io(server, text):
     check_thread_counters(server, text, IO_PER_PROCESS, "IO per process", ["Read", "Write"], [read, written])
 
 
-# ---- requests of disks -----------------------------------------------------------------------------------------------------------------
+# ---- requests of disks -----------------------------------------------------------------------------------------------
 
 class Queues:
     """Places of the queues of disks in order of first use: (disk, waits or driver, place) -> Steps of (type, sectors).
@@ -403,27 +422,34 @@ def check_figures(labels, spans):
     ranges = {(s[0], s[0] + s[1]) for s in spans}
     assert int(labels[5]) == len(spans) and least in ranges and most in ranges, (labels, spans)
     assert (least[1] - least[0], most[1] - most[0]) == (min(lengths), max(lengths)), (labels, lengths)
-    assert shows(labels[1], min(lengths)) and shows(labels[2], max(lengths)) and shows(labels[3], mean) and shows(labels[6], sum(lengths)), labels
+    assert shows(labels[1], min(lengths)) and shows(labels[2],
+                                                    max(lengths)) and shows(labels[3],
+                                                                            mean) and shows(labels[6],
+                                                                                            sum(lengths)), labels
     if len(lengths) > 2:
         assert shows(labels[4], (sum((x - mean) ** 2 for x in lengths) / (len(lengths) - 1)) ** 0.5), labels
 
 
 def check_queues(server, text, queues, disks):
     """How long requests waited, and how long drivers had them; disks: names by number."""
-    for queue, (output, suffix, words) in enumerate(zip(QUEUE_STATISTICS, ("weft.disk.wait", "weft.disk.exec"), ("Wait Queue", "Exec Queue"))):
+    for queue, (output, suffix, words) in enumerate(zip(QUEUE_STATISTICS, ("weft.disk.wait", "weft.disk.exec"),
+                                                        ("Wait Queue", "Exec Queue"))):
         spans, name_of = sorted(queues.spans[queue]), lambda s: "%s: %s" % (disks[s[2]], s[3])
         others = [LATENCY_TABLE + suffix, LATENCY_DENSITY + suffix, LATENCY_SCATTER + suffix]
         outputs = offered(server)
-        assert [o in outputs for o in [output] + others] == [bool(spans)] * 4 and LATENCY_STATISTICS + suffix not in outputs, (output, len(spans))
+        assert [o in outputs for o in [output]
+                + others] == [bool(spans)] * 4 and LATENCY_STATISTICS + suffix not in outputs, (output, len(spans))
         if not spans:
             continue
         assert (outputs[output]["name"], outputs[output]["type"]) == (words + " Statistics", "DATA_TREE")
         assert outputs[others[0]]["name"] == "Disk " + words + " - Latency Table"
         for begin, end in [(text.first, text.last)] + [some_range(text) for _ in range(20)]:
-            entries = server.model("/data/%s/tree" % output, requested_timerange={"start": begin, "end": end})["entries"]
+            entries = server.model("/data/%s/tree" % output,
+                                   requested_timerange={"start": begin, "end": end})["entries"]
             roots = {e["labels"][0]: e for e in entries if e["parentId"] == -1}
             within = [s for s in spans if begin <= s[0] <= end]
-            assert set(roots) == {"Total"} | ({"Selection"} if within and (begin, end) != (text.first, text.last) else set()), (roots, begin, end)
+            assert set(roots) == {"Total"} | ({"Selection"} if within and (begin, end) != (text.first, text.last)
+                                              else set()), (roots, begin, end)
             for root, some in (("Total", spans), ("Selection", within)):
                 if root in roots:
                     check_figures(roots[root]["labels"], some)
@@ -433,21 +459,26 @@ def check_queues(server, text, queues, disks):
                         check_figures(labels, [s for s in some if name_of(s) == name])
         columns = [c["name"] for c in server.model("/table/%s/columns" % others[0])]
         assert columns == ["Start Time", "End Time", "Duration", "Name", "Host", "TID", "CPU", "Bytes"], columns
-        lines = server.model("/table/%s/lines" % others[0], requested_table_index=0, requested_table_count=len(spans) + 1)["lines"]
+        lines = server.model("/table/%s/lines" % others[0], requested_table_index=0,
+                             requested_table_count=len(spans) + 1)["lines"]
         shown = [[c["content"] for c in line["cells"]] for line in lines]
         tid = lambda who: "" if who is None else "0" if isinstance(who, tuple) else str(who)
         truth = [[str(s[0]), str(s[0] + s[1]), str(s[1]), name_of(s), tid(s[5]), str(s[6]), str(s[4])] for s in spans]
         assert sorted(l[:4] + l[5:] for l in shown) == sorted(truth)
         assert [l[0] for l in shown] == [l[0] for l in truth]
-        model = server.model("/genericXY/%s/xy" % others[1], requested_items=[server.model("/genericXY/%s/tree" % others[1])["entries"][0]["id"]],
+        model = server.model("/genericXY/%s/xy" % others[1],
+                             requested_items=[server.model("/genericXY/%s/tree" % others[1])["entries"][0]["id"]],
                              requested_timerange={"start": text.first, "end": text.last, "nbSamples": 100})
         assert sum(model["series"][0]["yValues"]) == len(spans)
         names = {e["id"]: e["labels"][0] for e in xy_tree(server, others[2]) if e["hasData"]}
-        model = server.model("/XY/%s/xy" % others[2], requested_timerange={"start": text.first, "end": text.last, "nbTimes": 100}, requested_items=list(names))
+        model = server.model("/XY/%s/xy" % others[2],
+                             requested_timerange={"start": text.first, "end": text.last, "nbTimes": 100},
+                             requested_items=list(names))
         for series in model["series"]:
             of = {(s[0], s[1]) for s in spans if name_of(s) == names[series["seriesId"]]}
             points = set(zip(series["xValues"], series["yValues"]))
-            assert points <= of and max(ns for _, ns in points) == max(ns for _, ns in of), (points - of, series["seriesId"])
+            assert points <= of and max(ns for _, ns in points) == max(ns for _,
+                                                                       ns in of), (points - of, series["seriesId"])
         assert {names[s["seriesId"]] for s in model["series"]} == {name_of(s) for s in spans}
     print("queues: %d waited, drivers had %d" % tuple(map(len, queues.spans)))
 
@@ -469,22 +500,26 @@ def check_requests(server, text, most, recorded=False):
     for entry, steps in rows.items():
         t, value = next((t, v) for t, v in zip(steps.times, steps.values) if v and steps.at(t) == v)
         tip = server.tooltip(REQUESTS, entry, t)
-        assert (tip["Type"], tip["Bytes"], tip["Sector"]) == (value[0], str(512 * value[1]), str(value[2])), (tip, value)
-    assert not recorded or not [key for key, held in queues.places.items() if held and not held[1]], "flushes that never complete"
+        assert (tip["Type"], tip["Bytes"], tip["Sector"]) == (value[0], str(512 * value[1]),
+                                                              str(value[2])), (tip, value)
+    assert not recorded or not [key for key, held in queues.places.items() if held
+                                and not held[1]], "flushes that never complete"
     print("requests: %d states of %d places" % (n, len(rows)))
     check_queues(server, text, queues, {n: entries[e]["labels"][0] for n, e in zip(numbers, disks)})
 
 
-# ---- event types -----------------------------------------------------------------------------------------------------------------------
+# ---- event types -----------------------------------------------------------------------------------------------------
 
 def check_event_types(server, text):
     """How many events of each name, in all and within random ranges."""
     assert offered(server)[EVENT_TYPES]["type"] == "DATA_TREE"
     names = Counter(name for _, name, _, _ in text.events)
     times = [t for t, _, _, _ in text.events]
-    ranges = [(text.first, text.last), (text.first, text.first), (text.last, text.last)] + [some_range(text) for _ in range(20)]
+    ranges = [(text.first, text.last), (text.first, text.first),
+              (text.last, text.last)] + [some_range(text) for _ in range(20)]
     for begin, end in ranges + [(times[i], times[i + 3]) for i in range(5, 100, 9)]:
-        root, *rows = server.model("/data/%s/tree" % EVENT_TYPES, requested_timerange={"start": begin, "end": end})["entries"]
+        root, *rows = server.model("/data/%s/tree" % EVENT_TYPES,
+                                   requested_timerange={"start": begin, "end": end})["entries"]
         within = Counter(e[1] for e in text.events[bisect.bisect_left(times, begin):bisect.bisect_right(times, end)])
         total = sum(within.values())
         share = lambda n, of: "%.3f %%" % (100 * n / of if of else 0)
@@ -494,17 +529,20 @@ def check_event_types(server, text):
         for e in rows:
             name = e["labels"][0]
             assert e["parentId"] == root["id"]
-            assert e["labels"][1:] == [str(names[name]), share(names[name], len(times)), str(within[name]), share(within[name], total)], (e, begin, end)
+            assert e["labels"][1:] == [str(names[name]), share(names[name], len(times)), str(within[name]),
+                                       share(within[name], total)], (e, begin, end)
     print("event types: %d of %d events" % (len(names), len(times)))
 
 
-# ---- priorities ------------------------------------------------------------------------------------------------------------------------
+# ---- priorities ------------------------------------------------------------------------------------------------------
 
 class Waits(list):
-    """(begin, ns, priority, name) of each wait for a CPU: from the waking of a thread that does not run to when it next runs."""
+    """(begin, ns, priority, name) of each wait for a CPU: from the waking of a thread that does not run to when it next
+    runs."""
 
     def __init__(self, path):
-        out = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        out = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, check=True).stdout
         woken, running = {}, {}
         for line in out.decode("utf-8", "replace").splitlines():
             m = LINE.match(line)
@@ -522,10 +560,12 @@ class Waits(list):
 def check_priorities(server, text, path):
     waits = Waits(path)
     assert len({w[2] for w in waits}) > 1
-    for output, group in ((PRIORITIES, lambda w: "Priority %d" % w[2]), (PRIORITIES_NAMES, lambda w: "Priority %d/%s" % w[2:])):
+    for output, group in ((PRIORITIES, lambda w: "Priority %d" % w[2]),
+                          (PRIORITIES_NAMES, lambda w: "Priority %d/%s" % w[2:])):
         assert offered(server)[output]["type"] == "DATA_TREE" and "Priority" in offered(server)[output]["name"]
         for begin, end in [(text.first, text.last)] + [some_range(text) for _ in range(10)]:
-            entries = server.model("/data/%s/tree" % output, requested_timerange={"start": begin, "end": end})["entries"]
+            entries = server.model("/data/%s/tree" % output,
+                                   requested_timerange={"start": begin, "end": end})["entries"]
             roots = {e["labels"][0]: e["id"] for e in entries if e["parentId"] == -1}
             for root, some in (("Total", waits), ("Selection", [w for w in waits if begin <= w[0] <= end])):
                 if root == "Selection" and (begin, end) == (text.first, text.last):
@@ -548,7 +588,7 @@ def check_priorities(server, text, path):
     print("priorities: %d waits" % len(waits))
 
 
-# ---- traces ----------------------------------------------------------------------------------------------------------------------------
+# ---- traces ----------------------------------------------------------------------------------------------------------
 
 def check_made(maker, seed, perf):
     path = tempfile.mkdtemp(prefix="weft-made-")
@@ -591,14 +631,15 @@ def check_lossy(maker, seed):
             steps.update({paths["CPUs/%d/Current_frequency" % cpu]: truth for cpu, truth in text.frequency.items()})
             steps[paths["Memory"]] = text.memory["total"].stored()
             print("with losses: %d states of %d counters" % (check_steps(server, text, STATES, steps, raw), len(steps)))
-            assert sum(int(a["label"].split()[0]) for a in server.annotations(RESOURCES, text.first, text.last)["Lost events by CPU"]) == 3 * 8
+            assert sum(int(a["label"].split()[0])
+                       for a in server.annotations(RESOURCES, text.first, text.last)["Lost events by CPU"]) == 3 * 8
     finally:
         shutil.rmtree(path)
 
 
 def check_recorded():
     path = os.path.join(DATA, "traces-public", "single-host", "bug446190")
-    if os.path.isdir(path):
+    if have(path):
         text = Text(path)
         with Server(path) as server:
             check_memory(server, text)
@@ -606,7 +647,7 @@ def check_recorded():
     else:
         print("skipped: no " + path)
     path = os.path.join(DATA, "traces", "three-tier", "db", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         with Server(path) as server:
             check_absent(server, MEMORY)
             check_absent(server, COUNTERS)
@@ -618,26 +659,25 @@ def check_recorded():
             check_requests(server, text, 1, recorded=True)
             check_absent(server, KVM_EXITS)
     path = os.path.join(DATA, "traces", "three-tier-disk", "db", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         text = Text(path)
         with Server(path) as server:
             check_requests(server, text, 2, recorded=True)
     path = os.path.join(DATA, "traces", "vm", "vmhost", "kernel")
-    if os.path.isdir(path):
+    if have(path):
         text = Text(path)
         with Server(path) as server:
             check_thread_counters(server, text, KVM_EXITS, "KVM Exit Rate", [], [count_threads(text)[2]])
 
 
 def main():
-    if not shutil.which("babeltrace2"):
-        print("skipped: no babeltrace2")
-        sys.exit(77)
-    for seed in (1, 2):
-        check_made(sys.argv[1], seed, perf=False)
-        check_made(sys.argv[1], seed, perf=True)
-    check_lossy(sys.argv[1], 3)
+    need("babeltrace2")
+    first = seed(1)
+    for made in (first, first + 1):
+        check_made(sys.argv[1], made, perf=False)
+        check_made(sys.argv[1], made, perf=True)
+    check_lossy(sys.argv[1], first + 2)
     check_recorded()
 
 
-main()
+run(main)

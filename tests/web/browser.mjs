@@ -3,9 +3,11 @@ import { createRequire } from 'node:module';
 import { createMock } from './mock/server.mjs';
 
 const { chromium } = createRequire(new URL('../../web/package.json', import.meta.url))('playwright-core');
-const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
 
-export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args: QUIET, timeout: 120000 });
+export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  headless: true, args: QUIET, timeout: 120000 });
 
 /** The mock server and a browser. */
 export async function start(options = {}) {
@@ -13,9 +15,11 @@ export async function start(options = {}) {
   return { mock, url, browser, stop: async () => { await browser.close(); await mock.close(); } };
 }
 
-/** A page of `world` ({url, browser}). `trouble` collects what must stay empty: errors, and requests that leave the server. */
+/** A page of `world` ({url, browser}). `trouble` collects what must stay empty: errors, and requests that leave the
+ * server. */
 export async function visit(world, { hash = '', width = 1280, height = 800, scheme = 'light' } = {}) {
-  const page = await world.browser.newPage({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC' }), trouble = [];
+  const page = await world.browser.newPage({ viewport: { width, height }, colorScheme: scheme, timezoneId: 'UTC' }),
+    trouble = [];
   page.setDefaultTimeout(120000);
   // What the page will still do by itself: timers that are not over. Long ones only clear away.
   await page.addInitScript(() => {
@@ -28,8 +32,13 @@ export async function visit(world, { hash = '', width = 1280, height = 800, sche
     window.clearTimeout = id => { timers.delete(id); clearTimeout(id); };
   });
   page.on('pageerror', e => trouble.push(String(e.stack)));
-  page.on('console', m => { if (m.type() === 'error' && !/net::ERR|Failed to load resource/.test(m.text())) trouble.push(m.text()); });
-  page.on('request', r => { if (!/^(blob|data):/.test(r.url()) && new URL(r.url()).origin !== new URL(world.url).origin) trouble.push(`request to ${r.url()}`); });
+  page.on('console', m => {
+    if (m.type() === 'error' && !/net::ERR|Failed to load resource/.test(m.text())) trouble.push(m.text());
+  });
+  page.on('request', r => {
+    if (!/^(blob|data):/.test(r.url()) && new URL(r.url()).origin !== new URL(world.url).origin)
+      trouble.push(`request to ${r.url()}`);
+  });
   await page.goto(`${world.url}/${hash}`);
   return { page, trouble };
 }
@@ -42,7 +51,8 @@ export async function open(world, options = {}) {
   return { page, trouble };
 }
 
-/** Nothing goes on: no request is under way, and nothing waits for its time (requests, the link, a legend), for some frames. */
+/** Nothing goes on: no request is under way, and nothing waits for its time (requests, the link, a legend), for some
+ * frames. */
 export async function settled(page) {
   await page.evaluate(() => { window.calmFrames = 0; });
   await page.waitForFunction(() => {
@@ -52,14 +62,22 @@ export async function settled(page) {
 }
 
 /** What was done is drawn. */
-export const drawn = page => page.evaluate(() => new Promise(done => { requestAnimationFrame(() => requestAnimationFrame(() => done())); }));
+export const drawn = page => page.evaluate(() => new Promise(done => {
+  requestAnimationFrame(() => requestAnimationFrame(() => done()));
+}));
 
 /** Ink of a canvas: how many pixels are not transparent, and how many near the colour. */
 export function pixels(page, selector, [r, g, b]) {
   return page.evaluate(([s, want]) => {
-    const canvas = document.querySelector(s), { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const canvas = document.querySelector(s), { data } = canvas.getContext('2d')
+      .getImageData(0, 0, canvas.width, canvas.height);
     let inked = 0, near = 0;
-    for (let i = 0; i < data.length; i += 4) { if (data[i + 3] > 200) inked++; if (Math.abs(data[i] - want[0]) + Math.abs(data[i + 1] - want[1]) + Math.abs(data[i + 2] - want[2]) < 12 && data[i + 3] > 200) near++; }
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] > 200) inked++;
+      if (Math.abs(data[i] - want[0]) + Math.abs(data[i + 1] - want[1]) + Math.abs(data[i + 2] - want[2]) < 12
+        && data[i + 3] > 200)
+        near++;
+    }
     return { inked, near };
   }, [selector, [r, g, b]]);
 }
@@ -67,7 +85,8 @@ export function pixels(page, selector, [r, g, b]) {
 /** What the page's menu ⋯ saves. */
 export async function save(page, label) {
   await page.getByRole('button', { name: 'More', exact: true }).click();
-  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: label }).click()]), chunks = [];
+  const [file] = await Promise.all([page.waitForEvent('download'),
+    page.getByRole('menuitem', { name: label }).click()]), chunks = [];
   for await (const c of await file.createReadStream()) chunks.push(c);
   return Buffer.concat(chunks);
 }
@@ -75,5 +94,6 @@ export async function save(page, label) {
 /** The view's interval and cursors, as strings of ns. */
 export const view = page => page.evaluate(() => {
   const a = weft.session.axis, text = t => t === null ? null : String(t);
-  return { begin: String(a.begin), end: String(a.end), span: Number(a.end - a.begin), anchor: text(a.anchor), cursor: text(a.cursor) };
+  return { begin: String(a.begin), end: String(a.end), span: Number(a.end - a.begin), anchor: text(a.anchor),
+    cursor: text(a.cursor) };
 });

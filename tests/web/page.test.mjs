@@ -13,12 +13,16 @@ const graph = '.panel[data-output$="ThreadStatusDataProvider"]';
 test('opens the only experiment: rows, states, curves, events, overview', async () => {
   const { page, trouble } = await open(world);
   assert.equal(await page.title(), 'three-tier – weft');
-  assert.equal(await page.locator(`${graph} .tree-row:not([hidden])`).first().innerText().then(t => t.replace(/\s+/g, ' ').trim()), '▾ client');
-  assert.ok((await pixels(page, `${graph} .area canvas:nth-child(2)`, [46, 158, 91])).inked > 20000, 'the graph is drawn');
+  assert.equal(await page.locator(`${graph} .tree-row:not([hidden])`).first().innerText()
+    .then(t => t.replace(/\s+/g, ' ').trim()), '▾ client');
+  assert.ok((await pixels(page, `${graph} .area canvas:nth-child(2)`, [46, 158, 91])).inked > 20000,
+    'the graph is drawn');
   assert.match(await page.locator('.vt-row').first().innerText(), /22:13:20/);
   await page.locator('.badge').filter({ hasText: /^clock ±210\.0 µs$/ }).waitFor();
-  const histogram = world.mock.log.findLast(l => /HistogramDataProvider\/xy$/.test(l.path)).body.parameters, { start: from, end: to, nbTimes } = histogram.requested_timerange;
-  const lost = Array.from({ length: nbTimes }, (_, i) => i * Math.floor(Number(to - from) / (nbTimes - 1))).filter(t => t > 0.71 * world.mock.world.length && t < 0.72 * world.mock.world.length).length * 40;
+  const histogram = world.mock.log.findLast(l => /HistogramDataProvider\/xy$/.test(l.path)).body.parameters,
+    { start: from, end: to, nbTimes } = histogram.requested_timerange;
+  const lost = Array.from({ length: nbTimes }, (_, i) => i * Math.floor(Number(to - from) / (nbTimes - 1)))
+    .filter(t => t > 0.71 * world.mock.world.length && t < 0.72 * world.mock.world.length).length * 40;
   await page.locator('.badge').filter({ hasText: `${lost} events lost` }).waitFor();
   const red = await pixels(page, '.overview canvas', [208, 47, 47]);
   assert.ok(red.near > 50, 'lost events are red in the strip');
@@ -76,11 +80,19 @@ test('a pan draws in the same frame; finer data follow; what is left behind is c
   });
   assert.ok(result.changed);
   await settled(page);
-  const fine = await page.evaluate(() => { const g = weft.panels.find(p => p.part && !p.path); return [...g.data.rows.values()].filter(r => r.nsPerPx <= weft.session.axis.nsPerPx * 1.05 || r.complete).length; });
+  const fine = await page.evaluate(() => {
+    const g = weft.panels.find(p => p.part && !p.path);
+    return [...g.data.rows.values()].filter(r => r.nsPerPx <= weft.session.axis.nsPerPx * 1.05 || r.complete).length;
+  });
   assert.ok(fine > 5);
   // A burst of movements, some in each frame: far fewer requests than movements.
   const before = world.mock.log.filter(l => /states$/.test(l.path)).length;
-  await page.evaluate(async () => { for (let i = 0; i < 60; i++) { weft.session.axis.pan(15); if (i % 6 === 5) await new Promise(requestAnimationFrame); } });
+  await page.evaluate(async () => {
+    for (let i = 0; i < 60; i++) {
+      weft.session.axis.pan(15);
+      if (i % 6 === 5) await new Promise(requestAnimationFrame);
+    }
+  });
   await settled(page);
   const asked = world.mock.log.filter(l => /states$/.test(l.path)).length - before;
   assert.ok(asked < 60, `${asked} requests for 60 movements of two graphs`);
@@ -89,9 +101,11 @@ test('a pan draws in the same frame; finer data follow; what is left behind is c
 
 test('only rows on screen are asked for', async () => {
   const { page } = await open(world);
-  const most = Math.max(...world.mock.log.filter(l => /ThreadStatus.*states$/.test(l.path)).map(l => l.body.parameters.requested_items.length));
+  const most = Math.max(...world.mock.log.filter(l => /ThreadStatus.*states$/.test(l.path))
+    .map(l => l.body.parameters.requested_items.length));
   assert.ok(most <= 64, `${most} rows in one request`);
-  const all = new Set(world.mock.log.filter(l => /ThreadStatus.*states$/.test(l.path)).flatMap(l => l.body.parameters.requested_items));
+  const all = new Set(world.mock.log.filter(l => /ThreadStatus.*states$/.test(l.path))
+    .flatMap(l => l.body.parameters.requested_items));
   assert.ok(all.size < 120, `${all.size} of 600 rows were ever asked for`);
   await page.close();
 });
@@ -105,7 +119,8 @@ test('critical path: right click, arrows between machines, progressive, totals, 
   await page.waitForFunction(() => weft.path?.pane.segments.length >= 14 && weft.path.view.data.arrows.length === 4);
   await settled(page);
   const created = world.mock.log.find(l => l.method === 'POST' && /CriticalPathDataProvider$/.test(l.path)).body;
-  assert.deepEqual(created.parameters, { thread: 204, host: 'client', begin: BEGIN + 2000000000n, end: BEGIN + 2090000000n });
+  assert.deepEqual(created.parameters, { thread: 204, host: 'client', begin: BEGIN + 2000000000n,
+    end: BEGIN + 2090000000n });
   assert.equal(created.sourceTypeId, 'weft.critical-path');
   const pink = await pixels(page, '.panel[data-output*="CriticalPath"] .area canvas:nth-child(2)', [180, 92, 196]);
   assert.equal(await page.evaluate(() => weft.panels[0].path), true);
@@ -137,7 +152,10 @@ test('search: rows by name and machine, states by expression, n finds the next',
   await page.waitForFunction(() => weft.panels.find(p => p.part).model.rows.length > 500);
   await page.keyboard.press('/');
   await page.keyboard.type('host:web');
-  const drawn = () => page.evaluate(() => { const v = weft.panels.find(p => p.curves); return [v.curves.map(c => v.model.nodes.get(c.id).entry.labels[0]), v.plot.series.length - 1]; });
+  const drawn = () => page.evaluate(() => {
+    const v = weft.panels.find(p => p.curves);
+    return [v.curves.map(c => v.model.nodes.get(c.id).entry.labels[0]), v.plot.series.length - 1];
+  });
   await page.waitForFunction(() => weft.panels.find(p => p.curves).plot.series.length === 2);
   assert.deepEqual(await drawn(), [['web'], 1], 'curves go with their rows');
   await page.keyboard.press('Escape');
@@ -153,12 +171,20 @@ test('search: rows by name and machine, states by expression, n finds the next',
   assert.deepEqual(sent, { strategy: 'DEEP', filter_expressions_map: { 1: ['openat'] } });
   const told = () => page.locator(graph).locator('.panel-status').innerText();
   const [, some, shown] = /^(\d+) of (\d+) rows on screen have it$/.exec(await told());
-  const having = await page.evaluate(() => { const g = weft.panels[0], top = Math.floor(g.scroller.scrollTop / 18), rows = g.model.rows.slice(top, top + Math.ceil((g.main.clientHeight - 20) / 18)).map(n => g.data.rows.get(n.entry.id)).filter(Boolean); return [rows.filter(r => r.label.some((l, i) => l === 'openat' && !r.tags[i])).length, rows.length]; });
+  const having = await page.evaluate(() => {
+    const g = weft.panels[0], top = Math.floor(g.scroller.scrollTop / 18),
+      rows = g.model.rows.slice(top, top + Math.ceil((g.main.clientHeight - 20) / 18))
+        .map(n => g.data.rows.get(n.entry.id)).filter(Boolean);
+    return [rows.filter(r => r.label.some((l, i) => l === 'openat' && !r.tags[i])).length, rows.length];
+  });
   assert.deepEqual([Number(some), Number(shown)], having);
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => weft.session.axis.cursor !== null);
   await settled(page);
-  const label = () => page.evaluate(() => { const g = weft.graph(), hit = g.current(); return hit && hit.row.label[hit.index]; });
+  const label = () => page.evaluate(() => {
+    const g = weft.graph(), hit = g.current();
+    return hit && hit.row.label[hit.index];
+  });
   const one = (await view(page)).cursor;
   assert.equal(await label(), 'openat');
   await page.keyboard.press('Enter');
@@ -195,12 +221,19 @@ test('events: follow the cursor, move it, search', async () => {
 
 test('bookmark, link restored in a new page', async () => {
   const { page } = await open(world);
-  await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 3000000000n, a.min + 3400000000n); a.select(a.min + 3100000000n, a.min + 3200000000n); weft.session.setTimeMode('utc'); });
+  await page.evaluate(() => {
+    const a = weft.session.axis;
+    a.show(a.min + 3000000000n, a.min + 3400000000n);
+    a.select(a.min + 3100000000n, a.min + 3200000000n);
+    weft.session.setTimeMode('utc');
+  });
   await page.locator(graph).locator('.tree').focus();
   await page.keyboard.press('b');
   await page.locator('.bookmarks tbody tr').waitFor();
-  assert.equal(world.mock.log.filter(l => /bookmarks$/.test(l.path) && l.method === 'POST').at(-1).body.parameters.start, BEGIN + 3100000000n);
-  await page.evaluate(() => weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' }, begin: weft.session.axis.min + 2000000000n, end: weft.session.axis.min + 2090000000n }));
+  assert.equal(world.mock.log.filter(l => /bookmarks$/.test(l.path) && l.method === 'POST').at(-1)
+    .body.parameters.start, BEGIN + 3100000000n);
+  await page.evaluate(() => weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' },
+    begin: weft.session.axis.min + 2000000000n, end: weft.session.axis.min + 2090000000n }));
   await page.waitForFunction(() => weft.path?.pane.segments.length >= 14);
   await settled(page); // the link, too
   const hash = new URL(page.url()).hash, there = await view(page);
@@ -214,7 +247,10 @@ test('bookmark, link restored in a new page', async () => {
 
 test('views: every kind opens; empty ones say why', async () => {
   const { page, trouble } = await open(world, { width: 1920, height: 1080 });
-  await page.evaluate(() => { for (const p of [...weft.panels]) p.close(); for (const o of weft.session.outputs) weft.add(o, 150); });
+  await page.evaluate(() => {
+    for (const p of [...weft.panels]) p.close();
+    for (const o of weft.session.outputs) weft.add(o, 150);
+  });
   await settled(page);
   await page.locator('.stack').evaluate(e => { e.scrollTop = e.scrollHeight; });
   await settled(page);
@@ -228,7 +264,8 @@ test('views: every kind opens; empty ones say why', async () => {
 test('lost events: an edge below the ruler, the rows keep their colours', async () => {
   const { page } = await open(world);
   const seen = await page.locator(`${graph} .area canvas:nth-child(2)`).evaluate(c => {
-    const { axis } = weft.session, ctx = c.getContext('2d'), length = Number(axis.max - axis.min), at = (t, y) => [...ctx.getImageData(Math.round(t * length / axis.nsPerPx), y, 1, 1).data];
+    const { axis } = weft.session, ctx = c.getContext('2d'), length = Number(axis.max - axis.min),
+      at = (t, y) => [...ctx.getImageData(Math.round(t * length / axis.nsPerPx), y, 1, 1).data];
     return { edge: at(0.715, 21), before: at(0.6, 21), row: at(0.715, 30), rowBefore: at(0.6, 30) };
   });
   const red = p => p[3] > 100 && p[0] > 150 && p[1] < 110;
@@ -237,11 +274,18 @@ test('lost events: an edge below the ruler, the rows keep their colours', async 
   await page.close();
 });
 
-test('flame graph: an axis of its own from 0, keys zoom it where the focus is, of the selection on demand', async () => {
+test('flame graph: an axis of its own from 0, keys zoom it where the focus is, of the selection on demand',
+  async () => {
   const { page, trouble } = await open(world);
-  await page.evaluate(() => { for (const p of [...weft.panels]) p.close(); weft.add(weft.session.outputs.find(o => o.type === 'GANTT_CHART')); });
+  await page.evaluate(() => {
+    for (const p of [...weft.panels]) p.close();
+    weft.add(weft.session.outputs.find(o => o.type === 'GANTT_CHART'));
+  });
   await settled(page);
-  const axis = () => page.evaluate(() => { const a = weft.panels[0].axis; return [a.min, a.max, a.begin, a.end].map(Number); }), whole = await view(page);
+  const axis = () => page.evaluate(() => {
+    const a = weft.panels[0].axis;
+    return [a.min, a.max, a.begin, a.end].map(Number);
+  }), whole = await view(page);
   assert.deepEqual(await axis(), [0, 8e9, 0, 8e9]);
   const labels = page.locator('.panel .tree-row:not([hidden])');
   assert.equal(await labels.count(), 3);
@@ -253,7 +297,8 @@ test('flame graph: an axis of its own from 0, keys zoom it where the focus is, o
   await page.getByRole('button', { name: 'Of the whole trace, or of the selection' }).click();
   await page.waitForFunction(() => Number(weft.panels[0].axis.max) === 4e9);
   await settled(page);
-  assert.deepEqual(world.mock.log.filter(l => /flamegraph.*states$/.test(l.path)).at(-1).body.parameters.selection_range, [BEGIN + 1000n, BEGIN + 5000n]);
+  assert.deepEqual(world.mock.log.filter(l => /flamegraph.*states$/.test(l.path)).at(-1)
+    .body.parameters.selection_range, [BEGIN + 1000n, BEGIN + 5000n]);
   const csv = (await save(page, 'Table, CSV')).toString();
   assert.match(csv, /,1,main,main,0,3000000000,3000000000$/m);
   assert.deepEqual(trouble, []);
@@ -276,7 +321,8 @@ test('pictures and tables of what is seen', async () => {
 
 test('keyboard only: focus is seen, menu of a row, path', async () => {
   const { page } = await open(world);
-  for (let i = 0; i < 30 && !(await page.evaluate(() => document.activeElement?.classList.contains('tree'))); i++) await page.keyboard.press('Tab');
+  for (let i = 0; i < 30 && !(await page.evaluate(() => document.activeElement?.classList.contains('tree'))); i++)
+    await page.keyboard.press('Tab');
   const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.equal(outline, 'solid');
   await page.keyboard.press('ArrowDown');
@@ -286,7 +332,8 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Escape');
   assert.equal(await page.locator('.menu').count(), 0);
-  const before = await view(page), width = () => page.locator(`${graph} .area`).evaluate(e => e.offsetWidth), wide = await width();
+  const before = await view(page), width = () => page.locator(`${graph} .area`).evaluate(e => e.offsetWidth),
+    wide = await width();
   await page.locator('.overview').focus();
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('ArrowRight');
@@ -329,6 +376,7 @@ test('keyboard only: focus is seen, menu of a row, path', async () => {
   await page.locator('.picker').waitFor();
   await page.keyboard.press('Escape');
   await page.locator('.picker').waitFor({ state: 'detached' });
-  assert.equal(await page.evaluate(() => document.activeElement.className), 'experiment', 'focus is where the picker was opened');
+  assert.equal(await page.evaluate(() => document.activeElement.className), 'experiment',
+    'focus is where the picker was opened');
   await page.close();
 });

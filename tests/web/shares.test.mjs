@@ -1,7 +1,9 @@
-// The colour of a pixel against brute force: each state's share of the pixel's time, mixed as light; sampled rows estimate the same shares.
+// The colour of a pixel against brute force: each state's share of the pixel's time, mixed as light; sampled rows
+// estimate the same shares.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { open, start } from './browser.mjs';
+import { dice } from './random.mjs';
 
 let world, page;
 before(async () => { world = await start({ threads: 30 }); ({ page } = await open(world)); });
@@ -9,21 +11,27 @@ after(() => world.stop());
 
 /** Paints one row of the states and answers each pixel [r, g, b, a]. */
 const paint = (states, view) => page.evaluate(([list, v]) => {
-  const g = weft.panels[0], Painter = g.part.painter.constructor, painter = new Painter(g.looks), canvas = document.createElement('canvas');
+  const g = weft.panels[0], Painter = g.part.painter.constructor, painter = new Painter(g.looks),
+    canvas = document.createElement('canvas');
   canvas.width = v.width;
   canvas.height = 20;
-  const n = list.length, row = { n, start: Float64Array.from(list, s => s[0]), end: Float64Array.from(list, s => s[1]), style: Uint16Array.from(list, s => g.looks.index(s[2] ? { parentKey: s[2] } : undefined)),
-    tags: new Uint8Array(n), label: new Array(n), from: 0, to: 1e15, nsPerPx: v.sampled ? v.nsPerPx : 0, complete: !v.sampled };
+  const n = list.length, row = { n, start: Float64Array.from(list, s => s[0]), end: Float64Array.from(list, s => s[1]),
+    style: Uint16Array.from(list, s => g.looks.index(s[2] ? { parentKey: s[2] } : undefined)),
+    tags: new Uint8Array(n), label: new Array(n), from: 0, to: 1e15, nsPerPx: v.sampled ? v.nsPerPx : 0,
+    complete: !v.sampled };
   painter.begin(v.width, 1, 1, '10px sans-serif');
   painter.row(row, 0, 20, v.v0, v.nsPerPx);
   const ctx = canvas.getContext('2d');
   painter.end(ctx);
   const d = ctx.getImageData(0, 10, v.width, 1).data;
-  return { pixels: Array.from({ length: v.width }, (_, i) => [...d.slice(i * 4, i * 4 + 4)]), colours: Object.fromEntries([...new Set(list.map(s => s[2]).filter(Boolean))].map(k => { const l = g.looks.ofKey(k); return [k, [l.r, l.g, l.b]]; })) };
+  return { pixels: Array.from({ length: v.width }, (_, i) => [...d.slice(i * 4, i * 4 + 4)]),
+    colours: Object.fromEntries([...new Set(list.map(s => s[2]).filter(Boolean))].map(k => {
+    const l = g.looks.ofKey(k);
+    return [k, [l.r, l.g, l.b]];
+  })) };
 }, [states, view]);
 
-let seed = 12345;
-const random = () => { seed = (Math.imul(seed, 1103515245) + 12345) >>> 0; return (seed >>> 8) / 2 ** 24; };
+const random = dice(12345);
 const KEYS = ['Usermode', 'System call', 'Unheard of', null]; // of full height, or blank
 
 function brute(states, view, x, colours) {
@@ -40,28 +48,45 @@ function brute(states, view, x, colours) {
 
 test('complete rows: every pixel is the exact mix', async () => {
   for (let round = 0; round < 12; round++) {
-    const states = [], view = { width: 300, v0: Math.floor(random() * 5000), nsPerPx: 50 + random() * 2000, sampled: false };
-    for (let t = 0; t < 700_000;) { const d = 1 + Math.floor(random() ** 4 * 30_000); states.push([t, t + d, KEYS[Math.floor(random() * 4)]]); t += d; }
+    const states = [], view = { width: 300, v0: Math.floor(random() * 5000), nsPerPx: 50 + random() * 2000,
+      sampled: false };
+    for (let t = 0; t < 700_000;) {
+      const d = 1 + Math.floor(random() ** 4 * 30_000);
+      states.push([t, t + d, KEYS[Math.floor(random() * 4)]]);
+      t += d;
+    }
     const { pixels, colours } = await paint(states, view);
     for (let x = 0; x < view.width; x++) {
       const want = brute(states, view, x, colours);
       // Beside a blank of the same style the rectangle's last pixel may be left out as a border; colours are rounded.
       const off = pixels[x].reduce((m, c, i) => Math.max(m, i < 3 && want[3] < 20 ? 0 : Math.abs(c - want[i])), 0);
-      const border = states.some(([a, b, k], i) => k && states[i + 1]?.[2] === k && Math.abs((b - view.v0) / view.nsPerPx - x - 1) <= 1);
+      const border = states.some(([a, b, k], i) => k && states[i + 1]?.[2] === k
+        && Math.abs((b - view.v0) / view.nsPerPx - x - 1) <= 1);
       assert.ok(off <= 6 || border, `round ${round}, pixel ${x}: ${pixels[x]} instead of ${want.map(Math.round)}`);
     }
   }
 });
 
-test('sampled rows: shares over some pixels are those of the states, no state is drawn over what is known', async () => {
+test('sampled rows: shares over some pixels are those of the states, no state is drawn over what is known',
+  async () => {
   const states = [], view = { width: 400, v0: 0, nsPerPx: 10_000, sampled: true };
-  for (let t = 0; t < 4_000_000;) { const use = t < 2_000_000 ? 0.3 : 0.7, run = Math.floor((0.5 + random()) * 800 * use), rest = Math.floor((0.5 + random()) * 800 * (1 - use)); states.push([t, t + run, 'Usermode'], [t + run, t + run + rest, null]); t += run + rest; }
+  for (let t = 0; t < 4_000_000;) {
+    const use = t < 2_000_000 ? 0.3 : 0.7, run = Math.floor((0.5 + random()) * 800 * use),
+      rest = Math.floor((0.5 + random()) * 800 * (1 - use));
+    states.push([t, t + run, 'Usermode'], [t + run, t + run + rest, null]);
+    t += run + rest;
+  }
   const found = [];
-  for (let t = 0, k = 0; t < 4_000_000; t += view.nsPerPx) { while (states[k][1] <= t) k++; if (found.at(-1) !== states[k]) found.push(states[k]); }
-  const { pixels } = await paint(found, view), mean = (a, b) => pixels.slice(a, b).reduce((s, p) => s + p[3], 0) / (b - a) / 255;
+  for (let t = 0, k = 0; t < 4_000_000; t += view.nsPerPx) {
+    while (states[k][1] <= t) k++;
+    if (found.at(-1) !== states[k]) found.push(states[k]);
+  }
+  const { pixels } = await paint(found, view), mean = (a, b) =>
+    pixels.slice(a, b).reduce((s, p) => s + p[3], 0) / (b - a) / 255;
   assert.ok(Math.abs(mean(0, 195) - 0.3) < 0.08, `${mean(0, 195)}`);
   assert.ok(Math.abs(mean(205, 400) - 0.7) < 0.08, `${mean(205, 400)}`);
   // A short state between two long ones takes no more than its pixel.
-  const alone = await paint([[0, 1_000_000, null], [1_000_000, 1_000_100, 'Usermode'], [1_000_100, 4_000_000, null]], view);
+  const alone = await paint([[0, 1_000_000, null], [1_000_000, 1_000_100, 'Usermode'], [1_000_100, 4_000_000, null]],
+    view);
   assert.ok(alone.pixels.filter(p => p[3] > 0).length <= 1);
 });

@@ -3,28 +3,40 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { dice } from './random.mjs';
 
 const web = new URL('../../web/', import.meta.url);
 const { buildSync } = createRequire(new URL('package.json', web))('esbuild');
-const load = async name => import('data:text/javascript;base64,' + Buffer.from(buildSync({ entryPoints: [new URL(`src/${name}.ts`, web).pathname], bundle: true, format: 'esm', write: false }).outputFiles[0].contents).toString('base64'));
+const load = async name => import('data:text/javascript;base64,'
+  + Buffer.from(buildSync({ entryPoints: [new URL(`src/${name}.ts`, web).pathname], bundle: true, format: 'esm',
+    write: false }).outputFiles[0].contents).toString('base64'));
 
 test('JSON: integers beyond 2^53 are exact, everything else as the engine reads it', async () => {
   const { parseJson, writeJson } = await load('json');
-  assert.deepEqual(parseJson('{"start":1700000000123456789,"id":7,"y":[1.5e3,-0.25,9007199254740991,9007199254740993],"s":"a \\"1700000000123456789\\" \\u00e9"}'),
-    { start: 1700000000123456789n, id: 7, y: [1500, -0.25, 9007199254740991, 9007199254740993n], s: 'a "1700000000123456789" é' });
-  const samples = ['[]', '{}', ' [ 1 , 2 ] ', '{"a":{"b":[null,true,false,"x"]}}', '"\\\\"', '[-0.0,1e-7,0]', '{"__proto__":1}', '[1234567890123456,"12345678901234567890"]', '"tab\\tquote\\""'];
+  assert.deepEqual(parseJson('{"start":1700000000123456789,"id":7,"y":[1.5e3,-0.25,9007199254740991,9007199254740993],'
+    + '"s":"a \\"1700000000123456789\\" \\u00e9"}'),
+    { start: 1700000000123456789n, id: 7, y: [1500, -0.25, 9007199254740991, 9007199254740993n],
+      s: 'a "1700000000123456789" é' });
+  const samples = ['[]', '{}', ' [ 1 , 2 ] ', '{"a":{"b":[null,true,false,"x"]}}', '"\\\\"', '[-0.0,1e-7,0]',
+    '{"__proto__":1}', '[1234567890123456,"12345678901234567890"]', '"tab\\tquote\\""'];
   for (const s of samples) assert.deepEqual(parseJson(s.replace(/^/, '')), JSON.parse(s), s);
   const pad = '1234567890123456789';
-  for (const bad of ['[1,]', '{"a":1,}', '[01]', '{a:1}', '["x]', '[1 2]', 'nul', '[1]x', '[1', '{"a"}', '[--1]', '[1.]', '"a\nb"', '[+1]', ''])
+  for (const bad of ['[1,]', '{"a":1,}', '[01]', '{a:1}', '["x]', '[1 2]', 'nul', '[1]x', '[1', '{"a"}', '[--1]',
+    '[1.]', '"a\nb"', '[+1]', ''])
     assert.throws(() => parseJson(`${bad}`.length ? `[${pad},${bad}]` : ''), SyntaxError, bad);
-  assert.equal(writeJson({ a: 1700000000123456789n, b: [1n, 'x"', null], c: undefined }), '{"a":1700000000123456789,"b":[1,"x\\"",null]}');
+  assert.equal(writeJson({ a: 1700000000123456789n, b: [1n, 'x"', null], c: undefined }),
+    '{"a":1700000000123456789,"b":[1,"x\\"",null]}');
 });
 
 test('a tree cut anywhere on its way is the tree; its first entries are there before the last', async () => {
   const { EntryReader } = await load('treestream');
-  const entry = (id, name) => ({ id, parentId: id - 1, labels: [name, `]}{["\\`, ''], metadata: { entries: [{ 'model': [id] }] } });
-  const model = { headers: [{ name: 'é "entries": [' }], autoExpandLevel: -1, entries: [entry(1, 'tür\\'), entry(2, '日本 "x"'), entry(3, '')] }, tail = { status: 'COMPLETED', statusMessage: 'a]b' };
-  const answers = [{ model, ...tail }, { ...tail, model: { entries: model.entries, headers: model.headers } }, { model: { ...model, entries: [] }, ...tail }, { model: null, ...tail }, { model: { entries: 7 } }];
+  const entry = (id, name) => ({ id, parentId: id - 1, labels: [name, `]}{["\\`, ''],
+    metadata: { entries: [{ 'model': [id] }] } });
+  const model = { headers: [{ name: 'é "entries": [' }], autoExpandLevel: -1,
+    entries: [entry(1, 'tür\\'), entry(2, '日本 "x"'), entry(3, '')] },
+    tail = { status: 'COMPLETED', statusMessage: 'a]b' };
+  const answers = [{ model, ...tail }, { ...tail, model: { entries: model.entries, headers: model.headers } },
+    { model: { ...model, entries: [] }, ...tail }, { model: null, ...tail }, { model: { entries: 7 } }];
   const texts = [...answers.map(a => JSON.stringify(a)), JSON.stringify(answers[0], null, 2)];
   for (const text of texts) {
     const bytes = new TextEncoder().encode(text), whole = JSON.parse(text);
@@ -39,7 +51,8 @@ test('a tree cut anywhere on its way is the tree; its first entries are there be
       // Whatever is there is as it will be.
       reader.entries.forEach((e, k) => assert.deepEqual(e, whole.model.entries[k]));
       const { entries, ...head } = whole.model ?? {};
-      if (reader.entries.length && text === texts[0] && reader.entries.length < 3) assert.deepEqual(reader.head(), { ...head, entries: [] });
+      if (reader.entries.length && text === texts[0] && reader.entries.length < 3)
+        assert.deepEqual(reader.head(), { ...head, entries: [] });
       if (i < bytes.length) assert.throws(() => reader.end(), SyntaxError, `${i}: ${text}`);
       reader.push(bytes.subarray(i));
       assert.deepEqual(reader.end(), whole, `${i}: ${text}`);
@@ -48,15 +61,22 @@ test('a tree cut anywhere on its way is the tree; its first entries are there be
   assert.equal(new EntryReader().end(), null);
 });
 
-test('a long tree that is all there at once: its first entries are told, and others have their turn while the rest is read', async () => {
+test('a long tree that is all there at once: its first entries are told, and others have their turn while the rest is '
+  + 'read', async () => {
   const { TspClient } = await load('tsp'), before = globalThis.fetch, many = 60000;
-  const entries = Array.from({ length: many }, (_, i) => ({ id: i, parentId: -1, labels: [`thread ${i}`, String(i)], start: 0, end: 1e9, metadata: { TID: [i] } }));
-  const bytes = new TextEncoder().encode(JSON.stringify({ model: { headers: [{ name: 'Name' }, { name: 'TID' }], entries }, status: 'COMPLETED', statusMessage: '' }));
-  globalThis.fetch = async () => new Response(new ReadableStream({ start(c) { c.enqueue(bytes); c.close(); } }), { status: 200 });
+  const entries = Array.from({ length: many }, (_, i) => ({ id: i, parentId: -1, labels: [`thread ${i}`, String(i)],
+    start: 0, end: 1e9, metadata: { TID: [i] } }));
+  const bytes = new TextEncoder().encode(JSON.stringify({ model: { headers: [{ name: 'Name' }, { name: 'TID' }],
+    entries }, status: 'COMPLETED', statusMessage: '' }));
+  globalThis.fetch = async () => new Response(new ReadableStream({ start(c) { c.enqueue(bytes); c.close(); } }),
+    { status: 200 });
   try {
     let told = 0, turns = 0, reading = true;
     const turn = () => { if (told && reading) { turns++; setTimeout(turn); } };
-    const answer = await new TspClient('').tree('x', 'timeGraph', 'o', null, undefined, {}, first => { told = first.entries.length; setTimeout(turn); });
+    const answer = await new TspClient('').tree('x', 'timeGraph', 'o', null, undefined, {}, first => {
+      told = first.entries.length;
+      setTimeout(turn);
+    });
     reading = false;
     assert.ok(told >= 150 && told < many / 2, `${told} first`);
     assert.equal(answer.model.entries.length, many);
@@ -65,7 +85,8 @@ test('a long tree that is all there at once: its first entries are told, and oth
 });
 
 test('times and durations, and back', async () => {
-  const { formatSpan, formatTickTime, formatTime, formatDuration, parseTime, parseDuration, ticks } = await load('time');
+  const { formatSpan, formatTickTime, formatTime, formatDuration, parseTime, parseDuration,
+    ticks } = await load('time');
   const t = 1700000000123456789n, origin = 1700000000000000000n;
   assert.equal(formatTime(t, 'utc', origin).replace(/\u2009/g, ' '), '22:13:20.123 456 789');
   assert.equal(formatTime(t, 'relative', origin, 6).replace(/\u2009/g, ' '), '+0.123 456 s');
@@ -94,7 +115,8 @@ test('times and durations, and back', async () => {
 
 test('amounts: prefixes stand before signs of units, apart from words', async () => {
   const { formatValue } = await load('time');
-  assert.deepEqual([formatValue(1234, 'exits/s'), formatValue(12, 'exits/s'), formatValue(2048, 'B/s'), formatValue(1500, 'Hz')], ['1.23 k exits/s', '12 exits/s', '2 KiB/s', '1.50 kHz']);
+  assert.deepEqual([formatValue(1234, 'exits/s'), formatValue(12, 'exits/s'), formatValue(2048, 'B/s'),
+    formatValue(1500, 'Hz')], ['1.23 k exits/s', '12 exits/s', '2 KiB/s', '1.50 kHz']);
 });
 
 test('counts are grouped, names of things are not', async () => {
@@ -102,7 +124,9 @@ test('counts are grouped, names of things are not', async () => {
   const plain = (text, column) => formatCount(text, column).replace(/\u2009/g, ' ');
   assert.equal(plain('27041', 'Count'), '27 041');
   assert.equal(plain('-45211626', 'Offset (ns)'), '−45 211 626');
-  for (const [text, column] of [['9999', 'Count'], ['100123', 'TID'], ['47984', 'Source port'], ['12345.5', 'Count'], ['web', 'Count']]) assert.equal(plain(text, column), text);
+  for (const [text, column] of [['9999', 'Count'], ['100123', 'TID'], ['47984', 'Source port'], ['12345.5', 'Count'],
+    ['web', 'Count']])
+    assert.equal(plain(text, column), text);
 });
 
 test('search: rows and states apart', async () => {
@@ -114,13 +138,16 @@ test('search: rows and states apart', async () => {
   assert.deepEqual(parseSearch('nginx state:openat duration>10ms').states, ['openat && duration>10ms']);
   assert.equal(parseSearch('tid:1').ofThreads, true);
   assert.equal(filterParameters(parseSearch('nginx'), false), null);
-  assert.deepEqual(filterParameters(parseSearch('state:read'), true), { strategy: 'DEEP', filter_expressions_map: { 4: ['read'] } });
+  assert.deepEqual(filterParameters(parseSearch('state:read'), true),
+    { strategy: 'DEEP', filter_expressions_map: { 4: ['read'] } });
 });
 
 test('link: written and read again', async () => {
   const { readLink, writeLink } = await load('link');
-  const s = { experiment: 'u-1', view: [1700000000000000001n, 1700000000000000009n], selection: [1n, 2n], outputs: ['a:b c', 'd'], search: 'x & y', exclude: true, mode: 'utc',
-    picked: { host: 'h/1', tid: 3, name: 'n m' }, path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n }, tab: 'path' };
+  const s = { experiment: 'u-1', view: [1700000000000000001n, 1700000000000000009n], selection: [1n, 2n],
+    outputs: ['a:b c', 'd'], search: 'x & y', exclude: true, mode: 'utc',
+    picked: { host: 'h/1', tid: 3, name: 'n m' }, path: { host: 'h', tid: 4, name: 'kworker/0:2', begin: 5n, end: 6n },
+    tab: 'path' };
   assert.deepEqual(readLink(writeLink(s)), s);
   assert.equal(readLink('#nothing'), null);
   // Cut off in the middle of an encoding: what there is.
@@ -128,31 +155,52 @@ test('link: written and read again', async () => {
 });
 
 test('contrast: words can be read on every ground of both themes', () => {
-  const css = readFileSync(new URL('src/app.css', web), 'utf8'), [light, dark] = [/:root \{([^}]*)\}/, /data-theme="dark"\] \{([^}]*)\}/].map(r => Object.fromEntries([...r.exec(css)[1].matchAll(/--([\w-]+): (#[0-9a-f]{6})/g)].map(m => [m[1], m[2]])));
-  const luminance = c => { const [r, g, b] = [1, 3, 5].map(i => { const s = parseInt(c.slice(i, i + 2), 16) / 255; return s <= 0.03928 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const contrast = (a, b) => { const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
+  const css = readFileSync(new URL('src/app.css', web), 'utf8'),
+    [light, dark] = [/:root \{([^}]*)\}/, /data-theme="dark"\] \{([^}]*)\}/].map(r =>
+      Object.fromEntries([...r.exec(css)[1].matchAll(/--([\w-]+): (#[0-9a-f]{6})/g)].map(m => [m[1], m[2]])));
+  const luminance = c => {
+    const [r, g, b] = [1, 3, 5].map(i => {
+      const s = parseInt(c.slice(i, i + 2), 16) / 255;
+      return s <= 0.03928 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const contrast = (a, b) => {
+    const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p);
+    return (x + 0.05) / (y + 0.05);
+  };
   for (const [name, t] of [['light', light], ['dark', { ...light, ...dark }]])
-    for (const [ink, grounds] of [['text', ['back', 'raised', 'hover', 'picked']], ['dim', ['back', 'raised', 'hover', 'picked']], ['accent', ['back', 'raised']], ['bad', ['back', 'bad-back']], ['good', ['good-back']], ['middling', ['middling-back', 'raised']]])
-      for (const g of grounds) assert.ok(contrast(t[ink], t[g]) >= 4.5, `${name}: ${ink} on ${g}: ${contrast(t[ink], t[g]).toFixed(2)}`);
+    for (const [ink, grounds] of [['text', ['back', 'raised', 'hover', 'picked']],
+      ['dim', ['back', 'raised', 'hover', 'picked']], ['accent', ['back', 'raised']], ['bad', ['back', 'bad-back']],
+      ['good', ['good-back']], ['middling', ['middling-back', 'raised']]])
+      for (const g of grounds)
+        assert.ok(contrast(t[ink], t[g]) >= 4.5, `${name}: ${ink} on ${g}: ${contrast(t[ink], t[g]).toFixed(2)}`);
 });
 
-test('views share the height: all of it, none below its least nor beyond its most while another wants some', async () => {
-  const { share } = await load('layout');
+test('views share the height: all of it, none below its least nor beyond its most while another wants some',
+  async () => {
+  const { share } = await load('layout'), random = dice(1), below = n => Math.floor(random() * n);
   for (let round = 0; round < 300; round++) {
-    const wants = Array.from({ length: 1 + Math.floor(Math.random() * 6) }, () => { const least = 60 + Math.floor(Math.random() * 100); return { weight: 0.5 + Math.random() * 40, least, most: Math.random() < 0.4 ? Infinity : least + Math.floor(Math.random() * 200) }; });
-    const room = Math.floor(Math.random() * 1500), got = share(room, wants), least = wants.reduce((s, w) => s + w.least, 0), most = wants.reduce((s, w) => s + w.most, 0), sum = got.reduce((a, b) => a + b, 0);
+    const wants = Array.from({ length: 1 + below(6) }, () => {
+      const least = 60 + below(100);
+      return { weight: 0.5 + random() * 40, least, most: random() < 0.4 ? Infinity : least + below(200) };
+    });
+    const room = below(1500), got = share(room, wants), least = wants.reduce((s, w) => s + w.least, 0),
+      most = wants.reduce((s, w) => s + w.most, 0), sum = got.reduce((a, b) => a + b, 0);
     const told = JSON.stringify({ room, wants, got });
     got.forEach((h, i) => assert.ok(h >= wants[i].least, told));
     assert.equal(sum, Math.max(room, least), told);
     if (room <= most) got.forEach((h, i) => assert.ok(h <= wants[i].most + wants.length, told));
   }
-  assert.deepEqual(share(600, [{ weight: 2, least: 100, most: Infinity }, { weight: 1, least: 100, most: Infinity }]), [367, 233]);
+  assert.deepEqual(share(600, [{ weight: 2, least: 100, most: Infinity }, { weight: 1, least: 100, most: Infinity }]),
+    [367, 233]);
 });
 
 test('tree: fold, filter with ancestors, sort, rings are broken', async () => {
   const { TreeModel, compareLabels } = await load('tree');
   const m = new TreeModel(), e = (id, parentId, ...labels) => ({ id, parentId, labels, hasData: true, metadata: {} });
-  m.set({ headers: [{ name: 'Name' }, { name: 'TID' }], autoExpandLevel: -1, entries: [e(1, -1, 'web'), e(2, 1, 'b', '10'), e(3, 1, 'a', '9'), e(4, 3, 'c', '2'), e(5, 6, 'x'), e(6, 5, 'y')] });
+  m.set({ headers: [{ name: 'Name' }, { name: 'TID' }], autoExpandLevel: -1,
+    entries: [e(1, -1, 'web'), e(2, 1, 'b', '10'), e(3, 1, 'a', '9'), e(4, 3, 'c', '2'), e(5, 6, 'x'), e(6, 5, 'y')] });
   assert.deepEqual(m.rows.map(n => n.entry.id).slice(0, 4), [1, 2, 3, 4]);
   assert.equal(m.rows.length, 6);
   m.sort(1);

@@ -50,8 +50,13 @@ export class App implements PanelHost {
     this.drawer = new Drawer(() => { this.resized(); this.relink(); });
     this.overview = new Overview(session);
     this.top = new TopBar(session, {
-      openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), reveal: o => this.reveal(o), save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
-      copyLink: () => { this.writeLink(); void navigator.clipboard?.writeText(location.href); announce('link copied'); }, searchStep: d => this.step(d, true),
+      openPicker: () => this.showPicker(true), viewsMenu: () => this.viewsMenu(), reveal: o => this.reveal(o),
+      save: kind => void save(kind, session, this.panels, this.events), help: showHelp,
+      copyLink: () => {
+        this.writeLink();
+        void navigator.clipboard?.writeText(location.href);
+        announce('link copied');
+      }, searchStep: d => this.step(d, true),
     });
     this.bookmarks = new Bookmarks(session, this.drawer.page('bookmarks'), () => this.marks());
     detailPane(session, this.drawer.page('details'));
@@ -63,14 +68,20 @@ export class App implements PanelHost {
     session.compact = kept('compact') === '1';
     this.drawer.setHeight(Math.min(240, innerHeight * 0.24));
     setTreeWidth(Number(kept('tree')) || Math.min(340, Math.max(270, innerWidth * 0.2)));
-    session.setTheme((kept('theme') ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark');
+    session.setTheme((kept('theme') ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark'
+      : 'light')) === 'dark');
     const mode = kept('time');
     if (mode === 'utc' || mode === 'relative') session.timeMode = mode;
     new ResizeObserver(this.measure).observe(this.stack);
     this.stack.addEventListener('scroll', () => { for (const p of this.panels) p.resize(); }, { passive: true });
     session.axis.moved.on(this.relink);
     session.axis.selected.on(() => { this.drawer.showDelta(session); this.relink(); });
-    session.timeModeChanged.on(() => { this.drawer.showDelta(session); this.bookmarks.render(''); keep('time', session.timeMode); this.relink(); });
+    session.timeModeChanged.on(() => {
+      this.drawer.showDelta(session);
+      this.bookmarks.render('');
+      keep('time', session.timeMode);
+      this.relink();
+    });
     session.searchChanged.on(this.relink);
     session.pickedChanged.on(this.relink);
     session.pathWanted.on(spec => void this.openPath(spec));
@@ -80,8 +91,14 @@ export class App implements PanelHost {
     client.onReachable = (up, why) => this.reachable(up, why);
     client.onDoubt = settle(() => void this.lookAgain(), 200, 1000);
     bindKeys(session, {
-      graph: () => this.graph(), step: d => this.step(d, false), search: () => { this.top.search.focus(); this.top.search.select(); }, goTo: () => this.top.goto.focus(),
-      bookmark: () => { this.drawer.select('bookmarks'); void this.bookmarks.add(); }, events: () => this.drawer.select('events'), details: () => this.details(),
+      graph: () => this.graph(), step: d => this.step(d, false), search: () => {
+        this.top.search.focus();
+        this.top.search.select();
+      }, goTo: () => this.top.goto.focus(),
+      bookmark: () => {
+        this.drawer.select('bookmarks');
+        void this.bookmarks.add();
+      }, events: () => this.drawer.select('events'), details: () => this.details(),
     });
     addEventListener('hashchange', () => { if (location.hash !== this.wroteHash) void this.start(); });
     void this.start();
@@ -99,13 +116,17 @@ export class App implements PanelHost {
       if (isAbort(e)) return;
       this.showPicker(false);
       if (e instanceof TspError && e.status === 401) return; // the picker asks for the token
-      this.say(e instanceof TspError && e.status === 404 ? 'The link names an experiment that this server does not know.' : failureWords(e));
+      this.say(e instanceof TspError && e.status === 404
+        ? 'The link names an experiment that this server does not know.' : failureWords(e));
     }
   }
 
   private showPicker(back: boolean): void {
     this.closePicker();
-    this.picker = new Picker(this.session, x => { this.closePicker(); void this.open(x); }, back ? () => this.closePicker() : null);
+    this.picker = new Picker(this.session, x => {
+      this.closePicker();
+      void this.open(x);
+    }, back ? () => this.closePicker() : null);
     this.frame.classList.add('picking');
     document.body.append(this.picker.root);
     this.picker.root.focus();
@@ -117,7 +138,7 @@ export class App implements PanelHost {
     this.picker = null;
   }
 
-  // ---- experiment -------------------------------------------------------------------------------------------------------------------
+  // ---- experiment ---------------------------------------------------------------------------------------------------
   async open(x: Experiment, link: LinkState | null = null): Promise<void> {
     const { session } = this, { client, axis } = session;
     this.closeAll();
@@ -134,7 +155,10 @@ export class App implements PanelHost {
       let now = x.indexingStatus === 'COMPLETED' ? x : await client.experiment(x.UUID, signal), shown = false;
       for (let ms = 200; ; ms = Math.min(2000, ms * 1.5)) {
         session.experiment = now;
-        if (now.end > now.start) { axis.setExtent(now.start, now.end); if (!shown) { axis.show(now.start, now.end, false); shown = true; } }
+        if (now.end > now.start) {
+          axis.setExtent(now.start, now.end);
+          if (!shown) { axis.show(now.start, now.end, false); shown = true; }
+        }
         if (now.indexingStatus !== 'RUNNING') break;
         wait.textContent = `Reading ${now.name}: ${now.nbEvents.toLocaleString('en')} events so far…`;
         await sleep(ms, signal);
@@ -157,7 +181,9 @@ export class App implements PanelHost {
       this.writeLink();
     } catch (e) {
       if (isAbort(e)) return;
-      this.stack.replaceChildren(h('div', { class: 'opening', role: 'alert' }, `${x.name} could not be opened: ${failureWords(e)} `, button('Try again', 'Ask the server again', () => void this.open(x, link))));
+      this.stack.replaceChildren(h('div', { class: 'opening',
+        role: 'alert' }, `${x.name} could not be opened: ${failureWords(e)} `,
+        button('Try again', 'Ask the server again', () => void this.open(x, link))));
     }
   }
   private closeAll(): void {
@@ -180,11 +206,17 @@ export class App implements PanelHost {
     if (link?.outputs) for (const id of link.outputs) { const o = outputs.find(x => x.id === id); if (o) this.add(o); }
     if (this.panels.length) return;
     for (const test of FIRST) { const o = outputs.find(x => test.test(x.id)); if (o) this.add(o); }
-    for (const type of ['TIME_GRAPH', 'TREE_TIME_XY']) if (!this.panels.length) for (const o of outputs.filter(x => x.type === type && !x.capabilities?.canCreate).slice(0, 2)) this.add(o);
-    if (!this.panels.length) this.stack.append(h('div', { class: 'opening' }, 'This experiment has no view over time. The Views menu lists what there is.'));
+    for (const type of ['TIME_GRAPH', 'TREE_TIME_XY'])
+      if (!this.panels.length)
+        for (const o of outputs.filter(x => x.type === type && !x.capabilities?.canCreate).slice(0, 2)) this.add(o);
+    if (!this.panels.length)
+      this.stack.append(h('div', { class: 'opening' },
+        'This experiment has no view over time. The Views menu lists what there is.'));
   }
   private openEvents(): void {
-    const page = this.drawer.page('events'), output = this.session.outputs.find(o => o.type === 'TABLE' && /eventtable|events table/i.test(o.id + o.name)) ?? this.session.outputs.find(o => o.type === 'TABLE' && /event/i.test(o.name));
+    const page = this.drawer.page('events'), output = this.session.outputs.find(o => o.type === 'TABLE'
+      && /eventtable|events table/i.test(o.id + o.name)) ?? this.session.outputs.find(o => o.type === 'TABLE'
+      && /event/i.test(o.name));
     page.replaceChildren();
     if (!output) { page.append(h('p', { class: 'words' }, 'This server offers no table of events.')); return; }
     this.events = new VirtualTable(this.session, output, true);
@@ -192,7 +224,7 @@ export class App implements PanelHost {
     this.drawer.tool('events', this.events.bar);
   }
 
-  // ---- views ------------------------------------------------------------------------------------------------------------------------
+  // ---- views --------------------------------------------------------------------------------------------------------
   private make(o: Output, height?: number): Panel | null {
     switch (o.type) {
       case 'TIME_GRAPH': return new GraphView(this.session, o, this, height);
@@ -240,12 +272,16 @@ export class App implements PanelHost {
   }
   /** Opens the view unless it is open, and brings it into sight. */
   private reveal(o: Output): void {
-    (this.panels.find(p => p.output.id === o.id) ?? this.add(o))?.root.scrollIntoView({ block: 'nearest', behavior: reducedMotion() ? 'auto' : 'smooth' });
+    (this.panels.find(p => p.output.id === o.id) ?? this.add(o))?.root.scrollIntoView({ block: 'nearest',
+      behavior: reducedMotion() ? 'auto' : 'smooth' });
   }
   private viewsMenu(): MenuItem[] {
-    const items: MenuItem[] = [], titles: Record<string, string> = { TIME_GRAPH: 'States over time', GANTT_CHART: 'Charts', TREE_TIME_XY: 'Curves over time', TREE_GENERIC_XY: 'Distributions', DATA_TREE: 'Figures', TABLE: 'Tables' };
+    const items: MenuItem[] = [], titles: Record<string, string> = { TIME_GRAPH: 'States over time',
+      GANTT_CHART: 'Charts', TREE_TIME_XY: 'Curves over time', TREE_GENERIC_XY: 'Distributions', DATA_TREE: 'Figures',
+      TABLE: 'Tables' };
     for (const [type, label] of Object.entries(titles)) {
-      const list = this.session.outputs.filter(o => o.type === type && !o.capabilities?.canCreate && o.id !== this.events?.output.id && !specOf(o));
+      const list = this.session.outputs.filter(o => o.type === type && !o.capabilities?.canCreate
+        && o.id !== this.events?.output.id && !specOf(o));
       if (!list.length) continue;
       items.push({ label, heading: true });
       for (const o of list) {
@@ -254,11 +290,21 @@ export class App implements PanelHost {
       }
     }
     const paths = this.session.outputs.filter(o => specOf(o));
-    if (paths.length) items.push({ label: 'Critical paths', heading: true }, ...paths.map(o => ({ label: o.name, checked: this.path?.view.output.id === o.id, run: () => { if (this.path?.view.output.id === o.id) this.path.view.close(); else this.add(o); } })));
+    if (paths.length)
+      items.push({ label: 'Critical paths', heading: true },
+        ...paths.map(o => ({ label: o.name, checked: this.path?.view.output.id === o.id, run: () => {
+      if (this.path?.view.output.id === o.id) this.path.view.close(); else this.add(o);
+    } })));
     const mould = pairsOutput(this.session.outputs);
-    if (mould) items.push({ label: 'In-and-out analyses', heading: true }, { label: 'New analysis…', run: () => openPairsForm(this.session, mould, this.events?.output ?? null, d => this.showDerived(d)) });
+    if (mould)
+      items.push({ label: 'In-and-out analyses', heading: true },
+        { label: 'New analysis…', run: () => openPairsForm(this.session, mould, this.events?.output ?? null,
+          d => this.showDerived(d)) });
     if (this.markerSets.length) items.push({ label: 'Markers', heading: true }, ...this.markerSets.map(m => ({
-      label: m.name, checked: this.session.markerSet === m.id, run: () => { this.session.markerSet = this.session.markerSet === m.id ? null : m.id; this.session.markersChanged.emit(); },
+      label: m.name, checked: this.session.markerSet === m.id, run: () => {
+        this.session.markerSet = this.session.markerSet === m.id ? null : m.id;
+        this.session.markersChanged.emit();
+      },
     })));
     return items.length ? items : [{ label: 'no views', disabled: true }];
   }
@@ -266,9 +312,12 @@ export class App implements PanelHost {
   private async showDerived(derived: Output): Promise<void> {
     const { session } = this;
     session.outputs = await session.client.outputs(session.uuid);
-    for (const o of session.outputs) if (o.parentId === derived.id && (o.type === 'TIME_GRAPH' || o.type === 'DATA_TREE')) this.reveal(o);
+    for (const o of session.outputs)
+      if (o.parentId === derived.id && (o.type === 'TIME_GRAPH' || o.type === 'DATA_TREE')) this.reveal(o);
   }
-  private legend(): void { legend(this.drawer.page('legend'), this.panels.filter((p): p is GraphView => p instanceof GraphView)); }
+  private legend(): void {
+    legend(this.drawer.page('legend'), this.panels.filter((p): p is GraphView => p instanceof GraphView));
+  }
 
   // PanelHost
   closed(panel: Panel): void {
@@ -286,7 +335,10 @@ export class App implements PanelHost {
   resized(): void { this.measure?.(); }
   columnsMoved(): void { keep('tree', String(treeWidthNow())); this.layout(); }
 
-  private rows(): void { document.documentElement.style.setProperty('--row', `${this.session.rowHeight}px`); this.frame.classList.toggle('compact', this.session.compact); }
+  private rows(): void {
+    document.documentElement.style.setProperty('--row', `${this.session.rowHeight}px`);
+    this.frame.classList.toggle('compact', this.session.compact);
+  }
 
   private layout(): void {
     const width = Math.max(120, this.stack.clientWidth - treeWidthNow() - 6 - this.bar);
@@ -294,7 +346,10 @@ export class App implements PanelHost {
     document.documentElement.style.setProperty('--graph', `${width}px`);
     if (axis.width !== width) {
       axis.width = width;
-      for (const p of this.panels) if (p instanceof GraphView && p.axis !== axis) { p.axis.width = width; p.axis.moved.emit(); }
+      for (const p of this.panels) if (p instanceof GraphView && p.axis !== axis) {
+        p.axis.width = width;
+        p.axis.moved.emit();
+      }
       axis.moved.emit();
     }
     this.shareHeight();
@@ -308,20 +363,24 @@ export class App implements PanelHost {
     sharing.forEach((p, i) => p.place(heights[i]));
   }
 
-  // ---- critical path ----------------------------------------------------------------------------------------------------------------
+  // ---- critical path ------------------------------------------------------------------------------------------------
   private noPath(): void {
-    this.drawer?.page('path').replaceChildren(h('p', { class: 'words' }, 'Right click on a thread (or press Menu on its row) and choose “Critical path”: what it waited for, machine by machine, is summed up here.'));
+    this.drawer?.page('path').replaceChildren(h('p', { class: 'words' },
+      'Right click on a thread (or press Menu on its row) and choose “Critical path”: what it waited for, machine by '
+        + 'machine, is summed up here.'));
   }
   async openPath(spec: PathSpec, placed = false): Promise<void> {
     const { session } = this, page = this.drawer.page('path');
     this.path?.view.close();
     this.drawer.select('path');
-    page.replaceChildren(h('p', { class: 'words', role: 'status' }, `Asking for the critical path of ${spec.thread.name} ${spec.thread.tid}…`));
+    page.replaceChildren(h('p',
+      { class: 'words', role: 'status' }, `Asking for the critical path of ${spec.thread.name} ${spec.thread.tid}…`));
     try {
       if (!pathOutput(session.outputs)) session.outputs = await session.client.outputs(session.uuid);
       this.showPath((await createPath(session, spec)).derived, spec, placed);
     } catch (e) {
-      page.replaceChildren(h('p', { class: 'words', role: 'alert' }, `No critical path: ${failureWords(e)} `, button('Try again', 'Ask the server again', () => void this.openPath(spec, placed))));
+      page.replaceChildren(h('p', { class: 'words', role: 'alert' }, `No critical path: ${failureWords(e)} `,
+        button('Try again', 'Ask the server again', () => void this.openPath(spec, placed))));
     }
   }
 
@@ -351,20 +410,30 @@ export class App implements PanelHost {
     const { session } = this, gone = (o: Output): boolean => o.id === output.id || o.parentId === output.id;
     for (const p of this.panels.filter(p => gone(p.output))) p.close();
     session.outputs = session.outputs.filter(o => !gone(o));
-    try { await session.client.removeDerived(session.uuid, output.parentId ?? pathOutput(session.outputs)?.id ?? '', output.id); } catch (e) { if (!isAbort(e)) this.say(`${output.name} stays on the server: ${failureWords(e)}`); }
+    try {
+      await session.client.removeDerived(session.uuid, output.parentId ?? pathOutput(session.outputs)?.id ?? '',
+        output.id);
+    } catch (e) { if (!isAbort(e)) this.say(`${output.name} stays on the server: ${failureWords(e)}`); }
   }
 
-  // ---- stepping, details, marks ------------------------------------------------------------------------------------------------------
+  // ---- stepping, details, marks -------------------------------------------------------------------------------------
   graph(): GraphView | null {
     const graphs = this.panels.filter((p): p is GraphView => p instanceof GraphView && !p.folded);
-    return graphs.find(g => g.root.contains(document.activeElement)) ?? graphs.find(g => g.tree.picked !== null && !g.path) ?? graphs.find(g => !g.path) ?? graphs[0] ?? null;
+    return graphs.find(g => g.root.contains(document.activeElement))
+      ?? graphs.find(g => g.tree.picked !== null && !g.path) ?? graphs.find(g => !g.path) ?? graphs[0] ?? null;
   }
   private step(direction: 1 | -1, searching: boolean): void {
     const { session } = this, graph = this.graph();
     if (searching) session.stepper = null;
     const found = session.stepper ? session.stepper.step(direction)
-      : session.search.states.length || !session.search.rows ? graph?.stepKind(direction) ?? Promise.resolve(false) : Promise.resolve(graph?.stepRow(direction) ?? false);
-    void found.then(ok => { if (!ok) { announce('no more'); graph?.status(direction > 0 ? 'nothing further after the cursor' : 'nothing further before the cursor'); } });
+      : session.search.states.length || !session.search.rows ? graph?.stepKind(direction) ?? Promise.resolve(false)
+      : Promise.resolve(graph?.stepRow(direction) ?? false);
+    void found.then(ok => {
+      if (!ok) {
+        announce('no more');
+        graph?.status(direction > 0 ? 'nothing further after the cursor' : 'nothing further before the cursor');
+      }
+    });
   }
   private details(): void {
     this.drawer.select('details');
@@ -377,15 +446,19 @@ export class App implements PanelHost {
     this.overview.redraw();
   }
 
-  // ---- link -------------------------------------------------------------------------------------------------------------------------
+  // ---- link ---------------------------------------------------------------------------------------------------------
   private writeLink(): void {
     const { session, path } = this, { axis } = session;
     if (!session.experiment) return;
     this.wroteHash = writeLink({
-      experiment: session.uuid, view: axis.begin === axis.min && axis.end === axis.max ? undefined : [axis.begin, axis.end],
-      selection: axis.anchor !== null && axis.cursor !== null ? [axis.anchor, axis.cursor] : undefined, outputs: this.panels.filter(p => p !== path?.view).map(p => p.output.id),
-      search: session.search.text.trim() || undefined, exclude: session.exclude, mode: session.timeMode, picked: session.picked ?? undefined,
-      path: path ? { ...path.spec.thread, begin: path.spec.begin, end: path.spec.end } : undefined, tab: this.drawer.now === 'events' ? undefined : this.drawer.now,
+      experiment: session.uuid, view: axis.begin === axis.min && axis.end === axis.max ? undefined
+        : [axis.begin, axis.end],
+      selection: axis.anchor !== null && axis.cursor !== null ? [axis.anchor, axis.cursor] : undefined,
+      outputs: this.panels.filter(p => p !== path?.view).map(p => p.output.id),
+      search: session.search.text.trim() || undefined, exclude: session.exclude, mode: session.timeMode,
+      picked: session.picked ?? undefined,
+      path: path ? { ...path.spec.thread, begin: path.spec.begin, end: path.spec.end } : undefined,
+      tab: this.drawer.now === 'events' ? undefined : this.drawer.now,
     });
     history.replaceState(null, '', this.wroteHash);
     this.wroteHash = location.hash;
@@ -395,24 +468,35 @@ export class App implements PanelHost {
     if (s.mode && s.mode !== session.timeMode) session.setTimeMode(s.mode);
     if (s.view) axis.show(s.view[0], s.view[1], false); else axis.whole();
     axis.select(s.selection?.[0] ?? null, s.selection?.[1] ?? null);
-    if (s.search !== undefined || session.search.text) { session.setSearch(s.search ?? '', s.exclude); this.top.search.value = s.search ?? ''; }
+    if (s.search !== undefined || session.search.text) {
+      session.setSearch(s.search ?? '', s.exclude);
+      this.top.search.value = s.search ?? '';
+    }
     if (s.picked) session.pick(s.picked);
     if (s.path) void this.openPath({ thread: s.path, begin: s.path.begin, end: s.path.end }, true);
-    if (s.tab && ['events', 'path', 'details', 'bookmarks', 'legend'].includes(s.tab)) this.drawer.select(s.tab as TabName);
+    if (s.tab && ['events', 'path', 'details', 'bookmarks', 'legend'].includes(s.tab))
+      this.drawer.select(s.tab as TabName);
   }
 
-  // ---- trouble ----------------------------------------------------------------------------------------------------------------------
-  /** A trace that was cut off is opened again by the server, from what is left: with other rows, so everything here is asked for anew. */
+  // ---- trouble ------------------------------------------------------------------------------------------------------
+  /** A trace that was cut off is opened again by the server, from what is left: with other rows, so everything here is
+   * asked for anew. */
   private async lookAgain(): Promise<void> {
     const { session } = this, { client } = session, had = session.experiment;
     if (!had) return;
     try {
       let now = await client.experiment(had.UUID);
-      for (let ms = 200; now.indexingStatus === 'RUNNING'; ms = Math.min(2000, ms * 1.5)) { await sleep(ms); now = await client.experiment(had.UUID); }
-      if (session.experiment !== had || (now.nbEvents === had.nbEvents && now.start === had.start && now.end === had.end)) return;
+      for (let ms = 200; now.indexingStatus === 'RUNNING'; ms = Math.min(2000, ms * 1.5)) {
+        await sleep(ms);
+        now = await client.experiment(had.UUID);
+      }
+      if (session.experiment !== had || (now.nbEvents === had.nbEvents && now.start === had.start
+        && now.end === had.end))
+        return;
       this.writeLink();
       await this.open(now, readLink(location.hash));
-      this.say('The trace changed on the server’s disk while it was open. It was opened again: this is what is there now.');
+      this.say('The trace changed on the server’s disk while it was open. It was opened again: this is what is there '
+        + 'now.');
     } catch { /* what failed says so itself */ }
   }
   private watching = false;
@@ -425,7 +509,8 @@ export class App implements PanelHost {
       this.events?.retry();
       return;
     }
-    this.say(`The server does not answer (${why}). What was loaded stays; the page asks again by itself.`, () => void this.session.client.health().catch(() => { /* still away */ }));
+    this.say(`The server does not answer (${why}). What was loaded stays; the page asks again by itself.`,
+      () => void this.session.client.health().catch(() => { /* still away */ }));
     void this.watch();
   }
   /** Asks until the server is back. */
@@ -439,7 +524,8 @@ export class App implements PanelHost {
     this.watching = false;
   }
   private say(text: string, retry?: () => void): void {
-    this.notice.replaceChildren(h('span', {}, text), retry ? button('Try again', 'Ask the server now', retry) : '', button('×', 'Dismiss', () => this.hush(), { class: 'plain' }));
+    this.notice.replaceChildren(h('span', {}, text), retry ? button('Try again', 'Ask the server now', retry) : '',
+      button('×', 'Dismiss', () => this.hush(), { class: 'plain' }));
     this.notice.hidden = false;
   }
   private hush(): void { this.notice.hidden = true; }

@@ -1,4 +1,5 @@
-// The shared time axis: which part of the experiment all views show, the selection (two cursors), and how times are pixels.
+// The shared time axis: which part of the experiment all views show, the selection (two cursors), and how times are
+// pixels.
 import { Emitter } from './emitter';
 import { clampTime, maxTime, minTime } from './time';
 import type { Time } from './tsp';
@@ -63,7 +64,8 @@ export class Axis {
   whole(): void { this.show(this.min, this.max); }
   /** factor < 1 zooms in; the time at `px` stays where it is. */
   zoom(factor: number, px: number, remember = false): void {
-    const at = this.timeAt(px), span = Math.max(Number(LEAST), Math.min(Number(this.span) * factor, Number(this.max - this.min)));
+    const at = this.timeAt(px), span = Math.max(Number(LEAST),
+      Math.min(Number(this.span) * factor, Number(this.max - this.min)));
     const begin = at - BigInt(Math.round(px / Math.max(1, this.width) * span));
     this.show(begin, begin + BigInt(Math.round(span)), remember);
   }

@@ -13,7 +13,10 @@ export class Surface {
   height = 0;
   scale = 1;
   constructor(label = '') {
-    if (label) { this.canvas.setAttribute('role', 'img'); this.canvas.setAttribute('aria-label', label); } else this.canvas.setAttribute('aria-hidden', 'true');
+    if (label) {
+      this.canvas.setAttribute('role', 'img');
+      this.canvas.setAttribute('aria-label', label);
+    } else this.canvas.setAttribute('aria-hidden', 'true');
   }
   /** Sets the size when it differs and clears; drawing is in CSS px afterwards. */
   start(width: number, height: number): CanvasRenderingContext2D {
@@ -42,7 +45,8 @@ export function axisTicks(session: Session, width: number): Tick[] {
 }
 
 /** Ruler of `height` px with lines down to `depth`. */
-export function drawRuler(ctx: CanvasRenderingContext2D, session: Session, width: number, height: number, depth: number): void {
+export function drawRuler(ctx: CanvasRenderingContext2D, session: Session, width: number, height: number,
+  depth: number): void {
   const { theme } = session;
   ctx.fillStyle = theme.raised;
   ctx.fillRect(0, 0, width, height);
@@ -66,7 +70,8 @@ export function drawRuler(ctx: CanvasRenderingContext2D, session: Session, width
 }
 
 /** The selected interval, to lie under the states so that their colours stay what they are. */
-export function drawSelection(ctx: CanvasRenderingContext2D, session: Session, width: number, top: number, height: number): void {
+export function drawSelection(ctx: CanvasRenderingContext2D, session: Session, width: number, top: number,
+  height: number): void {
   const { axis, theme } = session, s = axis.selection;
   if (!s) return;
   const l = Math.max(0, axis.px(s[0])), r = Math.min(width, axis.px(s[1]));
@@ -78,13 +83,16 @@ export function drawSelection(ctx: CanvasRenderingContext2D, session: Session, w
 }
 
 /** Both cursors and the mouse's time, from `top` down. */
-export function drawCursors(ctx: CanvasRenderingContext2D, session: Session, width: number, top: number, height: number, label = false): void {
+export function drawCursors(ctx: CanvasRenderingContext2D, session: Session, width: number, top: number, height: number,
+  label = false): void {
   const { axis, theme } = session;
   const { anchor, cursor } = axis;
   if (anchor !== null && cursor !== null) {
-    const a = axis.px(anchor), b = axis.px(cursor), l = Math.max(0, Math.min(a, b)), r = Math.min(width, Math.max(a, b));
+    const a = axis.px(anchor), b = axis.px(cursor), l = Math.max(0, Math.min(a, b)),
+      r = Math.min(width, Math.max(a, b));
     ctx.fillStyle = theme.select;
-    for (const x of anchor === cursor ? [b] : [a, b]) if (x >= -1 && x <= width) ctx.fillRect(Math.round(x), Math.max(0, top - 6), 1, height);
+    for (const x of anchor === cursor ? [b] : [a, b])
+      if (x >= -1 && x <= width) ctx.fillRect(Math.round(x), Math.max(0, top - 6), 1, height);
     if (label && anchor !== cursor && r - l > 60) {
       const text = formatDuration(cursor > anchor ? cursor - anchor : anchor - cursor);
       ctx.font = SMALL;
@@ -103,13 +111,23 @@ export function drawCursors(ctx: CanvasRenderingContext2D, session: Session, wid
   }
   if (axis.hover !== null) {
     const x = Math.round(axis.px(axis.hover));
-    if (x >= 0 && x <= width) { ctx.globalAlpha = 0.45; ctx.fillStyle = theme.text; ctx.fillRect(x, top, 1, height - top); ctx.globalAlpha = 1; }
+    if (x >= 0 && x <= width) {
+      ctx.globalAlpha = 0.45;
+      ctx.fillStyle = theme.text;
+      ctx.fillRect(x, top, 1, height - top);
+      ctx.globalAlpha = 1;
+    }
   }
 }
 
-/** Mouse on a drawing area: select by dragging, zoom by right or shift drag, pan by middle or ctrl drag, ctrl-wheel zooms, shift-wheel pans. */
-export function timeMouse(area: HTMLElement, axis: Axis, on: { click?: (x: number, y: number, e: PointerEvent) => void; menu?: (x: number, y: number, e: MouseEvent) => void }): void {
-  const at = (e: MouseEvent): [number, number] => { const b = area.getBoundingClientRect(); return [e.clientX - b.left, e.clientY - b.top]; };
+/** Mouse on a drawing area: select by dragging, zoom by right or shift drag, pan by middle or ctrl drag, ctrl-wheel
+ * zooms, shift-wheel pans. */
+export function timeMouse(area: HTMLElement, axis: Axis, on: { click?: (x: number, y: number, e: PointerEvent) => void;
+  menu?: (x: number, y: number, e: MouseEvent) => void }): void {
+  const at = (e: MouseEvent): [number, number] => {
+    const b = area.getBoundingClientRect();
+    return [e.clientX - b.left, e.clientY - b.top];
+  };
   let suppressMenu = false;
   area.addEventListener('pointerdown', e => {
     const [x, y] = at(e), t = axis.timeAt(x);

@@ -35,11 +35,18 @@ export class DataTreeView extends Panel {
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
     this.main.append(this.scroller);
     this.scroller.addEventListener('scroll', this.redraw, { passive: true });
-    this.whole = button('whole trace', 'Of the whole trace, or of the selection', () => { this.ofSelection = !this.ofSelection; this.whole.textContent = this.ofSelection ? 'selection' : 'whole trace'; void this.load(); });
+    this.whole = button('whole trace', 'Of the whole trace, or of the selection', () => {
+      this.ofSelection = !this.ofSelection;
+      this.whole.textContent = this.ofSelection ? 'selection' : 'whole trace';
+      void this.load();
+    });
     this.whole.classList.add('small');
     this.tools.append(this.whole, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
     this.undo.push(session.relayout.on(() => this.resize()), this.model.changed.on(() => this.resize()),
-      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)), session.axis.selected.on(() => { if (this.ofSelection) void this.load(); }), session.timeModeChanged.on(this.redraw));
+      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)),
+      session.axis.selected.on(() => {
+        if (this.ofSelection) void this.load();
+      }), session.timeModeChanged.on(this.redraw));
     void this.load();
   }
   private run = 0;
@@ -57,9 +64,13 @@ export class DataTreeView extends Panel {
           this.tree.fitColumns(70, 320);
           this.redraw();
         }
-        if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else { this.working(false); this.status(this.ofSelection && !selection ? 'no selection: whole trace' : ''); }
+        if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else {
+          this.working(false);
+          this.status(this.ofSelection && !selection ? 'no selection: whole trace' : '');
+        }
         if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => void this.load());
-        else if (!a.model?.entries.length && a.status !== 'RUNNING') this.say('empty', `${output.name} has no figures here. ${emptyHint(output.name)}`);
+        else if (!a.model?.entries.length && a.status !== 'RUNNING')
+          this.say('empty', `${output.name} has no figures here. ${emptyHint(output.name)}`);
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
@@ -73,7 +84,12 @@ export class DataTreeView extends Panel {
   private jump(labels: string[]): void {
     for (const l of labels) {
       const m = /^\[(\d+),\s*(\d+)\]$/.exec(l);
-      if (m) { const { axis } = this.session; axis.select(BigInt(m[1]), BigInt(m[2])); axis.reveal(BigInt(m[1]), BigInt(m[2])); return; }
+      if (m) {
+        const { axis } = this.session;
+        axis.select(BigInt(m[1]), BigInt(m[2]));
+        axis.reveal(BigInt(m[1]), BigInt(m[2]));
+        return;
+      }
     }
   }
   private showRow(row: number): void {
@@ -106,7 +122,8 @@ export class GenericXyView extends Panel {
     this.main.append(this.box);
     this.box.addEventListener('pointermove', e => this.tip(e));
     this.box.addEventListener('pointerleave', hideTip);
-    this.undo.push(session.themeChanged.on(() => this.make()), session.relayout.on(this.redraw), session.axis.selected.on(() => void this.load()));
+    this.undo.push(session.themeChanged.on(() => this.make()), session.relayout.on(this.redraw),
+      session.axis.selected.on(() => void this.load()));
     void this.load();
   }
   private run = 0;
@@ -121,7 +138,8 @@ export class GenericXyView extends Panel {
       await poll(() => client.xy(uuid, 'genericXY', output.id, { ...range, nbTimes: 128 }, items, this.signal), a => {
         if (mine !== this.run) return;
         this.series = a.model?.series ?? [];
-        this.say(this.series.some(s => s.yValues.length) ? '' : 'empty', `${output.name} has nothing in this interval. ${emptyHint(output.name)}`);
+        this.say(this.series.some(s => s.yValues.length) ? ''
+          : 'empty', `${output.name} has nothing in this interval. ${emptyHint(output.name)}`);
         this.working(a.status === 'RUNNING', a.statusMessage, shareOf(a.statusMessage));
         this.make();
       }, this.signal);
@@ -134,34 +152,53 @@ export class GenericXyView extends Panel {
     this.plot = null;
     if (!first) return;
     const rel = (t: unknown): number => Number(t);
-    const x = first.xRanges ? first.xRanges.map(r => rel(r.start)) : first.xCategories ? first.xCategories.map((_, i) => i) : (first.xValues ?? []).map(rel);
+    const x = first.xRanges ? first.xRanges.map(r => rel(r.start)) : first.xCategories
+      ? first.xCategories.map((_, i) => i) : (first.xValues ?? []).map(rel);
     const ends = first.xRanges?.map(r => rel(r.end)); // bars stand on their ranges
     const unit = first.xValuesDescription?.unit ?? '', type = first.xValuesDescription?.dataType ?? '';
     // Counts of many sizes: one tall bar would hide the rest.
-    const all = this.series.flatMap(s => s.yValues.map(Number)), most = all.reduce((m, v) => Math.max(m, v), 0), counts = !first.yValuesDescription?.unit && all.every(v => v >= 0 && Number.isInteger(v)), log = counts && most >= 100;
+    const all = this.series.flatMap(s => s.yValues.map(Number)), most = all.reduce((m, v) => Math.max(m, v), 0),
+      counts = !first.yValuesDescription?.unit && all.every(v => v >= 0 && Number.isInteger(v)),
+      log = counts && most >= 100;
     this.status(`${this.of}${log ? ' · logarithmic' : ''}`);
-    const axis = { font: SMALL, stroke: theme.dim, grid: { stroke: theme.faint, width: 1 }, ticks: { stroke: theme.line, size: 4, width: 1 } };
+    const axis = { font: SMALL, stroke: theme.dim, grid: { stroke: theme.faint, width: 1 },
+      ticks: { stroke: theme.line, size: 4, width: 1 } };
     this.plot = new uPlot({
-      width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4, legend: { show: false }, cursor: { show: false }, scales: { x: { time: false, ...(ends ? { range: (): uPlot.Range.MinMax => [x[0], ends[ends.length - 1]] } : {}) }, ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
-      axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? '' : unit === 'ns' || type === 'DURATION' ? formatTick(t, 'ns') : formatTick(t, unit, type)) },
-        { ...axis, size: 58, ...(counts ? { incrs: WHOLE } : {}), values: (_u, v) => v.map(t => t === null ? '' : formatTick(t, first.yValuesDescription?.unit, first.yValuesDescription?.dataType)) }],
-      series: [{}, ...this.series.map((s, i): uPlot.Series => ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88', paths: uPlot.paths.bars!(ends ? { size: [1, Infinity], align: 1, gap: 1 } : { size: [0.9, 60] }), points: { show: false } }))],
-    }, [x, ...this.series.map(s => s.yValues.map(v => counts && !Number(v) ? null : Number(v)))] as uPlot.AlignedData, this.box);
+      width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4, legend: { show: false },
+      cursor: { show: false }, scales: { x: { time: false, ...(ends
+        ? { range: (): uPlot.Range.MinMax => [x[0], ends[ends.length - 1]] } : {}) },
+        ...(log ? { y: { distr: 3 as const, range: (): uPlot.Range.MinMax => [0.6, most * 1.6] } } : {}) },
+      axes: [{ ...axis, size: 30, values: (_u, v) => v.map(t => first.xCategories ? first.xCategories[t] ?? ''
+        : unit === 'ns' || type === 'DURATION' ? formatTick(t, 'ns') : formatTick(t, unit, type)) },
+        { ...axis, size: 58, ...(counts ? { incrs: WHOLE } : {}),
+          values: (_u, v) => v.map(t => t === null ? '' : formatTick(t, first.yValuesDescription?.unit,
+            first.yValuesDescription?.dataType)) }],
+      series: [{}, ...this.series.map((s, i): uPlot.Series =>
+        ({ label: s.seriesName, stroke: SERIES[i % SERIES.length], fill: SERIES[i % SERIES.length] + '88',
+          paths: uPlot.paths.bars!(ends ? { size: [1, Infinity], align: 1, gap: 1 } : { size: [0.9, 60] }),
+          points: { show: false } }))],
+    }, [x, ...this.series.map(s => s.yValues.map(v => counts && !Number(v) ? null : Number(v)))] as uPlot.AlignedData,
+    this.box);
   }
   /** What the bar by the mouse stands for. */
   private tip(e: PointerEvent): void {
     const { plot } = this, [first] = this.series;
     if (!plot || !first) return;
-    const at = plot.over.getBoundingClientRect(), x = e.clientX - at.left, { xRanges, xCategories, xValuesDescription: what } = first;
+    const at = plot.over.getBoundingClientRect(), x = e.clientX - at.left,
+      { xRanges, xCategories, xValuesDescription: what } = first;
     const i = xRanges ? xRanges.findIndex(r => Number(r.end) > plot.posToVal(x, 'x')) : plot.posToIdx(x);
     if (x < 0 || x > at.width || i < 0) { hideTip(); return; }
     const text = (v: unknown): string => formatValue(Number(v), what?.unit, what?.dataType);
-    showTip(xRanges ? `${text(xRanges[i].start)} … ${text(xRanges[i].end)}` : xCategories?.[i] ?? text(first.xValues?.[i]), this.series.map((s, k): [string, string, string] => {
+    showTip(xRanges ? `${text(xRanges[i].start)} … ${text(xRanges[i].end)}`
+      : xCategories?.[i] ?? text(first.xValues?.[i]), this.series.map((s, k): [string, string, string] => {
       const v = Number(s.yValues[i]), y = s.yValuesDescription;
-      return [s.seriesName, !y?.unit && Number.isInteger(v) ? formatCount(String(v), '') : formatValue(v, y?.unit, y?.dataType), SERIES[k % SERIES.length]];
+      return [s.seriesName, !y?.unit && Number.isInteger(v) ? formatCount(String(v), '')
+        : formatValue(v, y?.unit, y?.dataType), SERIES[k % SERIES.length]];
     }), '', e.clientX, e.clientY);
   }
   resize(): void { this.redraw?.(); }
-  draw(): void { if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4 }); }
+  draw(): void {
+    if (!this.folded) this.plot?.setSize({ width: Math.max(200, this.main.clientWidth - 8), height: this.inner - 4 });
+  }
   override dispose(): void { this.plot?.destroy(); hideTip(); super.dispose(); }
 }

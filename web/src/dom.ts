@@ -3,7 +3,8 @@ type Child = Node | string | null | undefined | false;
 type Props = Record<string, unknown>;
 
 /** Element with properties (`class`, `aria-…`, `data-…` as attributes, `on…` as listeners) and children. */
-export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {},
+  ...children: Child[]): HTMLElementTagNameMap[K] {
   const e = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
     if (value === undefined || value === null || value === false) continue;
@@ -16,12 +17,15 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return e;
 }
 
-export function button(label: string, title: string, onclick: (e: MouseEvent) => void, props: Props = {}): HTMLButtonElement {
+export function button(label: string, title: string, onclick: (e: MouseEvent) => void,
+  props: Props = {}): HTMLButtonElement {
   return h('button', { type: 'button', title, 'aria-label': title, onclick, ...props }, label);
 }
 
 export function setText(e: Element, text: string): void { if (e.textContent !== text) e.textContent = text; }
-export function toggle(e: Element, name: string, on: boolean): void { if (e.classList.contains(name) !== on) e.classList.toggle(name, on); }
+export function toggle(e: Element, name: string, on: boolean): void {
+  if (e.classList.contains(name) !== on) e.classList.toggle(name, on);
+}
 
 let spoken: HTMLElement | null = null;
 /** Tells screen readers. */
@@ -33,7 +37,8 @@ export function announce(text: string): void {
 export const reducedMotion = (): boolean => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
 /** Drags from a pointerdown: `move` gets the distance; the pointer is captured, Escape ends it. */
-export function drag(e: PointerEvent, move: (dx: number, dy: number, e: PointerEvent) => void, end: (moved: boolean) => void = () => {}): void {
+export function drag(e: PointerEvent, move: (dx: number, dy: number, e: PointerEvent) => void,
+  end: (moved: boolean) => void = () => {}): void {
   const target = e.currentTarget as HTMLElement, x = e.clientX, y = e.clientY;
   let moved = false;
   try { target.setPointerCapture(e.pointerId); } catch { /* the pointer is gone already */ }
@@ -49,7 +54,9 @@ export function drag(e: PointerEvent, move: (dx: number, dy: number, e: PointerE
     removeEventListener('keydown', onKey, true);
     end(moved);
   };
-  const onKey = (k: KeyboardEvent): void => { if (k.key === 'Escape') { k.preventDefault(); k.stopPropagation(); onEnd(); } };
+  const onKey = (k: KeyboardEvent): void => {
+    if (k.key === 'Escape') { k.preventDefault(); k.stopPropagation(); onEnd(); }
+  };
   addEventListener('keydown', onKey, true);
   target.addEventListener('pointermove', onMove);
   target.addEventListener('pointerup', onEnd);

@@ -20,14 +20,28 @@ export class Drawer {
   now: TabName = 'events';
 
   constructor(private readonly resized: () => void) {
-    const grip = h('div', { class: 'grip-y top', role: 'separator', 'aria-orientation': 'horizontal', 'aria-label': 'Height of the drawer', tabIndex: 0 });
-    grip.addEventListener('pointerdown', e => { e.preventDefault(); const before = this.height; drag(e, (_, dy) => this.setHeight(before - dy)); });
-    grip.addEventListener('keydown', e => { if (e.key === 'ArrowUp' || e.key === 'ArrowDown') { e.preventDefault(); e.stopPropagation(); this.setHeight(this.height + (e.key === 'ArrowUp' ? 20 : -20)); } });
+    const grip = h('div', { class: 'grip-y top', role: 'separator', 'aria-orientation': 'horizontal',
+      'aria-label': 'Height of the drawer', tabIndex: 0 });
+    grip.addEventListener('pointerdown', e => {
+      e.preventDefault();
+      const before = this.height;
+      drag(e, (_, dy) => this.setHeight(before - dy));
+    });
+    grip.addEventListener('keydown', e => {
+      if (e.key === 'ArrowUp' || e.key === 'ArrowDown') {
+        e.preventDefault();
+        e.stopPropagation();
+        this.setHeight(this.height + (e.key === 'ArrowUp' ? 20 : -20));
+      }
+    });
     this.root = h('section', { class: 'drawer', 'aria-label': 'Details' }, grip, this.bar);
-    const names: [TabName, string][] = [['events', 'Events'], ['path', 'Path'], ['details', 'Details'], ['bookmarks', 'Bookmarks'], ['legend', 'Legend']];
+    const names: [TabName, string][] = [['events', 'Events'], ['path', 'Path'], ['details', 'Details'],
+      ['bookmarks', 'Bookmarks'], ['legend', 'Legend']];
     for (const [name, label] of names) {
       const page = h('div', { class: 'tab-page', role: 'tabpanel', id: `page-${name}`, 'aria-label': label });
-      const tab = button(label, label, () => { if (this.now === name) this.toggle(!this.open); else this.select(name); }, { role: 'tab', 'aria-controls': page.id, id: `tab-${name}` });
+      const tab = button(label, label, () => {
+        if (this.now === name) this.toggle(!this.open); else this.select(name);
+      }, { role: 'tab', 'aria-controls': page.id, id: `tab-${name}` });
       this.tabs.set(name, { tab, page });
       this.bar.append(tab);
       this.root.append(page);
@@ -36,7 +50,8 @@ export class Drawer {
     this.bar.addEventListener('keydown', e => {
       if (e.key !== 'ArrowRight' && e.key !== 'ArrowLeft') return;
       e.preventDefault(); e.stopPropagation();
-      const all = [...this.tabs.keys()], i = all.indexOf(this.now), next = all[(i + (e.key === 'ArrowRight' ? 1 : -1) + all.length) % all.length];
+      const all = [...this.tabs.keys()], i = all.indexOf(this.now),
+        next = all[(i + (e.key === 'ArrowRight' ? 1 : -1) + all.length) % all.length];
       this.select(next);
       this.tabs.get(next)!.tab.focus();
     });
@@ -44,7 +59,11 @@ export class Drawer {
     this.setHeight(this.height);
   }
   /** Stands at the right of the bar while its page is open. */
-  tool(name: TabName, element: HTMLElement): void { element.dataset.of = name; this.tools.append(element); this.show(); }
+  tool(name: TabName, element: HTMLElement): void {
+    element.dataset.of = name;
+    this.tools.append(element);
+    this.show();
+  }
   page(name: TabName): HTMLElement { return this.tabs.get(name)!.page; }
   select(name: TabName): void {
     this.now = name;
@@ -59,7 +78,8 @@ export class Drawer {
       tab.tabIndex = name === this.now ? 0 : -1;
       page.hidden = !on;
     }
-    for (const t of this.tools.children) (t as HTMLElement).hidden = (t as HTMLElement).dataset.of !== this.now || !this.open;
+    for (const t of this.tools.children)
+      (t as HTMLElement).hidden = (t as HTMLElement).dataset.of !== this.now || !this.open;
     this.root.classList.toggle('shut', !this.open);
     this.resized();
   }
@@ -73,49 +93,73 @@ export class Drawer {
     const { anchor, cursor } = session.axis;
     if (anchor === null || cursor === null) { setText(this.delta, ''); return; }
     const d = cursor - anchor;
-    setText(this.delta, d === 0n ? `T ${session.time(cursor)}` : `T1 ${session.time(anchor)}   T2 ${session.time(cursor)}   Δ ${d < 0n ? '−' : ''}${formatDuration(absTime(d))} (${formatExact(d)})`);
+    setText(this.delta, d === 0n ? `T ${session.time(cursor)}`
+      : `T1 ${session.time(anchor)}   T2 ${session.time(cursor)}   Δ `
+        + `${d < 0n ? '−' : ''}${formatDuration(absTime(d))} (${formatExact(d)})`);
   }
 }
 
 export function detailPane(session: Session, page: HTMLElement): void {
-  const words = (): void => page.replaceChildren(h('p', { class: 'words' }, 'Click a state or an event: what is known about it stands here.'));
+  const words = (): void => page.replaceChildren(h('p', { class: 'words' },
+    'Click a state or an event: what is known about it stands here.'));
   words();
   session.detail.on(d => {
     if (!d) { words(); return; }
     page.replaceChildren(h('div', { class: 'details' }, h('h3', {}, d.title), table(d.lines),
-      d.begin !== undefined && d.end !== undefined ? button('Select', 'Select this interval', () => { session.axis.select(d.begin!, d.end!); session.axis.reveal(d.begin!, d.end!); }) : ''));
+      d.begin !== undefined && d.end !== undefined ? button('Select', 'Select this interval', () => {
+        session.axis.select(d.begin!, d.end!);
+        session.axis.reveal(d.begin!, d.end!);
+      }) : ''));
   });
 }
 
 export class Bookmarks {
   list: Bookmark[] = [];
-  constructor(private readonly session: Session, private readonly page: HTMLElement, private readonly changed: () => void) { this.render(''); }
+  constructor(private readonly session: Session, private readonly page: HTMLElement,
+    private readonly changed: () => void) { this.render(''); }
   async load(): Promise<void> {
-    try { this.list = await this.session.client.bookmarks(this.session.uuid); this.render(''); } catch (e) { this.render(failureWords(e)); }
+    try {
+      this.list = await this.session.client.bookmarks(this.session.uuid);
+      this.render('');
+    } catch (e) { this.render(failureWords(e)); }
     this.changed();
   }
   /** Of the selection, the cursor, or what is in view. */
   async add(): Promise<void> {
-    const { axis } = this.session, [start, end] = axis.selection ?? (axis.cursor !== null ? [axis.cursor, axis.cursor] : [axis.begin, axis.end]);
+    const { axis } = this.session, [start, end] = axis.selection
+      ?? (axis.cursor !== null ? [axis.cursor, axis.cursor] : [axis.begin, axis.end]);
     const who = this.session.picked ? `${this.session.picked.name} ${this.session.picked.tid}` : 'Bookmark';
     try {
       await this.session.client.addBookmark(this.session.uuid, `${who} ${this.list.length + 1}`, start, end);
       await this.load();
     } catch (e) { this.render(failureWords(e)); }
   }
-  private async act(f: () => Promise<unknown>): Promise<void> { try { await f(); await this.load(); } catch (e) { this.render(failureWords(e)); } }
+  private async act(f: () => Promise<unknown>): Promise<void> {
+    try { await f(); await this.load(); } catch (e) { this.render(failureWords(e)); }
+  }
   go(b: Bookmark): void { this.session.axis.select(b.start, b.end); this.session.axis.reveal(b.start, b.end); }
   render(error: string): void {
     const { session } = this, { client, uuid } = session;
     this.page.replaceChildren(h('div', { class: 'bookmarks' },
-      button('+ Bookmark', 'Bookmark the selection or the cursor (b)', () => void this.add()), error ? h('span', { class: 'bad', role: 'alert' }, ` ${error}`) : '',
-      this.list.length ? h('table', { class: 'grid' }, h('thead', {}, h('tr', {}, ...['Name', 'Time', 'Duration', ''].map(x => h('th', { scope: 'col' }, x)))),
+      button('+ Bookmark', 'Bookmark the selection or the cursor (b)', () => void this.add()), error
+        ? h('span', { class: 'bad', role: 'alert' }, ` ${error}`) : '',
+      this.list.length ? h('table', { class: 'grid' }, h('thead', {},
+        h('tr', {}, ...['Name', 'Time', 'Duration', ''].map(x => h('th', { scope: 'col' }, x)))),
         h('tbody', {}, ...this.list.map(b => {
-          const name = h('input', { type: 'text', value: b.name, 'aria-label': 'Name of the bookmark', onkeydown: (e: KeyboardEvent) => { e.stopPropagation(); if (e.key === 'Enter') (e.target as HTMLElement).blur(); } });
-          name.addEventListener('change', () => void this.act(() => client.renameBookmark(uuid, { ...b, name: name.value || b.name })));
-          return h('tr', {}, h('td', {}, name), h('td', {}, button(session.time(b.start), 'Go there', () => this.go(b), { class: 'link' })),
-            h('td', { class: 'number' }, b.end > b.start ? formatDuration(b.end - b.start) : ''), h('td', {}, button('×', `Remove ${b.name}`, () => void this.act(() => client.deleteBookmark(uuid, b.uuid)), { class: 'plain' })));
-        }))) : h('p', { class: 'words' }, 'No bookmarks yet. Press b to keep the selection or the cursor; the server keeps them for everybody.')));
+          const name = h('input', { type: 'text', value: b.name, 'aria-label': 'Name of the bookmark',
+            onkeydown: (e: KeyboardEvent) => {
+            e.stopPropagation();
+            if (e.key === 'Enter') (e.target as HTMLElement).blur();
+          } });
+          name.addEventListener('change', () => void this.act(() =>
+            client.renameBookmark(uuid, { ...b, name: name.value || b.name })));
+          return h('tr', {}, h('td', {}, name), h('td', {}, button(session.time(b.start), 'Go there', () => this.go(b),
+            { class: 'link' })),
+            h('td', { class: 'number' }, b.end > b.start ? formatDuration(b.end - b.start) : ''),
+            h('td', {}, button('×', `Remove ${b.name}`, () => void this.act(() => client.deleteBookmark(uuid, b.uuid)),
+              { class: 'plain' })));
+        }))) : h('p', { class: 'words' },
+        'No bookmarks yet. Press b to keep the selection or the cursor; the server keeps them for everybody.')));
   }
 }
 
@@ -124,7 +168,8 @@ export function legend(page: HTMLElement, views: GraphView[]): void {
     const seen = new Set<string>();
     // "Thread 1", "Thread 2", …: colours that only tell apart.
     const numbered = (name: string): string => /^(.*\D) ?\d+$/.exec(name)?.[1].trim() ?? '';
-    const all = [...v.looks.keys.map(k => v.looks.ofKey(k)), ...v.looks.all.slice(1)].filter(l => l.key && !seen.has(l.name) && seen.add(l.name));
+    const all = [...v.looks.keys.map(k => v.looks.ofKey(k)),
+      ...v.looks.all.slice(1)].filter(l => l.key && !seen.has(l.name) && seen.add(l.name));
     const families = new Map<string, number>();
     for (const l of all) families.set(numbered(l.name), (families.get(numbered(l.name)) ?? 0) + 1);
     const looks = all.filter(l => !numbered(l.name) || families.get(numbered(l.name))! < 4);
@@ -135,5 +180,6 @@ export function legend(page: HTMLElement, views: GraphView[]): void {
       return h('li', {}, swatch, l.name);
     })) : h('p', { class: 'dim' }, 'no states yet'));
   })));
-  if (!views.length) page.replaceChildren(h('p', { class: 'words' }, 'Open a view of states; its colours are explained here.'));
+  if (!views.length)
+    page.replaceChildren(h('p', { class: 'words' }, 'Open a view of states; its colours are explained here.'));
 }

@@ -12,10 +12,13 @@ import type { VirtualTable } from './vtable';
 import { XyView } from './xyview';
 
 const TITLE = 22;
-const escape = (s: string): string => s.replace(/[&<>"]/g, c => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!);
+const escape = (s: string): string => s.replace(/[&<>"]/g, c =>
+  ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!);
 const num = (v: number): string => String(Math.round(v * 100) / 100);
 
-function drawn(panels: Panel[]): (GraphView | XyView)[] { return panels.filter((p): p is GraphView | XyView => !p.folded && (p instanceof GraphView || p instanceof XyView)); }
+function drawn(panels: Panel[]): (GraphView | XyView)[] {
+  return panels.filter((p): p is GraphView | XyView => !p.folded && (p instanceof GraphView || p instanceof XyView));
+}
 function rowsSeen(session: Session, model: TreeModel, scroll: number, height: number): [number, number] {
   const rh = session.rowHeight;
   return [Math.max(0, Math.floor(scroll / rh)), Math.min(model.rows.length, Math.ceil((scroll + height - HEAD) / rh))];
@@ -23,25 +26,39 @@ function rowsSeen(session: Session, model: TreeModel, scroll: number, height: nu
 const scrollOf = (v: GraphView | XyView): number => (v.root.querySelector('.scroller') as HTMLElement).scrollTop;
 
 export function toSvg(session: Session, panels: Panel[], title: string): string {
-  const { theme, axis } = session, views = drawn(panels), left = treeWidthNow() + 6, width = left + axis.width, out: string[] = [];
+  const { theme, axis } = session, views = drawn(panels), left = treeWidthNow() + 6, width = left + axis.width,
+    out: string[] = [];
   let y = TITLE;
-  const text = (x: number, yy: number, s: string, fill: string, more = ''): void => { out.push(`<text x="${num(x)}" y="${num(yy)}" fill="${fill}"${more}>${escape(s)}</text>`); };
+  const text = (x: number, yy: number, s: string, fill: string, more = ''): void => {
+    out.push(`<text x="${num(x)}" y="${num(yy)}" fill="${fill}"${more}>${escape(s)}</text>`);
+  };
   views.forEach((v, k) => {
     const own = v.session, { axis } = own; // amounts of time have an axis of their own
-    const height = v.inner, rh = session.rowHeight, top = scrollOf(v), [first, last] = rowsSeen(session, v.model, top, height);
+    const height = v.inner, rh = session.rowHeight, top = scrollOf(v),
+      [first, last] = rowsSeen(session, v.model, top, height);
     text(8, y + 14, v.output.name, theme.text, ' font-weight="600"');
     y += TITLE;
-    out.push(`<g transform="translate(0 ${y})"><clipPath id="c${k}"><rect x="0" y="0" width="${axis.width}" height="${height}"/></clipPath><clipPath id="n${k}"><rect x="0" y="${HEAD}" width="${left - 8}" height="${height - HEAD}"/></clipPath>`);
+    out.push(`<g transform="translate(0 ${y})"><clipPath id="c${k}"><rect x="0" y="0" width="${axis.width}" `
+      + `height="${height}"/></clipPath><clipPath id="n${k}"><rect x="0" y="${HEAD}" width="${left - 8}" `
+        + `height="${height - HEAD}"/></clipPath>`);
     out.push(`<g clip-path="url(#n${k})">`);
-    for (let i = first; i < last; i++) text(8 + v.model.rows[i].depth * 12, HEAD + (i + 0.7) * rh - top, v.model.rows[i].entry.labels.slice(0, 2).join('  '), theme.text);
+    for (let i = first; i < last; i++)
+      text(8 + v.model.rows[i].depth * 12, HEAD + (i + 0.7) * rh - top,
+        v.model.rows[i].entry.labels.slice(0, 2).join('  '), theme.text);
     out.push(`</g><g transform="translate(${left} 0)" clip-path="url(#c${k})">`);
-    for (const t of axisTicks(own, axis.width)) { out.push(`<path d="M${num(t.x)} ${HEAD - 5}V${height}" stroke="${theme.faint}"/>`); text(t.x + 4, 13, t.text, theme.dim); }
+    for (const t of axisTicks(own, axis.width)) {
+      out.push(`<path d="M${num(t.x)} ${HEAD - 5}V${height}" stroke="${theme.faint}"/>`);
+      text(t.x + 4, 13, t.text, theme.dim);
+    }
     if (v instanceof GraphView) {
       v.draw(); // fills the painter
       const labels = v.part.painter.into({
         rect: (x, yy, w, h, look, alpha) => {
-          out.push(`<rect x="${num(x)}" y="${num(yy)}" width="${num(w)}" height="${num(h)}" fill="${look.css}"${alpha < 1 ? ` opacity="${num(alpha)}"` : ''}/>`);
-          if (look.pattern) out.push(`<rect x="${num(x)}" y="${num(yy)}" width="${num(w)}" height="${num(h)}" fill="url(#${look.pattern})"/>`);
+          out.push(`<rect x="${num(x)}" y="${num(yy)}" width="${num(w)}" height="${num(h)}" `
+            + `fill="${look.css}"${alpha < 1 ? ` opacity="${num(alpha)}"` : ''}/>`);
+          if (look.pattern)
+            out.push(`<rect x="${num(x)}" y="${num(yy)}" width="${num(w)}" height="${num(h)}" `
+              + `fill="url(#${look.pattern})"/>`);
         },
       });
       const measure = v.surface.ctx;
@@ -51,26 +68,38 @@ export function toSvg(session: Session, panels: Panel[], title: string): string 
         if (w + 6 <= l.room) text(l.x + 4, l.y + 4, l.text, l.ink);
         else if (w + 8 <= l.beside) text(l.x + l.room + 4, l.y + 4, l.text, theme.text);
       }
-      if (v.part.arrows) for (const a of arrowLines(own, v.part, axis.width, top, first, last)) out.push(`<path d="M${num(a.x1)} ${num(a.y1)}L${num(a.x2)} ${num(a.y2)}" stroke="${a.css}" stroke-width="1.4" marker-end="url(#head)"/>`);
+      if (v.part.arrows)
+        for (const a of arrowLines(own, v.part, axis.width, top, first, last))
+          out.push(`<path d="M${num(a.x1)} ${num(a.y1)}L${num(a.x2)} ${num(a.y2)}" stroke="${a.css}" `
+            + `stroke-width="1.4" marker-end="url(#head)"/>`);
     } else if (v.plot) {
       const u = v.plot;
       for (const c of v.curves) {
-        const points = v.x.map((x, i) => c.y[i] === null || c.y[i] === undefined ? '' : `${num((x - axis.offset) / axis.nsPerPx)} ${num(HEAD + u.valToPos(c.y[i]!, 'y'))}`).filter(Boolean);
-        out.push(c.kind === 'scatter' ? points.map(p => `<circle cx="${p.split(' ')[0]}" cy="${p.split(' ')[1]}" r="2" fill="${c.colour}"/>`).join('') : `<polyline points="${points.join(' ')}" fill="none" stroke="${c.colour}"/>`);
+        const points = v.x.map((x, i) => c.y[i] === null || c.y[i] === undefined ? ''
+          : `${num((x - axis.offset) / axis.nsPerPx)} ${num(HEAD + u.valToPos(c.y[i]!, 'y'))}`).filter(Boolean);
+        out.push(c.kind === 'scatter'
+          ? points.map(p => `<circle cx="${p.split(' ')[0]}" cy="${p.split(' ')[1]}" r="2" fill="${c.colour}"/>`)
+            .join('') : `<polyline points="${points.join(' ')}" fill="none" stroke="${c.colour}"/>`);
       }
     }
     out.push('</g></g>');
     y += height + 8;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${y}" font-family="system-ui, sans-serif" font-size="11"><title>${escape(title)}</title><defs>`
-    + '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M-1 7L7 -1" stroke="#fff" opacity=".5"/></pattern><pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse"><rect x="1" y="1" width="1" height="1" fill="#fff" opacity=".5"/></pattern>'
-    + '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0L8 4L0 8Z" fill="context-stroke"/></marker></defs>'
-    + `<rect width="100%" height="100%" fill="${theme.back}"/><text x="8" y="15" fill="${theme.text}" font-weight="700">${escape(title)}</text>${out.join('')}</svg>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${y}" font-family="system-ui, sans-serif" `
+    + `font-size="11"><title>${escape(title)}</title><defs>`
+    + '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M-1 7L7 -1" stroke="#fff" '
+      + 'opacity=".5"/></pattern><pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse"><rect x="1" '
+        + 'y="1" width="1" height="1" fill="#fff" opacity=".5"/></pattern>'
+    + '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path '
+      + 'd="M0 0L8 4L0 8Z" fill="context-stroke"/></marker></defs>'
+    + `<rect width="100%" height="100%" fill="${theme.back}"/><text x="8" y="15" fill="${theme.text}" `
+      + `font-weight="700">${escape(title)}</text>${out.join('')}</svg>`;
 }
 
 export function toPng(session: Session, panels: Panel[], title: string): Promise<Blob | null> {
   const { theme, axis } = session, views = drawn(panels), left = treeWidthNow() + 6, scale = devicePixelRatio || 1;
-  const canvas = document.createElement('canvas'), height = TITLE + views.reduce((sum, v) => sum + v.inner + TITLE + 8, 0);
+  const canvas = document.createElement('canvas'), height = TITLE
+    + views.reduce((sum, v) => sum + v.inner + TITLE + 8, 0);
   canvas.width = (left + axis.width) * scale;
   canvas.height = height * scale;
   const ctx = canvas.getContext('2d')!;
@@ -93,7 +122,9 @@ export function toPng(session: Session, panels: Panel[], title: string): Promise
     ctx.rect(0, y + HEAD, left - 8, h - HEAD);
     ctx.clip();
     ctx.font = rh > 14 ? FONT : SMALL;
-    for (let i = first; i < last; i++) ctx.fillText(v.model.rows[i].entry.labels.slice(0, 2).join('  '), 8 + v.model.rows[i].depth * 12, y + HEAD + (i + 0.7) * rh - top);
+    for (let i = first; i < last; i++)
+      ctx.fillText(v.model.rows[i].entry.labels.slice(0, 2).join('  '), 8 + v.model.rows[i].depth * 12,
+        y + HEAD + (i + 0.7) * rh - top);
     ctx.restore();
     ctx.drawImage(v instanceof GraphView ? v.surface.canvas : v.back.canvas, left, y, axis.width, h);
     if (v instanceof XyView && v.plot) ctx.drawImage(v.plot.ctx.canvas, left, y + HEAD, axis.width, h - HEAD);
@@ -109,18 +140,25 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
     const { axis } = v.session;
     out.push(`# ${v.output.name}`);
     if (v instanceof GraphView) {
-      out.push(['machine', ...v.model.headers.map(x => x.name || 'row'), 'state', 'text', 'begin_ns', 'end_ns', 'duration_ns'].map(cell).join());
+      out.push(['machine', ...v.model.headers.map(x => x.name || 'row'), 'state', 'text', 'begin_ns', 'end_ns',
+        'duration_ns'].map(cell).join());
       const [first, last] = rowsSeen(session, v.model, scrollOf(v), v.inner);
       for (let i = first; i < last; i++) {
         const { entry } = v.model.rows[i], row = v.data.rows.get(entry.id);
-        for (let k = row ? firstAfter(row, axis.offset) : 0; row && k < row.n && row.start[k] < axis.rel(axis.end); k++) {
+        for (let k = row ? firstAfter(row, axis.offset) : 0; row && k < row.n
+          && row.start[k] < axis.rel(axis.end); k++) {
           const look = v.looks.all[row.style[k]], a = axis.abs(row.start[k]), b = axis.abs(row.end[k]);
-          if (!look.blank) out.push([v.hostOf(v.model.rows[i]), ...v.model.headers.map((_, c) => entry.labels[c] ?? ''), look.name, row.label[k] ?? '', String(a), String(b), String(b - a)].map(cell).join());
+          if (!look.blank)
+            out.push([v.hostOf(v.model.rows[i]), ...v.model.headers.map((_, c) => entry.labels[c] ?? ''), look.name,
+              row.label[k] ?? '', String(a), String(b), String(b - a)].map(cell).join());
         }
       }
     } else {
       out.push(['time_ns', ...v.curves.map(c => c.name + (c.unit ? ` (${c.unit})` : ''))].map(cell).join());
-      v.x.forEach((x, i) => { if (x >= axis.offset && x <= axis.rel(axis.end)) out.push([String(axis.abs(x)), ...v.curves.map(c => String(c.y[i] ?? ''))].join()); });
+      v.x.forEach((x, i) => {
+        if (x >= axis.offset && x <= axis.rel(axis.end))
+          out.push([String(axis.abs(x)), ...v.curves.map(c => String(c.y[i] ?? ''))].join());
+      });
     }
   }
   if (table) {
@@ -130,9 +168,11 @@ export function toCsv(session: Session, panels: Panel[], table: VirtualTable | n
   return out.join('\n') + '\n';
 }
 
-export async function save(kind: 'svg' | 'png' | 'csv', session: Session, panels: Panel[], table: VirtualTable | null): Promise<void> {
+export async function save(kind: 'svg' | 'png' | 'csv', session: Session, panels: Panel[],
+  table: VirtualTable | null): Promise<void> {
   const name = (session.experiment?.name ?? 'weft').replace(/[^\w.-]+/g, '_'), { axis } = session;
-  const title = `${session.experiment?.name ?? ''}  ${session.time(axis.begin, 6)} … ${session.time(axis.end, 6)}  (${formatDuration(axis.span)})`;
+  const title = `${session.experiment?.name ?? ''}  ${session.time(axis.begin, 6)} … ${session.time(axis.end, 6)}  `
+    + `(${formatDuration(axis.span)})`;
   if (kind === 'svg') download(`${name}.svg`, toSvg(session, panels, title), 'image/svg+xml');
   else if (kind === 'csv') download(`${name}.csv`, toCsv(session, panels, table), 'text/csv');
   else { const blob = await toPng(session, panels, title); if (blob) download(`${name}.png`, blob); }

@@ -1,4 +1,5 @@
-// States and arrows of a time graph: keeps what was fetched, asks for what is on screen and not there, drops requests that were left behind.
+// States and arrows of a time graph: keeps what was fetched, asks for what is on screen and not there, drops requests
+// that were left behind.
 import { settle } from './emitter';
 import { packRow, type RowStates } from './paint';
 import { filterParameters } from './query';
@@ -21,14 +22,18 @@ export class GraphData {
   marks: FlatMark[] = [];
   hasArrows = false;
   categories: string[] = [];
-  private running: { stop: AbortController; from: number; to: number; nsPerPx: number; items: Set<number> } | null = null;
+  private running: { stop: AbortController; from: number; to: number; nsPerPx: number;
+    items: Set<number> } | null = null;
   private arrowRun: { stop: AbortController; key: string } | null = null;
   private arrowsFor: { from: number; to: number; nsPerPx: number } | null = null;
   private marksFor: { from: number; to: number; key: string } | null = null;
   private again = 0;
   requests = 0;
-  constructor(private readonly session: Session, private readonly id: string, private readonly looks: Looks, private readonly wanted: () => Wanted | null,
-    private readonly arrived: () => void, private readonly trouble: (e: unknown) => void, private readonly told: (status: string, message: string) => void, private readonly extra: () => object = () => ({})) {}
+  constructor(private readonly session: Session, private readonly id: string, private readonly looks: Looks,
+    private readonly wanted: () => Wanted | null,
+    private readonly arrived: () => void, private readonly trouble: (e: unknown) => void,
+    private readonly told: (status: string, message: string) => void,
+    private readonly extra: () => object = () => ({})) {}
 
   readonly ask = settle(() => { void this.fetch(); }, 35, 110);
 
@@ -66,7 +71,8 @@ export class GraphData {
     const missing = w.items.filter(i => !this.fine(this.rows.get(i), w));
     const run = this.running;
     if (run) {
-      const serves = run.from <= w.from && run.to >= w.to && run.nsPerPx <= w.nsPerPx * 1.05 && missing.some(i => run.items.has(i));
+      const serves = run.from <= w.from && run.to >= w.to && run.nsPerPx <= w.nsPerPx * 1.05
+        && missing.some(i => run.items.has(i));
       if (serves) return; // asks again when that one is through
       run.stop.abort();
       this.running = null;
@@ -75,13 +81,17 @@ export class GraphData {
     if (this.rows.size || !missing.length) { void this.fetchArrows(w); void this.fetchMarks(w); }
     if (!missing.length) return;
     const { session } = this, { axis } = session, pad = (w.to - w.from) / 4;
-    const from = Math.max(0, Math.floor(w.from - pad)), to = Math.min(Number(axis.max - axis.min), Math.ceil(w.to + pad));
-    const stop = new AbortController(), mine = { stop, from, to, nsPerPx: w.nsPerPx, items: new Set(missing.slice(0, AT_ONCE)) };
+    const from = Math.max(0, Math.floor(w.from - pad)), to = Math.min(Number(axis.max - axis.min),
+      Math.ceil(w.to + pad));
+    const stop = new AbortController(), mine = { stop, from, to, nsPerPx: w.nsPerPx,
+      items: new Set(missing.slice(0, AT_ONCE)) };
     this.running = mine;
-    const range = { start: axis.abs(from), end: axis.abs(to), nbTimes: Math.min(65536, Math.max(2, Math.ceil((to - from) / w.nsPerPx) + 1)) };
+    const range = { start: axis.abs(from), end: axis.abs(to),
+      nbTimes: Math.min(65536, Math.max(2, Math.ceil((to - from) / w.nsPerPx) + 1)) };
     try {
       this.requests++;
-      const answer = await session.client.states(session.uuid, this.id, range, [...mine.items], filterParameters(session.search, session.exclude), stop.signal, this.extra());
+      const answer = await session.client.states(session.uuid, this.id, range, [...mine.items],
+        filterParameters(session.search, session.exclude), stop.signal, this.extra());
       if (this.running !== mine) return;
       this.running = null;
       this.take(answer, mine);
@@ -105,8 +115,12 @@ export class GraphData {
       this.rows.delete(row.entryId);
       this.rows.set(row.entryId, packRow(row.states, min, this.looks, run.from, run.to, run.nsPerPx));
     }
-    for (const i of run.items) if (!got.has(i)) this.rows.set(i, packRow([], min, this.looks, run.from, run.to, run.nsPerPx));
-    for (const key of this.rows.keys()) { if (this.rows.size <= KEPT) break; if (!run.items.has(key)) this.rows.delete(key); }
+    for (const i of run.items)
+      if (!got.has(i)) this.rows.set(i, packRow([], min, this.looks, run.from, run.to, run.nsPerPx));
+    for (const key of this.rows.keys()) {
+      if (this.rows.size <= KEPT) break;
+      if (!run.items.has(key)) this.rows.delete(key);
+    }
   }
 
   private async fetchArrows(w: Wanted): Promise<void> {
@@ -114,7 +128,8 @@ export class GraphData {
     const a = this.arrowsFor;
     if (a && a.from <= w.from && a.to >= w.to && a.nsPerPx <= w.nsPerPx * 1.05) return;
     const { session } = this, { axis } = session, pad = (w.to - w.from) / 4;
-    const from = Math.max(0, Math.floor(w.from - pad)), to = Math.min(Number(axis.max - axis.min), Math.ceil(w.to + pad));
+    const from = Math.max(0, Math.floor(w.from - pad)), to = Math.min(Number(axis.max - axis.min),
+      Math.ceil(w.to + pad));
     const key = `${w.from} ${w.to}`;
     if (this.arrowRun?.key === key) return;
     this.arrowRun?.stop.abort();
@@ -122,17 +137,21 @@ export class GraphData {
     this.arrowRun = run;
     try {
       const nbTimes = Math.min(65536, Math.ceil((to - from) / w.nsPerPx) + 1);
-      const answer = await session.client.arrows(session.uuid, this.id, { start: axis.abs(from), end: axis.abs(to), nbTimes }, run.stop.signal);
+      const answer = await session.client.arrows(session.uuid, this.id,
+        { start: axis.abs(from), end: axis.abs(to), nbTimes }, run.stop.signal);
       if (this.arrowRun !== run) return;
       this.arrows = (answer.model ?? []).map(x => this.flat(x));
       this.arrowsFor = answer.status === 'RUNNING' ? null : { from, to, nsPerPx: w.nsPerPx };
       this.arrived();
-    } catch (e) { if (!isAbort(e)) this.hasArrows = false; } finally { if (this.arrowRun === run) this.arrowRun = null; }
+    } catch (e) { if (!isAbort(e)) this.hasArrows = false; } finally {
+      if (this.arrowRun === run) this.arrowRun = null;
+    }
   }
   private flat(a: Arrow): FlatArrow {
     const { axis } = this.session;
     const style = a.style ?? { parentKey: 'LINK' };
-    return { start: axis.rel(a.start), end: axis.rel(a.end), source: a.sourceId, target: a.targetId, style: this.looks.index(style) };
+    return { start: axis.rel(a.start), end: axis.rel(a.end), source: a.sourceId, target: a.targetId,
+      style: this.looks.index(style) };
   }
 
   private async fetchMarks(w: Wanted): Promise<void> {
@@ -140,14 +159,18 @@ export class GraphData {
     const key = w.items.join() + this.categories.join(), m = this.marksFor;
     if (m && m.from <= w.from && m.to >= w.to && m.key === key) return;
     const { session } = this, { axis } = session, pad = (w.to - w.from) / 4;
-    const from = Math.max(0, Math.floor(w.from - pad)), to = Math.min(Number(axis.max - axis.min), Math.ceil(w.to + pad));
+    const from = Math.max(0, Math.floor(w.from - pad)), to = Math.min(Number(axis.max - axis.min),
+      Math.ceil(w.to + pad));
     this.marksFor = { from, to, key };
     try {
-      const range = { start: axis.abs(from), end: axis.abs(to), nbTimes: Math.max(2, Math.ceil((to - from) / w.nsPerPx) + 1) };
-      const answer = await session.client.annotations(session.uuid, this.id, range, w.items, this.categories, session.markerSet);
+      const range = { start: axis.abs(from), end: axis.abs(to),
+        nbTimes: Math.max(2, Math.ceil((to - from) / w.nsPerPx) + 1) };
+      const answer = await session.client.annotations(session.uuid, this.id, range, w.items, this.categories,
+        session.markerSet);
       this.marks = (answer.model ?? []).map((x: Annotation): FlatMark => {
         const start = axis.rel(x.time);
-        return { start, end: start + Number(x.duration), entry: x.entryId, label: x.label ?? '', style: this.looks.index(x.style ?? { parentKey: 'lost' }), wide: x.duration > 0n };
+        return { start, end: start + Number(x.duration), entry: x.entryId, label: x.label ?? '',
+          style: this.looks.index(x.style ?? { parentKey: 'lost' }), wide: x.duration > 0n };
       });
       this.arrived();
     } catch (e) { if (!isAbort(e)) this.categories = []; }

@@ -7,14 +7,17 @@ import { glowKey, tidOf, type Interval, type Session } from './session';
 import type { Looks } from './style';
 import type { TreeModel } from './tree';
 
-export interface GraphPart { model: TreeModel; data: GraphData; looks: Looks; painter: RowPainter; picked: number | null; arrows: boolean; path: boolean }
+export interface GraphPart { model: TreeModel; data: GraphData; looks: Looks; painter: RowPainter;
+  picked: number | null; arrows: boolean; path: boolean }
 
 export const BUSY = 3000; // arrows from which heads and colours are left out
 
 /** Rows [first, last) at scroll position `top`; y of a row is HEAD + row·height − top. */
-export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number, top: number, scale: number): void {
+export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number,
+  top: number, scale: number): void {
   const { axis, theme } = session, rh = session.rowHeight;
-  const first = Math.max(0, Math.floor(top / rh)), last = Math.min(g.model.rows.length, Math.ceil((top + height - HEAD) / rh));
+  const first = Math.max(0, Math.floor(top / rh)), last = Math.min(g.model.rows.length,
+    Math.ceil((top + height - HEAD) / rh));
   const pad = rh >= 16 && !g.path ? 2 : 1, v0 = axis.offset, nsPerPx = axis.nsPerPx;
   ctx.save();
   ctx.beginPath();
@@ -24,9 +27,23 @@ export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: Gr
   const picked = g.picked === null ? -1 : g.model.rowOf.get(g.picked) ?? -1;
   for (let i = first; i < last; i++) {
     const y = HEAD + i * rh - top, node = g.model.rows[i];
-    if (i === picked) { ctx.globalAlpha = 0.12; ctx.fillStyle = theme.accent; ctx.fillRect(0, y, width, rh); ctx.globalAlpha = 1; }
-    if (node.depth === 0 && node.children.length) { ctx.globalAlpha = 0.045; ctx.fillStyle = theme.text; ctx.fillRect(0, y, width, rh); ctx.globalAlpha = 1; } // lets the selection through
-    if ((!node.entry.hasData && node.depth < 2) || (g.path && node.depth === 0)) { ctx.fillStyle = theme.line; ctx.fillRect(0, y + (g.path ? 0 : rh - 1), width, 1); }
+    if (i === picked) {
+      ctx.globalAlpha = 0.12;
+      ctx.fillStyle = theme.accent;
+      ctx.fillRect(0, y, width, rh);
+      ctx.globalAlpha = 1;
+    }
+    // lets the selection through
+    if (node.depth === 0 && node.children.length) {
+      ctx.globalAlpha = 0.045;
+      ctx.fillStyle = theme.text;
+      ctx.fillRect(0, y, width, rh);
+      ctx.globalAlpha = 1;
+    }
+    if ((!node.entry.hasData && node.depth < 2) || (g.path && node.depth === 0)) {
+      ctx.fillStyle = theme.line;
+      ctx.fillRect(0, y + (g.path ? 0 : rh - 1), width, 1);
+    }
     else { ctx.fillStyle = theme.faint; ctx.fillRect(0, y + rh - 1, width, 1); }
   }
   g.painter.begin(width, last - first, scale, rh >= 16 ? FONT : SMALL);
@@ -37,7 +54,8 @@ export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: Gr
   g.painter.end(ctx);
   if (!g.path && session.glow.size) for (let i = first; i < last; i++) {
     const { entry } = g.model.rows[i], tid = tidOf(entry, g.model.headers);
-    const list = tid === null ? undefined : session.glow.get(glowKey(entry.hostId ?? '', tid)) ?? session.glow.get(glowKey('', tid));
+    const list = tid === null ? undefined : session.glow.get(glowKey(entry.hostId ?? '', tid))
+      ?? session.glow.get(glowKey('', tid));
     if (list) paintGlow(ctx, session, list, HEAD + i * rh - top, rh, width);
   }
   paintMarks(ctx, session, g, width, height, top, first, last);
@@ -45,7 +63,8 @@ export function paintRows(ctx: CanvasRenderingContext2D, session: Session, g: Gr
   ctx.restore();
 }
 
-function paintGlow(ctx: CanvasRenderingContext2D, session: Session, list: Interval[], y: number, rh: number, width: number): void {
+function paintGlow(ctx: CanvasRenderingContext2D, session: Session, list: Interval[], y: number, rh: number,
+  width: number): void {
   const { axis, theme } = session;
   ctx.save();
   ctx.shadowColor = theme.glow;
@@ -53,7 +72,8 @@ function paintGlow(ctx: CanvasRenderingContext2D, session: Session, list: Interv
   ctx.fillStyle = theme.glow;
   let shown = -1;
   for (const s of list) {
-    const a = Math.max(0, (s.begin - axis.offset) / axis.nsPerPx), b = Math.min(width, (s.end - axis.offset) / axis.nsPerPx);
+    const a = Math.max(0, (s.begin - axis.offset) / axis.nsPerPx),
+      b = Math.min(width, (s.end - axis.offset) / axis.nsPerPx);
     if (b <= 0 || a >= width || b <= shown) continue;
     const w = Math.max(1.5, b - a);
     ctx.fillRect(a, y, w, 2);
@@ -63,13 +83,16 @@ function paintGlow(ctx: CanvasRenderingContext2D, session: Session, list: Interv
   ctx.restore();
 }
 
-/** Marks of the whole chart (lost events), one over the other: a breath of red under the rows, and an edge below the ruler. */
-function paintBands(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number, edge: boolean): void {
+/** Marks of the whole chart (lost events), one over the other: a breath of red under the rows, and an edge below the
+ * ruler. */
+function paintBands(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number,
+  edge: boolean): void {
   const { axis } = session;
   let shown = 0;
   for (const m of [...(g.data.marks as FlatMark[])].sort((a, b) => a.start - b.start)) {
     if (m.entry >= 0 || !m.wide) continue;
-    const a = Math.max(shown, (m.start - axis.offset) / axis.nsPerPx), b = Math.min(width, Math.max((m.end - axis.offset) / axis.nsPerPx, (m.start - axis.offset) / axis.nsPerPx + 1));
+    const a = Math.max(shown, (m.start - axis.offset) / axis.nsPerPx),
+      b = Math.min(width, Math.max((m.end - axis.offset) / axis.nsPerPx, (m.start - axis.offset) / axis.nsPerPx + 1));
     if (b <= a) continue;
     ctx.fillStyle = g.looks.all[m.style].css;
     ctx.globalAlpha = edge ? 0.9 : 0.09;
@@ -79,7 +102,8 @@ function paintBands(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
   ctx.globalAlpha = 1;
 }
 
-function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number, top: number, first: number, last: number): void {
+function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, height: number,
+  top: number, first: number, last: number): void {
   const { axis } = session, rh = session.rowHeight;
   paintBands(ctx, session, g, width, height, true);
   ctx.font = SMALL;
@@ -96,12 +120,20 @@ function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
       hh = rh;
     }
     // On a path they are what could not be explained: hatched, with words.
-    const unexplained = g.path && m.entry >= 0, given = g.looks.all[m.style], look = unexplained ? { ...given, pattern: 'hatch' as const } : given;
+    const unexplained = g.path && m.entry >= 0, given = g.looks.all[m.style], look = unexplained
+      ? { ...given, pattern: 'hatch' as const } : given;
     const l = Math.max(0, a), w = Math.max(1, Math.min(width, b) - l);
     ctx.fillStyle = look.css;
     // In a row of states they are underlined, so that the colours stay what they are.
-    if (m.entry >= 0 && !g.path) { ctx.globalAlpha = 0.9; ctx.fillRect(l, y + hh - 3, w, 2); } else if (!band) { ctx.globalAlpha = m.wide ? 0.3 : 0.9; ctx.fillRect(l, y, w, hh); }
-    if (look.pattern && w > 3 && !band && (g.path || m.entry < 0)) { ctx.globalAlpha = 0.7; ctx.fillStyle = g.painter.pattern(ctx, look); ctx.fillRect(l, y, w, hh); }
+    if (m.entry >= 0 && !g.path) { ctx.globalAlpha = 0.9; ctx.fillRect(l, y + hh - 3, w, 2); } else if (!band) {
+      ctx.globalAlpha = m.wide ? 0.3 : 0.9;
+      ctx.fillRect(l, y, w, hh);
+    }
+    if (look.pattern && w > 3 && !band && (g.path || m.entry < 0)) {
+      ctx.globalAlpha = 0.7;
+      ctx.fillStyle = g.painter.pattern(ctx, look);
+      ctx.fillRect(l, y, w, hh);
+    }
     ctx.globalAlpha = 1;
     if (unexplained && m.label) {
       ctx.fillStyle = session.theme.text;
@@ -122,22 +154,26 @@ function paintMarks(ctx: CanvasRenderingContext2D, session: Session, g: GraphPar
 export interface ArrowLine { x1: number; y1: number; x2: number; y2: number; css: string; arrow: FlatArrow }
 /** px between a point and an arrow. */
 export function distance(l: ArrowLine, x: number, y: number): number {
-  const dx = l.x2 - l.x1, dy = l.y2 - l.y1, t = Math.max(0, Math.min(1, ((x - l.x1) * dx + (y - l.y1) * dy) / (dx * dx + dy * dy || 1)));
+  const dx = l.x2 - l.x1, dy = l.y2 - l.y1, t = Math.max(0, Math.min(1,
+    ((x - l.x1) * dx + (y - l.y1) * dy) / (dx * dx + dy * dy || 1)));
   return Math.hypot(l.x1 + t * dx - x, l.y1 + t * dy - y);
 }
-export function arrowLines(session: Session, g: GraphPart, width: number, top: number, first: number, last: number): ArrowLine[] {
+export function arrowLines(session: Session, g: GraphPart, width: number, top: number, first: number,
+  last: number): ArrowLine[] {
   const { axis } = session, rh = session.rowHeight, lines: ArrowLine[] = [];
   for (const a of g.data.arrows as FlatArrow[]) {
     const x1 = (a.start - axis.offset) / axis.nsPerPx, x2 = (a.end - axis.offset) / axis.nsPerPx;
     if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
     const r1 = g.model.seenRow(a.source), r2 = g.model.seenRow(a.target);
     if (r1 < 0 || r2 < 0 || r1 === r2 || Math.max(r1, r2) < first || Math.min(r1, r2) >= last) continue;
-    lines.push({ x1, y1: HEAD + (r1 + 0.5) * rh - top, x2, y2: HEAD + (r2 + 0.5) * rh - top, css: g.looks.all[a.style].blank ? session.theme.dim : g.looks.all[a.style].css, arrow: a });
+    lines.push({ x1, y1: HEAD + (r1 + 0.5) * rh - top, x2, y2: HEAD + (r2 + 0.5) * rh - top,
+      css: g.looks.all[a.style].blank ? session.theme.dim : g.looks.all[a.style].css, arrow: a });
   }
   return lines;
 }
 
-function paintArrows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, top: number, first: number, last: number): void {
+function paintArrows(ctx: CanvasRenderingContext2D, session: Session, g: GraphPart, width: number, top: number,
+  first: number, last: number): void {
   const lines = arrowLines(session, g, width, top, first, last), busy = lines.length > BUSY;
   const colours = new Map<string, ArrowLine[]>();
   for (const l of lines) { const list = colours.get(l.css); if (list) list.push(l); else colours.set(l.css, [l]); }

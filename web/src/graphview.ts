@@ -30,7 +30,12 @@ export class GraphView extends Panel {
   readonly part: GraphPart;
   private picture = (): void => {};
   /** States of its rows were drawn, or it is known that there will be none. */
-  readonly pictured = new Promise<void>(done => { this.picture = () => { this.picture = () => {}; setTimeout(done); /* when they are on the screen: what waited for them takes the page */ }; });
+  readonly pictured = new Promise<void>(done => {
+    this.picture = () => {
+      this.picture = () => {};
+      setTimeout(done); /* when they are on the screen: what waited for them takes the page */
+    };
+  });
   /** Told after each drawing, for tests and the title bar: ms that it took. */
   frameMs = 0;
   loaded = false;
@@ -48,36 +53,49 @@ export class GraphView extends Panel {
   constructor(session: Session, output: Output, host: PanelHost, height: number | undefined, readonly path = false) {
     super(session, output, host, height);
     this.looks = new Looks(path);
-    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => { this.redraw(); setTimeout(() => this.picture(), 100); /* drawn by then, or the page is hidden */ }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m), () => this.extra());
+    this.data = new GraphData(session, output.id, this.looks, () => this.wanted(), () => {
+      this.redraw();
+      setTimeout(() => this.picture(), 100); /* drawn by then, or the page is hidden */
+    }, e => { this.picture(); this.trouble(e); }, (s, m) => this.told(s, m), () => this.extra());
     this.surface = new Surface(`${output.name}: states of the rows over time`);
     this.tree = new TreePane(this.model, {
       label: output.name,
       onPick: (node, row) => this.picked(node, row),
       onOpen: node => { if (node.children.length) this.model.fold(node, !this.model.isFolded(node)); },
       onMenu: (node, x, y) => this.menu(node, x, y),
-      text: path ? (node, column) => column || node.depth === 0 ? undefined : pathName(node.entry.labels[0] ?? '') : undefined,
+      text: path ? (node, column) => column || node.depth === 0 ? undefined : pathName(node.entry.labels[0] ?? '')
+        : undefined,
     });
-    this.part = { model: this.model, data: this.data, looks: this.looks, painter: new RowPainter(this.looks, path ? () => session.theme.text : null), picked: null, arrows: true, path };
+    this.part = { model: this.model, data: this.data, looks: this.looks,
+      painter: new RowPainter(this.looks, path ? () => session.theme.text : null), picked: null, arrows: true, path };
     this.area.append(this.under.canvas, this.surface.canvas, this.lines.canvas);
     this.stage = h('div', { class: 'stage' }, this.tree.root, treeSplitter(host), this.area);
     this.tall = h('div', { class: 'tall' }, this.stage);
     this.scroller = h('div', { class: 'scroller', tabIndex: -1 }, this.tall);
     this.main.append(this.scroller);
     this.scroller.addEventListener('scroll', () => { this.redraw(); this.data.ask(); hideTip(); }, { passive: true });
-    this.arrowButton = button('↘', 'Arrows', () => this.setArrows(!this.part.arrows), { class: 'plain', 'aria-pressed': 'true' });
+    this.arrowButton = button('↘', 'Arrows', () => this.setArrows(!this.part.arrows),
+      { class: 'plain', 'aria-pressed': 'true' });
     this.tools.append(this.arrowButton, button('▤', 'Columns', () => this.tree.chooseColumns(), { class: 'plain' }));
-    timeMouse(this.area, session.axis, { click: (x, y) => this.clicked(x, y), menu: (_x, y, e) => this.areaMenu(y, e) });
+    timeMouse(this.area, session.axis, { click: (x, y) => this.clicked(x, y),
+      menu: (_x, y, e) => this.areaMenu(y, e) });
     this.area.addEventListener('pointermove', e => this.hover(e));
     this.area.addEventListener('pointerleave', () => { clearTimeout(this.tipTimer); hideTip(); });
     this.area.addEventListener('dblclick', e => {
       const hit = this.hit(e.offsetX, e.offsetY);
-      if (hit) session.axis.select(session.axis.abs(hit.row.start[hit.index]), session.axis.abs(hit.row.end[hit.index]));
+      if (hit)
+        session.axis.select(session.axis.abs(hit.row.start[hit.index]), session.axis.abs(hit.row.end[hit.index]));
     });
     const { axis } = session;
     this.undo.push(
-      axis.moved.on(() => { this.redraw(); this.data.ask(); }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
-      session.themeChanged.on(this.redraw), session.timeModeChanged.on(this.redraw), session.glowChanged.on(this.redraw),
-      session.relayout.on(() => this.resize()), session.searchChanged.on(() => this.filter()), session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
+      axis.moved.on(() => {
+        this.redraw();
+        this.data.ask();
+      }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
+      session.themeChanged.on(this.redraw), session.timeModeChanged.on(this.redraw),
+      session.glowChanged.on(this.redraw),
+      session.relayout.on(() => this.resize()), session.searchChanged.on(() => this.filter()),
+      session.pickedChanged.on(() => this.followPick()), session.markersChanged.on(() => this.findMarks()),
       this.model.changed.on(() => { this.resize(); this.host.resized(); }));
     void this.load();
   }
@@ -90,7 +108,9 @@ export class GraphView extends Panel {
     await this.host.front;
     if (this.signal.aborted) return;
     try {
-      client.styles(uuid, output.id, this.signal).then(a => { if (a.model) { this.looks.setServer(a.model); this.redraw(); } }, () => { /* our own colours */ });
+      client.styles(uuid, output.id, this.signal).then(a => {
+        if (a.model) { this.looks.setServer(a.model); this.redraw(); }
+      }, () => { /* our own colours */ });
       void this.pictured.then(() => this.findMarks());
       const early = (t: Tree): Promise<void> | void => {
         if (this.loaded) return;
@@ -103,7 +123,8 @@ export class GraphView extends Panel {
         if (a.status === 'RUNNING') growing = true;
         if (growing) this.data.forget();
         this.told(a.status, a.statusMessage);
-        if (a.status === 'FAILED') this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
+        if (a.status === 'FAILED')
+          this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
         else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', this.emptyWords(a.statusMessage));
         if (!this.model.nodes.size) this.picture();
       }, this.signal);
@@ -127,11 +148,14 @@ export class GraphView extends Panel {
   }
   private findMarks(): void {
     const { session } = this;
-    session.client.annotationCategories(session.uuid, this.output.id, session.markerSet, this.signal).then(c => { this.data.setCategories(c); }, () => { /* none */ });
+    session.client.annotationCategories(session.uuid, this.output.id, session.markerSet, this.signal)
+      .then(c => { this.data.setCategories(c); }, () => { /* none */ });
   }
   protected emptyWords(message: string): string {
-    return message && !/^(completed|analysis completed|done)\b/i.test(message) ? message : `${this.output.name} has no rows in this trace. `
-      + 'Record sched_switch, sched_wakeup and system calls for thread and CPU states; irq and softirq events for interrupts.';
+    return message && !/^(completed|analysis completed|done)\b/i.test(message) ? message
+      : `${this.output.name} has no rows in this trace. `
+      + 'Record sched_switch, sched_wakeup and system calls for thread and CPU states; irq and softirq events for '
+        + 'interrupts.';
   }
   /** `partial`: what is seen first of a tree that is still arriving. */
   private take(tree: Tree, partial: boolean): void {
@@ -166,8 +190,10 @@ export class GraphView extends Panel {
   /** What a search of states found here. */
   private matchWords(): string {
     const shown = this.model.rows.slice(...this.visible()).flatMap(n => this.data.rows.get(n.entry.id) ?? []);
-    const found = shown.filter(row => row.tags.some((t, i) => !(t & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank)).length;
-    return found ? `${found} of ${shown.length} rows on screen have it` : 'no state on screen matches · n looks further';
+    const found = shown.filter(row => row.tags.some((t, i) => !(t & (TAG_DIM | TAG_EXCLUDE))
+      && !this.looks.all[row.style[i]].blank)).length;
+    return found ? `${found} of ${shown.length} rows on screen have it`
+      : 'no state on screen matches · n looks further';
   }
   private trouble(e: unknown): void {
     if (!this.model.nodes.size) this.failed(e, () => this.data.ask());
@@ -182,27 +208,35 @@ export class GraphView extends Panel {
     this.model.filter(this.path ? null : search.rows, search.ofThreads);
     if (this.model.nodes.size) this.status(this.rowsWords());
     this.data.forget();
-    if (this.loaded && search.rows && !this.model.rows.length) this.say('empty', `No row of ${this.output.name} matches “${search.text.trim()}”.`);
+    if (this.loaded && search.rows && !this.model.rows.length)
+      this.say('empty', `No row of ${this.output.name} matches “${search.text.trim()}”.`);
     else if (this.loaded) this.say('');
   }
-  offerRemoval(remove: () => void): void { this.tools.append(button('⌫', 'Remove it from the server', remove, { class: 'plain' })); }
+  offerRemoval(remove: () => void): void {
+    this.tools.append(button('⌫', 'Remove it from the server', remove, { class: 'plain' }));
+  }
   setArrows(on: boolean): void {
     this.part.arrows = on;
     this.arrowButton.setAttribute('aria-pressed', String(on));
     this.redraw();
   }
 
-  // ---- geometry ---------------------------------------------------------------------------------------------------------------------
+  // ---- geometry -----------------------------------------------------------------------------------------------------
   override want(): Want {
     const rh = this.session.rowHeight, all = HEAD + this.model.nodes.size * rh + 10;
-    if (this.path) { const most = Math.max(HEAD + 3 * rh, Math.min(all, innerHeight * 0.42)); return { weight: 40, least: most, most }; }
+    if (this.path) {
+      const most = Math.max(HEAD + 3 * rh, Math.min(all, innerHeight * 0.42));
+      return { weight: 40, least: most, most };
+    }
     const main = /^thread/i.test(this.output.name);
-    return { weight: main ? 5 : 2.5, least: HEAD + Math.min(main ? 6 : 4, Math.max(3, this.model.nodes.size)) * rh, most: this.loaded ? all : Infinity };
+    return { weight: main ? 5 : 2.5, least: HEAD + Math.min(main ? 6 : 4, Math.max(3, this.model.nodes.size)) * rh,
+      most: this.loaded ? all : Infinity };
   }
   resize(): void {
     if (!this.model || this.folded) return;
     this.tree.rowHeight = this.session.rowHeight;
-    const view = this.inner, row = this.tree.pickedRow, below = (): number => (row + 1) * this.session.rowHeight - this.scroller.scrollTop + HEAD;
+    const view = this.inner, row = this.tree.pickedRow, below = (): number =>
+      (row + 1) * this.session.rowHeight - this.scroller.scrollTop + HEAD;
     const cut = row >= 0 && view < this.seen && below() <= this.seen && below() > view;
     this.seen = view;
     this.stage.style.height = `${view}px`;
@@ -214,21 +248,28 @@ export class GraphView extends Panel {
   private seen = 0;
   private visible(): [number, number] {
     const rh = this.session.rowHeight, top = this.scroller.scrollTop;
-    return [Math.max(0, Math.floor(top / rh)), Math.min(this.model.rows.length, Math.ceil((top + this.inner - HEAD) / rh))];
+    return [Math.max(0, Math.floor(top / rh)), Math.min(this.model.rows.length,
+      Math.ceil((top + this.inner - HEAD) / rh))];
   }
   private wanted(): Wanted | null {
     if (this.folded || !this.model.rows.length || !this.onScreen()) return null;
-    const [first, last] = this.visible(), { axis } = this.session, ahead = Math.max(2, Math.floor((last - first) / 4)), items: number[] = [];
+    const [first, last] = this.visible(), { axis } = this.session, ahead = Math.max(2, Math.floor((last - first) / 4)),
+      items: number[] = [];
     const add = (i: number): void => { const n = this.model.rows[i]; if (n?.entry.hasData) items.push(n.entry.id); };
     for (let i = first; i < last; i++) add(i);
-    for (let k = 1; k <= ahead; k++) { if (last - 1 + k < this.model.rows.length) add(last - 1 + k); if (first - k >= 0) add(first - k); }
+    for (let k = 1; k <= ahead; k++) {
+      if (last - 1 + k < this.model.rows.length) add(last - 1 + k);
+      if (first - k >= 0) add(first - k);
+    }
     return { items, from: axis.offset, to: axis.rel(axis.end), nsPerPx: axis.nsPerPx };
   }
   private onScreen(): boolean {
     const b = this.root.getBoundingClientRect();
     return b.bottom > 0 && b.top < innerHeight && b.height > 0;
   }
-  private rowAt(y: number): number { return y < HEAD ? -1 : Math.floor((y - HEAD + this.scroller.scrollTop) / this.session.rowHeight); }
+  private rowAt(y: number): number {
+    return y < HEAD ? -1 : Math.floor((y - HEAD + this.scroller.scrollTop) / this.session.rowHeight);
+  }
   hit(x: number, y: number): Hit | null {
     const node = this.model.rows[this.rowAt(y)];
     const row = node && this.data.rows.get(node.entry.id);
@@ -237,7 +278,7 @@ export class GraphView extends Panel {
     return index < 0 ? null : { node, row, index };
   }
 
-  // ---- drawing ----------------------------------------------------------------------------------------------------------------------
+  // ---- drawing ------------------------------------------------------------------------------------------------------
   draw(): void {
     if (this.folded || !this.onScreen()) return;
     const began = performance.now();
@@ -262,7 +303,7 @@ export class GraphView extends Panel {
     drawCursors(this.lines.start(width, height), session, width, HEAD, height, true);
   }
 
-  // ---- picking ----------------------------------------------------------------------------------------------------------------------
+  // ---- picking ------------------------------------------------------------------------------------------------------
   private picked(node: Node, row: number): void {
     this.showRow(row);
     const tid = tidOf(node.entry, this.model.headers);
@@ -299,7 +340,8 @@ export class GraphView extends Panel {
   }
   /** The picked row comes on screen, with what is around it. */
   reveal(): void {
-    const row = this.tree.pickedRow, rh = this.session.rowHeight, view = this.inner - HEAD, y = row * rh - this.scroller.scrollTop;
+    const row = this.tree.pickedRow, rh = this.session.rowHeight, view = this.inner - HEAD,
+      y = row * rh - this.scroller.scrollTop;
     if (row < 0 || (y >= 0 && y + 2 * rh <= view)) return;
     this.scroller.scrollTop = row * rh - view / 2;
     this.redraw();
@@ -312,11 +354,14 @@ export class GraphView extends Panel {
   }
   /** The state under the cursor in the picked row. */
   current(): Hit | null {
-    const { axis } = this.session, node = this.tree.picked === null ? undefined : this.model.nodes.get(this.tree.picked);
+    const { axis } = this.session, node = this.tree.picked === null ? undefined
+      : this.model.nodes.get(this.tree.picked);
     if (!node || axis.cursor === null) return null;
     // What a search went to may be too short to be among the sampled states.
     const { last } = this, now = axis.rel(axis.cursor);
-    if (last && last.node.entry.id === node.entry.id && last.row.start[last.index] <= now && now < last.row.end[last.index]) return last;
+    if (last && last.node.entry.id === node.entry.id && last.row.start[last.index] <= now
+      && now < last.row.end[last.index])
+      return last;
     const row = this.data.rows.get(node.entry.id);
     if (!row) return null;
     const index = stateAt(row, now);
@@ -331,20 +376,24 @@ export class GraphView extends Panel {
     if (more.length) session.detail.emit({ ...detail, lines: merge(lines, more) });
   }
   private title(node: Node): string {
-    return (this.path ? [pathName(node.entry.labels[0] ?? ''), this.hostOf(node)] : node.entry.labels.slice(0, 2)).filter(Boolean).join(' · ');
+    return (this.path ? [pathName(node.entry.labels[0] ?? ''), this.hostOf(node)] : node.entry.labels.slice(0, 2))
+      .filter(Boolean).join(' · ');
   }
   private lineup(hit: Hit): [string, string][] {
     const { axis } = this.session, { row, index } = hit, look = this.looks.all[row.style[index]];
     const begin = axis.abs(row.start[index]), end = axis.abs(row.end[index]);
-    return [['State', look.blank && !look.key ? (this.path ? 'the path is elsewhere' : 'nothing known') : look.name], ...(row.label[index] ? [['Label', row.label[index]!] as [string, string]] : []),
-      ['Begin', this.session.time(begin)], ['End', this.session.time(end)], ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]];
+    return [['State', look.blank && !look.key ? (this.path ? 'the path is elsewhere' : 'nothing known') : look.name],
+      ...(row.label[index] ? [['Label', row.label[index]!] as [string, string]] : []),
+      ['Begin', this.session.time(begin)], ['End', this.session.time(end)],
+      ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]];
   }
   private async serverTip(hit: Hit, at: Time, signal: AbortSignal): Promise<[string, string][]> {
     const { session } = this, { row, index } = hit, { axis } = session;
     try {
       const begin = axis.abs(row.start[index]);
       const a = await session.client.tooltip(session.uuid, this.output.id, at, hit.node.entry.id,
-        { elementType: 'state', time: begin, duration: axis.abs(row.end[index]) - begin, entryId: hit.node.entry.id }, signal, this.extra());
+        { elementType: 'state', time: begin, duration: axis.abs(row.end[index]) - begin, entryId: hit.node.entry.id },
+        signal, this.extra());
       return Object.entries(a.model ?? {}).map(([k, v]) => [k, String(v)]);
     } catch { return []; }
   }
@@ -364,7 +413,11 @@ export class GraphView extends Panel {
       const lines = this.lineup(hit), title = this.title(hit.node);
       showTip(title, lines, this.looks.all[hit.row.style[hit.index]].css, x, y);
       const stop = this.tipStop = new AbortController();
-      void this.serverTip(hit, at, stop.signal).then(more => { const news = more.filter(l => !hit.node.entry.labels.includes(l[1])); if (!stop.signal.aborted && news.length) showTip(title, merge(lines, news), this.looks.all[hit.row.style[hit.index]].css, x, y); });
+      void this.serverTip(hit, at, stop.signal).then(more => {
+        const news = more.filter(l => !hit.node.entry.labels.includes(l[1]));
+        if (!stop.signal.aborted && news.length)
+          showTip(title, merge(lines, news), this.looks.all[hit.row.style[hit.index]].css, x, y);
+      });
     }, 180);
   }
 
@@ -373,31 +426,42 @@ export class GraphView extends Panel {
     if (!this.part.arrows || this.data.arrows.length > BUSY) return null;
     const [first, last] = this.visible();
     let best: ArrowLine | null = null, least = 5;
-    for (const l of arrowLines(this.session, this.part, this.axis.width, this.scroller.scrollTop, first, last)) { const d = distance(l, x, y); if (d < least) { least = d; best = l; } }
+    for (const l of arrowLines(this.session, this.part, this.axis.width, this.scroller.scrollTop, first, last)) {
+      const d = distance(l, x, y);
+      if (d < least) { least = d; best = l; }
+    }
     return best;
   }
   private arrowTip({ arrow, css }: ArrowLine, x: number, y: number): void {
     const { session, axis } = this, name = (id: number): string => {
       const n = this.model.nodes.get(id);
-      return n ? `${this.path ? pathName(n.entry.labels[0] ?? '') : n.entry.labels.slice(0, 2).join(' ')}${this.model.roots.length > 1 ? ` on ${this.hostOf(n)}` : ''}` : '';
+      return n ? `${this.path ? pathName(n.entry.labels[0] ?? '') : n.entry.labels.slice(0, 2).join(' ')}`
+        + `${this.model.roots.length > 1 ? ` on ${this.hostOf(n)}` : ''}` : '';
     };
     const begin = axis.abs(arrow.start), end = axis.abs(arrow.end);
-    showTip(this.looks.all[arrow.style].name, [['From', name(arrow.source)], ['To', name(arrow.target)], ['Begin', session.time(begin)], ['End', session.time(end)], ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]], css, x, y);
+    showTip(this.looks.all[arrow.style].name, [['From', name(arrow.source)], ['To', name(arrow.target)],
+      ['Begin', session.time(begin)], ['End', session.time(end)],
+      ['Duration', `${formatDuration(end - begin)} (${formatExact(end - begin)})`]], css, x, y);
   }
 
-  // ---- menus ------------------------------------------------------------------------------------------------------------------------
+  // ---- menus --------------------------------------------------------------------------------------------------------
   private menu(node: Node, x: number, y: number): void { openMenu(this.menuItems(node), x, y); }
   private menuItems(node: Node): MenuItem[] {
-    const { session } = this, tid = tidOf(node.entry, this.model.headers), host = this.hostOf(node), items: MenuItem[] = [];
+    const { session } = this, tid = tidOf(node.entry, this.model.headers), host = this.hostOf(node),
+      items: MenuItem[] = [];
     if (tid !== null) {
       const thread = { host, tid, name: nameOf(node.entry.labels[0] ?? '') }, selection = session.axis.selection;
       items.push({ label: `${thread.name} ${tid} on ${host || 'this machine'}`, heading: true },
-        { label: 'Critical path: selection', hint: selection ? formatDuration(selection[1] - selection[0]) : 'select an interval first', disabled: !selection,
+        { label: 'Critical path: selection', hint: selection ? formatDuration(selection[1] - selection[0])
+          : 'select an interval first', disabled: !selection,
           run: () => session.pathWanted.emit({ thread, begin: selection![0], end: selection![1] }) },
         { label: 'Critical path: whole life', run: () => session.pathWanted.emit({ thread }) },
-        { label: 'Show only this thread', run: () => session.setSearch(`tid:${tid}${host ? ` host:${/\s/.test(host) ? `"${host}"` : host}` : ''}`) });
+        { label: 'Show only this thread',
+          run: () => session.setSearch(`tid:${tid}${host ? ` host:${/\s/.test(host) ? `"${host}"` : host}` : ''}`) });
     }
-    if (node.children.length) items.push({ label: this.model.isFolded(node) ? 'Unfold' : 'Fold', hint: 'space', run: () => this.model.fold(node, !this.model.isFolded(node)) },
+    if (node.children.length)
+      items.push({ label: this.model.isFolded(node) ? 'Unfold' : 'Fold', hint: 'space',
+        run: () => this.model.fold(node, !this.model.isFolded(node)) },
       { label: 'Unfold everything below', hint: '+', run: () => this.model.fold(node, false, true) });
     items.push({ label: 'Copy name', run: () => void navigator.clipboard?.writeText(node.entry.labels.join(' ')) });
     return items;
@@ -405,14 +469,17 @@ export class GraphView extends Panel {
   private areaMenu(y: number, e: MouseEvent): void {
     const row = this.rowAt(y), node = this.model.rows[row], { axis } = this.session;
     if (node) this.tree.pick(row);
-    openMenu([...(node ? this.menuItems(node) : []), { label: 'Zoom to the selection', hint: 'f', disabled: !axis.selection, run: () => axis.fitSelection() },
-      { label: 'Whole trace', hint: 'Home', run: () => axis.whole() }, { label: 'Zoom back', hint: 'Backspace', run: () => axis.back() }], e.clientX, e.clientY);
+    openMenu([...(node ? this.menuItems(node) : []), { label: 'Zoom to the selection', hint: 'f',
+      disabled: !axis.selection, run: () => axis.fitSelection() },
+      { label: 'Whole trace', hint: 'Home', run: () => axis.whole() },
+      { label: 'Zoom back', hint: 'Backspace', run: () => axis.back() }], e.clientX, e.clientY);
   }
 
-  // ---- stepping ---------------------------------------------------------------------------------------------------------------------
+  // ---- stepping -----------------------------------------------------------------------------------------------------
   /** Cursor to the previous or next state change of the picked row. */
   stepState(direction: 1 | -1, extend: boolean): boolean {
-    const { axis } = this.session, node = this.tree.picked === null ? undefined : this.model.nodes.get(this.tree.picked);
+    const { axis } = this.session, node = this.tree.picked === null ? undefined
+      : this.model.nodes.get(this.tree.picked);
     const row = node && this.data.rows.get(node.entry.id);
     if (!row || !row.n) return false;
     const now = axis.cursor === null ? axis.offset : axis.rel(axis.cursor);
@@ -429,28 +496,35 @@ export class GraphView extends Panel {
     if (hit) void this.details(hit, t);
     return true;
   }
-  /** To the next state that the search found in any of its rows, or, in the picked row, that is of the kind under the cursor. */
+  /** To the next state that the search found in any of its rows, or, in the picked row, that is of the kind under the
+   * cursor. */
   async stepKind(direction: 1 | -1): Promise<boolean> {
     const { session } = this, { axis } = session, searched = session.search.states.length > 0, here = this.current();
     const nodes = searched ? this.searchRows() : here ? [here.node] : [];
     if (!nodes.length) return false;
-    const look = here ? here.row.style[here.index] : -1, now = axis.cursor === null ? axis.offset : axis.rel(axis.cursor), most = axis.rel(axis.max);
+    const look = here ? here.row.style[here.index] : -1, now = axis.cursor === null ? axis.offset
+      : axis.rel(axis.cursor), most = axis.rel(axis.max);
     const fits = (row: RowStates, i: number): boolean => (direction > 0 ? row.start[i] > now : row.start[i] < now)
-      && (searched ? !(row.tags[i] & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank : row.style[i] === look);
+      && (searched ? !(row.tags[i] & (TAG_DIM | TAG_EXCLUDE)) && !this.looks.all[row.style[i]].blank
+        : row.style[i] === look);
     const nearest = async (a: number, b: number): Promise<Hit | null> => {
       let best: Hit | null = null;
-      const answer = await session.client.states(session.uuid, this.output.id, { start: axis.abs(a), end: axis.abs(b), nbTimes: Math.max(500, Math.floor(20000 / nodes.length)) },
+      const answer = await session.client.states(session.uuid, this.output.id,
+        { start: axis.abs(a), end: axis.abs(b), nbTimes: Math.max(500, Math.floor(20000 / nodes.length)) },
         nodes.map(n => n.entry.id), filterParameters(session.search, session.exclude), this.signal);
       for (const r of answer.model ?? []) {
         const node = nodes.find(n => n.entry.id === r.entryId), row = packRow(r.states, axis.min, this.looks, a, b, 0);
-        for (let k = 0; node && k < row.n; k++) if (fits(row, k) && (!best || direction * (row.start[k] - best.row.start[best.index]) < 0)) best = { node, row, index: k };
+        for (let k = 0; node && k < row.n; k++)
+          if (fits(row, k) && (!best || direction * (row.start[k] - best.row.start[best.index]) < 0))
+            best = { node, row, index: k };
       }
       return best;
     };
     try {
       // Wider and wider: near ones are found at once, far ones without asking for everything.
       for (let width = axis.rel(axis.end) - axis.offset, from = now; ; width *= 4) {
-        const a = direction > 0 ? from : Math.max(0, from - width), b = direction > 0 ? Math.min(most, from + width) : from;
+        const a = direction > 0 ? from : Math.max(0, from - width), b = direction > 0 ? Math.min(most, from + width)
+          : from;
         let best = await nearest(a, b);
         // Sampling may have passed by nearer ones: between here and there, until there is none.
         for (let i = 0; best && i < 12; i++) {
@@ -467,10 +541,12 @@ export class GraphView extends Panel {
       return false;
     }
   }
-  /** Rows that a search of states looks through: those that it found by name, else the picked one and those on screen. */
+  /** Rows that a search of states looks through: those that it found by name, else the picked one and those on
+   * screen. */
   private searchRows(): Node[] {
     const { rows } = this.model, [first, last] = this.visible();
-    return (this.session.search.rows ? rows.filter(n => n.match) : rows.slice(first, last)).filter(n => n.entry.hasData).slice(0, 64);
+    return (this.session.search.rows ? rows.filter(n => n.match) : rows.slice(first, last)).filter(n => n.entry.hasData)
+      .slice(0, 64);
   }
   private last: Hit | null = null;
   private goTo(hit: Hit): void {

@@ -1,4 +1,5 @@
-// JSON with exact integers. Numbers that a double holds exactly are numbers; integers beyond 2^53 become bigint, where JSON.parse would round.
+// JSON with exact integers. Numbers that a double holds exactly are numbers; integers beyond 2^53 become bigint, where
+// JSON.parse would round.
 
 const QUOTE = 34, BACKSLASH = 92, MINUS = 45, ZERO = 48, NINE = 57, DOT = 46, COMMA = 44, COLON = 58;
 const OPEN = 123, CLOSE = 125, OPEN_LIST = 91, CLOSE_LIST = 93;
@@ -65,7 +66,8 @@ class Parser {
       if (this.space() !== COLON) this.fail();
       this.at++;
       const value = this.value();
-      if (key === '__proto__') Object.defineProperty(result, key, { value, enumerable: true, configurable: true, writable: true });
+      if (key === '__proto__')
+        Object.defineProperty(result, key, { value, enumerable: true, configurable: true, writable: true });
       else result[key] = value;
       const c = this.space();
       this.at++;
@@ -115,7 +117,8 @@ class Parser {
     if (at === digits || (text.charCodeAt(digits) === ZERO && at - digits > 1)) { this.at = at; this.fail(); }
     if (c === DOT || c === 101 || c === 69) {
       whole = false;
-      while ((c >= ZERO && c <= NINE) || c === DOT || c === 101 || c === 69 || c === MINUS || c === 43) c = text.charCodeAt(++at);
+      while ((c >= ZERO && c <= NINE) || c === DOT || c === 101 || c === 69 || c === MINUS || c === 43)
+        c = text.charCodeAt(++at);
     }
     this.at = at;
     if (!whole) return JSON.parse(text.slice(begin, at)) as number;

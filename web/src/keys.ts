@@ -17,7 +17,10 @@ export function bindKeys(session: Session, to: KeyTargets): void {
     if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || e.ctrlKey || e.metaKey || e.altKey) return;
     if (!session.experiment || document.querySelector('.picker')) return;
     const graph = to.graph(), axis = graph?.root.contains(document.activeElement) ? graph.axis : session.axis;
-    const at = (): number => { const c = axis.hover ?? axis.cursor; return c !== null && c >= axis.begin && c <= axis.end ? axis.px(c) : axis.width / 2; };
+    const at = (): number => {
+      const c = axis.hover ?? axis.cursor;
+      return c !== null && c >= axis.begin && c <= axis.end ? axis.px(c) : axis.width / 2;
+    };
     const control = target.tagName === 'BUTTON' || target.tagName === 'TR';
     switch (e.key) {
       case 'w': axis.zoom(1 / 1.5, at(), true); break;
@@ -31,7 +34,11 @@ export function bindKeys(session: Session, to: KeyTargets): void {
         if (!graph?.stepState(direction, e.shiftKey)) axis.pan(direction * axis.width / 20);
         break;
       }
-      case 'ArrowUp': case 'ArrowDown': if (control || !graph) return; graph.focus(); graph.tree.pick(graph.tree.pickedRow + (e.key === 'ArrowDown' ? 1 : -1)); break;
+      case 'ArrowUp': case 'ArrowDown':
+        if (control || !graph) return;
+        graph.focus();
+        graph.tree.pick(graph.tree.pickedRow + (e.key === 'ArrowDown' ? 1 : -1));
+        break;
       case 'f': axis.fitSelection(); break;
       case 'Home': axis.whole(); break;
       case 'Backspace': axis.back(); break;

@@ -2,8 +2,10 @@
 import type { TimeMode } from './time';
 
 export interface LinkState {
-  experiment: string; view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string; exclude?: boolean; mode?: TimeMode;
-  picked?: { host: string; tid: number; name: string }; path?: { host: string; tid: number; name: string; begin?: bigint; end?: bigint }; tab?: string;
+  experiment: string; view?: [bigint, bigint]; selection?: [bigint, bigint]; outputs?: string[]; search?: string;
+  exclude?: boolean; mode?: TimeMode;
+  picked?: { host: string; tid: number; name: string }; path?: { host: string; tid: number; name: string;
+    begin?: bigint; end?: bigint }; tab?: string;
 }
 
 function pair(text: string | null): [bigint, bigint] | undefined {
@@ -14,7 +16,8 @@ function pair(text: string | null): [bigint, bigint] | undefined {
 function decoded(text: string): string { try { return decodeURIComponent(text); } catch { return text; } }
 function thread(text: string | null): { host: string; tid: number; name: string } | undefined {
   const p = text?.split('/');
-  return p && p.length >= 3 && Number.isInteger(Number(p[1])) ? { host: decoded(p[0]), tid: Number(p[1]), name: decoded(p[2]) } : undefined;
+  return p && p.length >= 3 && Number.isInteger(Number(p[1]))
+    ? { host: decoded(p[0]), tid: Number(p[1]), name: decoded(p[2]) } : undefined;
 }
 
 export function readLink(hash: string): LinkState | null {
@@ -22,15 +25,18 @@ export function readLink(hash: string): LinkState | null {
   if (!experiment) return null;
   const mode = q.get('t'), path = q.get('cp'), p = thread(path), range = path?.split('/')[3];
   return {
-    experiment, view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean), search: q.get('q') ?? undefined, exclude: q.get('hide') === '1',
+    experiment, view: pair(q.get('v')), selection: pair(q.get('s')), outputs: q.get('o')?.split('|').filter(Boolean),
+    search: q.get('q') ?? undefined, exclude: q.get('hide') === '1',
     mode: mode === 'utc' || mode === 'relative' || mode === 'local' ? mode : undefined, picked: thread(q.get('r')),
-    path: p ? { ...p, ...(pair(range ?? null) ? { begin: pair(range!)![0], end: pair(range!)![1] } : {}) } : undefined, tab: q.get('tab') ?? undefined,
+    path: p ? { ...p, ...(pair(range ?? null) ? { begin: pair(range!)![0], end: pair(range!)![1] } : {}) } : undefined,
+    tab: q.get('tab') ?? undefined,
   };
 }
 
 export function writeLink(s: LinkState): string {
   const q = new URLSearchParams();
-  const who = (t: { host: string; tid: number; name: string }): string => `${encodeURIComponent(t.host)}/${t.tid}/${encodeURIComponent(t.name)}`;
+  const who = (t: { host: string; tid: number;
+    name: string }): string => `${encodeURIComponent(t.host)}/${t.tid}/${encodeURIComponent(t.name)}`;
   q.set('x', s.experiment);
   if (s.view) q.set('v', s.view.join());
   if (s.selection) q.set('s', s.selection.join());

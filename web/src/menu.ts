@@ -1,7 +1,8 @@
 // Menus and small panels that open at a place, are left by Escape or a click elsewhere, and give the focus back.
 import { h } from './dom';
 
-export interface MenuItem { label: string; hint?: string; run?: () => void; checked?: boolean; disabled?: boolean; heading?: boolean }
+export interface MenuItem { label: string; hint?: string; run?: () => void; checked?: boolean; disabled?: boolean;
+  heading?: boolean }
 
 let current: { element: HTMLElement; back: Element | null } | null = null;
 
@@ -29,7 +30,9 @@ export function openPopup(element: HTMLElement, x: number, y: number): void {
   });
 }
 
-addEventListener('pointerdown', e => { if (current && !current.element.contains(e.target as Node)) closePopup(); }, true);
+addEventListener('pointerdown', e => {
+  if (current && !current.element.contains(e.target as Node)) closePopup();
+}, true);
 
 export function openMenu(items: MenuItem[], x: number, y: number): void {
   const menu = h('div', { class: 'menu', role: 'menu', tabIndex: -1 });
@@ -39,11 +42,13 @@ export function openMenu(items: MenuItem[], x: number, y: number): void {
     menu.append(h('button', {
       type: 'button', role, 'aria-checked': item.checked, disabled: item.disabled,
       onclick: () => { closePopup(); item.run?.(); },
-    }, h('span', { class: 'menu-mark' }, item.checked ? '✓' : ''), h('span', {}, item.label), item.hint && h('span', { class: 'menu-hint' }, item.hint)));
+    }, h('span', { class: 'menu-mark' }, item.checked ? '✓' : ''), h('span', {}, item.label),
+    item.hint && h('span', { class: 'menu-hint' }, item.hint)));
   }
   menu.addEventListener('keydown', e => {
     const buttons = [...menu.querySelectorAll<HTMLButtonElement>('button:not(:disabled)')];
-    const i = buttons.indexOf(document.activeElement as HTMLButtonElement), label = (b: Element): string => b.children[1].textContent!.toLowerCase();
+    const i = buttons.indexOf(document.activeElement as HTMLButtonElement),
+      label = (b: Element): string => b.children[1].textContent!.toLowerCase();
     if (e.key === 'ArrowDown' || e.key === 'ArrowUp') {
       e.preventDefault();
       buttons[(i + (e.key === 'ArrowDown' ? 1 : -1) + buttons.length) % buttons.length]?.focus();
@@ -56,7 +61,8 @@ export function openMenu(items: MenuItem[], x: number, y: number): void {
   });
   menu.classList.toggle('long', items.length > 22);
   openPopup(menu, x, y);
-  (menu.querySelector<HTMLButtonElement>('button:not(:disabled)') ?? menu).focus({ preventScroll: true }); // Escape is heard there
+  // Escape is heard there
+  (menu.querySelector<HTMLButtonElement>('button:not(:disabled)') ?? menu).focus({ preventScroll: true });
 }
 
 /** Menu under a button. */

@@ -9,7 +9,8 @@ import { isAbort, poll, sleep, type Time } from './tsp';
 const HEIGHT = 44;
 
 export class Overview {
-  readonly root = h('div', { class: 'overview', role: 'slider', tabIndex: 0, 'aria-label': 'Part of the trace in view', title: 'Drag to zoom · drag the frame to move · double click: whole trace' });
+  readonly root = h('div', { class: 'overview', role: 'slider', tabIndex: 0, 'aria-label': 'Part of the trace in view',
+    title: 'Drag to zoom · drag the frame to move · double click: whole trace' });
   private readonly surface = new Surface();
   private x: number[] = [];
   private events: number[] = [];
@@ -31,10 +32,14 @@ export class Overview {
     session.timeModeChanged.on(this.redraw);
     new ResizeObserver(this.redraw).observe(this.root);
     this.root.addEventListener('pointerdown', e => this.press(e));
-    this.root.addEventListener('pointermove', e => { this.root.style.cursor = { move: 'grab', begin: 'ew-resize', end: 'ew-resize', zoom: 'crosshair' }[this.grabs(e.offsetX)]; });
+    this.root.addEventListener('pointermove', e => {
+      this.root.style.cursor = { move: 'grab', begin: 'ew-resize', end: 'ew-resize',
+        zoom: 'crosshair' }[this.grabs(e.offsetX)];
+    });
     this.root.addEventListener('dblclick', () => axis.whole());
     this.root.addEventListener('keydown', e => {
-      const pan = { ArrowLeft: -0.1, ArrowRight: 0.1, PageUp: -1, PageDown: 1 }[e.key], zoom = { ArrowUp: 1 / 1.5, ArrowDown: 1.5 }[e.key];
+      const pan = { ArrowLeft: -0.1, ArrowRight: 0.1, PageUp: -1, PageDown: 1 }[e.key],
+        zoom = { ArrowUp: 1 / 1.5, ArrowDown: 1.5 }[e.key];
       if (pan === undefined && zoom === undefined) return;
       e.preventDefault();
       e.stopPropagation();
@@ -57,17 +62,21 @@ export class Overview {
     this.redraw();
     if (!output) return;
     try {
-      const range = { start: axis.min, end: axis.max, nbTimes: Math.max(2, Math.min(1200, Math.round((this.root.clientWidth || 1200) / 2))) };
+      const range = { start: axis.min, end: axis.max, nbTimes: Math.max(2,
+        Math.min(1200, Math.round((this.root.clientWidth || 1200) / 2))) };
       const tree = await client.tree(uuid, 'XY', output.id, range, stop.signal);
       // Of the whole experiment where the server sums it up, else of all there is.
-      const all = tree.model?.entries ?? [], whole = all.find(e => e.parentId < 0 && e.labels[0] === session.experiment?.name);
+      const all = tree.model?.entries ?? [], whole = all.find(e => e.parentId < 0
+        && e.labels[0] === session.experiment?.name);
       const entries = all.filter(e => e.hasData && (!whole || e.parentId === whole.id)), items = entries.map(e => e.id);
       const lostIds = new Set(entries.filter(e => /lost/i.test(e.labels[0] ?? '')).map(e => e.id));
-      const totals = new Set(entries.filter(e => /total|event/i.test(e.labels[0] ?? '') && !lostIds.has(e.id)).map(e => e.id));
+      const totals = new Set(entries.filter(e => /total|event/i.test(e.labels[0] ?? '') && !lostIds.has(e.id))
+        .map(e => e.id));
       await poll(() => client.xy(uuid, 'XY', output.id, range, items, stop.signal), a => {
         const series = a.model?.series ?? [];
         this.x = (series[0]?.xValues ?? []).map(t => Number(BigInt(t) - axis.min));
-        const add = (want: (id: number) => boolean): number[] => this.x.map((_, i) => series.reduce((sum, s) => sum + (want(s.seriesId) ? Number(s.yValues[i] ?? 0) : 0), 0));
+        const add = (want: (id: number) => boolean): number[] =>
+          this.x.map((_, i) => series.reduce((sum, s) => sum + (want(s.seriesId) ? Number(s.yValues[i] ?? 0) : 0), 0));
         this.events = add(id => !lostIds.has(id) && (!totals.size || totals.has(id)));
         this.lost = add(id => lostIds.has(id));
         this.lostTotal.emit(this.lost.reduce((a1, b) => a1 + b, 0));
@@ -83,8 +92,14 @@ export class Overview {
   }
 
   private get width(): number { return Math.max(1, this.root.clientWidth); }
-  private px(t: Time): number { const { axis } = this.session; return Number(t - axis.min) / Number(axis.max - axis.min) * this.width; }
-  private timeAt(px: number): Time { const { axis } = this.session; return axis.abs(Math.max(0, Math.min(1, px / this.width)) * Number(axis.max - axis.min)); }
+  private px(t: Time): number {
+    const { axis } = this.session;
+    return Number(t - axis.min) / Number(axis.max - axis.min) * this.width;
+  }
+  private timeAt(px: number): Time {
+    const { axis } = this.session;
+    return axis.abs(Math.max(0, Math.min(1, px / this.width)) * Number(axis.max - axis.min));
+  }
   private grabs(x: number): 'begin' | 'end' | 'move' | 'zoom' {
     const { axis } = this.session, a = this.px(axis.begin), b = this.px(axis.end);
     if (b - a > 12 && Math.abs(x - a) < 5) return 'begin';
@@ -99,7 +114,10 @@ export class Overview {
       const t = this.timeAt(from + dx);
       if (kind === 'begin') axis.show(t, end, false);
       else if (kind === 'end') axis.show(begin, t, false);
-      else if (kind === 'move') { const by = axis.abs(axis.rel(begin) + dx / this.width * Number(axis.max - axis.min)); axis.show(by, by + (end - begin), false); }
+      else if (kind === 'move') {
+        const by = axis.abs(axis.rel(begin) + dx / this.width * Number(axis.max - axis.min));
+        axis.show(by, by + (end - begin), false);
+      }
       else axis.show(this.timeAt(from), t, false);
     }, moved => {
       if (moved) return;
@@ -119,7 +137,8 @@ export class Overview {
       ctx.beginPath();
       ctx.moveTo(0, floor);
       for (let i = 0; i < x.length; i++) {
-        const y = floor - (events[i] > 0 ? Math.max(1, Math.sqrt(events[i] / most) * (floor - 4)) : 0), end = x[i] / whole * width;
+        const y = floor - (events[i] > 0 ? Math.max(1, Math.sqrt(events[i] / most) * (floor - 4)) : 0),
+          end = x[i] / whole * width;
         ctx.lineTo(Math.max(0, end - w), y);
         ctx.lineTo(end, y);
       }
@@ -127,7 +146,8 @@ export class Overview {
       ctx.fill();
       ctx.globalAlpha = 1;
       ctx.fillStyle = theme.lost;
-      for (let i = 0; i < x.length; i++) if (this.lost[i] > 0) ctx.fillRect(x[i] / whole * width - w, 0, Math.max(2, w), floor);
+      for (let i = 0; i < x.length; i++)
+        if (this.lost[i] > 0) ctx.fillRect(x[i] / whole * width - w, 0, Math.max(2, w), floor);
     } else if (this.words) {
       ctx.fillStyle = theme.dim;
       ctx.textBaseline = 'middle';
@@ -142,7 +162,10 @@ export class Overview {
       ctx.fillRect(px, floor, 1, 4);
       ctx.fillText(formatTickTime(at, session.timeMode, axis.min, t), px + 3, HEIGHT - 2);
     }
-    for (const m of this.marks) { ctx.fillStyle = m.colour; ctx.fillRect(Math.round(this.px(m.start)), 0, Math.max(2, this.px(m.end) - this.px(m.start)), 4); }
+    for (const m of this.marks) {
+      ctx.fillStyle = m.colour;
+      ctx.fillRect(Math.round(this.px(m.start)), 0, Math.max(2, this.px(m.end) - this.px(m.start)), 4);
+    }
     const a = this.px(axis.begin), b = Math.max(a + 2, this.px(axis.end));
     ctx.fillStyle = theme.back;
     ctx.globalAlpha = 0.6;
@@ -151,8 +174,12 @@ export class Overview {
     ctx.globalAlpha = 1;
     ctx.strokeStyle = theme.accent;
     ctx.strokeRect(Math.max(0.5, a + 0.5), 0.5, Math.min(width - 1, b) - Math.max(0, a) - 0.5, floor - 1);
-    if (axis.cursor !== null) { ctx.fillStyle = theme.select; ctx.fillRect(Math.round(this.px(axis.cursor)), 0, 1, floor); }
+    if (axis.cursor !== null) {
+      ctx.fillStyle = theme.select;
+      ctx.fillRect(Math.round(this.px(axis.cursor)), 0, 1, floor);
+    }
     this.root.setAttribute('aria-valuenow', String(Math.round(axis.offset / Number(axis.max - axis.min) * 100)));
-    this.root.setAttribute('aria-valuetext', `${session.time(axis.begin, 6)} to ${session.time(axis.end, 6)}, ${formatDuration(axis.span)}`);
+    this.root.setAttribute('aria-valuetext', `${session.time(axis.begin, 6)} to ${session.time(axis.end, 6)}, `
+      + `${formatDuration(axis.span)}`);
   }
 }

@@ -1,4 +1,5 @@
-// Draws rows of states on a canvas. States wider than some pixels are rectangles; where several states share a pixel, the pixel's colour is their mix by
+// Draws rows of states on a canvas. States wider than some pixels are rectangles; where several states share a pixel,
+// the pixel's colour is their mix by
 // share of time. Times are floats: ns since the experiment's begin.
 import type { Look, Looks, Pattern } from './style';
 import type { State } from './tsp';
@@ -17,10 +18,12 @@ export interface RowStates {
   complete: boolean;
 }
 
-export function packRow(states: State[], min: bigint, looks: Looks, from: number, to: number, nsPerPx: number): RowStates {
+export function packRow(states: State[], min: bigint, looks: Looks, from: number, to: number,
+  nsPerPx: number): RowStates {
   const n = states.length;
   const row: RowStates = {
-    n, start: new Float64Array(n), end: new Float64Array(n), style: new Uint16Array(n), tags: new Uint8Array(n), label: new Array(n), from, to, nsPerPx, complete: n > 0,
+    n, start: new Float64Array(n), end: new Float64Array(n), style: new Uint16Array(n), tags: new Uint8Array(n),
+    label: new Array(n), from, to, nsPerPx, complete: n > 0,
   };
   // Below 2^53 ns numbers arrive as numbers.
   const rel = (t: unknown): number => typeof t === 'bigint' ? Number(t - min) : Number(BigInt(t as number) - min);
@@ -105,7 +108,11 @@ export class RowPainter {
       this.strip.width = this.width;
       this.strip.height = this.image.height;
     } else this.image.data.fill(0);
-    if (this.sums.length < this.width * 10) { this.sums = new Float32Array(this.width * 10); this.lack = new Float32Array(this.width + 1); this.inside = new Int16Array(this.width + 1); }
+    if (this.sums.length < this.width * 10) {
+      this.sums = new Float32Array(this.width * 10);
+      this.lack = new Float32Array(this.width + 1);
+      this.inside = new Int16Array(this.width + 1);
+    }
   }
 
   private batch(list: Batch[], i: number): Batch {
@@ -140,11 +147,13 @@ export class RowPainter {
         if (!look.blank) {
           const next = i + 1 < states.n && states.style[i + 1] === states.style[i] && w > 6 && r < W ? 1 : 0;
           const hh = Math.max(2, Math.round(h * look.height)), yy = y + Math.round((h - hh) / 2);
-          (alpha < 1 ? this.batch(this.dims, states.style[i]) : this.batch(this.batches, states.style[i])).add(l / scale, yy, (r - l - next) / scale, hh);
+          (alpha < 1 ? this.batch(this.dims, states.style[i]) : this.batch(this.batches, states.style[i]))
+            .add(l / scale, yy, (r - l - next) / scale, hh);
           if (tags & (TAG_HIGHLIGHT | TAG_BORDER)) this.outlines.push(l / scale, yy, (r - l) / scale, hh);
           const text = states.label[i];
           if (text && alpha === 1 && hh >= 9 && (this.spill || r - l > 18 * scale)) {
-            this.labels.push({ text, x: l / scale, y: yy + hh / 2, ink: look.ink, room: (r - l) / scale, beside: this.spill ? (this.freeUntil(states, i, v0, px) - r) / scale : 0 });
+            this.labels.push({ text, x: l / scale, y: yy + hh / 2, ink: look.ink, room: (r - l) / scale,
+              beside: this.spill ? (this.freeUntil(states, i, v0, px) - r) / scale : 0 });
           }
         }
         if (l > x0) { this.cover(l - 1, l - x0, look, alpha); touched = true; }
@@ -165,13 +174,18 @@ export class RowPainter {
 
   /** Where the next state after i that is not blank begins, in device px. */
   private freeUntil(states: RowStates, i: number, v0: number, px: number): number {
-    for (let k = i + 1; k < states.n; k++) if (!this.looks.all[states.style[k]].blank) return Math.min(this.width, (states.start[k] - v0) * px);
+    for (let k = i + 1; k < states.n; k++)
+      if (!this.looks.all[states.style[k]].blank) return Math.min(this.width, (states.start[k] - v0) * px);
     return this.width;
   }
   private cover(x: number, share: number, look: Look, alpha: number): void {
     const s = this.sums, o = x * 10, a = share * look.opacity * alpha;
     // Squares: mixed as light, so that mixtures do not get muddy.
-    s[o] += a * look.r * look.r; s[o + 1] += a * look.g * look.g; s[o + 2] += a * look.b * look.b; s[o + 3] += a; s[o + 4] += share;
+    s[o] += a * look.r * look.r;
+    s[o + 1] += a * look.g * look.g;
+    s[o + 2] += a * look.b * look.b;
+    s[o + 3] += a;
+    s[o + 4] += share;
   }
   private found(at: number, look: Look, alpha: number): void {
     if (this.nSmall === this.smallX.length) {
@@ -185,7 +199,8 @@ export class RowPainter {
     this.smallLook[this.nSmall] = look;
     this.smallAlpha[this.nSmall++] = alpha;
   }
-  /** What sampling found stands for the time around it that no state accounts for: each is spread over those pixels by what they lack. */
+  /** What sampling found stands for the time around it that no state accounts for: each is spread over those pixels by
+   * what they lack. */
   private share(): void {
     const { sums: s, width: W, lack } = this;
     if (this.nSmall) {
@@ -196,9 +211,11 @@ export class RowPainter {
       }
     }
     for (let i = 0; i < this.nSmall; i++) {
-      const c = this.smallX[i], look = this.smallLook[i], from = Math.max(0, c - SPREAD), to = Math.min(W, c + SPREAD + 1), all = lack[to] - lack[from];
+      const c = this.smallX[i], look = this.smallLook[i], from = Math.max(0, c - SPREAD),
+        to = Math.min(W, c + SPREAD + 1), all = lack[to] - lack[from];
       if (all < 1e-4) continue;
-      const k = 1 / all, opacity = look.opacity * this.smallAlpha[i], r = look.r * look.r, g = look.g * look.g, b = look.b * look.b;
+      const k = 1 / all, opacity = look.opacity * this.smallAlpha[i], r = look.r * look.r, g = look.g * look.g,
+        b = look.b * look.b;
       for (let x = from; x < to; x++) {
         const share = (lack[x + 1] - lack[x]) * k, a = share * opacity, o = x * 10 + 5;
         s[o] += a * r; s[o + 1] += a * g; s[o + 2] += a * b; s[o + 3] += a; s[o + 4] += share;
@@ -217,7 +234,9 @@ export class RowPainter {
       const k = sampled > 0 ? Math.max(0, 1 - exact) / sampled : 0;
       const a = s[o + 3] + k * s[o + 8];
       if (a > 0.004) {
-        d[p] = Math.sqrt((s[o] + k * s[o + 5]) / a); d[p + 1] = Math.sqrt((s[o + 1] + k * s[o + 6]) / a); d[p + 2] = Math.sqrt((s[o + 2] + k * s[o + 7]) / a);
+        d[p] = Math.sqrt((s[o] + k * s[o + 5]) / a);
+        d[p + 1] = Math.sqrt((s[o + 1] + k * s[o + 6]) / a);
+        d[p + 2] = Math.sqrt((s[o + 2] + k * s[o + 7]) / a);
         d[p + 3] = Math.min(1, a) * 255;
       }
       s.fill(0, o, o + 10);
@@ -230,7 +249,8 @@ export class RowPainter {
     if (this.denseRows.length) {
       this.strip.getContext('2d')!.putImageData(this.image!, 0, 0, 0, 0, this.width, this.denseRows.length);
       ctx.imageSmoothingEnabled = false;
-      for (const d of this.denseRows) ctx.drawImage(this.strip, 0, d.row, this.width, 1, 0, d.y, this.width / this.scale, d.h);
+      for (const d of this.denseRows)
+        ctx.drawImage(this.strip, 0, d.row, this.width, 1, 0, d.y, this.width / this.scale, d.h);
     }
     for (const [list, alpha] of [[this.batches, 1], [this.dims, 0.18]] as const) {
       for (let i = 0; i < list.length; i++) {
@@ -263,7 +283,9 @@ export class RowPainter {
     if (this.outlines.length) {
       ctx.strokeStyle = '#ffffff';
       ctx.lineWidth = 1;
-      for (let i = 0; i < this.outlines.length; i += 4) ctx.strokeRect(this.outlines[i] + 0.5, this.outlines[i + 1] + 0.5, this.outlines[i + 2] - 1, this.outlines[i + 3] - 1);
+      for (let i = 0; i < this.outlines.length; i += 4)
+        ctx.strokeRect(this.outlines[i] + 0.5, this.outlines[i + 1] + 0.5, this.outlines[i + 2] - 1,
+          this.outlines[i + 3] - 1);
     }
   }
 
@@ -275,17 +297,22 @@ export class RowPainter {
       for (let x = 0; x < W;) {
         const p = (d.row * W + x) * 4;
         let end = x + 1;
-        while (end < W && data[(d.row * W + end) * 4] === data[p] && data[(d.row * W + end) * 4 + 1] === data[p + 1] && data[(d.row * W + end) * 4 + 2] === data[p + 2]
+        while (end < W && data[(d.row * W + end) * 4] === data[p] && data[(d.row * W + end) * 4 + 1] === data[p + 1]
+          && data[(d.row * W + end) * 4 + 2] === data[p + 2]
           && data[(d.row * W + end) * 4 + 3] === data[p + 3]) end++;
         if (data[p + 3] > 0) {
-          const look = { ...this.looks.all[0], css: `rgb(${data[p]},${data[p + 1]},${data[p + 2]})`, pattern: '' as const };
+          const look = { ...this.looks.all[0], css: `rgb(${data[p]},${data[p + 1]},${data[p + 2]})`,
+            pattern: '' as const };
           sink.rect(x / this.scale, d.y, (end - x) / this.scale, d.h, look, data[p + 3] / 255);
         }
         x = end;
       }
     }
     for (const [list, alpha] of [[this.batches, 1], [this.dims, 0.18]] as const)
-      list.forEach((b, i) => { for (let j = 0; j < b.n; j += 4) sink.rect(b.v[j], b.v[j + 1], b.v[j + 2], b.v[j + 3], this.looks.all[i], alpha * this.looks.all[i].opacity); });
+      list.forEach((b, i) => {
+        for (let j = 0; j < b.n; j += 4)
+          sink.rect(b.v[j], b.v[j + 1], b.v[j + 2], b.v[j + 3], this.looks.all[i], alpha * this.looks.all[i].opacity);
+      });
     return this.labels;
   }
 

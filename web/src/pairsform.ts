@@ -24,12 +24,17 @@ const FIELDS: [key: string, label: string, value: string, hint: string][] = [
 ];
 
 /** `made` is called with the new output; what the server does not take is said in the form. */
-export function openPairsForm(session: Session, mould: Output, events: Output | null, made: (derived: Output) => Promise<void>): void {
+export function openPairsForm(session: Session, mould: Output, events: Output | null,
+  made: (derived: Output) => Promise<void>): void {
   const { client, uuid } = session, inputs = new Map<string, HTMLInputElement | HTMLSelectElement>();
-  const message = h('p', { class: 'bad', role: 'alert', hidden: true }), go = h('button', { type: 'submit', class: 'main' }, 'Find pairs');
-  const classifier = h('select', { name: 'classifier', title: 'What both events must have in common, a column of the events' }, ...['', 'CPU'].map(option));
+  const message = h('p', { class: 'bad', role: 'alert', hidden: true }),
+    go = h('button', { type: 'submit', class: 'main' }, 'Find pairs');
+  const classifier = h('select',
+    { name: 'classifier', title: 'What both events must have in common, a column of the events' },
+    ...['', 'CPU'].map(option));
   const lines = FIELDS.map(([key, label, value, hint]) => {
-    const input = h('input', { type: 'text', name: key, value, placeholder: hint, title: hint, spellcheck: false, autocomplete: 'off', required: /^(in|out)Regex$|label/.test(key) });
+    const input = h('input', { type: 'text', name: key, value, placeholder: hint, title: hint, spellcheck: false,
+      autocomplete: 'off', required: /^(in|out)Regex$|label/.test(key) });
     inputs.set(key, input);
     return h('label', {}, label, input);
   });
@@ -47,13 +52,19 @@ export function openPairsForm(session: Session, mould: Output, events: Output | 
     say('');
     try {
       const [type] = await client.configTypes(uuid, mould.id);
-      await made(await client.derive(uuid, mould.id, { name: name.trim() || specifier.inRegex, sourceTypeId: type?.id ?? '', parameters: { specifiers: [specifier] } }));
+      await made(await client.derive(uuid, mould.id, { name: name.trim() || specifier.inRegex,
+        sourceTypeId: type?.id ?? '', parameters: { specifiers: [specifier] } }));
       closePopup();
     } catch (e) { if (!isAbort(e)) say(failureWords(e)); }
     go.disabled = false;
   };
-  const form = h('form', { class: 'pairs', role: 'dialog', 'aria-label': 'New in-and-out analysis', onsubmit: (e: Event) => { e.preventDefault(); void submit(); } },
-    h('h3', {}, 'Time between events that open and events that close'), ...lines, h('label', {}, 'Same in both', classifier), message,
+  const form = h('form', { class: 'pairs', role: 'dialog', 'aria-label': 'New in-and-out analysis',
+    onsubmit: (e: Event) => {
+    e.preventDefault();
+    void submit();
+  } },
+    h('h3', {}, 'Time between events that open and events that close'), ...lines,
+    h('label', {}, 'Same in both', classifier), message,
     h('div', { class: 'pairs-end' }, h('button', { type: 'button', onclick: closePopup }, 'Cancel'), go));
   openPopup(form, innerWidth / 2 - 230, 60);
   inputs.get('name')!.focus();

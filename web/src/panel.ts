@@ -25,7 +25,11 @@ export interface PanelHost {
 
 /** Between names and drawing: all views' names have one width. */
 export function treeSplitter(host: PanelHost): HTMLElement {
-  const splitter = h('div', { class: 'splitter', role: 'separator', 'aria-orientation': 'vertical', 'aria-label': 'Width of names', tabIndex: 0 }), move = (width: number): void => { setTreeWidth(width); host.columnsMoved(); };
+  const splitter = h('div', { class: 'splitter', role: 'separator', 'aria-orientation': 'vertical',
+    'aria-label': 'Width of names', tabIndex: 0 }), move = (width: number): void => {
+    setTreeWidth(width);
+    host.columnsMoved();
+  };
   splitter.addEventListener('pointerdown', e => {
     e.preventDefault();
     const before = treeWidth;
@@ -57,8 +61,10 @@ export abstract class Panel {
   /** Without a height it gets its part of what is there. */
   constructor(readonly session: Session, readonly output: Output, protected readonly host: PanelHost, height?: number) {
     this.fixed = height !== undefined;
-    this.twisty = button('▾', 'Fold this view', () => this.fold(!this.folded), { class: 'plain', 'aria-expanded': 'true' });
-    const grip = h('div', { class: 'grip-y', role: 'separator', 'aria-orientation': 'horizontal', 'aria-label': `Height of ${output.name}`, tabIndex: 0, title: 'Drag: height · double click: share the height' });
+    this.twisty = button('▾', 'Fold this view', () => this.fold(!this.folded),
+      { class: 'plain', 'aria-expanded': 'true' });
+    const grip = h('div', { class: 'grip-y', role: 'separator', 'aria-orientation': 'horizontal',
+      'aria-label': `Height of ${output.name}`, tabIndex: 0, title: 'Drag: height · double click: share the height' });
     grip.addEventListener('pointerdown', e => {
       e.preventDefault();
       const before = this.height;
@@ -71,7 +77,8 @@ export abstract class Panel {
       this.setHeight(this.height + (e.key === 'ArrowDown' ? 20 : -20));
     });
     this.root = h('section', { class: 'panel', 'aria-label': output.name, 'data-output': output.id },
-      h('header', { class: 'panel-bar' }, this.twisty, h('h2', { title: output.description || output.name }, output.name), this.statusText, this.tools,
+      h('header', { class: 'panel-bar' }, this.twisty, h('h2', { title: output.description || output.name },
+        output.name), this.statusText, this.tools,
         button('×', `Close ${output.name}`, () => this.close(), { class: 'plain' })),
       this.main, grip);
     this.main.append(this.overlay, this.progress);
@@ -146,7 +153,8 @@ export abstract class Panel {
 }
 
 export function failureWords(e: unknown): string {
-  if (e instanceof TspError) return e.status === 0 ? 'The server does not answer. What was loaded stays.' : `${e.message} (${e.status})`;
+  if (e instanceof TspError)
+    return e.status === 0 ? 'The server does not answer. What was loaded stays.' : `${e.message} (${e.status})`;
   return e instanceof Error ? e.message : String(e);
 }
 

@@ -4,7 +4,8 @@ import { tidOf, type Session } from './session';
 import type { GraphView } from './graphview';
 import type { Arrow, Entry, Range, Time, Tree } from './tsp';
 
-export interface Segment { begin: number; end: number; entry: number; host: string; tid: number | null; name: string; kind: string; label: string; colour: string; hatched: boolean }
+export interface Segment { begin: number; end: number; entry: number; host: string; tid: number | null; name: string;
+  kind: string; label: string; colour: string; hatched: boolean }
 
 const SAMPLES = 65536;      // most that the protocol gives at once
 const CELLS = 8e6;          // rows · samples of one request
@@ -15,21 +16,27 @@ const ROUNDS = 6;
 export function nameOf(label: string): string { return /^\[(.*),\s*-?\d+\]$/.exec(label)?.[1] ?? label; }
 
 /** The same with the number: "name 204". */
-export function pathName(label: string): string { return label.replace(/^\[(.*),\s*(-?\d+)\]$/, (_, name: string, tid: string) => Number(tid) < 0 ? name : `${name} ${tid}`).replace(/^\[(.*)\]$/, '$1'); }
+export function pathName(label: string): string {
+  return label.replace(/^\[(.*),\s*(-?\d+)\]$/, (_, name: string, tid: string) => Number(tid) < 0 ? name
+    : `${name} ${tid}`).replace(/^\[(.*)\]$/, '$1');
+}
 
 export class PathReader {
   private readonly found = new Map<string, Segment>();
   private readonly byId: Map<number, Entry>;
   readonly workers: Entry[];
-  constructor(private readonly session: Session, private readonly view: GraphView, private readonly tree: Tree, private readonly signal: AbortSignal) {
+  constructor(private readonly session: Session, private readonly view: GraphView, private readonly tree: Tree,
+    private readonly signal: AbortSignal) {
     this.byId = new Map(tree.entries.map(e => [e.id, e]));
     this.workers = tree.entries.filter(e => e.hasData);
   }
 
   /** `whole`: also what sampling left out. `running`: the server is not through yet. */
-  async read(begin: Time | undefined, end: Time | undefined, whole: boolean): Promise<{ segments: Segment[]; running: boolean; message: string }> {
+  async read(begin: Time | undefined, end: Time | undefined, whole: boolean): Promise<{ segments: Segment[];
+    running: boolean; message: string }> {
     const { axis } = this.session, range = { start: begin ?? axis.min, end: end ?? axis.max };
-    const [states, arrows] = await Promise.all([this.ask(range, SAMPLES), this.session.client.arrows(this.session.uuid, this.view.output.id, range, this.signal)]);
+    const [states, arrows] = await Promise.all([this.ask(range, SAMPLES),
+      this.session.client.arrows(this.session.uuid, this.view.output.id, range, this.signal)]);
     if (whole && begin === undefined && this.found.size) {
       // The thread may have lived a small part of the experiment.
       const all = this.sorted();
@@ -41,16 +48,24 @@ export class PathReader {
   }
 
   private sorted(): Segment[] { return [...this.found.values()].sort((a, b) => a.begin - b.begin || a.end - b.end); }
-  private hostOf(id: number): string { const e = this.byId.get(id); return e?.hostId ?? (e && e.parentId >= 0 ? this.byId.get(e.parentId)?.labels[0] ?? '' : ''); }
+  private hostOf(id: number): string {
+    const e = this.byId.get(id);
+    return e?.hostId ?? (e && e.parentId >= 0 ? this.byId.get(e.parentId)?.labels[0] ?? '' : '');
+  }
 
   private async ask(range: Range, samples: number): Promise<{ status: string; statusMessage: string }> {
-    const { session, view, workers } = this, nbTimes = Math.max(2, Math.min(samples, Math.floor(CELLS / Math.max(1, workers.length))));
-    const answer = await session.client.states(session.uuid, view.output.id, { ...range, nbTimes }, workers.map(e => e.id), null, this.signal);
+    const { session, view, workers } = this, nbTimes = Math.max(2,
+      Math.min(samples, Math.floor(CELLS / Math.max(1, workers.length))));
+    const answer = await session.client.states(session.uuid, view.output.id, { ...range, nbTimes },
+      workers.map(e => e.id), null, this.signal);
     for (const row of answer.model ?? []) {
       const packed = packRow(row.states, session.axis.min, view.looks, 0, 0, 0), e = this.byId.get(row.entryId);
       for (let i = 0; e && i < packed.n; i++) {
         const look = view.looks.all[packed.style[i]];
-        if (!look.blank) this.found.set(`${row.entryId} ${packed.start[i]}`, { begin: packed.start[i], end: packed.end[i], entry: row.entryId, host: this.hostOf(row.entryId), tid: tidOf(e, this.tree.headers), name: nameOf(e.labels[0] ?? ''),
+        if (!look.blank)
+          this.found.set(`${row.entryId} ${packed.start[i]}`,
+            { begin: packed.start[i], end: packed.end[i], entry: row.entryId, host: this.hostOf(row.entryId),
+              tid: tidOf(e, this.tree.headers), name: nameOf(e.labels[0] ?? ''),
           kind: look.name, label: packed.label[i] ?? '', colour: look.css, hatched: look.pattern === 'hatch' });
       }
     }
@@ -68,7 +83,8 @@ export class PathReader {
       }
       if (!holes.length) return;
       for (const [a, b] of holes.slice(0, HOLES)) asked.add(`${a} ${b}`);
-      await Promise.all(holes.slice(0, HOLES).map(([a, b]) => this.ask({ start: axis.abs(a), end: axis.abs(b - 1) }, Math.min(512, b - a))));
+      await Promise.all(holes.slice(0, HOLES).map(([a, b]) =>
+        this.ask({ start: axis.abs(a), end: axis.abs(b - 1) }, Math.min(512, b - a))));
     }
   }
   /** Servers that give the network no state: time between the rows that no row accounts for was spent there. */
@@ -81,8 +97,11 @@ export class PathReader {
     };
     for (const a of arrows) {
       if (a.end <= a.start || covered((axis.rel(a.start) + axis.rel(a.end)) / 2)) continue;
-      const look = looks.all[looks.index(a.style ?? { parentKey: 'NETWORK' })], from = this.hostOf(a.sourceId), to = this.hostOf(a.targetId), begin = axis.rel(a.start);
-      this.found.set(`arrow ${begin} ${a.targetId}`, { begin, end: axis.rel(a.end), entry: a.targetId, host: '–', tid: null, name: from === to ? '' : `${from} → ${to}`, kind: look.name || 'network', label: '', colour: look.css, hatched: false });
+      const look = looks.all[looks.index(a.style ?? { parentKey: 'NETWORK' })], from = this.hostOf(a.sourceId),
+        to = this.hostOf(a.targetId), begin = axis.rel(a.start);
+      this.found.set(`arrow ${begin} ${a.targetId}`, { begin, end: axis.rel(a.end), entry: a.targetId, host: '–',
+        tid: null, name: from === to ? '' : `${from} → ${to}`, kind: look.name || 'network', label: '',
+        colour: look.css, hatched: false });
     }
   }
 }

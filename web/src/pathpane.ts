@@ -1,4 +1,5 @@
-// The critical path: made on the server as a derived output, drawn by a GraphView; here its segments, totals and stepping.
+// The critical path: made on the server as a derived output, drawn by a GraphView; here its segments, totals and
+// stepping.
 import { announce, button, h } from './dom';
 import { GraphView } from './graphview';
 import { failureWords } from './panel';
@@ -7,7 +8,8 @@ import { glowKey, type Interval, type Picked, type Session } from './session';
 import { formatDuration } from './time';
 import { isAbort, sleep, type Entry, type Output, type Time } from './tsp';
 
-interface Total { key: string; ns: number; host: string; tid: number | null; name: string; kind: string; labels: Set<string>; colour: string; hatched: boolean; segments: Segment[] }
+interface Total { key: string; ns: number; host: string; tid: number | null; name: string; kind: string;
+  labels: Set<string>; colour: string; hatched: boolean; segments: Segment[] }
 
 export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
 
@@ -15,8 +17,10 @@ export interface PathSpec { thread: Picked; begin?: Time; end?: Time }
 export function specOf(output: Output): PathSpec | null {
   const p = output.configuration?.parameters;
   if (!p || !/critical.?path/i.test(`${output.parentId} ${output.configuration?.sourceTypeId}`)) return null;
-  const named = /^(.*):(\d+)$/.exec(String(p.thread ?? '')), time = (v: unknown): Time | undefined => typeof v === 'bigint' ? v : typeof v === 'number' ? BigInt(v) : undefined;
-  return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '' }, begin: time(p.begin), end: time(p.end) };
+  const named = /^(.*):(\d+)$/.exec(String(p.thread ?? '')),
+    time = (v: unknown): Time | undefined => typeof v === 'bigint' ? v : typeof v === 'number' ? BigInt(v) : undefined;
+  return { thread: { host: String(p.host ?? named?.[1] ?? ''), tid: Number(named?.[2] ?? p.thread ?? -1), name: '' },
+    begin: time(p.begin), end: time(p.end) };
 }
 
 /** The server's way to make critical paths, or null. */
@@ -33,7 +37,8 @@ export async function createPath(session: Session, spec: PathSpec): Promise<{ pa
   const derived = await client.derive(uuid, parent.id, {
     name: `Critical path of ${thread.name || 'thread'} ${thread.tid}${thread.host ? ` on ${thread.host}` : ''}`,
     description: begin === undefined ? 'Its whole life' : 'An interval of it', sourceTypeId: types[0].id,
-    parameters: { thread: thread.tid, ...(thread.host ? { host: thread.host } : {}), ...(begin !== undefined && end !== undefined ? { begin, end } : {}) },
+    parameters: { thread: thread.tid, ...(thread.host ? { host: thread.host } : {}),
+      ...(begin !== undefined && end !== undefined ? { begin, end } : {}) },
   });
   return { parent, derived };
 }
@@ -51,12 +56,20 @@ export class PathPane {
   private spread = false;
 
   /** `placed`: the view's interval is settled already (a link), the path must not move it. */
-  constructor(private readonly session: Session, readonly view: GraphView, readonly spec: PathSpec, private readonly placed = false) {
+  constructor(private readonly session: Session, readonly view: GraphView, readonly spec: PathSpec,
+    private readonly placed = false) {
     this.undo = session.timeModeChanged.on(() => this.render());
     this.words('The local part comes first; other machines are asked…');
     void this.load();
   }
-  dispose(): void { this.stopping.abort(); this.undo(); this.root.remove(); this.session.glow.clear(); this.session.glowChanged.emit(); if (this.session.stepper?.label === 'path') this.session.stepper = null; }
+  dispose(): void {
+    this.stopping.abort();
+    this.undo();
+    this.root.remove();
+    this.session.glow.clear();
+    this.session.glowChanged.emit();
+    if (this.session.stepper?.label === 'path') this.session.stepper = null;
+  }
   private words(text: string): void { this.root.replaceChildren(h('p', { class: 'words', role: 'status' }, text)); }
 
   /** All segments, again and again while the server is RUNNING. */
@@ -66,37 +79,51 @@ export class PathPane {
       for (let wait = 250, first = true; ; wait = Math.min(2000, wait * 1.5)) {
         const tree = await client.tree(uuid, 'timeGraph', view.output.id, null, signal);
         if (tree.model?.entries.length) {
-          const reader = new PathReader(session, view, tree.model, signal), { segments, running, message } = await reader.read(this.spec.begin, this.spec.end, tree.status !== 'RUNNING');
+          const reader = new PathReader(session, view, tree.model, signal),
+            { segments, running, message } = await reader.read(this.spec.begin, this.spec.end,
+              tree.status !== 'RUNNING');
           this.segments = segments;
           this.sum(new Map(reader.workers.map(e => [e.id, e.metadata])));
           this.light();
-          this.render(tree.status === 'RUNNING' || running ? tree.statusMessage || message || 'asking other machines…' : partial(tree.statusMessage));
-          if (first && segments.length) { first = false; if (this.spec.begin === undefined && !this.placed) { const a = segments[0].begin, b = segments[segments.length - 1].end, pad = (b - a) * 0.04; axis.show(axis.abs(a - pad), axis.abs(b + pad)); } }
+          this.render(tree.status === 'RUNNING' || running ? tree.statusMessage || message || 'asking other machines…'
+            : partial(tree.statusMessage));
+          if (first && segments.length) {
+            first = false;
+            if (this.spec.begin === undefined && !this.placed) {
+              const a = segments[0].begin, b = segments[segments.length - 1].end, pad = (b - a) * 0.04;
+              axis.show(axis.abs(a - pad), axis.abs(b + pad));
+            }
+          }
           view.data.forget();
-        } else if (tree.status !== 'RUNNING') this.words(partial(tree.statusMessage) || 'There is no path: the thread does not run in this interval.');
+        } else if (tree.status !== 'RUNNING')
+          this.words(partial(tree.statusMessage) || 'There is no path: the thread does not run in this interval.');
         if (tree.status === 'FAILED') this.words(tree.statusMessage || 'The path could not be computed.');
         if (tree.status !== 'RUNNING') { this.done = true; return; }
         await sleep(wait, signal);
       }
     } catch (e) {
       if (isAbort(e)) return;
-      this.root.replaceChildren(h('p', { class: 'words', role: 'alert' }, failureWords(e), ' ', button('Try again', 'Ask the server again', () => void this.load())));
+      this.root.replaceChildren(h('p', { class: 'words', role: 'alert' }, failureWords(e), ' ',
+        button('Try again', 'Ask the server again', () => void this.load())));
     }
   }
 
-  /** Totals by thread and state. Where the server tells exact sums they count: states shorter than the sampling may be missing among the segments. */
+  /** Totals by thread and state. Where the server tells exact sums they count: states shorter than the sampling may be
+   * missing among the segments. */
   private sum(exact: Map<number, Entry['metadata']>): void {
     const totals = new Map<string, Total>(), plain = (s: string): string => s.toLowerCase().replace(/[ _-]/g, '');
     for (const s of this.segments) {
       const key = [s.host, s.tid, s.name, s.kind].join('\u0001');
       let t = totals.get(key);
-      if (!t) totals.set(key, t = { key, ns: 0, host: s.host, tid: s.tid, name: s.name, kind: s.kind, labels: new Set(), colour: s.colour, hatched: s.hatched, segments: [] });
+      if (!t) totals.set(key, t = { key, ns: 0, host: s.host, tid: s.tid, name: s.name, kind: s.kind, labels: new Set(),
+        colour: s.colour, hatched: s.hatched, segments: [] });
       t.ns += s.end - s.begin;
       if (s.label) t.labels.add(s.label);
       t.segments.push(s);
     }
     for (const t of totals.values()) {
-      const entry = t.segments[0].entry, told = t.host === '–' ? undefined : Object.entries(exact.get(entry) ?? {}).find(([k]) => plain(k) === plain(t.kind));
+      const entry = t.segments[0].entry, told = t.host === '–' ? undefined
+        : Object.entries(exact.get(entry) ?? {}).find(([k]) => plain(k) === plain(t.kind));
       if (told && t.segments.every(s => s.entry === entry)) t.ns = Number(told[1][0]);
     }
     this.totals = [...totals.values()].sort((a, b) => b.ns - a.ns);
@@ -117,10 +144,12 @@ export class PathPane {
   private render(status: string = this.status): void {
     this.status = status;
     if (!this.segments.length) return;
-    const { session, segments } = this, { axis } = session, first = segments[0].begin, last = segments.reduce((m, s) => Math.max(m, s.end), 0), whole = Math.max(1, last - first);
+    const { session, segments } = this, { axis } = session, first = segments[0].begin,
+      last = segments.reduce((m, s) => Math.max(m, s.end), 0), whole = Math.max(1, last - first);
     const machines = new Set(segments.map(s => s.host).filter(x => x && x !== '–')).size, { thread } = this.spec;
     // A path that somebody else asked for says only the number.
-    const name = thread.name || segments.find(s => s.tid === thread.tid && (!thread.host || s.host === thread.host))?.name || '';
+    const name = thread.name || segments.find(s => s.tid === thread.tid
+      && (!thread.host || s.host === thread.host))?.name || '';
     const bar = h('div', { class: 'path-bar', 'aria-hidden': 'true' });
     for (const t of this.totals) {
       const part = h('span', { class: t.hatched ? 'hatch' : '', title: `${t.kind} ${t.name}` });
@@ -134,17 +163,34 @@ export class PathPane {
       swatch.style.background = t.colour;
       const labels = [...t.labels].slice(0, 3).join(', ');
       return h('tr', {
-        class: t === this.chosen ? 'picked' : '', tabIndex: 0, 'aria-label': `${(t.ns / whole * 100).toFixed(1)} percent ${t.kind} ${t.host} ${t.name}`,
-        onclick: () => this.choose(t), onkeydown: (e: KeyboardEvent) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); e.stopPropagation(); this.choose(t); } },
-      }, h('td', { class: 'number' }, `${(t.ns / whole * 100).toFixed(1)} %`), h('td', { class: 'number' }, formatDuration(t.ns)), h('td', {}, t.host), h('td', { class: 'number' }, t.tid === null ? '' : String(t.tid)),
-      h('td', {}, t.name), h('td', {}, swatch, t.kind), h('td', { class: 'what', title: labels }, labels), h('td', { class: 'number' }, String(t.segments.length)));
+        class: t === this.chosen ? 'picked' : '', tabIndex: 0,
+        'aria-label': `${(t.ns / whole * 100).toFixed(1)} percent ${t.kind} ${t.host} ${t.name}`,
+        onclick: () => this.choose(t), onkeydown: (e: KeyboardEvent) => {
+          if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); e.stopPropagation(); this.choose(t); }
+        },
+      }, h('td', { class: 'number' }, `${(t.ns / whole * 100).toFixed(1)} %`),
+      h('td', { class: 'number' }, formatDuration(t.ns)), h('td', {}, t.host),
+      h('td', { class: 'number' }, t.tid === null ? '' : String(t.tid)),
+      h('td', {}, t.name), h('td', {}, swatch, t.kind), h('td', { class: 'what', title: labels }, labels),
+      h('td', { class: 'number' }, String(t.segments.length)));
     }));
     this.root.replaceChildren(
-      h('p', { class: 'path-title' }, h('strong', {}, `${thread.host}${thread.host ? ':' : ''}${thread.tid} ${name}`), `  ${session.time(axis.abs(first), 6)} → +${formatDuration(last - first)} · ${machines} machine${machines === 1 ? '' : 's'}, ${segments.length} segments`,
-        status && h('em', {}, ` · ${status}`), this.chosen && ` · ${this.at + 1} of ${this.chosen.segments.length}: n next, p previous`),
+      h('p', { class: 'path-title' },
+        h('strong', {}, `${thread.host}${thread.host ? ':' : ''}${thread.tid} ${name}`),
+        `  ${session.time(axis.abs(first), 6)} → +${formatDuration(last - first)} · ${machines} `
+          + `machine${machines === 1 ? '' : 's'}, ${segments.length} segments`,
+        status && h('em', {}, ` · ${status}`),
+        this.chosen && ` · ${this.at + 1} of ${this.chosen.segments.length}: n next, p previous`),
       bar,
-      h('table', { class: 'grid' }, h('thead', {}, h('tr', {}, ...['Share', 'Time', 'Machine', 'TID', 'Thread', 'State', 'What', 'Segments'].map((x, i) => h('th', { scope: 'col', class: i < 2 || i === 3 || i === 7 ? 'number' : '' }, x)))), body));
-    if (this.totals.length > 40) this.root.append(button(this.spread ? 'Fewer' : `All ${this.totals.length}`, 'Show all totals', () => { this.spread = !this.spread; this.render(); }));
+      h('table', { class: 'grid' }, h('thead', {}, h('tr', {},
+        ...['Share', 'Time', 'Machine', 'TID', 'Thread', 'State', 'What',
+          'Segments'].map((x, i) => h('th', { scope: 'col', class: i < 2 || i === 3 || i === 7 ? 'number' : '' }, x)))),
+          body));
+    if (this.totals.length > 40)
+      this.root.append(button(this.spread ? 'Fewer' : `All ${this.totals.length}`, 'Show all totals', () => {
+      this.spread = !this.spread;
+      this.render();
+    }));
   }
 
   private choose(t: Total): void {
@@ -161,7 +207,10 @@ export class PathPane {
     const s = list[this.at], { axis } = this.session;
     axis.select(axis.abs(s.begin), axis.abs(s.end));
     // Too short to be seen: nearer, so that it takes a tenth of the width.
-    if ((s.end - s.begin) / axis.nsPerPx < 5) { const mid = (s.begin + s.end) / 2, half = Math.max(100, (s.end - s.begin) * 5); axis.show(axis.abs(mid - half), axis.abs(mid + half)); }
+    if ((s.end - s.begin) / axis.nsPerPx < 5) {
+      const mid = (s.begin + s.end) / 2, half = Math.max(100, (s.end - s.begin) * 5);
+      axis.show(axis.abs(mid - half), axis.abs(mid + half));
+    }
     axis.reveal(axis.abs(s.begin), axis.abs(s.end));
     this.view.tree.picked = s.entry;
     if (s.tid !== null) this.session.pick({ host: s.host, tid: s.tid, name: s.name });
@@ -170,10 +219,12 @@ export class PathPane {
     this.view.redraw();
     this.render();
     this.session.detail.emit({ title: `${s.host} ${s.name}`, begin: axis.abs(s.begin), end: axis.abs(s.end),
-      lines: [['State', s.kind], ...(s.label ? [['What', s.label] as [string, string]] : []), ['Begin', this.session.time(axis.abs(s.begin))], ['Duration', formatDuration(s.end - s.begin)]] });
+      lines: [['State', s.kind], ...(s.label ? [['What', s.label] as [string, string]] : []),
+        ['Begin', this.session.time(axis.abs(s.begin))], ['Duration', formatDuration(s.end - s.begin)]] });
     announce(`${s.kind} ${formatDuration(s.end - s.begin)}, ${this.at + 1} of ${list.length}`);
     return true;
   }
 }
 
-const partial = (message: string): string => /^(completed|analysis completed|done|ok)?$/i.test(message.trim()) ? '' : message;
+const partial = (message: string): string => /^(completed|analysis completed|done|ok)?$/i.test(message.trim()) ? ''
+  : message;

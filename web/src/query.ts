@@ -1,4 +1,5 @@
-// The search field. Words search rows (name, thread id, host); `state:` and comparisons are expressions that the server applies to states.
+// The search field. Words search rows (name, thread id, host); `state:` and comparisons are expressions that the server
+// applies to states.
 import type { RowTest } from './tree';
 
 export interface Search {
@@ -18,7 +19,8 @@ export function parseSearch(text: string): Search {
   const tests: RowTest[] = [], states: string[] = [];
   let ofThreads = false;
   const trimmed = text.trim();
-  if (/&&|\|\|/.test(trimmed)) return { text, rows: null, ofThreads: false, states: [trimmed.replace(/\bstate:/g, '')] };
+  if (/&&|\|\|/.test(trimmed))
+    return { text, rows: null, ofThreads: false, states: [trimmed.replace(/\bstate:/g, '')] };
   for (const word of words(trimmed)) {
     const prefix = /^(host|thread|tid|pid|state|row):(.*)$/i.exec(word);
     const kind = prefix?.[1].toLowerCase(), value = bare(prefix ? prefix[2] : word).toLowerCase();
@@ -33,7 +35,8 @@ export function parseSearch(text: string): Search {
     } else if (kind === 'thread' || kind === 'row') tests.push(e => (e.labels[0] ?? '').toLowerCase().includes(value));
     else tests.push((_e, path) => path.toLowerCase().includes(value));
   }
-  return { text, rows: tests.length ? (e, path) => tests.every(t => t(e, path)) : null, ofThreads, states: states.length ? [states.join(' && ')] : [] };
+  return { text, rows: tests.length ? (e, path) => tests.every(t => t(e, path)) : null, ofThreads, states: states.length
+    ? [states.join(' && ')] : [] };
 }
 
 /** filter_query_parameters of a search, or null. Key "1" dims what does not match, "4" leaves it out. */

@@ -1,4 +1,5 @@
-// What the views of one page share: the opened experiment, the axis, the theme, time format, the search, the picked thread.
+// What the views of one page share: the opened experiment, the axis, the theme, time format, the search, the picked
+// thread.
 import { Axis } from './axis';
 import { Emitter } from './emitter';
 import { readTheme, type Theme } from './style';

@@ -15,13 +15,18 @@ export interface Look {
 const KNOWN: [RegExp, string, Pattern?][] = [
   [/stolen/i, '#c2453d', 'hatch'], [/hypervisor|\bvmm?\b|overhead/i, '#8b5a2b', 'hatch'],
   [/offline|untraced|asking|pending|lost|unexplained|missing/i, '#8a5f66', 'hatch'],
-  [/^idle$/i, 'none'], [/user_?input/i, '#8c3b5e'], [/user_?mode|^running$|^active$|^run$/i, '#2e9e5b'], [/syscall|system call/i, '#3a6ea5'],
-  [/preempt|wait for cpu|wait_for_cpu/i, '#d98e04'], [/network/i, '#b45cc4'], [/block_?device|disk/i, '#6a4fb3'], [/timer/i, '#5f8aa8'],
-  [/raised/i, '#efe0a0'], [/soft_?irq/i, '#c9a227'], [/interrupt|\birq/i, '#e0c341'], [/ipi/i, '#7f86c9'], [/block|wait/i, '#b5524a'],
+  [/^idle$/i, 'none'], [/user_?input/i, '#8c3b5e'], [/user_?mode|^running$|^active$|^run$/i, '#2e9e5b'],
+  [/syscall|system call/i, '#3a6ea5'],
+  [/preempt|wait for cpu|wait_for_cpu/i, '#d98e04'], [/network/i, '#b45cc4'], [/block_?device|disk/i, '#6a4fb3'],
+  [/timer/i, '#5f8aa8'],
+  [/raised/i, '#efe0a0'], [/soft_?irq/i, '#c9a227'], [/interrupt|\birq/i, '#e0c341'], [/ipi/i, '#7f86c9'],
+  [/block|wait/i, '#b5524a'],
   [/unknown/i, '#5c6066', 'dots'], [/^link$|transition/i, '#8b93a1'],
 ];
-/** Series and entries without a colour. The first eight are far apart also for those who do not tell red from green (ΔE > 13, simulated). */
-export const SERIES = ['#2f6db3', '#e08a00', '#c8475a', '#74b3e8', '#8a6d1f', '#a8327d', '#d16ba5', '#9bbf3a', '#7b2d8e', '#1f9e89'];
+/** Series and entries without a colour. The first eight are far apart also for those who do not tell red from green (ΔE
+ * > 13, simulated). */
+export const SERIES = ['#2f6db3', '#e08a00', '#c8475a', '#74b3e8', '#8a6d1f', '#a8327d', '#d16ba5', '#9bbf3a',
+  '#7b2d8e', '#1f9e89'];
 
 export function rgbOf(css: string): [number, number, number] | null {
   let m = /^#?([0-9a-f]{6})/i.exec(css.trim());
@@ -33,7 +38,10 @@ export function rgbOf(css: string): [number, number, number] | null {
 }
 
 function luminance(r: number, g: number, b: number): number {
-  const f = (v: number): number => { const s = v / 255; return s <= 0.03928 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; };
+  const f = (v: number): number => {
+    const s = v / 255;
+    return s <= 0.03928 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  };
   return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
 }
 /** Black or white, whichever has more contrast on the colour. */
@@ -48,7 +56,8 @@ const WAITS = /block|timer|network|disk|user_?input|unknown/i;
 export class Looks {
   /** `flat`: waiting is drawn lower than working, so that colour alone does not carry it. */
   constructor(private readonly flat = false) {}
-  readonly all: Look[] = [{ key: '', name: 'nothing', group: '', r: 0, g: 0, b: 0, css: 'transparent', height: 1, opacity: 0, pattern: '', ink: '#000', blank: true }];
+  readonly all: Look[] = [{ key: '', name: 'nothing', group: '', r: 0, g: 0, b: 0, css: 'transparent', height: 1,
+    opacity: 0, pattern: '', ink: '#000', blank: true }];
   private readonly indices = new Map<string, number>();
   private server: Record<string, Style> = {};
 
@@ -62,7 +71,8 @@ export class Looks {
 
   index(style: Style | undefined | null): number {
     if (!style || (!style.parentKey && !style.values)) return 0;
-    const id = style.values ? JSON.stringify({ parentKey: style.parentKey, values: style.values }) : `{"parentKey":${JSON.stringify(style.parentKey)}}`;
+    const id = style.values ? JSON.stringify({ parentKey: style.parentKey, values: style.values })
+      : `{"parentKey":${JSON.stringify(style.parentKey)}}`;
     let i = this.indices.get(id);
     if (i === undefined) {
       i = this.all.length;
@@ -87,26 +97,35 @@ export class Looks {
     const known = KNOWN.find(k => k[0].test(key) || k[0].test(String(values['style-name'] ?? '')));
     const given = String(values['background-color'] ?? values['color'] ?? '');
     const css = given || known?.[1] || SERIES[hash(key) % SERIES.length];
-    const rgb = rgbOf(css), blank = !rgb || css === 'none' || Number(values['opacity'] ?? 1) === 0 || (!given && known?.[1] === 'none');
+    const rgb = rgbOf(css), blank = !rgb || css === 'none' || Number(values['opacity'] ?? 1) === 0
+      || (!given && known?.[1] === 'none');
     const [r, g, b] = rgb ?? [0, 0, 0];
     return {
-      key, name: niceName(String(values['style-name'] ?? key)), group: String(values['style-group'] ?? ''), r, g, b, css: blank ? 'transparent' : `rgb(${r},${g},${b})`,
-      height: Math.min(this.flat && WAITS.test(key) ? 0.75 : 1, Math.max(0.1, Number(values['height'] ?? 1))), opacity: blank ? 0 : Math.min(1, Number(values['opacity'] ?? 1)),
+      key, name: niceName(String(values['style-name'] ?? key)), group: String(values['style-group'] ?? ''), r, g, b,
+      css: blank ? 'transparent' : `rgb(${r},${g},${b})`,
+      height: Math.min(this.flat && WAITS.test(key) ? 0.75 : 1, Math.max(0.1, Number(values['height'] ?? 1))),
+      opacity: blank ? 0 : Math.min(1, Number(values['opacity'] ?? 1)),
       pattern: known?.[2] ?? '', ink: inkOn(r, g, b), blank,
     };
   }
 }
 
-function hash(s: string): number { let x = 7; for (let i = 0; i < s.length; i++) x = (x * 31 + s.charCodeAt(i)) >>> 0; return x; }
+function hash(s: string): number {
+  let x = 7;
+  for (let i = 0; i < s.length; i++) x = (x * 31 + s.charCodeAt(i)) >>> 0;
+  return x;
+}
 /** Keys of servers as words; short ones are abbreviations (IRQ). */
 function niceName(key: string): string { return /^[A-Z_]{4,}$/.test(key) ? key.toLowerCase().replace(/_/g, ' ') : key; }
 
 /** Colours of the page that canvases need, read from the style sheet so that both themes have one source. */
-export interface Theme { dark: boolean; back: string; raised: string; text: string; dim: string; line: string; faint: string; accent: string; select: string; lost: string; glow: string }
+export interface Theme { dark: boolean; back: string; raised: string; text: string; dim: string; line: string;
+  faint: string; accent: string; select: string; lost: string; glow: string }
 export function readTheme(): Theme {
   const s = getComputedStyle(document.documentElement), v = (n: string): string => s.getPropertyValue(n).trim();
   return {
-    dark: document.documentElement.dataset.theme === 'dark', back: v('--back'), raised: v('--raised'), text: v('--text'), dim: v('--dim'), line: v('--line'),
+    dark: document.documentElement.dataset.theme === 'dark', back: v('--back'), raised: v('--raised'),
+    text: v('--text'), dim: v('--dim'), line: v('--line'),
     faint: v('--faint'), accent: v('--accent'), select: v('--select'), lost: v('--lost'), glow: v('--glow'),
   };
 }

@@ -49,7 +49,10 @@ export function formatDuration(ns: Time | number): string {
   const v = Number(ns), a = Math.abs(v);
   if (a === 0) return '0';
   const sign = v < 0 ? '−' : '';
-  if (a >= 48 * 3600e9) { const hours = Math.round(a / 3600e9); return `${sign}${String(Math.floor(hours / 24)).replace(/\B(?=(\d{3})+$)/g, THIN)} d ${hours % 24} h`; }
+  if (a >= 48 * 3600e9) {
+    const hours = Math.round(a / 3600e9);
+    return `${sign}${String(Math.floor(hours / 24)).replace(/\B(?=(\d{3})+$)/g, THIN)} d ${hours % 24} h`;
+  }
   if (a >= 60e9) {
     const s = Math.round(a / 1e9), h = Math.floor(s / 3600), m = Math.floor(s / 60) % 60;
     return sign + (h ? `${h} h ${two(m)} min` : `${m} min ${two(s % 60)} s`);
@@ -60,11 +63,14 @@ export function formatDuration(ns: Time | number): string {
 }
 
 /** Every digit: "88 494 107 ns". For details and tooltips. */
-export function formatExact(ns: Time): string { return `${absTime(ns).toString().replace(/\B(?=(\d{3})+$)/g, THIN)} ns`.replace(/^/, ns < 0n ? '−' : ''); }
+export function formatExact(ns: Time): string {
+  return `${absTime(ns).toString().replace(/\B(?=(\d{3})+$)/g, THIN)} ns`.replace(/^/, ns < 0n ? '−' : '');
+}
 
 /** A count with many digits as people read it; numbers that only name something (ids, ports) stay as they are. */
 export function formatCount(text: string, column: string): string {
-  return /^-?\d{5,}$/.test(text) && !/id$|port|address/i.test(column) ? text.replace(/\B(?=(\d{3})+$)/g, THIN).replace('-', '−') : text;
+  return /^-?\d{5,}$/.test(text) && !/id$|port|address/i.test(column)
+    ? text.replace(/\B(?=(\d{3})+$)/g, THIN).replace('-', '−') : text;
 }
 
 /** A number with a unit of the protocol ("B/s", "%", "ns"), shortened. */
@@ -77,11 +83,14 @@ export function formatValue(v: number, unit = '', type = ''): string {
   if (unit !== '%') while (x >= step && i < 4) { x /= step; i++; }
   const digits = Number.isInteger(x) ? 0 : x >= 100 ? 0 : x >= 10 ? 1 : 2;
   // "1.2 MB/s", but "1.2 k exits/s".
-  return `${v < 0 ? '−' : ''}${x.toFixed(digits)}${unit || prefix[i] ? ' ' : ''}${prefix[i]}${prefix[i] && /^[a-z]{3}/.test(unit) ? ' ' : ''}${unit}`.trim();
+  return (`${v < 0 ? '−' : ''}${x.toFixed(digits)}${unit || prefix[i] ? ' ' : ''}${prefix[i]}`
+    + `${prefix[i] && /^[a-z]{3}/.test(unit) ? ' ' : ''}${unit}`).trim();
 }
 
 /** Round numbers as axes have them: "1.000 ms" is "1 ms". */
-export function formatTick(v: number, unit = '', type = ''): string { return formatValue(v, unit, type).replace(/(\.\d*?)0+(?= |$)/, '$1').replace(/\.(?= |$)/, ''); }
+export function formatTick(v: number, unit = '', type = ''): string {
+  return formatValue(v, unit, type).replace(/(\.\d*?)0+(?= |$)/, '$1').replace(/\.(?= |$)/, '');
+}
 
 const DURATIONS: Record<string, number> = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9, min: 60e9, m: 60e9, h: 3600e9 };
 /** "1.5 ms" as ns, or null. */
@@ -94,7 +103,8 @@ export function parseDuration(text: string): bigint | null {
   return m[1] && m[1] !== '+' ? -ns : ns;
 }
 
-/** What people type: "12:31:17.519107", with or without a date before it, "+1.5 s" (from the trace's start), ns since 1970. Null when it is none. */
+/** What people type: "12:31:17.519107", with or without a date before it, "+1.5 s" (from the trace's start), ns since
+ * 1970. Null when it is none. */
 export function parseTime(text: string, mode: TimeMode, origin: Time): Time | null {
   const t = text.trim().replace(/[\u2009 _](?=\d)/g, m => m === ' ' ? ' ' : '');
   if (/^\d{13,}$/.test(t)) return BigInt(t);
@@ -104,7 +114,8 @@ export function parseTime(text: string, mode: TimeMode, origin: Time): Time | nu
   const m = /^(?:(\d{4})-(\d\d)-(\d\d)[T ]+)?(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d[\d ]*))?)?$/.exec(t);
   if (!m) return null;
   const nano = BigInt((m[7] ?? '').replace(/ /g, '').padEnd(9, '0').slice(0, 9));
-  if (mode === 'relative' && !m[1]) return origin + BigInt(Number(m[4]) * 3600 + Number(m[5]) * 60 + Number(m[6] ?? 0)) * SECOND + nano;
+  if (mode === 'relative' && !m[1])
+    return origin + BigInt(Number(m[4]) * 3600 + Number(m[5]) * 60 + Number(m[6] ?? 0)) * SECOND + nano;
   const day = new Date(Number(origin / 1_000_000n));
   const utc = mode === 'utc';
   const y = m[1] ? Number(m[1]) : utc ? day.getUTCFullYear() : day.getFullYear();
@@ -115,7 +126,8 @@ export function parseTime(text: string, mode: TimeMode, origin: Time): Time | nu
   return BigInt(ms) * 1_000_000n + nano;
 }
 
-const CALENDAR = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400].map(s => BigInt(s) * SECOND);
+const CALENDAR = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+  86400].map(s => BigInt(s) * SECOND);
 /** A time that is a tick: the day where days pass from one to the next. */
 export function formatTickTime(t: Time, mode: TimeMode, origin: Time, ticks: Ticks): string {
   if (ticks.step < 86400n * SECOND) return formatTime(t, mode, origin, ticks.digits);
@@ -124,7 +136,8 @@ export function formatTickTime(t: Time, mode: TimeMode, origin: Time, ticks: Tic
 /** Both ends of an interval, with their days where these differ. */
 export function formatSpan(begin: Time, end: Time, mode: TimeMode, origin: Time, digits: number): string {
   const days = [begin, end].map(t => mode === 'relative' ? '' : formatDate(t, mode).split(' ')[0]);
-  if (days[0] === days[1]) return `${formatTime(begin, mode, origin, digits)} – ${formatTime(end, mode, origin, digits)}`;
+  if (days[0] === days[1])
+    return `${formatTime(begin, mode, origin, digits)} – ${formatTime(end, mode, origin, digits)}`;
   return `${days[0]} ${formatTime(begin, mode, origin, 0)} – ${days[1]} ${formatTime(end, mode, origin, 0)}`;
 }
 
@@ -140,7 +153,8 @@ export function ticks(begin: Time, end: Time, apart: number, mode: TimeMode, ori
   let digits = 0;
   for (let unit = SECOND; digits < 9 && step % unit !== 0n; unit /= 10n) digits++;
   // Local days do not begin at multiples of a day since 1970.
-  const base = mode === 'relative' ? origin : mode === 'local' && step > SECOND ? BigInt(new Date(Number(begin / 1_000_000n)).getTimezoneOffset()) * 60n * SECOND : 0n;
+  const base = mode === 'relative' ? origin : mode === 'local' && step > SECOND
+    ? BigInt(new Date(Number(begin / 1_000_000n)).getTimezoneOffset()) * 60n * SECOND : 0n;
   const times: Time[] = [];
   for (let t = base + (floorDiv(begin - base, step) + 1n) * step; t <= end; t += step) times.push(t);
   return { step, digits, times };

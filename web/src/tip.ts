@@ -20,5 +20,7 @@ function mark(colour: string): HTMLElement {
   return swatch;
 }
 export function table(lines: [string, string, string?][]): HTMLElement {
-  return h('table', { class: 'pairs' }, h('tbody', {}, ...lines.map(([k, v, colour]) => h('tr', {}, h('th', { scope: 'row' }, colour ? mark(colour) : '', k), h('td', { class: colour ? 'number' : '' }, v)))));
+  return h('table', { class: 'pairs' }, h('tbody', {}, ...lines.map(([k, v, colour]) =>
+    h('tr', {}, h('th', { scope: 'row' }, colour ? mark(colour) : '', k),
+      h('td', { class: colour ? 'number' : '' }, v)))));
 }

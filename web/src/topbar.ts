@@ -7,15 +7,20 @@ import { hideTip, showTip } from './tip';
 import { isAbort, type Column, type Line, type Output } from './tsp';
 
 export interface TopActions {
-  openPicker(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void; save(kind: 'svg' | 'png' | 'csv'): void; help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
+  openPicker(): void; viewsMenu(): MenuItem[]; reveal(output: Output): void; save(kind: 'svg' | 'png' | 'csv'): void;
+  help(): void; copyLink(): void; searchStep(direction: 1 | -1): void;
 }
 
 const MODES: [TimeMode, string][] = [['local', 'Local time'], ['utc', 'UTC'], ['relative', 'Since the start']];
 
 export class TopBar {
   readonly root: HTMLElement;
-  readonly search = h('input', { type: 'search', id: 'search', placeholder: 'Search rows and states  ( / )', title: 'name · tid:204 · host:web · state:openat · duration>10ms', 'aria-label': 'Search rows and states', spellcheck: false });
-  readonly goto = h('input', { type: 'text', class: 'span-input', placeholder: 'Go to a time  ( g )', 'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g', spellcheck: false });
+  readonly search = h('input', { type: 'search', id: 'search', placeholder: 'Search rows and states  ( / )',
+    title: 'name · tid:204 · host:web · state:openat · duration>10ms', 'aria-label': 'Search rows and states',
+    spellcheck: false });
+  readonly goto = h('input', { type: 'text', class: 'span-input', placeholder: 'Go to a time  ( g )',
+    'aria-label': 'Go to time', title: 'Time of the cursor. Type a time (12:31:17.519, +1.5s) and Enter. Key: g',
+    spellcheck: false });
   private readonly span = h('span', { class: 'span', title: 'What is in view' });
   private readonly date = h('span', { class: 'dim date' });
   readonly name: HTMLButtonElement;
@@ -23,7 +28,9 @@ export class TopBar {
   private readonly clock = h('button', { type: 'button', class: 'badge', hidden: true });
   private readonly notes = h('button', { type: 'button', class: 'badge middling notes', hidden: true });
   private readonly away = h('span', { class: 'badge bad', hidden: true, role: 'status' });
-  private readonly lost = h('span', { class: 'badge bad', hidden: true, role: 'status', title: 'So many events the tracer had no room for: red in the strip, rows have a red ground where it was. What is shown there may lack causes.' });
+  private readonly lost = h('span', { class: 'badge bad', hidden: true, role: 'status',
+    title: 'So many events the tracer had no room for: red in the strip, rows have a red ground where it was. What is '
+      + 'shown there may lack causes.' });
   private readonly busy = h('span', { class: 'busy', 'aria-hidden': true });
   private readonly exclude: HTMLButtonElement;
   private clockLines: string[] = [];
@@ -31,24 +38,47 @@ export class TopBar {
   constructor(private readonly session: Session, private readonly actions: TopActions) {
     const { axis } = session;
     this.name = button('weft', 'Open another experiment', () => actions.openPicker(), { class: 'experiment' });
-    this.mode = button('', 'How times are written', () => menuBelow(this.mode, MODES.map(([m, label]) => ({ label, checked: session.timeMode === m, run: () => session.setTimeMode(m) }))));
-    this.exclude = button('dim', 'What the search does with states that do not match: dim or hide', () => session.setSearch(this.search.value, !session.exclude), { class: 'small', 'aria-pressed': 'false' });
+    this.mode = button('', 'How times are written', () => menuBelow(this.mode,
+      MODES.map(([m, label]) => ({ label, checked: session.timeMode === m, run: () => session.setTimeMode(m) }))));
+    this.exclude = button('dim', 'What the search does with states that do not match: dim or hide',
+      () => session.setSearch(this.search.value, !session.exclude), { class: 'small', 'aria-pressed': 'false' });
     const views = button('Views ▾', 'Open and close views', () => menuBelow(views, actions.viewsMenu()));
     const more = button('⋯', 'More', () => menuBelow(more, [
-      { label: 'Save what is seen', heading: true }, { label: 'Picture, SVG', run: () => actions.save('svg') }, { label: 'Picture, PNG', run: () => actions.save('png') }, { label: 'Table, CSV', run: () => actions.save('csv') },
+      { label: 'Save what is seen', heading: true }, { label: 'Picture, SVG', run: () => actions.save('svg') },
+      { label: 'Picture, PNG', run: () => actions.save('png') },
+      { label: 'Table, CSV', run: () => actions.save('csv') },
       { label: 'Look', heading: true },
-      { label: 'Dark theme', checked: session.theme.dark, run: () => { session.setTheme(!session.theme.dark); keep('theme', session.theme.dark ? 'dark' : 'light'); } },
-      { label: 'Compact rows', checked: session.compact, run: () => { session.compact = !session.compact; keep('compact', session.compact ? '1' : ''); session.relayout.emit(); } },
+      { label: 'Dark theme', checked: session.theme.dark, run: () => {
+        session.setTheme(!session.theme.dark);
+        keep('theme', session.theme.dark ? 'dark' : 'light');
+      } },
+      { label: 'Compact rows', checked: session.compact, run: () => {
+        session.compact = !session.compact;
+        keep('compact', session.compact ? '1' : '');
+        session.relayout.emit();
+      } },
       { label: 'Page', heading: true },
-      { label: 'Copy a link to this view', run: () => actions.copyLink() }, { label: 'Keys and mouse', hint: '?', run: () => actions.help() },
+      { label: 'Copy a link to this view', run: () => actions.copyLink() },
+      { label: 'Keys and mouse', hint: '?', run: () => actions.help() },
     ]));
     this.root = h('header', { class: 'top' }, this.name, this.busy, h('span', { class: 'zoom' },
-      button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)), button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)), button('⤢', 'Whole trace (Home)', () => axis.whole())),
-    this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes, this.lost, this.away, this.mode, views, more);
+      button('−', 'Zoom out (s)', () => axis.zoom(1.6, axis.width / 2, true)),
+      button('+', 'Zoom in (w)', () => axis.zoom(1 / 1.6, axis.width / 2, true)),
+      button('⤢', 'Whole trace (Home)', () => axis.whole())),
+    this.goto, this.span, this.date, h('span', { class: 'search' }, this.search, this.exclude), this.clock, this.notes,
+    this.lost, this.away, this.mode, views, more);
     let wait = 0;
-    this.search.addEventListener('input', () => { clearTimeout(wait); wait = window.setTimeout(() => session.setSearch(this.search.value), 180); });
+    this.search.addEventListener('input', () => {
+      clearTimeout(wait);
+      wait = window.setTimeout(() => session.setSearch(this.search.value), 180);
+    });
     this.search.addEventListener('keydown', e => {
-      if (e.key === 'Enter') { e.preventDefault(); clearTimeout(wait); if (session.search.text !== this.search.value) session.setSearch(this.search.value); actions.searchStep(e.shiftKey ? -1 : 1); }
+      if (e.key === 'Enter') {
+        e.preventDefault();
+        clearTimeout(wait);
+        if (session.search.text !== this.search.value) session.setSearch(this.search.value);
+        actions.searchStep(e.shiftKey ? -1 : 1);
+      }
       if (e.key === 'Escape') { this.search.value = ''; session.setSearch(''); this.search.blur(); }
       e.stopPropagation();
     });
@@ -60,7 +90,8 @@ export class TopBar {
       this.mistaken(t === null);
       if (t === null) {
         const box = this.goto.getBoundingClientRect();
-        showTip('Not a time', [['12:31:17.519107', 'that day'], ['2026-11-21 12:31', 'another day'], ['+1.5s', 'since the begin'], ['1795225077700165960', 'ns since 1970']], '', box.left, box.bottom);
+        showTip('Not a time', [['12:31:17.519107', 'that day'], ['2026-11-21 12:31', 'another day'],
+          ['+1.5s', 'since the begin'], ['1795225077700165960', 'ns since 1970']], '', box.left, box.bottom);
         announce('not a time');
         return;
       }
@@ -71,7 +102,8 @@ export class TopBar {
     this.goto.addEventListener('focus', () => this.goto.select());
     this.goto.addEventListener('input', () => this.mistaken(false));
     this.goto.addEventListener('blur', () => { this.mistaken(false); this.times(); });
-    this.clock.addEventListener('click', () => menuBelow(this.clock, this.clockLines.map(label => ({ label, heading: true }))));
+    this.clock.addEventListener('click', () => menuBelow(this.clock,
+      this.clockLines.map(label => ({ label, heading: true }))));
     axis.moved.on(() => this.times());
     axis.selected.on(() => this.times());
     session.timeModeChanged.on(() => this.times());
@@ -84,13 +116,18 @@ export class TopBar {
     this.times();
   }
   /** What was typed is no time. */
-  private mistaken(is: boolean): void { toggle(this.goto, 'bad', is); this.goto.setAttribute('aria-invalid', String(is)); if (!is) hideTip(); }
+  private mistaken(is: boolean): void {
+    toggle(this.goto, 'bad', is);
+    this.goto.setAttribute('aria-invalid', String(is));
+    if (!is) hideTip();
+  }
   private times(): void {
     const { session } = this, { axis } = session, digits = axis.nsPerPx > 1e6 ? 3 : axis.nsPerPx > 1e3 ? 6 : 9;
     setText(this.mode, `${{ local: 'Local', utc: 'UTC', relative: 'Relative' }[session.timeMode]} ▾`);
     if (!session.experiment) { setText(this.span, ''); setText(this.date, ''); return; }
     if (document.activeElement !== this.goto) this.goto.value = axis.cursor === null ? '' : session.time(axis.cursor);
-    setText(this.span, `${formatSpan(axis.begin, axis.end, session.timeMode, axis.min, digits)}  ·  ${formatDuration(axis.span)}`);
+    setText(this.span, `${formatSpan(axis.begin, axis.end, session.timeMode, axis.min, digits)}  ·  `
+      + `${formatDuration(axis.span)}`);
     this.span.title = `In view: ${this.span.textContent}`;
     setText(this.date, formatDate(axis.begin, session.timeMode));
   }
@@ -113,13 +150,22 @@ export class TopBar {
     try {
       const clocks = outputs.find(o => o.type === 'TABLE' && /clock.?sync/i.test(o.id + o.name));
       if (clocks) {
-        const [columns, lines] = await Promise.all([client.columns(uuid, clocks.id), client.lines(uuid, clocks.id, { requested_table_index: 0, requested_table_count: 200 })]);
-        const names = columns.model ?? [], rows = lines.model?.lines ?? [], error = names.map((c, i) => [c, i] as const).filter(([c]) => /error|±|uncertain/i.test(c.name)).map(([, i]) => i);
+        const [columns, lines] = await Promise.all([client.columns(uuid, clocks.id),
+          client.lines(uuid, clocks.id, { requested_table_index: 0, requested_table_count: 200 })]);
+        const names = columns.model ?? [], rows = lines.model?.lines ?? [],
+          error = names.map((c, i) => [c, i] as const).filter(([c]) => /error|±|uncertain/i.test(c.name))
+            .map(([, i]) => i);
         this.clockLines = rows.map(r => clockLine(names, r));
         // Nothing ties such a machine to another one.
         let worst = 0, unknown = rows.some(r => r.cells.some(c => c.content === 'absent'));
-        for (const r of rows) for (const i of error) { const ns = errorNs(r.cells[i]?.content ?? '', names[i].name); if (ns === null) { if (!/★|reference|–|-|^$/.test(r.cells[i]?.content ?? '')) unknown = true; } else worst = Math.max(worst, ns); }
-        this.badge(rows.length < 2 ? null : unknown || !error.length ? 'clock unknown' : `clock ±${formatDuration(worst)}`, unknown ? Infinity : worst);
+        for (const r of rows) for (const i of error) {
+          const ns = errorNs(r.cells[i]?.content ?? '', names[i].name);
+          if (ns === null) {
+            if (!/★|reference|–|-|^$/.test(r.cells[i]?.content ?? '')) unknown = true;
+          } else worst = Math.max(worst, ns);
+        }
+        this.badge(rows.length < 2 ? null : unknown || !error.length ? 'clock unknown'
+          : `clock ±${formatDuration(worst)}`, unknown ? Infinity : worst);
       } else if ((session.experiment?.traces.length ?? 1) > 1) {
         this.clockLines = ['This server does not tell how far the machines’ clocks are apart.'];
         this.badge('clock unknown', Infinity);
@@ -127,18 +173,29 @@ export class TopBar {
       const machines = outputs.find(o => o.type === 'TIME_GRAPH' && /^machines$/i.test(o.name));
       if (machines) {
         const tree = await client.tree(uuid, 'timeGraph', machines.id, null);
-        const gone = (tree.model?.entries ?? []).filter(e => e.labels.slice(1).some(l => /^(away|offline|down|missing)/i.test(l))).map(e => e.labels[0]);
+        const gone = (tree.model?.entries ?? []).filter(e =>
+          e.labels.slice(1).some(l => /^(away|offline|down|missing)/i.test(l))).map(e => e.labels[0]);
         this.away.hidden = !gone.length;
-        setText(this.away, `away: ${gone.slice(0, 3).join(', ')}${gone.length > 3 ? ` and ${gone.length - 3} more` : ''}`);
+        setText(this.away, `away: ${gone.slice(0, 3).join(', ')}`
+          + `${gone.length > 3 ? ` and ${gone.length - 3} more` : ''}`);
       }
-    } catch (e) { if (!isAbort(e)) { this.clockLines = ['The clock report did not arrive.']; this.badge('clock unknown', Infinity); } }
+    } catch (e) {
+      if (!isAbort(e)) {
+        this.clockLines = ['The clock report did not arrive.'];
+        this.badge('clock unknown', Infinity);
+      }
+    }
   }
   /** What was found wrong with the traces: how much, and the way to the table that tells. */
   private async tellNotes(): Promise<void> {
-    const { outputs, client, uuid } = this.session, output = outputs.find(o => o.type === 'TABLE' && /^trace notes$/i.test(o.name));
+    const { outputs, client, uuid } = this.session, output = outputs.find(o => o.type === 'TABLE'
+      && /^trace notes$/i.test(o.name));
     if (!output) return;
     let n = 0;
-    try { n = (await client.lines(uuid, output.id, { requested_table_index: 0, requested_table_count: 1 })).model?.size ?? 0; } catch (e) { if (isAbort(e)) return; }
+    try {
+      n = (await client.lines(uuid, output.id, { requested_table_index: 0, requested_table_count: 1 })).model?.size
+        ?? 0;
+    } catch (e) { if (isAbort(e)) return; }
     if (this.session.uuid !== uuid) return;
     setText(this.notes, n === 1 ? '1 note' : n ? `${n} notes` : 'notes');
     this.notes.title = 'Something is wrong with these traces: what, and what to do about it';
@@ -149,7 +206,9 @@ export class TopBar {
     this.clock.hidden = text === null;
     this.clock.className = `badge ${ns < 1e5 ? 'good' : ns < 1e6 ? 'middling' : 'bad'}`;
     setText(this.clock, text ?? '');
-    this.clock.title = 'Largest error of the clocks against one another: green below 0.1 ms, amber below 1 ms, red beyond or unknown. Click for the machines.';
+    this.clock.title =
+      'Largest error of the clocks against one another: green below 0.1 ms, amber below 1 ms, red beyond or unknown. '
+        + 'Click for the machines.';
   }
 }
 
@@ -157,8 +216,10 @@ export class TopBar {
 function clockLine(columns: Column[], line: Line): string {
   const told = columns.map((c, i) => [c.name, line.cells[i]?.content ?? ''] as const).filter(([, text]) => text);
   return told.map(([name, text], i) => {
-    const ns = /^-?\d+$/.test(text) && / \(ns\)$/.test(name), value = ns ? `${text.startsWith('-') ? '−' : ''}${formatDuration(absTime(BigInt(text)))}` : text;
-    return i ? `${name.replace(/ \([^)]*\)$/, '').toLowerCase()} ${value}${/\(ppm\)$/.test(name) ? ' ppm' : ''}` : value;
+    const ns = /^-?\d+$/.test(text) && / \(ns\)$/.test(name), value = ns
+      ? `${text.startsWith('-') ? '−' : ''}${formatDuration(absTime(BigInt(text)))}` : text;
+    return i ? `${name.replace(/ \([^)]*\)$/, '').toLowerCase()} ${value}${/\(ppm\)$/.test(name) ? ' ppm' : ''}`
+      : value;
   }).join('  ·  ');
 }
 
@@ -166,9 +227,14 @@ function clockLine(columns: Column[], line: Line): string {
 function errorNs(text: string, column: string): number | null {
   const unit = /\b(ns|µs|us|ms|s)\b/.exec(text)?.[1] ?? /\b(ns|µs|us|ms|s)\b/.exec(column)?.[1] ?? 'ns';
   const numbers = text.match(/\d+(?:\.\d+)?/g)?.map(Number);
-  return numbers?.length ? Math.max(...numbers) * ({ ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 } as Record<string, number>)[unit] : null;
+  return numbers?.length ? Math.max(...numbers) * ({ ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 } as Record<string,
+    number>)[unit] : null;
 }
 
 /** Small choices that outlive the page. */
-export function keep(key: string, value: string): void { try { localStorage.setItem(`weft.${key}`, value); } catch { /* no storage: the choice ends with the page */ } }
-export function kept(key: string): string | null { try { return localStorage.getItem(`weft.${key}`); } catch { return null; } }
+export function keep(key: string, value: string): void {
+  try { localStorage.setItem(`weft.${key}`, value); } catch { /* no storage: the choice ends with the page */ }
+}
+export function kept(key: string): string | null {
+  try { return localStorage.getItem(`weft.${key}`); } catch { return null; }
+}

@@ -2,7 +2,8 @@
 import { Emitter } from './emitter';
 import type { Entry, Header, Tree } from './tsp';
 
-export interface Node { entry: Entry; depth: number; children: Node[]; parent: Node | null; match: boolean; hidden: boolean }
+export interface Node { entry: Entry; depth: number; children: Node[]; parent: Node | null; match: boolean;
+  hidden: boolean }
 
 export type RowTest = (entry: Entry, path: string) => boolean;
 
@@ -29,14 +30,20 @@ export class TreeModel {
   set(tree: Tree, partial = false): void {
     this.headers = tree.headers.length ? tree.headers : [{ name: 'Name' }];
     const nodes = new Map<number, Node>();
-    for (const entry of tree.entries) nodes.set(entry.id, { entry, depth: 0, children: [], parent: null, match: true, hidden: false });
+    for (const entry of tree.entries)
+      nodes.set(entry.id, { entry, depth: 0, children: [], parent: null, match: true, hidden: false });
     this.roots = [];
     for (const node of nodes.values()) {
       const parent = node.entry.parentId >= 0 ? nodes.get(node.entry.parentId) : undefined;
-      if (parent && parent !== node && !this.above(node, parent)) { node.parent = parent; parent.children.push(node); } else this.roots.push(node);
+      if (parent && parent !== node && !this.above(node, parent)) {
+        node.parent = parent;
+        parent.children.push(node);
+      } else this.roots.push(node);
     }
     this.nodes = nodes;
-    if (this.fresh && tree.autoExpandLevel >= 0) for (const n of nodes.values()) if (n.children.length && depthOf(n) >= tree.autoExpandLevel) this.folded.add(this.key(n));
+    if (this.fresh && tree.autoExpandLevel >= 0)
+      for (const n of nodes.values())
+        if (n.children.length && depthOf(n) >= tree.autoExpandLevel) this.folded.add(this.key(n));
     this.fresh = partial;
     this.update();
   }
@@ -61,16 +68,24 @@ export class TreeModel {
     if (node.children.length) { if (folded) this.folded.add(this.key(node)); else this.folded.delete(this.key(node)); }
     for (const c of node.children) this.foldQuiet(c, folded);
   }
-  foldAll(folded: boolean): void { for (const r of this.roots) for (const n of folded ? r.children : [r]) this.foldQuiet(n, folded); this.update(); }
+  foldAll(folded: boolean): void {
+    for (const r of this.roots) for (const n of folded ? r.children : [r]) this.foldQuiet(n, folded);
+    this.update();
+  }
 
   /** `ofThreads`: the test asks for thread ids; a tree without them is left as it is. */
   filter(test: RowTest | null, ofThreads = false): void {
-    if (ofThreads && !this.headers.some(x => x.name === 'TID') && ![...this.nodes.values()].some(n => n.entry.metadata.TID)) test = null;
+    if (ofThreads && !this.headers.some(x => x.name === 'TID')
+      && ![...this.nodes.values()].some(n => n.entry.metadata.TID))
+      test = null;
     this.setTest(test);
   }
   private setTest(test: RowTest | null): void { this.test = test; this.update(); }
   sort(column: number): void {
-    if (this.sortBy !== column) { this.sortBy = column; this.descending = false; } else if (!this.descending) this.descending = true; else this.sortBy = -1;
+    if (this.sortBy !== column) {
+      this.sortBy = column;
+      this.descending = false;
+    } else if (!this.descending) this.descending = true; else this.sortBy = -1;
     this.update();
   }
 
@@ -107,11 +122,15 @@ export class TreeModel {
   }
   private sorted(list: Node[]): Node[] {
     const sign = this.descending ? -1 : 1;
-    return list.map(node => ({ node, key: sortKey(node.entry.labels[this.sortBy] ?? '') })).sort((a, b) => sign * compareKeys(a.key, b.key)).map(x => x.node);
+    return list.map(node => ({ node, key: sortKey(node.entry.labels[this.sortBy] ?? '') }))
+      .sort((a, b) => sign * compareKeys(a.key, b.key)).map(x => x.node);
   }
   /** Row of the entry, or of the folded ancestor that stands for it; -1 when the filter hides it. */
   seenRow(id: number): number {
-    for (let n = this.nodes.get(id) ?? null; n && !n.hidden; n = n.parent) { const r = this.rowOf.get(n.entry.id); if (r !== undefined) return r; }
+    for (let n = this.nodes.get(id) ?? null; n && !n.hidden; n = n.parent) {
+      const r = this.rowOf.get(n.entry.id);
+      if (r !== undefined) return r;
+    }
     return -1;
   }
   /** Unfolds whatever hides the entry. */
@@ -124,7 +143,8 @@ export class TreeModel {
 
 function depthOf(node: Node): number { let d = 0; for (let n = node.parent; n; n = n.parent) d++; return d; }
 
-const PREFIX: Record<string, number> = { n: 1e-9, 'µ': 1e-6, u: 1e-6, m: 1e-3, k: 1e3, K: 1e3, Ki: 1024, M: 1e6, Mi: 1048576, G: 1e9, Gi: 1073741824 };
+const PREFIX: Record<string, number> = { n: 1e-9, 'µ': 1e-6, u: 1e-6, m: 1e-3, k: 1e3, K: 1e3, Ki: 1024, M: 1e6,
+  Mi: 1048576, G: 1e9, Gi: 1073741824 };
 /** Leading number with its unit's prefix ("12.5 ms" is 0.0125), or NaN. */
 export function labelNumber(label: string): number {
   const m = /^\s*([±+\-−]?)\s*(\d[\d\u2009 ]*(?:[.,]\d+)?(?:e[+-]?\d+)?)\s*([nµumkKMG]i?(?=s\b|B))?/i.exec(label);

@@ -45,12 +45,15 @@ export class TreePane {
   rowHeight = 18;
 
   constructor(readonly model: TreeModel, private readonly options: TreePaneOptions) {
-    this.root = h('div', { class: 'tree', role: 'treegrid', 'aria-label': options.label, tabIndex: 0 }, this.head, this.body);
+    this.root = h('div', { class: 'tree', role: 'treegrid', 'aria-label': options.label, tabIndex: 0 }, this.head,
+      this.body);
     this.root.addEventListener('keydown', e => this.key(e));
     this.root.addEventListener('scroll', () => { this.root.scrollTop = 0; });
   }
 
-  private columns(): number[] { return this.model.headers.map((_, i) => i).filter(i => i === 0 || !this.hidden.has(i)); }
+  private columns(): number[] {
+    return this.model.headers.map((_, i) => i).filter(i => i === 0 || !this.hidden.has(i));
+  }
 
   /** Width of column i; names take what the others leave. */
   private width(i: number): number { return this.widths[i] ?? COLUMN; }
@@ -64,23 +67,31 @@ export class TreePane {
   }
   private drawHead(first: number): void {
     const { model } = this, above = this.hostAbove(first);
-    const key = JSON.stringify([above, model.headers.map(x => x.name), [...this.hidden], this.widths, model.sortBy, model.descending]);
+    const key = JSON.stringify([above, model.headers.map(x => x.name), [...this.hidden], this.widths, model.sortBy,
+      model.descending]);
     if (key === this.headKey) return;
     this.headKey = key;
     this.head.replaceChildren(...this.columns().map(i => {
       const name = headText(model.headers[i].name) || (i === 0 ? 'Name' : '');
       const mark = model.sortBy === i ? (model.descending ? ' ▾' : ' ▴') : '';
       const cell = h('div', {
-        class: i === 0 ? 'tree-name' : 'tree-cell', role: 'columnheader', 'aria-sort': model.sortBy === i ? (model.descending ? 'descending' : 'ascending') : 'none',
-        title: `${model.headers[i].tooltip || model.headers[i].name || name} – click to sort, right click to choose columns`,
-      }, h('button', { type: 'button', tabIndex: -1, onclick: () => model.sort(i) }, name + mark, i === 0 && above && h('b', {}, ` ${above}`)));
+        class: i === 0 ? 'tree-name' : 'tree-cell', role: 'columnheader', 'aria-sort': model.sortBy === i
+          ? (model.descending ? 'descending' : 'ascending') : 'none',
+        title: `${model.headers[i].tooltip || model.headers[i].name || name} – click to sort, right click to choose `
+          + `columns`,
+      }, h('button', { type: 'button', tabIndex: -1, onclick: () => model.sort(i) }, name + mark,
+      i === 0 && above && h('b', {}, ` ${above}`)));
       if (i > 0) {
         cell.style.width = `${this.width(i)}px`;
         const grip = h('span', { class: 'grip-x' });
         grip.addEventListener('pointerdown', e => {
           e.preventDefault(); e.stopPropagation();
           const before = this.width(i);
-          drag(e, dx => { this.widths[i] = Math.max(24, Math.min(400, before - dx)); this.headKey = ''; this.model.changed.emit(); });
+          drag(e, dx => {
+            this.widths[i] = Math.max(24, Math.min(400, before - dx));
+            this.headKey = '';
+            this.model.changed.emit();
+          });
         });
         cell.prepend(grip);
       }
@@ -94,10 +105,16 @@ export class TreePane {
       { label: 'Columns', heading: true },
       ...this.model.headers.slice(1).map((x, k) => ({
         label: x.name || `Column ${k + 2}`, checked: !this.hidden.has(k + 1),
-        run: () => { if (!this.hidden.delete(k + 1)) this.hidden.add(k + 1); this.headKey = ''; this.model.changed.emit(); },
+        run: () => {
+          if (!this.hidden.delete(k + 1)) this.hidden.add(k + 1);
+          this.headKey = '';
+          this.model.changed.emit();
+        },
       })),
       { label: 'Sort', heading: true },
-      ...this.columns().map(i => ({ label: headText(this.model.headers[i].name) || 'Name', checked: this.model.sortBy === i, hint: this.model.sortBy === i ? (this.model.descending ? '▾' : '▴') : '', run: () => this.model.sort(i) })),
+      ...this.columns().map(i => ({ label: headText(this.model.headers[i].name) || 'Name',
+        checked: this.model.sortBy === i, hint: this.model.sortBy === i ? (this.model.descending ? '▾' : '▴') : '',
+        run: () => this.model.sort(i) })),
       { label: 'Rows', heading: true },
       { label: 'Unfold all', run: () => this.model.foldAll(false) },
       { label: 'Fold all', run: () => this.model.foldAll(true) },
@@ -108,7 +125,8 @@ export class TreePane {
     const given = this.options.text?.(node, column);
     if (given !== undefined) return given;
     const label = node.entry.labels[column] ?? '', header = this.model.headers[column];
-    if (header?.dataType === 'BINARY_NUMBER' && /^\d+$/.test(label)) return formatValue(Number(label), 'B', header.dataType);
+    if (header?.dataType === 'BINARY_NUMBER' && /^\d+$/.test(label))
+      return formatValue(Number(label), 'B', header.dataType);
     return header?.dataType === 'NUMBER' ? formatCount(label, header.name) : label;
   }
   hideColumns(columns: number[]): void { this.hidden = new Set(columns); }
@@ -120,11 +138,13 @@ export class TreePane {
     for (const n of model.nodes.values()) {
       for (let i = 1; i < longest.length && i < n.entry.labels.length; i++) {
         const text = this.text(n, i), [one = ''] = longest[i];
-        if (text.length > one.length) longest[i] = new Set([text]); else if (text.length === one.length && longest[i].size < LIKE) longest[i].add(text);
+        if (text.length > one.length) longest[i] = new Set([text]);
+        else if (text.length === one.length && longest[i].size < LIKE) longest[i].add(text);
       }
       if (++seen >= SAMPLE) break;
     }
-    const texts = model.headers.map((x, i) => Math.max(textWidth(headText(x.name)) + 8, ...[...longest[i]].map(textWidth)));
+    const texts = model.headers.map((x, i) => Math.max(textWidth(headText(x.name)) + 8,
+      ...[...longest[i]].map(textWidth)));
     this.widths = texts.map(n => Math.ceil(Math.max(least, Math.min(most, n + 12))));
     // The last ones are left out where names would be cut.
     let used = NAME;
@@ -136,7 +156,8 @@ export class TreePane {
   draw(top: number, height: number): void {
     const { model, pool, rowHeight } = this;
     this.drawHead(Math.floor(top / rowHeight + 0.5));
-    const first = Math.floor(top / rowHeight), last = Math.min(model.rows.length, Math.ceil((top + height) / rowHeight));
+    const first = Math.floor(top / rowHeight), last = Math.min(model.rows.length,
+      Math.ceil((top + height) / rowHeight));
     const columns = this.columns(), count = Math.max(0, last - first);
     this.root.setAttribute('aria-rowcount', String(model.rows.length));
     while (pool.length < count) {
@@ -183,8 +204,10 @@ export class TreePane {
       const text = this.text(node, c);
       if (c === 0) {
         if (!cell || cell.className !== 'tree-name') {
-          const fresh = h('div', { class: 'tree-name', role: 'gridcell' }, h('span', { class: 'twisty', 'aria-hidden': true }),
-            this.options.checkbox && h('span', { class: 'check', 'aria-hidden': true }), this.options.swatch && h('span', { class: 'swatch' }), h('span', { class: 'tree-text' }));
+          const fresh = h('div', { class: 'tree-name', role: 'gridcell' },
+            h('span', { class: 'twisty', 'aria-hidden': true }),
+            this.options.checkbox && h('span', { class: 'check', 'aria-hidden': true }),
+            this.options.swatch && h('span', { class: 'swatch' }), h('span', { class: 'tree-text' }));
           if (cell) cell.replaceWith(fresh); else row.append(fresh);
           cell = fresh;
         }
@@ -200,12 +223,14 @@ export class TreePane {
           toggle(box, 'none', !entry.hasData && !folds);
           row.setAttribute('aria-checked', String(on));
         }
-        if (this.options.swatch) (cell.querySelector('.swatch') as HTMLElement).style.background = this.options.swatch(node) ?? 'transparent';
+        if (this.options.swatch)
+          (cell.querySelector('.swatch') as HTMLElement).style.background = this.options.swatch(node) ?? 'transparent';
       } else {
         if (!cell) row.append(cell = h('div', { class: 'tree-cell', role: 'gridcell' }));
         setText(cell, text);
         cell.style.width = `${this.width(c)}px`;
-        toggle(cell, 'number', this.options.numbersRight !== false && (/^-+$/.test(text) || !Number.isNaN(labelNumber(text))));
+        toggle(cell, 'number', this.options.numbersRight !== false
+          && (/^-+$/.test(text) || !Number.isNaN(labelNumber(text))));
       }
     });
   }
@@ -214,7 +239,10 @@ export class TreePane {
     const i = Number(row.dataset.row), node = this.model.rows[i];
     if (!node) return;
     const target = e.target as HTMLElement;
-    if (target.classList.contains('twisty') && node.children.length) { this.model.fold(node, !this.model.isFolded(node), e.altKey); return; }
+    if (target.classList.contains('twisty') && node.children.length) {
+      this.model.fold(node, !this.model.isFolded(node), e.altKey);
+      return;
+    }
     if (target.classList.contains('check')) this.options.onCheck?.(node, !(this.options.isChecked?.(node) ?? false));
     this.pick(i);
   }

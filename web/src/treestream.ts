@@ -1,10 +1,12 @@
-// Reads the answer to a request for a tree while it arrives: the entries that came first can be shown while thousands still come.
+// Reads the answer to a request for a tree while it arrives: the entries that came first can be shown while thousands
+// still come.
 import { parseJson } from './json';
 
 const QUOTE = 34, BACKSLASH = 92, COMMA = 44, COLON = 58, OPEN = 123, CLOSE = 125, OPEN_LIST = 91, CLOSE_LIST = 93;
 const ENVELOPE = 1, MODEL = 2, ENTRIES = 3; // depth within the answer, the model, its list of entries
 
-/** Cuts {"model": {…, "entries": [{…}, …], …}, …} into entries and the rest. Bytes, because braces and quotes are the same in UTF-8, whatever stands between them. */
+/** Cuts {"model": {…, "entries": [{…}, …], …}, …} into entries and the rest. Bytes, because braces and quotes are the
+ * same in UTF-8, whatever stands between them. */
 export class EntryReader {
   /** All that came so far. Their integers are numbers, which is exact below 2^53. */
   readonly entries: unknown[] = [];
@@ -41,11 +43,15 @@ export class EntryReader {
       const c = data[at];
       if (quoted) {
         if (c === BACKSLASH) at++; // what it escapes; may be the next chunk's first byte
-        else if (c === QUOTE) { quoted = false; if (!this.inside && depth <= MODEL) this.last = this.slice(this.began, at); }
+        else if (c === QUOTE) {
+          quoted = false;
+          if (!this.inside && depth <= MODEL) this.last = this.slice(this.began, at);
+        }
       } else if (c === QUOTE) { quoted = true; this.began = at + 1; }
       else if (c === OPEN || c === OPEN_LIST) {
         depth++;
-        if (depth === ENTRIES && c === OPEN_LIST && this.keys[ENVELOPE] === 'model' && this.keys[MODEL] === 'entries') this.enter(at + 1);
+        if (depth === ENTRIES && c === OPEN_LIST && this.keys[ENVELOPE] === 'model' && this.keys[MODEL] === 'entries')
+          this.enter(at + 1);
       } else if (c === CLOSE || c === CLOSE_LIST) {
         depth--;
         if (this.inside && depth === ENTRIES) this.done = at + 1;
@@ -65,7 +71,9 @@ export class EntryReader {
   /** Parses the whole entries that are there. */
   private take(): void {
     let from = this.kept;
-    while (from < this.done && this.data[from] !== OPEN) { if (this.data[from] === COMMA || this.data[from] <= 32) from++; else break; }
+    while (from < this.done && this.data[from] !== OPEN) {
+      if (this.data[from] === COMMA || this.data[from] <= 32) from++; else break;
+    }
     if (from >= this.done) return;
     for (const e of JSON.parse(`[${this.slice(from, this.done)}]`) as unknown[]) this.entries.push(e);
     this.kept = this.done;

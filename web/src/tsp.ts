@@ -1,14 +1,18 @@
-// Client of the Trace Server Protocol. One method per operation; times are bigint ns, everything else number and string.
+// Client of the Trace Server Protocol. One method per operation; times are bigint ns, everything else number and
+// string.
 import { parseJson, writeJson } from './json';
 import { EntryReader } from './treestream';
 
 export type Time = bigint;
-export interface Trace { name: string; path: string; UUID: string; nbEvents: number; start: Time; end: Time; indexingStatus: string; properties: Record<string, string> }
-export interface Experiment { name: string; UUID: string; nbEvents: number; start: Time; end: Time; indexingStatus: string; traces: Trace[] }
+export interface Trace { name: string; path: string; UUID: string; nbEvents: number; start: Time; end: Time;
+  indexingStatus: string; properties: Record<string, string> }
+export interface Experiment { name: string; UUID: string; nbEvents: number; start: Time; end: Time;
+  indexingStatus: string; traces: Trace[] }
 export interface Output {
   id: string; name: string; description: string; type: string; parentId?: string;
   capabilities?: { canCreate?: boolean; canDelete?: boolean };
-  configuration?: { id: string; name: string; description?: string; sourceTypeId: string; parameters?: Record<string, unknown> };
+  configuration?: { id: string; name: string; description?: string; sourceTypeId: string; parameters?: Record<string,
+    unknown> };
 }
 export interface Style { parentKey?: string; values?: Record<string, string | number> }
 export interface Header { name: string; tooltip?: string; dataType?: string }
@@ -22,15 +26,19 @@ export interface State { start: Time; end: Time; label?: string; style?: Style; 
 export interface Row { entryId: number; states: State[] }
 export interface Arrow { start: Time; end: Time; sourceId: number; targetId: number; style?: Style }
 export interface Series {
-  seriesId: number; seriesName: string; style?: Style; xValues?: Time[]; xCategories?: string[]; xRanges?: { start: Time; end: Time }[]; yValues: number[];
-  yValuesDescription?: { label?: string; unit?: string; dataType?: string }; xValuesDescription?: { label?: string; unit?: string; dataType?: string };
+  seriesId: number; seriesName: string; style?: Style; xValues?: Time[]; xCategories?: string[];
+  xRanges?: { start: Time; end: Time }[]; yValues: number[];
+  yValuesDescription?: { label?: string; unit?: string; dataType?: string };
+  xValuesDescription?: { label?: string; unit?: string; dataType?: string };
 }
 export interface Column { id: number; name: string; description: string; type: string }
 export interface Line { index: number; cells: { content: string; tags?: number }[]; tags?: number }
 export interface Lines { lowIndex: number; size: number; columnIds: number[]; lines: Line[] }
 export interface Bookmark { uuid: string; name: string; start: Time; end: Time }
-export interface Annotation { time: Time; duration: Time; entryId: number; label?: string; style?: Style; type?: string }
-export interface ConfigType { id: string; name: string; description?: string; schema?: Record<string, unknown>; parameterDescriptors?: unknown[] }
+export interface Annotation { time: Time; duration: Time; entryId: number; label?: string; style?: Style;
+  type?: string }
+export interface ConfigType { id: string; name: string; description?: string; schema?: Record<string, unknown>;
+  parameterDescriptors?: unknown[] }
 export interface Answer<T> { model: T | null; status: string; statusMessage: string }
 export interface Range { start: Time; end: Time; nbTimes?: number }
 
@@ -47,10 +55,12 @@ const time = (v: unknown): Time => typeof v === 'bigint' ? v : BigInt(Math.trunc
 const list = (v: unknown): any[] => Array.isArray(v) ? v : [];
 
 function traceOf(t: any): Trace {
-  return { ...t, nbEvents: Number(t.nbEvents ?? 0), start: time(t.start), end: time(t.end), properties: t.properties ?? {} };
+  return { ...t, nbEvents: Number(t.nbEvents ?? 0), start: time(t.start), end: time(t.end),
+    properties: t.properties ?? {} };
 }
 function experimentOf(x: any): Experiment {
-  return { ...x, nbEvents: Number(x.nbEvents ?? 0), start: time(x.start), end: time(x.end), traces: list(x.traces).map(traceOf) };
+  return { ...x, nbEvents: Number(x.nbEvents ?? 0), start: time(x.start), end: time(x.end),
+    traces: list(x.traces).map(traceOf) };
 }
 /** Becomes what it is asked to be: there may be many, and most are right as they are. */
 function entryOf(e: any): Entry {
@@ -64,9 +74,12 @@ function entryOf(e: any): Entry {
   return e as Entry;
 }
 function treeOf(m: any): Tree {
-  return { headers: list(m?.headers), entries: list(m?.entries).map(entryOf), autoExpandLevel: m?.autoExpandLevel ?? -1 };
+  return { headers: list(m?.headers), entries: list(m?.entries).map(entryOf),
+    autoExpandLevel: m?.autoExpandLevel ?? -1 };
 }
-function bookmarkOf(b: any): Bookmark { return { uuid: b.uuid ?? b.UUID, name: b.name, start: time(b.start), end: time(b.end) }; }
+function bookmarkOf(b: any): Bookmark {
+  return { uuid: b.uuid ?? b.UUID, name: b.name, start: time(b.start), end: time(b.end) };
+}
 
 async function readJson(response: Response): Promise<unknown> {
   const text = await response.text();
@@ -75,7 +88,8 @@ async function readJson(response: Response): Promise<unknown> {
 async function refusal(response: Response): Promise<TspError> {
   let value: any = null;
   try { value = await readJson(response); } catch (e) { if (!(e instanceof SyntaxError)) throw e; }
-  return new TspError(response.status, String(value?.title ?? response.statusText ?? 'refused') || `Status ${response.status}`, String(value?.detail ?? ''), value);
+  return new TspError(response.status, String(value?.title ?? response.statusText ?? 'refused')
+    || `Status ${response.status}`, String(value?.detail ?? ''), value);
 }
 /** What is done with the first entries of a tree of many; the others are read when it is through. */
 export type Early = (first: Tree) => Promise<void> | void;
@@ -88,7 +102,10 @@ async function readTree(response: Response, early: Early): Promise<unknown> {
     const { done, value } = await body.read();
     if (done) return reader.end();
     for (let at = 0; at < value.length; at += STEP) {
-      if (performance.now() - began > BREATH) { await new Promise(next => setTimeout(next)); began = performance.now(); }
+      if (performance.now() - began > BREATH) {
+        await new Promise(next => setTimeout(next));
+        began = performance.now();
+      }
       reader.push(value.subarray(at, at + STEP));
       const head = !told && reader.entries.length >= SEEN_FIRST ? reader.head() : null;
       if (!head) continue;
@@ -113,7 +130,8 @@ export class TspClient {
   constructor(readonly base: string, readonly token: string | null = null) {}
 
   /** `read`: what makes the answer's value of its body, when the server accepted the request. */
-  async request<T = any>(method: string, path: string, body?: unknown, signal?: AbortSignal, read: (r: Response) => Promise<unknown> = readJson): Promise<T> {
+  async request<T = any>(method: string, path: string, body?: unknown, signal?: AbortSignal,
+    read: (r: Response) => Promise<unknown> = readJson): Promise<T> {
     this.pending++;
     this.onActivity();
     try {
@@ -128,7 +146,8 @@ export class TspClient {
         return new TspError(0, 'The server does not answer');
       };
       try {
-        response = await fetch(this.base + path, { method, headers, signal, body: body === undefined ? undefined : raw ? body as Blob : writeJson(body), cache: 'no-store' });
+        response = await fetch(this.base + path, { method, headers, signal, body: body === undefined ? undefined : raw
+          ? body as Blob : writeJson(body), cache: 'no-store' });
       } catch (e) { throw away(e); }
       if (response.status >= 502) this.reach(false, `status ${response.status}`); else this.reach(true, '');
       try {
@@ -155,86 +174,129 @@ export class TspClient {
   health(): Promise<{ status: string }> { return this.request('GET', '/health'); }
   identifier(): Promise<Record<string, string>> { return this.request('GET', '/identifier'); }
   async traces(): Promise<Trace[]> { return list(await this.request('GET', '/traces')).map(traceOf); }
-  async openTrace(uri: string, name?: string): Promise<Trace> { return traceOf(await this.request('POST', '/traces', { parameters: { uri, name } })); }
+  async openTrace(uri: string, name?: string): Promise<Trace> {
+    return traceOf(await this.request('POST', '/traces', { parameters: { uri, name } }));
+  }
   async deleteTrace(uuid: string): Promise<void> { await this.request('DELETE', `/traces/${uuid}`); }
   async upload(name: string, file: Blob): Promise<Trace[]> {
     const answer = await this.request('POST', `/upload?name=${encodeURIComponent(name)}`, file);
     return (Array.isArray(answer) ? answer : [answer]).map(traceOf);
   }
-  async experiments(): Promise<Experiment[]> { return list(await this.request('GET', '/experiments')).map(experimentOf); }
-  async experiment(uuid: string, signal?: AbortSignal): Promise<Experiment> { return experimentOf(await this.request('GET', `/experiments/${uuid}`, undefined, signal)); }
-  async createExperiment(name: string, traces: string[]): Promise<Experiment> { return experimentOf(await this.request('POST', '/experiments', { parameters: { name, traces } })); }
+  async experiments(): Promise<Experiment[]> {
+    return list(await this.request('GET', '/experiments')).map(experimentOf);
+  }
+  async experiment(uuid: string, signal?: AbortSignal): Promise<Experiment> {
+    return experimentOf(await this.request('GET', `/experiments/${uuid}`, undefined, signal));
+  }
+  async createExperiment(name: string, traces: string[]): Promise<Experiment> {
+    return experimentOf(await this.request('POST', '/experiments', { parameters: { name, traces } }));
+  }
   async deleteExperiment(uuid: string): Promise<void> { await this.request('DELETE', `/experiments/${uuid}`); }
 
-  async outputs(x: string, signal?: AbortSignal): Promise<Output[]> { return list(await this.request('GET', `/experiments/${x}/outputs`, undefined, signal)); }
-  async configTypes(x: string, output: string): Promise<ConfigType[]> { return list(await this.request('GET', this.output(x, output) + '/configTypes')); }
-  derive(x: string, output: string, body: { name: string; description?: string; sourceTypeId: string; parameters: Record<string, unknown> }): Promise<Output> {
+  async outputs(x: string, signal?: AbortSignal): Promise<Output[]> {
+    return list(await this.request('GET', `/experiments/${x}/outputs`, undefined, signal));
+  }
+  async configTypes(x: string, output: string): Promise<ConfigType[]> {
+    return list(await this.request('GET', this.output(x, output) + '/configTypes'));
+  }
+  derive(x: string, output: string, body: { name: string; description?: string; sourceTypeId: string;
+    parameters: Record<string, unknown> }): Promise<Output> {
     return this.request('POST', this.output(x, output), body);
   }
-  async removeDerived(x: string, output: string, derived: string): Promise<void> { await this.request('DELETE', `${this.output(x, output)}/${encode(derived)}`); }
+  async removeDerived(x: string, output: string, derived: string): Promise<void> {
+    await this.request('DELETE', `${this.output(x, output)}/${encode(derived)}`);
+  }
 
   private output(x: string, id: string): string { return `/experiments/${x}/outputs/${encode(id)}`; }
 
-  private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal, read?: (r: Response) => Promise<unknown>): Promise<Answer<T>> {
+  private async ask<T>(path: string, parameters: unknown, convert: (m: any) => T, signal?: AbortSignal,
+    read?: (r: Response) => Promise<unknown>): Promise<Answer<T>> {
     const a = await this.request('POST', path, { parameters }, signal, read);
-    return { model: a?.model === null || a?.model === undefined ? null : convert(a.model), status: a?.status ?? 'COMPLETED', statusMessage: a?.statusMessage ?? '' };
+    return { model: a?.model === null || a?.model === undefined ? null : convert(a.model),
+      status: a?.status ?? 'COMPLETED', statusMessage: a?.statusMessage ?? '' };
   }
 
-  private at(x: string, kind: string, id: string, what: string): string { return `/experiments/${x}/outputs/${kind}/${encode(id)}/${what}`; }
-
-  tree(x: string, kind: TreeKind, id: string, range: Range | null, signal?: AbortSignal, extra: object = {}, early: Early = () => {}): Promise<Answer<Tree>> {
-    return this.ask(this.at(x, kind, id, 'tree'), { ...(range ? { requested_timerange: range } : {}), ...extra }, treeOf, signal, r => readTree(r, early));
+  private at(x: string, kind: string, id: string, what: string): string {
+    return `/experiments/${x}/outputs/${kind}/${encode(id)}/${what}`;
   }
-  states(x: string, id: string, range: Range, items: number[], filters: object | null, signal?: AbortSignal, extra: object = {}): Promise<Answer<Row[]>> {
+
+  tree(x: string, kind: TreeKind, id: string, range: Range | null, signal?: AbortSignal, extra: object = {},
+    early: Early = () => {}): Promise<Answer<Tree>> {
+    return this.ask(this.at(x, kind, id, 'tree'), { ...(range ? { requested_timerange: range } : {}), ...extra },
+      treeOf, signal, r => readTree(r, early));
+  }
+  states(x: string, id: string, range: Range, items: number[], filters: object | null, signal?: AbortSignal,
+    extra: object = {}): Promise<Answer<Row[]>> {
     return this.ask(this.at(x, 'timeGraph', id, 'states'),
-      { requested_timerange: range, requested_items: items, ...(filters ? { filter_query_parameters: filters } : {}), ...extra },
+      { requested_timerange: range, requested_items: items, ...(filters ? { filter_query_parameters: filters } : {}),
+        ...extra },
       m => list(m.rows).map((r: any): Row => ({ entryId: Number(r.entryId), states: list(r.states) })), signal);
   }
   arrows(x: string, id: string, range: Range, signal?: AbortSignal): Promise<Answer<Arrow[]>> {
     return this.ask(this.at(x, 'timeGraph', id, 'arrows'), { requested_timerange: range },
-      m => list(m).map((a: any): Arrow => ({ start: time(a.start), end: time(a.end), sourceId: Number(a.sourceId), targetId: Number(a.targetId), style: a.style })), signal);
+      m => list(m).map((a: any): Arrow => ({ start: time(a.start), end: time(a.end), sourceId: Number(a.sourceId),
+        targetId: Number(a.targetId), style: a.style })), signal);
   }
-  tooltip(x: string, id: string, at: Time, item: number, element: object, signal?: AbortSignal, extra: object = {}): Promise<Answer<Record<string, string>>> {
-    return this.ask(this.at(x, 'timeGraph', id, 'tooltip'), { requested_times: [at], requested_items: [item], requested_element: element, ...extra }, m => m, signal);
+  tooltip(x: string, id: string, at: Time, item: number, element: object, signal?: AbortSignal,
+    extra: object = {}): Promise<Answer<Record<string, string>>> {
+    return this.ask(this.at(x, 'timeGraph', id, 'tooltip'), { requested_times: [at], requested_items: [item],
+      requested_element: element, ...extra }, m => m, signal);
   }
-  xy(x: string, kind: 'XY' | 'genericXY', id: string, range: Range, items: number[], signal?: AbortSignal): Promise<Answer<{ title: string; series: Series[] }>> {
+  xy(x: string, kind: 'XY' | 'genericXY', id: string, range: Range, items: number[],
+    signal?: AbortSignal): Promise<Answer<{ title: string; series: Series[] }>> {
     const { start, end, nbTimes } = range;
     const requested = kind === 'XY' ? range : { start, end, nbSamples: nbTimes };
     return this.ask(this.at(x, kind, id, 'xy'), { requested_timerange: requested, requested_items: items },
       m => ({ title: m.title ?? '', series: list(m.series) }), signal);
   }
-  columns(x: string, id: string, signal?: AbortSignal): Promise<Answer<Column[]>> { return this.ask(this.at(x, 'table', id, 'columns'), {}, list, signal); }
+  columns(x: string, id: string, signal?: AbortSignal): Promise<Answer<Column[]>> {
+    return this.ask(this.at(x, 'table', id, 'columns'), {}, list, signal);
+  }
   lines(x: string, id: string, parameters: object, signal?: AbortSignal): Promise<Answer<Lines>> {
     return this.ask(this.at(x, 'table', id, 'lines'), parameters,
-      m => ({ lowIndex: Number(m.lowIndex ?? 0), size: Number(m.size ?? 0), columnIds: list(m.columnIds), lines: list(m.lines) }), signal);
+      m => ({ lowIndex: Number(m.lowIndex ?? 0), size: Number(m.size ?? 0), columnIds: list(m.columnIds),
+        lines: list(m.lines) }), signal);
   }
   styles(x: string, id: string, signal?: AbortSignal): Promise<Answer<Record<string, Style>>> {
     return this.ask(`${this.output(x, id)}/style`, {}, m => m.styles ?? {}, signal);
   }
-  async markerSets(x: string): Promise<{ id: string; name: string }[]> { return list((await this.request('GET', `/experiments/${x}/outputs/markerSets`))?.model); }
+  async markerSets(x: string): Promise<{ id: string; name: string }[]> {
+    return list((await this.request('GET', `/experiments/${x}/outputs/markerSets`))?.model);
+  }
   async annotationCategories(x: string, id: string, markerSet: string | null, signal?: AbortSignal): Promise<string[]> {
-    const a = await this.request('GET', `${this.output(x, id)}/annotations${markerSet ? `?markerSetId=${encodeURIComponent(markerSet)}` : ''}`, undefined, signal);
+    const a = await this.request('GET', `${this.output(x, id)}`
+      + `/annotations${markerSet ? `?markerSetId=${encodeURIComponent(markerSet)}` : ''}`, undefined, signal);
     return list(a?.model?.annotationCategories);
   }
-  annotations(x: string, id: string, range: Range, items: number[], categories: string[], markerSet: string | null, signal?: AbortSignal): Promise<Answer<Annotation[]>> {
-    return this.ask(`${this.output(x, id)}/annotations`, { requested_timerange: range, requested_items: items, requested_marker_categories: categories, ...(markerSet ? { requested_marker_set: markerSet } : {}) },
-      m => Object.values(m.annotations ?? {}).flatMap(list).map((a: any) => ({ ...a, time: time(a.time), duration: time(a.duration), entryId: Number(a.entryId ?? -1) })), signal);
+  annotations(x: string, id: string, range: Range, items: number[], categories: string[], markerSet: string | null,
+    signal?: AbortSignal): Promise<Answer<Annotation[]>> {
+    return this.ask(`${this.output(x, id)}/annotations`, { requested_timerange: range, requested_items: items,
+      requested_marker_categories: categories, ...(markerSet ? { requested_marker_set: markerSet } : {}) },
+      m => Object.values(m.annotations ?? {}).flatMap(list).map((a: any) =>
+        ({ ...a, time: time(a.time), duration: time(a.duration), entryId: Number(a.entryId ?? -1) })), signal);
   }
-  async bookmarks(x: string): Promise<Bookmark[]> { return list(await this.request('GET', `/experiments/${x}/bookmarks`)).map(bookmarkOf); }
+  async bookmarks(x: string): Promise<Bookmark[]> {
+    return list(await this.request('GET', `/experiments/${x}/bookmarks`)).map(bookmarkOf);
+  }
   async addBookmark(x: string, name: string, start: Time, end: Time): Promise<Bookmark> {
     return bookmarkOf(await this.request('POST', `/experiments/${x}/bookmarks`, { parameters: { name, start, end } }));
   }
   async renameBookmark(x: string, b: Bookmark): Promise<Bookmark> {
-    return bookmarkOf(await this.request('PUT', `/experiments/${x}/bookmarks/${b.uuid}`, { parameters: { name: b.name, start: b.start, end: b.end } }));
+    return bookmarkOf(await this.request('PUT', `/experiments/${x}/bookmarks/${b.uuid}`,
+      { parameters: { name: b.name, start: b.start, end: b.end } }));
   }
-  async deleteBookmark(x: string, uuid: string): Promise<void> { await this.request('DELETE', `/experiments/${x}/bookmarks/${uuid}`); }
+  async deleteBookmark(x: string, uuid: string): Promise<void> {
+    await this.request('DELETE', `/experiments/${x}/bookmarks/${uuid}`);
+  }
 }
 
 /** Output ids hold ':' that servers expect as it is; anything else that is special in a path is escaped. */
 function encode(id: string): string { return encodeURIComponent(id).replace(/%3A/gi, ':'); }
 
-/** Asks again while the answer is RUNNING (after 0.3 s, growing to 3 s); every answer is shown. Ends with the last one. */
-export async function poll<T>(ask: () => Promise<Answer<T>>, show: (a: Answer<T>) => void, signal: AbortSignal): Promise<Answer<T>> {
+/** Asks again while the answer is RUNNING (after 0.3 s, growing to 3 s); every answer is shown. Ends with the last
+ * one. */
+export async function poll<T>(ask: () => Promise<Answer<T>>, show: (a: Answer<T>) => void,
+  signal: AbortSignal): Promise<Answer<T>> {
   for (let wait = 300; ; wait = Math.min(wait * 1.6, 3000)) {
     const a = await ask();
     if (signal.aborted) throw new DOMException('left behind', 'AbortError');

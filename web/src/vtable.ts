@@ -1,4 +1,5 @@
-// A table of any length: only the lines on screen exist, and only they are asked for. Follows the time cursor and moves it.
+// A table of any length: only the lines on screen exist, and only they are asked for. Follows the time cursor and moves
+// it.
 import { announce, button, drag, h, setText, toggle } from './dom';
 import { perFrame, settle } from './emitter';
 import { menuBelow } from './menu';
@@ -30,10 +31,13 @@ export class VirtualTable {
   /** How many lines, and whether only those that match: stands in the bar of whoever holds the table. */
   readonly bar = h('span', { class: 'vt-bar' });
   private readonly count = h('span', { class: 'vt-count', role: 'status' });
-  private readonly onlyButton = button('only matches', 'Only lines in which all expressions are found', () => this.setOnly(!this.only), { class: 'plain', 'aria-pressed': 'false', hidden: true });
+  private readonly onlyButton = button('only matches', 'Only lines in which all expressions are found',
+    () => this.setOnly(!this.only), { class: 'plain', 'aria-pressed': 'false', hidden: true });
   /** An expression over events; what does not fit is left out. */
-  private readonly where = h('input', { type: 'search', class: 'vt-where', hidden: true, placeholder: 'events where …', spellcheck: false, 'aria-label': 'Only events for which this holds',
-    title: 'Only events for which this holds, as weft events --where: name == "sched_switch" && next_tid == 204, host == "web" && cpu == 1' });
+  private readonly where = h('input', { type: 'search', class: 'vt-where', hidden: true, placeholder: 'events where …',
+    spellcheck: false, 'aria-label': 'Only events for which this holds',
+    title: 'Only events for which this holds, as weft events --where: name == "sched_switch" && next_tid == 204, host '
+      + '== "web" && cpu == 1' });
   private only = false;
   private all = 0;            // lines without a filter, for the count
   private missed = '';        // what the last search did not find stands there until the next
@@ -55,11 +59,16 @@ export class VirtualTable {
 
   constructor(private readonly session: Session, readonly output: Output, private readonly follows: boolean) {
     this.tall = h('div', { class: 'vt-tall' }, this.body);
-    this.scroller = h('div', { class: 'vt-scroll', tabIndex: 0, role: 'table', 'aria-label': output.name }, h('div', { class: 'vt-sticky' }, this.head, this.filters), this.tall);
+    this.scroller = h('div', { class: 'vt-scroll', tabIndex: 0, role: 'table', 'aria-label': output.name },
+      h('div', { class: 'vt-sticky' }, this.head, this.filters), this.tall);
     this.root = h('div', { class: 'vt' }, this.scroller, this.words);
     this.bar.append(this.where, this.onlyButton, this.count);
     this.where.addEventListener('input', this.retyped);
-    this.where.addEventListener('keydown', e => { e.stopPropagation(); if (e.key === 'Enter') this.retype(); if (e.key === 'Escape') { this.where.value = ''; this.retype(); this.scroller.focus(); } });
+    this.where.addEventListener('keydown', e => {
+      e.stopPropagation();
+      if (e.key === 'Enter') this.retype();
+      if (e.key === 'Escape') { this.where.value = ''; this.retype(); this.scroller.focus(); }
+    });
     this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
     this.scroller.addEventListener('wheel', e => {
       if (!this.scaled || e.ctrlKey || e.deltaX) return;
@@ -72,10 +81,18 @@ export class VirtualTable {
     new ResizeObserver(() => { this.redraw(); this.ask(); }).observe(this.root);
     void this.load();
   }
-  dispose(): void { for (const f of this.undo) f(); for (const a of this.asked.values()) a.abort(); this.searchStop?.abort(); this.root.remove(); this.bar.remove(); }
+  dispose(): void {
+    for (const f of this.undo) f();
+    for (const a of this.asked.values()) a.abort();
+    this.searchStop?.abort();
+    this.root.remove();
+    this.bar.remove();
+  }
   private get rowHeight(): number { return 18; }
   private get scaled(): boolean { return this.size * this.rowHeight > TALLEST; }
-  private get page(): number { return Math.max(1, Math.floor((this.scroller.clientHeight - this.headHeight) / this.rowHeight)); }
+  private get page(): number {
+    return Math.max(1, Math.floor((this.scroller.clientHeight - this.headHeight) / this.rowHeight));
+  }
   private get headHeight(): number { return this.head.offsetHeight + this.filters.offsetHeight; }
 
   async load(): Promise<void> {
@@ -86,10 +103,15 @@ export class VirtualTable {
       const a = await client.columns(uuid, this.output.id);
       this.columns = a.model ?? [];
       this.exactColumn = this.columns.findIndex(c => /^timestamp ns$/i.test(c.name));
-      this.timeColumn = this.columns.findIndex(c => /^(timestamp|time|begin|start( time)?)$/i.test(c.name) || (c.type === 'TIMESTAMP' && !/ns$/i.test(c.name)));
+      this.timeColumn = this.columns.findIndex(c => /^(timestamp|time|begin|start( time)?)$/i.test(c.name)
+        || (c.type === 'TIMESTAMP' && !/ns$/i.test(c.name)));
       if (this.exactColumn >= 0 && this.columns.length > 1) this.hidden.add(this.exactColumn);
-      this.columns.forEach((c, i) => { if (/^(packet header|packet context|stream context|event context|callsite|channel|prio)$/i.test(c.name)) this.hidden.add(i); });
-      const first = await client.lines(uuid, this.output.id, { requested_table_index: 0, requested_table_count: CHUNK });
+      this.columns.forEach((c, i) => {
+        if (/^(packet header|packet context|stream context|event context|callsite|channel|prio)$/i.test(c.name))
+          this.hidden.add(i);
+      });
+      const first = await client.lines(uuid, this.output.id,
+        { requested_table_index: 0, requested_table_count: CHUNK });
       this.fit(first.model?.lines ?? []);
       this.drawHead();
       this.take(first, 0);
@@ -98,7 +120,8 @@ export class VirtualTable {
   }
   /** Columns as wide as the first lines' texts, between bounds; the contents take what the others leave. */
   private fit(lines: Line[]): void {
-    const wanted = this.columns.map((c, i) => this.isTime(i, lines[0]) ? 150 : Math.max(52, Math.max(c.name.length, ...lines.map(l => this.cellText(l, i).length)) * 7 + 16));
+    const wanted = this.columns.map((c, i) => this.isTime(i, lines[0]) ? 150
+      : Math.max(52, Math.max(c.name.length, ...lines.map(l => this.cellText(l, i).length)) * 7 + 16));
     const wide = this.columns.findIndex(c => LONG.test(c.name)), shown = this.shown();
     this.widths = wanted.map((w, i) => i === wide ? Math.max(300, Math.min(600, w)) : Math.min(260, w));
     // What is left goes to those that were bounded, then to the contents.
@@ -111,13 +134,15 @@ export class VirtualTable {
     }
   }
   private isTime(column: number, line: Line | undefined): boolean {
-    return column === this.timeColumn || (this.columns[column].type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(line?.cells[column]?.content ?? '0000000000000000'));
+    return column === this.timeColumn || (this.columns[column].type === 'TIMESTAMP' && column !== this.exactColumn
+      && /^\d{16,}$/.test(line?.cells[column]?.content ?? '0000000000000000'));
   }
   /** A cell as people read it: times in the page's format, durations with units. */
   private cellText(line: Line, column: number): string {
     const text = line.cells[column]?.content ?? '', { type } = this.columns[column];
     if (column === this.timeColumn) { const t = this.timeOf(line); if (t !== null) return this.session.time(t); }
-    if (type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(text)) return this.session.time(BigInt(text));
+    if (type === 'TIMESTAMP' && column !== this.exactColumn && /^\d{16,}$/.test(text))
+      return this.session.time(BigInt(text));
     if (type === 'DURATION' && /^-?\d+$/.test(text)) return formatDuration(BigInt(text));
     return type === 'NUMBER' ? formatCount(text, this.columns[column].name) : text;
   }
@@ -134,21 +159,29 @@ export class VirtualTable {
       this.count.classList.add('bad');
       return;
     }
-    if (this.size) { setText(this.count, e instanceof TspError && e.status ? e.title : 'the server does not answer'); return; }
+    if (this.size) {
+      setText(this.count, e instanceof TspError && e.status ? e.title : 'the server does not answer');
+      return;
+    }
     this.words.hidden = false;
-    this.words.replaceChildren(failureWords(e), ' ', button('Try again', 'Ask the server again', () => void this.load()));
+    this.words.replaceChildren(failureWords(e), ' ', button('Try again', 'Ask the server again',
+      () => void this.load()));
   }
   retry(): void { if (!this.columns.length) void this.load(); else this.ask(); }
 
   private take(a: { model: Lines | null; status: string; statusMessage: string }, chunk: number): void {
     if (!a.model) { if (!this.known) setText(this.words, a.statusMessage || 'This table is empty.'); return; }
     const first = !this.known;
-    if (!first && !this.filtering && a.model.size !== this.size && a.status === 'COMPLETED') this.session.client.onDoubt(); // somebody else's request may have found it out
+    // somebody else's request may have found it out
+    if (!first && !this.filtering && a.model.size !== this.size && a.status === 'COMPLETED')
+      this.session.client.onDoubt();
     if (a.model.size !== this.size || first) { this.size = a.model.size; this.known = true; this.layout(); }
     this.running = a.status === 'RUNNING';
     if (!this.filtering) this.all = this.size;
     this.words.hidden = this.size > 0;
-    if (!this.size) setText(this.words, !this.filtering ? `${this.output.name} has no lines in this trace.` : this.running ? 'Looking for lines that match…' : 'No line matches.');
+    if (!this.size)
+      setText(this.words, !this.filtering ? `${this.output.name} has no lines in this trace.` : this.running
+        ? 'Looking for lines that match…' : 'No line matches.');
     this.counted();
     this.chunks.delete(chunk);
     this.chunks.set(chunk, a.model.lines);
@@ -156,7 +189,10 @@ export class VirtualTable {
     this.redraw();
     if (this.awaited >= 0 && this.line(this.awaited)) this.pick(this.awaited);
     if (first && this.filtering && this.follows) this.follow();
-    if (this.running) { clearTimeout(this.again); this.again = window.setTimeout(() => { this.stale.add(chunk); this.ask(); }, 400); }
+    if (this.running) {
+      clearTimeout(this.again);
+      this.again = window.setTimeout(() => { this.stale.add(chunk); this.ask(); }, 400);
+    }
   }
 
   private counted(): void {
@@ -166,11 +202,15 @@ export class VirtualTable {
     this.where.hidden = !this.follows;
   }
   private counts(): string {
-    const spaced = (n: number): string => n.toLocaleString('en').replace(/,/g, '\u2009'), number = (n: number, what: string): string => `${spaced(n)} ${what}${n === 1 ? '' : 's'}`;
+    const spaced = (n: number): string => n.toLocaleString('en').replace(/,/g, '\u2009'),
+      number = (n: number, what: string): string => `${spaced(n)} ${what}${n === 1 ? '' : 's'}`;
     // The table of events also has a line for each place where some were lost.
-    const { size, all } = this, events = this.follows ? this.session.experiment?.nbEvents ?? 0 : 0, losses = events ? Math.max(0, all - events) : 0, what = this.follows && !losses ? 'event' : 'line';
-    if (this.filtering) return `${spaced(size)}${all ? ` of ${spaced(all)}` : ''} ${what}s${this.running ? ' so far…' : ''}`;
-    return losses ? `${number(events, 'event')}, lost ones in ${number(losses, 'place')}` : size ? number(size, what) : '';
+    const { size, all } = this, events = this.follows ? this.session.experiment?.nbEvents ?? 0 : 0, losses = events
+      ? Math.max(0, all - events) : 0, what = this.follows && !losses ? 'event' : 'line';
+    if (this.filtering)
+      return `${spaced(size)}${all ? ` of ${spaced(all)}` : ''} ${what}s${this.running ? ' so far…' : ''}`;
+    return losses ? `${number(events, 'event')}, lost ones in ${number(losses, 'place')}` : size ? number(size, what)
+      : '';
   }
   private running = false;
   private again = 0;
@@ -212,22 +252,28 @@ export class VirtualTable {
     const first = Math.floor(this.top / CHUNK), last = Math.floor((this.top + this.page + 2) / CHUNK);
     for (const [k, stop] of this.asked) if (k < first - 1 || k > last + 1) { stop.abort(); this.asked.delete(k); }
     for (let k = first; k <= last; k++) {
-      if (k < 0 || k * CHUNK >= Math.max(1, this.size) || (this.chunks.has(k) && !this.stale.has(k)) || this.asked.has(k)) continue;
+      if (k < 0 || k * CHUNK >= Math.max(1, this.size) || (this.chunks.has(k) && !this.stale.has(k))
+        || this.asked.has(k))
+        continue;
       this.stale.delete(k);
       const stop = new AbortController();
       this.asked.set(k, stop);
-      this.session.client.lines(this.session.uuid, this.output.id, { requested_table_index: k * CHUNK, requested_table_count: CHUNK, ...this.searching() }, stop.signal)
-        .then(a => this.take(a, k), e => this.trouble(e)).finally(() => { if (this.asked.get(k) === stop) this.asked.delete(k); });
+      this.session.client.lines(this.session.uuid, this.output.id,
+        { requested_table_index: k * CHUNK, requested_table_count: CHUNK, ...this.searching() }, stop.signal)
+        .then(a => this.take(a, k), e => this.trouble(e)).finally(() => {
+          if (this.asked.get(k) === stop) this.asked.delete(k);
+        });
     }
   }
   private searching(): object {
-    const where = this.filter ? { filter_query_parameters: { strategy: 'SAMPLED', filter_expressions_map: { 4: [this.filter] } } } : {};
+    const where = this.filter ? { filter_query_parameters: { strategy: 'SAMPLED',
+      filter_expressions_map: { 4: [this.filter] } } } : {};
     if (!this.expressions.size) return where;
     const expressions = Object.fromEntries(this.expressions);
     return { ...where, [this.only ? 'table_filter_expressions' : 'table_search_expressions']: expressions };
   }
 
-  // ---- scrolling --------------------------------------------------------------------------------------------------------------------
+  // ---- scrolling ----------------------------------------------------------------------------------------------------
   private layout(): void {
     this.tall.style.height = `${Math.min(TALLEST, this.size * this.rowHeight) + 6}px`;
     this.redraw();
@@ -237,14 +283,16 @@ export class VirtualTable {
   private scrolled(): void {
     if (this.ignore) { this.ignore--; return; }
     const room = this.tall.offsetHeight - (this.scroller.clientHeight - this.headHeight);
-    this.top = this.scaled ? this.scroller.scrollTop / Math.max(1, room) * Math.max(0, this.size - this.page) : this.scroller.scrollTop / this.rowHeight;
+    this.top = this.scaled ? this.scroller.scrollTop / Math.max(1, room) * Math.max(0, this.size - this.page)
+      : this.scroller.scrollTop / this.rowHeight;
     this.redraw();
     this.ask();
   }
   private moveTo(line: number): void {
     this.top = Math.max(0, Math.min(line, this.size - this.page));
     const room = this.tall.offsetHeight - (this.scroller.clientHeight - this.headHeight);
-    const to = Math.round(this.scaled ? this.top / Math.max(1, this.size - this.page) * room : this.top * this.rowHeight);
+    const to = Math.round(this.scaled ? this.top / Math.max(1, this.size - this.page) * room
+      : this.top * this.rowHeight);
     if (Math.abs(to - this.scroller.scrollTop) >= 1) {
       const before = this.scroller.scrollTop;
       this.scroller.scrollTop = to;
@@ -253,12 +301,16 @@ export class VirtualTable {
     this.redraw();
     this.ask();
   }
-  private show(line: number): void { if (line < this.top || line >= this.top + this.page - 1) this.moveTo(line - Math.floor(this.page / 3)); else this.redraw(); }
+  private show(line: number): void {
+    if (line < this.top || line >= this.top + this.page - 1) this.moveTo(line - Math.floor(this.page / 3));
+    else this.redraw();
+  }
 
-  // ---- drawing ----------------------------------------------------------------------------------------------------------------------
+  // ---- drawing ------------------------------------------------------------------------------------------------------
   /** Columns that are seen, the one with the long texts last. */
   private shown(): number[] {
-    const seen = this.columns.map((_, i) => i).filter(i => !this.hidden.has(i)), long = seen.filter(i => LONG.test(this.columns[i].name));
+    const seen = this.columns.map((_, i) => i).filter(i => !this.hidden.has(i)),
+      long = seen.filter(i => LONG.test(this.columns[i].name));
     return [...seen.filter(i => !long.includes(i)), ...long];
   }
   private drawHead(): void {
@@ -271,21 +323,32 @@ export class VirtualTable {
         drag(e, dx => { this.widths[i] = Math.max(30, before + dx); this.drawHead(); this.redraw(); });
       });
       // Durations carry their units.
-      const { name, type, description } = this.columns[i], words = type === 'DURATION' ? name.replace(/ \(ns\)$/, '') : name;
-      const cell = h('div', { class: `vt-cell${NUMBERS.test(type) ? ' number' : ''}`, role: 'columnheader', title: description || name }, words, grip);
+      const { name, type, description } = this.columns[i], words = type === 'DURATION' ? name.replace(/ \(ns\)$/, '')
+        : name;
+      const cell = h('div', { class: `vt-cell${NUMBERS.test(type) ? ' number' : ''}`, role: 'columnheader',
+        title: description || name }, words, grip);
       cell.style.width = `${this.widths[i]}px`;
       return cell;
     }));
     this.filters.replaceChildren(...shown.map(i => {
-      const input = h('input', { type: 'search', class: 'vt-filter', placeholder: this.widths[i] < 60 ? '.*' : 'regex', title: `Regular expression on ${this.columns[i].name}; Enter: next line, shift+Enter: the one before`, 'aria-label': `Search in ${this.columns[i].name}`, value: this.expressions.get(this.columns[i].id) ?? '', spellcheck: false });
+      const input = h('input', { type: 'search', class: 'vt-filter', placeholder: this.widths[i] < 60 ? '.*' : 'regex',
+        title: `Regular expression on ${this.columns[i].name}; Enter: next line, shift+Enter: the one before`,
+        'aria-label': `Search in ${this.columns[i].name}`, value: this.expressions.get(this.columns[i].id) ?? '',
+        spellcheck: false });
       input.style.width = `${this.widths[i] - 6}px`;
       input.addEventListener('keydown', e => {
         e.stopPropagation();
         if (e.key === 'Enter') { this.retype(); void this.find(e.shiftKey ? -1 : 1); }
-        if (e.key === 'Escape') { input.value = ''; this.expressions.delete(this.columns[i].id); this.retype(); this.scroller.focus(); }
+        if (e.key === 'Escape') {
+          input.value = '';
+          this.expressions.delete(this.columns[i].id);
+          this.retype();
+          this.scroller.focus();
+        }
       });
       input.addEventListener('input', () => {
-        if (input.value) this.expressions.set(this.columns[i].id, input.value); else this.expressions.delete(this.columns[i].id);
+        if (input.value) this.expressions.set(this.columns[i].id, input.value);
+        else this.expressions.delete(this.columns[i].id);
         this.retyped();
       });
       return input;
@@ -294,7 +357,12 @@ export class VirtualTable {
   }
   chooseColumns(anchor: Element): void {
     menuBelow(anchor, [{ label: 'Columns', heading: true }, ...this.columns.map((c, i) => ({
-      label: c.name, checked: !this.hidden.has(i), run: () => { if (!this.hidden.delete(i)) this.hidden.add(i); this.drawHead(); for (const r of this.pool) r.replaceChildren(); this.redraw(); },
+      label: c.name, checked: !this.hidden.has(i), run: () => {
+        if (!this.hidden.delete(i)) this.hidden.add(i);
+        this.drawHead();
+        for (const r of this.pool) r.replaceChildren();
+        this.redraw();
+      },
     }))]);
   }
   line(i: number): Line | undefined { return this.chunks.get(Math.floor(i / CHUNK))?.[i % CHUNK]; }
@@ -306,12 +374,16 @@ export class VirtualTable {
     return text ? parseTime(text, 'utc', this.session.axis.min) : null;
   }
   draw(): void {
-    const { pool } = this, shown = this.shown(), first = Math.floor(this.top), n = Math.min(this.page + 2, Math.max(0, this.size - first));
+    const { pool } = this, shown = this.shown(), first = Math.floor(this.top),
+      n = Math.min(this.page + 2, Math.max(0, this.size - first));
     this.scroller.setAttribute('aria-rowcount', String(this.size));
     while (pool.length < n) {
       const row = h('div', { class: 'vt-row', role: 'row' });
       row.addEventListener('click', () => this.pick(Number(row.dataset.line)));
-      row.addEventListener('dblclick', () => { const l = this.line(Number(row.dataset.line)), t = l && this.timeOf(l); if (t) this.session.axis.reveal(t); });
+      row.addEventListener('dblclick', () => {
+        const l = this.line(Number(row.dataset.line)), t = l && this.timeOf(l);
+        if (t) this.session.axis.reveal(t);
+      });
       pool.push(row);
       this.body.append(row);
     }
@@ -328,7 +400,8 @@ export class VirtualTable {
       row.style.transform = `translateY(${base + (i - this.top) * this.rowHeight}px)`;
       while (row.childElementCount > shown.length) row.lastElementChild!.remove();
       shown.forEach((c, j) => {
-        const cell = (row.children[j] as HTMLElement | undefined) ?? row.appendChild(h('div', { class: 'vt-cell', role: 'cell' }));
+        const cell = (row.children[j] as HTMLElement | undefined)
+          ?? row.appendChild(h('div', { class: 'vt-cell', role: 'cell' }));
         const text = line ? this.cellText(line, c) : j === 0 ? '…' : '';
         setText(cell, text);
         cell.title = text.length > 20 ? text : '';
@@ -338,7 +411,7 @@ export class VirtualTable {
     });
   }
 
-  // ---- picking, following, searching -------------------------------------------------------------------------------------------------
+  // ---- picking, following, searching --------------------------------------------------------------------------------
   private awaited = -1;       // picked before it was there
   pick(i: number): void {
     if (i < 0 || i >= this.size) return;
@@ -354,14 +427,16 @@ export class VirtualTable {
       this.session.axis.reveal(t);
       this.moving = false;
     }
-    this.session.detail.emit({ title: `${this.output.name}, line ${i + 1}`, begin: t ?? undefined, lines: this.columns.map((c, k): [string, string] => [c.name, line.cells[k]?.content ?? '']).filter(l => l[1]) });
+    this.session.detail.emit({ title: `${this.output.name}, line ${i + 1}`, begin: t ?? undefined,
+      lines: this.columns.map((c, k): [string, string] => [c.name, line.cells[k]?.content ?? '']).filter(l => l[1]) });
     announce(line.cells.map(c => c.content).join(', ').slice(0, 200));
   }
   private async toCursor(): Promise<void> {
     const { cursor } = this.session.axis;
     if (cursor === null || !this.known || !this.root.offsetHeight) return;
     try {
-      const a = await this.session.client.lines(this.session.uuid, this.output.id, { requested_times: [cursor], requested_table_count: 1, ...(this.filtering ? this.searching() : {}) });
+      const a = await this.session.client.lines(this.session.uuid, this.output.id,
+        { requested_times: [cursor], requested_table_count: 1, ...(this.filtering ? this.searching() : {}) });
       if (!a.model || this.session.axis.cursor !== cursor || (this.filtering && !a.model.lines.length)) return;
       this.picked = a.model.lowIndex;
       this.awaited = -1;
@@ -378,30 +453,53 @@ export class VirtualTable {
     try {
       const from = this.picked < 0 ? 0 : this.picked + direction;
       const a = await this.session.client.lines(this.session.uuid, this.output.id, {
-        requested_table_index: Math.max(0, Math.min(this.size - 1, from)), requested_table_count: 1, ...this.searching(), table_search_direction: direction > 0 ? 'NEXT' : 'PREVIOUS',
+        requested_table_index: Math.max(0, Math.min(this.size - 1, from)), requested_table_count: 1,
+        ...this.searching(), table_search_direction: direction > 0 ? 'NEXT' : 'PREVIOUS',
       }, stop.signal);
       const found = a.model?.lines[0];
-      if (!found) this.missed = `no match ${this.picked < 0 ? 'in the table' : direction > 0 ? 'further down' : 'further up'}`;
+      if (!found)
+        this.missed = `no match ${this.picked < 0 ? 'in the table' : direction > 0 ? 'further down' : 'further up'}`;
       this.counted();
       if (!found) { announce(this.missed); return false; }
       const i = found.index ?? a.model!.lowIndex;
       this.picked = i;
       this.show(i);
-      if (!this.line(i)) { const t = this.timeOf(found); if (t !== null) { this.moving = true; this.session.axis.select(t); this.session.axis.reveal(t); this.moving = false; } } else this.pick(i);
+      if (!this.line(i)) {
+        const t = this.timeOf(found);
+        if (t !== null) {
+          this.moving = true;
+          this.session.axis.select(t);
+          this.session.axis.reveal(t);
+          this.moving = false;
+        }
+      } else this.pick(i);
       return true;
     } catch (e) { this.trouble(e); return false; }
   }
   /** What is seen, for a CSV file. */
   seen(): { names: string[]; lines: string[][] } {
     const shown = this.shown(), lines: string[][] = [];
-    for (let i = Math.floor(this.top); i < Math.min(this.size, this.top + this.page + 1); i++) { const l = this.line(i); if (l) lines.push(shown.map(c => l.cells[c]?.content ?? '')); }
+    for (let i = Math.floor(this.top); i < Math.min(this.size, this.top + this.page + 1); i++) {
+      const l = this.line(i);
+      if (l) lines.push(shown.map(c => l.cells[c]?.content ?? ''));
+    }
     return { names: shown.map(c => this.columns[c].name), lines };
   }
   private key(e: KeyboardEvent): void {
     if (e.target !== this.scroller || e.ctrlKey || e.metaKey || e.altKey) return;
     const at = this.picked < 0 ? Math.floor(this.top) : this.picked;
-    const to = ({ ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + this.page, PageUp: at - this.page, Home: 0, End: this.size - 1 } as Record<string, number>)[e.key];
-    if (to !== undefined) { e.preventDefault(); e.stopPropagation(); this.pick(Math.max(0, Math.min(this.size - 1, to))); return; }
-    if ((e.key === 'n' || e.key === 'p') && this.expressions.size) { e.preventDefault(); e.stopPropagation(); void this.find(e.key === 'n' ? 1 : -1); }
+    const to = ({ ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + this.page, PageUp: at - this.page, Home: 0,
+      End: this.size - 1 } as Record<string, number>)[e.key];
+    if (to !== undefined) {
+      e.preventDefault();
+      e.stopPropagation();
+      this.pick(Math.max(0, Math.min(this.size - 1, to)));
+      return;
+    }
+    if ((e.key === 'n' || e.key === 'p') && this.expressions.size) {
+      e.preventDefault();
+      e.stopPropagation();
+      void this.find(e.key === 'n' ? 1 : -1);
+    }
   }
 }

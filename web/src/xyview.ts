@@ -18,7 +18,8 @@ const WHOLE = Array.from({ length: 40 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math
 /** Steps of an axis of bytes. */
 const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
-export interface Curve { id: number; name: string; colour: string; kind: string; unit: string; type: string; y: (number | null)[] }
+export interface Curve { id: number; name: string; colour: string; kind: string; unit: string; type: string;
+  y: (number | null)[] }
 
 export class XyView extends Panel {
   readonly model = new TreeModel();
@@ -64,9 +65,14 @@ export class XyView extends Panel {
     this.area.addEventListener('pointermove', e => this.hover(e));
     this.area.addEventListener('pointerleave', hideTip);
     const { axis } = session;
-    this.undo.push(axis.moved.on(() => { this.redraw(); this.ask(); }), axis.selected.on(this.recursor), axis.hovered.on(this.recursor),
-      session.themeChanged.on(() => { this.shape = ''; this.redraw(); }), session.timeModeChanged.on(this.redraw), session.relayout.on(() => this.resize()),
-      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)), this.model.changed.on(() => this.resize()));
+    this.undo.push(axis.moved.on(() => { this.redraw(); this.ask(); }), axis.selected.on(this.recursor),
+      axis.hovered.on(this.recursor),
+      session.themeChanged.on(() => {
+        this.shape = '';
+        this.redraw();
+      }), session.timeModeChanged.on(this.redraw), session.relayout.on(() => this.resize()),
+      session.searchChanged.on(() => this.model.filter(session.search.rows, session.search.ofThreads)),
+      this.model.changed.on(() => this.resize()));
     void this.load();
   }
 
@@ -84,11 +90,17 @@ export class XyView extends Panel {
       };
       // The first entries are enough when the server named what to show at first, and named it there.
       const early = (t: Tree): void => { if (!this.loaded && t.entries.some(e => e.isDefault)) take(t, true); };
-      await poll(() => session.client.tree(session.uuid, 'XY', output.id, { start: axis.min, end: axis.max, nbTimes: 2 }, this.signal, {}, early), a => {
+      await poll(() => session.client.tree(session.uuid, 'XY', output.id,
+        { start: axis.min, end: axis.max, nbTimes: 2 }, this.signal, {}, early), a => {
         if (a.model?.entries.length) take(a.model, false);
-        if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else { this.working(false); this.status(''); }
-        if (a.status === 'FAILED') this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
-        else if (!this.model.nodes.size && a.status !== 'RUNNING') this.say('empty', `${output.name} has no series in this trace. ${emptyHint(output.name)}`);
+        if (a.status === 'RUNNING') this.working(true, a.statusMessage, shareOf(a.statusMessage)); else {
+          this.working(false);
+          this.status('');
+        }
+        if (a.status === 'FAILED')
+          this.say('failed', a.statusMessage || 'The server could not compute this view.', () => void this.load());
+        else if (!this.model.nodes.size && a.status !== 'RUNNING')
+          this.say('empty', `${output.name} has no series in this trace. ${emptyHint(output.name)}`);
       }, this.signal);
     } catch (e) { this.failed(e, () => void this.load()); }
   }
@@ -108,10 +120,15 @@ export class XyView extends Panel {
     this.tree.hideColumns(this.model.headers.flatMap((x, i) => i > 0 && /^(time|pid|ptid)$/i.test(x.name) ? [i] : []));
     this.tree.fitColumns(36, 84, treeWidthNow());
   }
-  private isChecked(node: Node): boolean { return node.entry.hasData ? this.checked.has(node.entry.id) : node.children.length > 0 && node.children.every(c => this.isChecked(c)); }
+  private isChecked(node: Node): boolean {
+    return node.entry.hasData ? this.checked.has(node.entry.id)
+      : node.children.length > 0 && node.children.every(c => this.isChecked(c));
+  }
   private check(node: Node, on: boolean): void {
     const set = (n: Node): void => {
-      if (n.entry.hasData) { if (on && this.checked.size < 60) this.checked.add(n.entry.id); else this.checked.delete(n.entry.id); }
+      if (n.entry.hasData) {
+        if (on && this.checked.size < 60) this.checked.add(n.entry.id); else this.checked.delete(n.entry.id);
+      }
       if (!node.entry.hasData) n.children.forEach(set);
     };
     set(node);
@@ -123,7 +140,8 @@ export class XyView extends Panel {
     if (!c) {
       const style = this.model.nodes.get(id)?.entry.style?.values?.['color'];
       const rgb = typeof style === 'string' ? rgbOf(style) : null;
-      c = rgb ? `rgb(${rgb.join()})` : /lost/i.test(this.model.nodes.get(id)?.entry.labels[0] ?? '') ? this.session.theme.lost : SERIES[this.colours.size % SERIES.length];
+      c = rgb ? `rgb(${rgb.join()})` : /lost/i.test(this.model.nodes.get(id)?.entry.labels[0] ?? '')
+        ? this.session.theme.lost : SERIES[this.colours.size % SERIES.length];
       this.colours.set(id, c);
     }
     return c;
@@ -132,7 +150,13 @@ export class XyView extends Panel {
   private async fetch(): Promise<void> {
     const { session } = this, { axis } = session, items = [...this.checked];
     if (this.folded || !this.loaded) return;
-    if (!items.length) { this.x = []; this.fetched = []; this.redraw(); this.status('tick series at the left'); return; }
+    if (!items.length) {
+      this.x = [];
+      this.fetched = [];
+      this.redraw();
+      this.status('tick series at the left');
+      return;
+    }
     const key = items.join(), from0 = axis.offset, to0 = axis.rel(axis.end), g = this.got;
     if (g && g.items === key && g.from <= from0 && g.to >= to0 && Math.abs(g.nsPerPx / axis.nsPerPx - 1) < 0.02) return;
     this.stop?.abort();
@@ -140,16 +164,22 @@ export class XyView extends Panel {
     const from = Math.max(0, Math.floor(from0 - pad)), to = Math.min(axis.rel(axis.max), Math.ceil(to0 + pad));
     const nbTimes = Math.max(2, Math.min(4000, Math.ceil((to - from) / axis.nsPerPx / 2) + 1));
     try {
-      const a = await session.client.xy(session.uuid, 'XY', this.output.id, { start: axis.abs(from), end: axis.abs(to), nbTimes }, items, stop.signal);
+      const a = await session.client.xy(session.uuid, 'XY', this.output.id,
+        { start: axis.abs(from), end: axis.abs(to), nbTimes }, items, stop.signal);
       if (this.stop !== stop) return;
       this.got = { from, to, nsPerPx: axis.nsPerPx, items: key };
       this.take(a.model?.series ?? []);
       this.say('');
-      if (a.status === 'RUNNING') { this.working(true, a.statusMessage, shareOf(a.statusMessage)); this.got = null; setTimeout(() => this.ask(), 800); } else { this.working(false); this.status(''); }
+      if (a.status === 'RUNNING') {
+        this.working(true, a.statusMessage, shareOf(a.statusMessage));
+        this.got = null;
+        setTimeout(() => this.ask(), 800);
+      } else { this.working(false); this.status(''); }
       if (a.status === 'FAILED') this.say('failed', a.statusMessage, () => { this.got = null; this.ask(); });
     } catch (e) {
       if (isAbort(e)) return;
-      if (this.fetched.length) this.status('shown is what was loaded: the server does not answer'); else this.failed(e, () => { this.got = null; this.ask(); });
+      if (this.fetched.length) this.status('shown is what was loaded: the server does not answer');
+      else this.failed(e, () => { this.got = null; this.ask(); });
     }
   }
 
@@ -157,15 +187,21 @@ export class XyView extends Panel {
     const min = this.session.axis.min, rel = (t: unknown): number => Number(BigInt(t as bigint) - min);
     const xs = series.map(s => (s.xValues ?? []).map(rel));
     // Series have the same times as a rule; where they have not, all times are used and the others are bridged.
-    const same = xs.every(x => x.length === xs[0].length && x[0] === xs[0][0] && x[x.length - 1] === xs[0][x.length - 1]);
+    const same = xs.every(x => x.length === xs[0].length && x[0] === xs[0][0]
+      && x[x.length - 1] === xs[0][x.length - 1]);
     this.x = same ? xs[0] ?? [] : [...new Set(xs.flat())].sort((a, b) => a - b);
     const place = same ? null : new Map(this.x.map((v, i) => [v, i]));
     const scatterId = /scatter/i.test(this.output.id);
     this.fetched = series.map((s, k) => {
       let y: (number | null)[] = s.yValues.map(Number);
-      if (place) { const all: (number | null)[] = new Array(this.x.length).fill(null); xs[k].forEach((v, i) => { all[place.get(v)!] = y[i]; }); y = all; }
+      if (place) {
+        const all: (number | null)[] = new Array(this.x.length).fill(null);
+        xs[k].forEach((v, i) => { all[place.get(v)!] = y[i]; });
+        y = all;
+      }
       const kind = scatterId ? 'scatter' : String(s.style?.values?.['series-type'] ?? 'line');
-      return { id: s.seriesId, name: s.seriesName, colour: this.colour(s.seriesId), kind, unit: s.yValuesDescription?.unit ?? '', type: s.yValuesDescription?.dataType ?? '', y };
+      return { id: s.seriesId, name: s.seriesName, colour: this.colour(s.seriesId), kind,
+        unit: s.yValuesDescription?.unit ?? '', type: s.yValuesDescription?.dataType ?? '', y };
     });
     this.redraw();
   }
@@ -198,16 +234,22 @@ export class XyView extends Panel {
     const { axis } = this.session;
     let splits: number[] = [];
     this.plot = new uPlot({
-      width, height, padding: [8, 0, 3, 0], legend: { show: false }, cursor: { show: false }, select: { show: false } as uPlot.Select,
-      scales: { x: { time: false, range: () => [axis.offset, axis.rel(axis.end)] }, y: { range: (_u, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.06 : 1] } },
+      width, height, padding: [8, 0, 3, 0], legend: { show: false }, cursor: { show: false },
+      select: { show: false } as uPlot.Select,
+      scales: { x: { time: false, range: () => [axis.offset, axis.rel(axis.end)] },
+        y: { range: (_u, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.06 : 1] } },
       axes: [{ show: false }, {
         // The words stand in the plot, so that it begins where the graphs do.
-        size: 0, ...(one?.type === 'BINARY_NUMBER' || /^B(\/s)?$/.test(one?.unit ?? '') ? { incrs: POWERS } : !one?.unit && this.curves.every(c => c.y.every(v => v === null || Number.isInteger(v))) ? { incrs: WHOLE } : {}), space: (_u, _i, _low, _high, dim) => Math.max(32, dim / 7), grid: { stroke: theme.line, width: 1, dash: [2, 3] }, ticks: { show: false },
+        size: 0, ...(one?.type === 'BINARY_NUMBER' || /^B(\/s)?$/.test(one?.unit ?? '') ? { incrs: POWERS }
+          : !one?.unit && this.curves.every(c => c.y.every(v => v === null || Number.isInteger(v))) ? { incrs: WHOLE }
+          : {}), space: (_u, _i, _low, _high, dim) => Math.max(32, dim / 7),
+          grid: { stroke: theme.line, width: 1, dash: [2, 3] }, ticks: { show: false },
         values: (_u, v) => { splits = v; return v.map(() => ''); },
       }],
       hooks: { draw: [u => yLabels(u, splits, y => formatTick(y, one?.unit, one?.type), theme)] },
       series: [{}, ...this.curves.map((c): uPlot.Series => ({
-        label: c.name, stroke: c.colour, width: c.kind === 'scatter' ? 0 : 1.2, spanGaps: true, fill: c.kind === 'area' ? withAlpha(c.colour, 0.35) : c.kind === 'bar' ? c.colour : undefined,
+        label: c.name, stroke: c.colour, width: c.kind === 'scatter' ? 0 : 1.2, spanGaps: true, fill: c.kind === 'area'
+          ? withAlpha(c.colour, 0.35) : c.kind === 'bar' ? c.colour : undefined,
         paths: c.kind === 'scatter' ? () => null : c.kind === 'bar' ? uPlot.paths.bars!({ size: [1, 12] }) : undefined,
         points: c.kind === 'scatter' ? { show: true, size: 4, fill: c.colour, width: 0 } : { show: false },
       }))],
@@ -234,7 +276,8 @@ export class XyView extends Panel {
   /** As the tree calls it, below its machine. */
   private nameOf(c: Curve): string {
     const parts: string[] = [];
-    for (let n: Node | null = this.model.nodes.get(c.id) ?? null; n; n = n.parent) parts.unshift(n.entry.labels[0] ?? '');
+    for (let n: Node | null = this.model.nodes.get(c.id) ?? null; n; n = n.parent)
+      parts.unshift(n.entry.labels[0] ?? '');
     return parts.join(' · ') || c.name;
   }
   private hover(e: PointerEvent): void {
@@ -244,9 +287,13 @@ export class XyView extends Panel {
     if (i < 0) i = this.x.length - 1;
     if (i < 0) return;
     // Largest first.
-    const known = this.curves.filter(c => c.y[i] !== null && c.y[i] !== undefined).sort((a, b) => b.y[i]! - a.y[i]!).slice(0, 14);
-    const lines = known.map((c): [string, string, string] => [this.nameOf(c), formatValue(c.y[i]!, c.unit, c.type), c.colour]);
-    if (lines.length) showTip(this.session.time(axis.abs(this.x[i]), axis.nsPerPx > 1e3 ? 6 : 9), lines, '', e.clientX, e.clientY); else hideTip();
+    const known = this.curves.filter(c => c.y[i] !== null && c.y[i] !== undefined).sort((a, b) => b.y[i]! - a.y[i]!)
+      .slice(0, 14);
+    const lines = known.map((c): [string, string, string] =>
+      [this.nameOf(c), formatValue(c.y[i]!, c.unit, c.type), c.colour]);
+    if (lines.length)
+      showTip(this.session.time(axis.abs(this.x[i]), axis.nsPerPx > 1e3 ? 6 : 9), lines, '', e.clientX, e.clientY);
+    else hideTip();
   }
 }
 

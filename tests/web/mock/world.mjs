@@ -1,4 +1,5 @@
-// A made-up experiment: every value is a function of the row and the time, so that any range of any size costs only what is answered.
+// A made-up experiment: every value is a function of the row and the time, so that any range of any size costs only
+// what is answered.
 export const BEGIN = 1_700_000_000_000_000_000n;
 
 function hash(a, b) {
@@ -7,7 +8,8 @@ function hash(a, b) {
   return (x >>> 0) / 2 ** 32;
 }
 const CALLS = ['openat', 'read', 'write', 'epoll_wait', 'futex', 'sendto', 'recvfrom', 'nanosleep', 'close', 'poll'];
-const NAMES = ['nginx', 'postgres', 'tier', 'kworker/0:2', 'rcu_sched', 'sshd', 'java', 'node', 'redis-server', 'systemd-journald', 'lttng-consumerd', 'python3'];
+const NAMES = ['nginx', 'postgres', 'tier', 'kworker/0:2', 'rcu_sched', 'sshd', 'java', 'node', 'redis-server',
+  'systemd-journald', 'lttng-consumerd', 'python3'];
 export const HOSTS = ['client', 'web', 'db'];
 
 export class World {
@@ -30,24 +32,30 @@ export class World {
       for (let i = 0; i < n; i++) {
         const tid = i === 0 ? 204 : 1000 + i, name = i === 0 ? 'tier' : NAMES[Math.floor(hash(i, 3) * NAMES.length)];
         const leader = left === 0;
-        const e = add(leader ? root.id : parent.id, [name, String(tid), String(leader ? tid : parent.tid), ''], { hostId: host, tid, metadata: { TID: [tid], PID: [leader ? tid : parent.tid], hostId: [host] } });
+        const e = add(leader ? root.id : parent.id, [name, String(tid), String(leader ? tid : parent.tid), ''],
+          { hostId: host, tid, metadata: { TID: [tid], PID: [leader ? tid : parent.tid], hostId: [host] } });
         if (leader) { parent = e; left = Math.floor(hash(i, 5) * 12); } else left--;
       }
     }
     this.cpus = [];
     this.cpuEntries = [];
     for (const host of HOSTS) {
-      const root = { id: id++, parentId: -1, labels: [host], start: BEGIN, end: this.end, hasData: false, hostId: host };
+      const root = { id: id++, parentId: -1, labels: [host], start: BEGIN, end: this.end, hasData: false,
+        hostId: host };
       this.cpuEntries.push(root);
-      for (let c = 0; c < 2; c++) this.cpuEntries.push({ id: id++, parentId: root.id, labels: [`CPU ${c}`], start: BEGIN, end: this.end, hasData: true, hostId: host });
+      for (let c = 0; c < 2; c++)
+        this.cpuEntries.push({ id: id++, parentId: root.id, labels: [`CPU ${c}`], start: BEGIN, end: this.end,
+          hasData: true, hostId: host });
     }
     for (const e of this.cpuEntries) this.byId.set(e.id, e);
   }
   period(id) { return 120_000 + Math.floor(hash(id, 1) ** 3 * 40_000_000); }
   /** States of cell k of a row: [begin, end, key, label]. */
   cell(id, k) {
-    const p = this.period(id), t = k * p, run = Math.floor(p * (0.05 + 0.5 * hash(id, k * 4 + 1))), call = Math.floor(p * 0.35 * hash(id, k * 4 + 2)), wait = Math.floor(p * 0.12 * hash(id, k * 4 + 3));
-    return [[t, t + run, 'Usermode', ''], [t + run, t + run + call, 'System call', CALLS[Math.floor(hash(id, k) * CALLS.length)]],
+    const p = this.period(id), t = k * p, run = Math.floor(p * (0.05 + 0.5 * hash(id, k * 4 + 1))),
+      call = Math.floor(p * 0.35 * hash(id, k * 4 + 2)), wait = Math.floor(p * 0.12 * hash(id, k * 4 + 3));
+    return [[t, t + run, 'Usermode', ''], [t + run, t + run + call, 'System call',
+      CALLS[Math.floor(hash(id, k) * CALLS.length)]],
       [t + run + call, t + p - wait, 'Wait blocked', ''], [t + p - wait, t + p, 'Wait for CPU', '']];
   }
   at(id, t) {
@@ -69,16 +77,23 @@ export class World {
   }
 }
 
-/** The critical path of a thread on `client`: local work, the request to web, web to db, and back. [host, tid, name, begin, end, key, label] */
+/** The critical path of a thread on `client`: local work, the request to web, web to db, and back. [host, tid, name,
+ * begin, end, key, label] */
 export function path(begin) {
-  const ms = 1e6, s = (host, tid, name, a, b, key, label = '') => ({ host, tid, name, begin: begin + a * ms, end: begin + b * ms, key, label });
+  const ms = 1e6, s = (host, tid, name, a, b, key, label = '') =>
+    ({ host, tid, name, begin: begin + a * ms, end: begin + b * ms, key, label });
   return {
     states: [
-      s('client', 204, 'tier', 0, 0.9, 'RUNNING'), s('web', 1001, 'nginx', 1.5, 9, 'RUNNING'), s('web', 1001, 'nginx', 9, 19, 'TIMER', 'nanosleep'), s('web', 1001, 'nginx', 19, 21, 'PREEMPTED', 'by 31 kworker/0:2'),
-      s('web', 1001, 'nginx', 21, 24, 'RUNNING'), s('db', 1002, 'postgres', 25, 60, 'RUNNING'), s('db', 1002, 'postgres', 60, 70, 'BLOCK_DEVICE', 'vda'), s('db', 1002, 'postgres', 70, 75, 'RUNNING'),
-      s('web', 1001, 'nginx', 76, 80, 'RUNNING'), s('web', 1001, 'nginx', 80, 84, 'UNTRACED_PEER', 'untraced-peer: 10.0.0.9'), s('client', 204, 'tier', 85, 88.494, 'RUNNING'),
+      s('client', 204, 'tier', 0, 0.9, 'RUNNING'), s('web', 1001, 'nginx', 1.5, 9, 'RUNNING'),
+      s('web', 1001, 'nginx', 9, 19, 'TIMER', 'nanosleep'), s('web', 1001, 'nginx', 19, 21, 'PREEMPTED',
+        'by 31 kworker/0:2'),
+      s('web', 1001, 'nginx', 21, 24, 'RUNNING'), s('db', 1002, 'postgres', 25, 60, 'RUNNING'),
+      s('db', 1002, 'postgres', 60, 70, 'BLOCK_DEVICE', 'vda'), s('db', 1002, 'postgres', 70, 75, 'RUNNING'),
+      s('web', 1001, 'nginx', 76, 80, 'RUNNING'), s('web', 1001, 'nginx', 80, 84, 'UNTRACED_PEER',
+        'untraced-peer: 10.0.0.9'), s('client', 204, 'tier', 85, 88.494, 'RUNNING'),
     ],
-    arrows: [[0, 1, 0.9, 1.5], [1, 2, 24, 25], [2, 1, 75, 76], [1, 0, 84, 85]].map(([a, b, t, u]) => ({ from: a, to: b, begin: begin + t * ms, end: begin + u * ms })),
+    arrows: [[0, 1, 0.9, 1.5], [1, 2, 24, 25], [2, 1, 75, 76],
+      [1, 0, 84, 85]].map(([a, b, t, u]) => ({ from: a, to: b, begin: begin + t * ms, end: begin + u * ms })),
     workers: [['client', 204, 'tier'], ['web', 1001, 'nginx'], ['db', 1002, 'postgres']],
   };
 }

@@ -14,7 +14,8 @@ const recorded = host => truth(traces, 'verify.json').traces[`${host}/kernel`].e
 const spaced = n => n.toLocaleString('en').replace(/,/g, '\u2009');
 
 test('picker: a path, a wrong one, an upload, two traces together', async () => {
-  const server = await serve(['--store', directory(), '--state', directory(), '--trace-root', traces]), world = { url: server.url, browser };
+  const server = await serve(['--store', directory(), '--state', directory(), '--trace-root', traces]),
+    world = { url: server.url, browser };
   const { page, trouble } = await visit(world);
   await page.getByText('None yet.').waitFor();
   await page.getByLabel('Path of a trace on the server').fill('/nowhere/at all');
@@ -47,8 +48,10 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   await page.keyboard.press('Escape');
   await page.locator('.picker').waitFor({ state: 'detached' });
 
-  // Of another experiment nothing is left; back is where it was, by key too. There is no way back to one that is gone itself.
-  const [here] = (await page.title()).split(' – '), forget = name => page.getByRole('button', { name: `Forget ${name} (the trace files stay)`, exact: true });
+  // Of another experiment nothing is left; back is where it was, by key too. There is no way back to one that is gone
+  // itself.
+  const [here] = (await page.title()).split(' – '), forget = name =>
+    page.getByRole('button', { name: `Forget ${name} (the trace files stay)`, exact: true });
   await page.getByRole('button', { name: 'Open another experiment' }).click();
   await forget('web').click();
   await forget('web').waitFor({ state: 'detached' });
@@ -64,13 +67,19 @@ test('picker: a path, a wrong one, an upload, two traces together', async () => 
   await server.stop();
 });
 
-test('the server dies: a bar says so, what was loaded stays; it comes back and everything goes on, bookmarks and paths included', async () => {
-  const store = directory(), state = directory(), begin = () => serve(['--store', store, '--state', state, traces], port);
+test('the server dies: a bar says so, what was loaded stays; it comes back and everything goes on, bookmarks and '
+  + 'paths included', async () => {
+  const store = directory(), state = directory(), begin = () =>
+    serve(['--store', store, '--state', state, traces], port);
   let port = 0;
   const server = await begin(), world = { url: server.url, browser };
   port = Number(new URL(server.url).port);
   const { page, trouble } = await open(world, { width: 1440, height: 900 });
-  await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 2_300_000_000n, a.min + 2_400_000_000n); weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' } }); });
+  await page.evaluate(() => {
+    const a = weft.session.axis;
+    a.select(a.min + 2_300_000_000n, a.min + 2_400_000_000n);
+    weft.session.pathWanted.emit({ thread: { host: 'client', tid: 204, name: 'tier' } });
+  });
   await page.waitForFunction(() => weft.path?.pane.done);
   await page.locator('.path-pane').waitFor();
   await page.keyboard.press('b');
@@ -82,15 +91,19 @@ test('the server dies: a bar says so, what was loaded stays; it comes back and e
   const rows = await page.evaluate(() => weft.panels.map(p => p.model?.rows.length ?? 0));
   assert.ok(Math.max(...rows) > 100, 'rows stay');
   await page.getByRole('tab', { name: 'Events' }).click();
-  await page.waitForFunction(() => document.querySelectorAll('.vt-row:not([hidden]):not(.waiting)').length > 3); // lines stay
+  // lines stay
+  await page.waitForFunction(() => document.querySelectorAll('.vt-row:not([hidden]):not(.waiting)').length > 3);
 
   const next = await begin();
   await page.locator('.notice').waitFor({ state: 'hidden' });
   await settled(page);
   await page.evaluate(() => weft.session.axis.zoom(0.5, 300));
   await settled(page);
-  const seen = await page.evaluate(() => weft.panels.filter(p => p.data).map(p => [p.output.name, p.model.rows.length, [...p.data.rows.values()].filter(r => r.from <= weft.session.axis.offset).length, p.root.querySelector('.panel-overlay').hidden]));
-  for (const [name, n, fresh, fine] of seen) assert.ok(n > 3 && fresh > 2 && fine, `${name}: ${n} rows, ${fresh} with data of now`);
+  const seen = await page.evaluate(() => weft.panels.filter(p => p.data)
+    .map(p => [p.output.name, p.model.rows.length, [...p.data.rows.values()].filter(r =>
+      r.from <= weft.session.axis.offset).length, p.root.querySelector('.panel-overlay').hidden]));
+  for (const [name, n, fresh, fine] of seen)
+    assert.ok(n > 3 && fresh > 2 && fine, `${name}: ${n} rows, ${fresh} with data of now`);
   await page.getByRole('tab', { name: 'Bookmarks' }).click();
   await page.locator('.bookmarks tbody tr').waitFor();
   await page.getByRole('tab', { name: 'Events' }).click();
@@ -102,18 +115,24 @@ test('the server dies: a bar says so, what was loaded stays; it comes back and e
 });
 
 test('a program of user space: its calls are the first view, level by level', async () => {
-  const program = userSpace(), server = await serve(['--store', directory(), program]), { page, trouble } = await open({ url: server.url, browser });
+  const program = userSpace(), server = await serve(['--store', directory(), program]),
+    { page, trouble } = await open({ url: server.url, browser });
   // The first thread's calls at the second level until events were lost, from its entries and exits.
   const calls = [], stack = [];
   for (const e of lines(program, '--where', 'vtid == 100')) {
     if (e.name?.endsWith('func_entry')) stack.push(e.ts);
-    if (e.name?.endsWith('func_exit')) { const begin = stack.pop(); if (stack.length === 1) calls.push([String(begin), String(e.ts)]); }
+    if (e.name?.endsWith('func_exit')) {
+      const begin = stack.pop();
+      if (stack.length === 1) calls.push([String(begin), String(e.ts)]);
+    }
   }
   assert.ok(calls.length >= 3);
   assert.equal(await page.locator('.panel h2').first().innerText(), 'Flame Chart');
   const shown = await page.evaluate(() => {
-    const g = weft.panels[0], level = g.model.rows.find(n => n.entry.labels[0] === '2' && n.parent.entry.labels[1] === '100'), row = g.data.rows.get(level.entry.id), out = [];
-    for (let i = 0; i < row.n; i++) if (row.label[i]) out.push([String(g.axis.abs(row.start[i])), String(g.axis.abs(row.end[i]))]);
+    const g = weft.panels[0], level = g.model.rows.find(n => n.entry.labels[0] === '2'
+      && n.parent.entry.labels[1] === '100'), row = g.data.rows.get(level.entry.id), out = [];
+    for (let i = 0; i < row.n; i++)
+      if (row.label[i]) out.push([String(g.axis.abs(row.start[i])), String(g.axis.abs(row.end[i]))]);
     return out;
   });
   assert.deepEqual(shown, calls);
@@ -125,10 +144,12 @@ test('a program of user space: its calls are the first view, level by level', as
   await server.stop();
 });
 
-test('a server that wants a token: the page asks for it, says when it is wrong, and goes where the link leads', async () => {
+test('a server that wants a token: the page asks for it, says when it is wrong, and goes where the link leads',
+  async () => {
   const file = join(directory(), 'token');
   writeFileSync(file, 'open sesame\n');
-  const server = await serve(['--store', directory(), '--token-file', file, traces]), { page, trouble } = await visit({ url: server.url, browser }, {});
+  const server = await serve(['--store', directory(), '--token-file', file, traces]),
+    { page, trouble } = await visit({ url: server.url, browser }, {});
   const token = page.getByLabel('Token');
   await page.getByText('This server wants a token').waitFor();
   await token.fill('sesame');
@@ -151,7 +172,8 @@ test('a server that wants a token: the page asks for it, says when it is wrong, 
 });
 
 test('a link to an experiment that is not there says so', async () => {
-  const server = await serve(['--store', directory(), traces]), { page } = await visit({ url: server.url, browser }, { hash: '#x=00000000-0000-3000-8000-000000000000' });
+  const server = await serve(['--store', directory(), traces]),
+    { page } = await visit({ url: server.url, browser }, { hash: '#x=00000000-0000-3000-8000-000000000000' });
   await page.getByText('The link names an experiment that this server does not know.').waitFor();
   await page.close();
   await server.stop();

@@ -1,4 +1,5 @@
-// What is wrong with a trace: a sign at the top leads to the table that tells, as `weft index` does; none where nothing is wrong.
+// What is wrong with a trace: a sign at the top leads to the table that tells, as `weft index` does; none where nothing
+// is wrong.
 import assert from 'node:assert/strict';
 import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,16 +13,19 @@ before(async () => { browser = await browse(); });
 after(() => browser?.close());
 
 test('damaged traces: the sign counts, a click opens the table, another one brings it into sight', async () => {
-  const traces = example(), cut = join(traces, 'db/kernel/ch_1'), packet = openSync(join(traces, 'web/kernel/ch_0'), 'r+');
+  const traces = example(), cut = join(traces, 'db/kernel/ch_1'),
+    packet = openSync(join(traces, 'web/kernel/ch_0'), 'r+');
   truncateSync(cut, statSync(cut).size - 100);
   writeSync(packet, Buffer.alloc(4), 0, 4, 0);
   closeSync(packet);
   const told = notes('index', '--store', directory(), traces);
   assert.ok(told.length >= 2, told.join('\n'));
-  const server = await serve(['--store', directory(), traces]), { page, trouble } = await open({ url: server.url, browser });
+  const server = await serve(['--store', directory(), traces]),
+    { page, trouble } = await open({ url: server.url, browser });
   await page.locator(SIGN).waitFor();
   // With no packets of web nothing ties the machines: the verbs show that as part of their answers.
-  const apart = weft('sync', '--store', directory(), traces).hosts.filter(h => !h.pieces.length).length, all = told.length + apart;
+  const apart = weft('sync', '--store', directory(), traces).hosts.filter(h => !h.pieces.length).length,
+    all = told.length + apart;
   assert.equal(apart, 2);
   assert.equal(await page.locator(SIGN).innerText(), `${all} notes`);
   assert.equal(await page.locator('.badge').first().innerText(), 'clock unknown');
@@ -33,7 +37,8 @@ test('damaged traces: the sign counts, a click opens the table, another one brin
   const seen = (await rows.allInnerTexts()).map(t => t.replace(/\s+/g, ' '));
   for (const line of told) {
     const [host, file, ...what] = line.split(': ');
-    assert.ok(seen.some(t => t.includes(host) && t.includes(file) && t.includes(what.join(': '))), `${line}\n${seen.join('\n')}`);
+    assert.ok(seen.some(t => t.includes(host) && t.includes(file)
+      && t.includes(what.join(': '))), `${line}\n${seen.join('\n')}`);
   }
   await page.evaluate(() => { document.querySelector('.stack').scrollTop = 0; });
   await page.locator(SIGN).click();
@@ -47,7 +52,8 @@ test('damaged traces: the sign counts, a click opens the table, another one brin
 });
 
 test('sound traces: no sign', async () => {
-  const server = await serve(['--store', directory(), example()]), { page, trouble } = await open({ url: server.url, browser });
+  const server = await serve(['--store', directory(), example()]),
+    { page, trouble } = await open({ url: server.url, browser });
   await page.locator('.badge').filter({ hasText: 'clock ±' }).waitFor();
   assert.ok(!await page.locator(SIGN).isVisible());
   assert.deepEqual(trouble, []);
@@ -55,16 +61,25 @@ test('sound traces: no sign', async () => {
   await server.stop();
 });
 
-for (const who of ['this page', 'somebody else']) test(`a file is cut off while the page shows it, and ${who} comes upon it: opened again by itself, where one was, with what is left and a sign`, async () => {
-  const traces = example(), server = await serve(['--store', directory(), traces]), { page, trouble } = await open({ url: server.url, browser });
+for (const who of ['this page', 'somebody else'])
+  test(`a file is cut off while the page shows it, and ${who} comes upon it: opened again by itself, where one was, `
+    + `with what is left and a sign`, async () => {
+  const traces = example(), server = await serve(['--store', directory(), traces]),
+    { page, trouble } = await open({ url: server.url, browser });
   await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 1_000_000_000n, a.min + 1_500_000_000n); });
   await settled(page);
-  const there = await view(page), stream = join(traces, 'web/kernel/ch_0'), total = await page.locator('.vt-count').first().innerText();
+  const there = await view(page), stream = join(traces, 'web/kernel/ch_0'),
+    total = await page.locator('.vt-count').first().innerText();
   truncateSync(stream, statSync(stream).size / 2);
   if (who !== 'this page') {
-    const experiment = `/experiments/${await page.evaluate(() => weft.session.uuid)}`, table = `${experiment}/outputs/table/${await page.evaluate(() => weft.events.output.id)}/lines`;
-    assert.match((await server.ask(table, { parameters: { requested_table_index: 0, requested_table_count: 5 } })).title, /cut off/);
-    for (let ms = 0; (await server.ask(experiment)).indexingStatus !== 'COMPLETED'; ms += 50) { assert.ok(ms < 120000); await page.waitForTimeout(50); }
+    const experiment = `/experiments/${await page.evaluate(() => weft.session.uuid)}`,
+      table = `${experiment}/outputs/table/${await page.evaluate(() => weft.events.output.id)}/lines`;
+    assert.match((await server.ask(table, { parameters: { requested_table_index: 0, requested_table_count: 5 } }))
+      .title, /cut off/);
+    for (let ms = 0; (await server.ask(experiment)).indexingStatus !== 'COMPLETED'; ms += 50) {
+      assert.ok(ms < 120000);
+      await page.waitForTimeout(50);
+    }
   }
   await page.evaluate(() => { const a = weft.session.axis; a.select(a.min + 1_100_000_000n); });
   await page.locator('.notice').filter({ hasText: 'opened again' }).waitFor();
@@ -76,8 +91,12 @@ for (const who of ['this page', 'somebody else']) test(`a file is cut off while 
   const now = await view(page);
   assert.deepEqual([now.begin, now.end], [there.begin, there.end]);
   // Rows and their numbers are those of now.
-  const told = (await server.ask(`/experiments/${await page.evaluate(() => weft.session.uuid)}/outputs/timeGraph/${await page.evaluate(() => weft.panels[0].output.id)}/tree`, { parameters: {} })).model.entries;
-  assert.deepEqual(await page.evaluate(() => [...weft.panels[0].model.nodes.values()].map(n => [n.entry.id, n.entry.labels[0]]).sort((a, b) => a[0] - b[0])), told.map(e => [e.id, e.labels[0]]).sort((a, b) => a[0] - b[0]));
+  const told = (await server.ask(`/experiments/${await page.evaluate(() => weft.session.uuid)}`
+    + `/outputs/timeGraph/${await page.evaluate(() => weft.panels[0].output.id)}/tree`, { parameters: {} }))
+    .model.entries;
+  assert.deepEqual(await page.evaluate(() => [...weft.panels[0].model.nodes.values()].map(n =>
+    [n.entry.id, n.entry.labels[0]]).sort((a, b) => a[0] - b[0])),
+    told.map(e => [e.id, e.labels[0]]).sort((a, b) => a[0] - b[0]));
   assert.deepEqual(trouble, []);
   await page.close();
   await server.stop();

@@ -1,4 +1,5 @@
-// An analysis of one's own: made with the keyboard, wrong expressions are said, its views show it, it can be removed. The events themselves are the judge.
+// An analysis of one's own: made with the keyboard, wrong expressions are said, its views show it, it can be removed.
+// The events themselves are the judge.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browse, open, settled } from '../browser.mjs';
@@ -38,19 +39,24 @@ test('time between timers’ begin and end: form, refusal, chart, figures, link,
   await page.waitForFunction(() => document.querySelector('.pairs select').value === 'TID');
   await page.locator('.pairs select').selectOption('');
   await page.locator('.pairs [name="contextOutRegex"]').press('Enter');
-  assert.match(await form.getByRole('alert').innerText(), /^Invalid query parameters: specifiers\[0\]\.contextInRegex .*\(400\)$/);
-  assert.deepEqual(await page.evaluate(() => [document.activeElement.name, document.activeElement.getAttribute('aria-invalid')]), ['contextInRegex', 'true']);
+  assert.match(await form.getByRole('alert').innerText(),
+    /^Invalid query parameters: specifiers\[0\]\.contextInRegex .*\(400\)$/);
+  assert.deepEqual(await page.evaluate(() => [document.activeElement.name,
+    document.activeElement.getAttribute('aria-invalid')]), ['contextInRegex', 'true']);
   assert.deepEqual(await page.evaluate(() => weft.session.outputs.filter(o => o.name.startsWith('Timers')).length), 0);
   await press(page, 'End');
   await page.keyboard.type(')');
   await press(page, 'Enter');
   await form.waitFor({ state: 'detached' });
-  await page.waitForFunction(() => weft.panels.some(p => p.output.name === 'Timers - Latency Statistics' && p.root.innerText.includes('Total')));
+  await page.waitForFunction(() => weft.panels.some(p => p.output.name === 'Timers - Latency Statistics'
+    && p.root.innerText.includes('Total')));
   await settled(page);
   assert.deepEqual((await opened(page)).slice(-2).sort(), ['Timers - Flame Chart', 'Timers - Latency Statistics']);
-  const total = await page.locator('.panel[aria-label="Timers - Latency Statistics"]').getByRole('row', { name: /^Total/ }).innerText();
+  const total = await page.locator('.panel[aria-label="Timers - Latency Statistics"]')
+    .getByRole('row', { name: /^Total/ }).innerText();
   assert.match(total.replace(/[\s\u2009]+/g, ' '), new RegExp(`\\b${pairs}\\b`), `${pairs} pairs`);
-  const hosts = await page.evaluate(() => weft.panels.find(p => p.output.name === 'Timers - Flame Chart').model.roots.map(n => n.entry.labels[0]));
+  const hosts = await page.evaluate(() => weft.panels.find(p => p.output.name === 'Timers - Flame Chart')
+    .model.roots.map(n => n.entry.labels[0]));
   assert.deepEqual(hosts.sort(), ['client', 'db', 'web']);
 
   // A page that follows the link shows it, too.
@@ -59,7 +65,8 @@ test('time between timers’ begin and end: form, refusal, chart, figures, link,
   assert.ok((await opened(other.page)).includes('Timers - Flame Chart'));
   await other.page.close();
 
-  await page.locator('.panel[aria-label="Timers - Flame Chart"]').getByRole('button', { name: 'Remove it from the server' }).click();
+  await page.locator('.panel[aria-label="Timers - Flame Chart"]')
+    .getByRole('button', { name: 'Remove it from the server' }).click();
   await settled(page);
   assert.deepEqual((await opened(page)).filter(n => n.startsWith('Timers')), []);
   const [{ UUID }] = await server.ask('/experiments');

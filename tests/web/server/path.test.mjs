@@ -14,42 +14,58 @@ before(async () => {
 });
 after(async () => { await world?.browser.close(); await server?.stop(); });
 
-/** When request `id` left and was answered, by the clock of the page: the recorded times, the client's metadata, then the clock map. */
+/** When request `id` left and was answered, by the clock of the page: the recorded times, the client's metadata, then
+ * the clock map. */
 function request(id) {
-  const { log } = truth(traces, 'ground-truth.json'), r = log.client.find(x => x.id === id), offset = BigInt(truth(traces, 'true-sync.json').to_host_tsc_ns.client.metadata_clock_offset_ns);
+  const { log } = truth(traces, 'ground-truth.json'), r = log.client.find(x => x.id === id),
+    offset = BigInt(truth(traces, 'true-sync.json').to_host_tsc_ns.client.metadata_clock_offset_ns);
   const { pieces } = weft('sync', '--store', store, traces).hosts.find(h => h.host === 'client');
   return [r.t_send, r.t_recv].map(t => {
     const at = BigInt(t) + offset, p = pieces.find(x => at >= BigInt(x.begin) && at <= BigInt(x.end));
     // drift · t + offset, in units of 1e-24 ns.
-    const [w, f] = p.drift.split('.'), drift = BigInt(w + f.padEnd(24, '0')), [ow, of = ''] = p.offset_ns.split('.'), sign = ow.startsWith('-') ? -1n : 1n;
+    const [w, f] = p.drift.split('.'), drift = BigInt(w + f.padEnd(24, '0')), [ow, of = ''] = p.offset_ns.split('.'),
+      sign = ow.startsWith('-') ? -1n : 1n;
     return (drift * at + sign * BigInt(ow.replace('-', '') + of.padEnd(24, '0'))) / 10n ** 24n;
   });
 }
 const rowsOf = panel => panel.evaluate(p => {
   const view = weft.panels.find(x => x.root === p), out = [];
-  for (const r of p.querySelectorAll('.tree-row:not([hidden])')) { const n = view.model.rows[r.dataset.row], b = r.getBoundingClientRect(); out.push({ host: n.entry.hostId, tid: n.entry.metadata.TID?.[0] ?? null, name: r.innerText.trim().split('\n')[0], y: b.top + b.height / 2, data: n.entry.hasData }); }
+  for (const r of p.querySelectorAll('.tree-row:not([hidden])')) {
+    const n = view.model.rows[r.dataset.row], b = r.getBoundingClientRect();
+    out.push({ host: n.entry.hostId, tid: n.entry.metadata.TID?.[0] ?? null, name: r.innerText.trim().split('\n')[0],
+      y: b.top + b.height / 2, data: n.entry.hasData });
+  }
   return out;
 });
 /** Colour of the drawing at places of the window: [r, g, b, alpha]. */
 const inkAt = (page, places) => page.locator(`${PATH} .area`).evaluate((area, list) => {
-  const box = area.getBoundingClientRect(), canvas = area.querySelectorAll('canvas')[1], ctx = canvas.getContext('2d'), k = canvas.width / box.width;
+  const box = area.getBoundingClientRect(), canvas = area.querySelectorAll('canvas')[1], ctx = canvas.getContext('2d'),
+    k = canvas.width / box.width;
   return list.map(([x, y]) => {
     // The line is thin: the most coloured pixel of three.
     let best = [0, 0, 0, 0];
-    for (const dx of [-1, 0, 1]) { const p = [...ctx.getImageData(Math.round((x - box.left + dx) * k), Math.round((y - box.top) * k), 1, 1).data]; if (p[3] * (p[2] - p[1]) > best[3] * (best[2] - best[1])) best = p; }
+    for (const dx of [-1, 0, 1]) {
+      const p = [...ctx.getImageData(Math.round((x - box.left + dx) * k), Math.round((y - box.top) * k), 1, 1).data];
+      if (p[3] * (p[2] - p[1]) > best[3] * (best[2] - best[1])) best = p;
+    }
     return best;
   });
 }, places);
 const violet = p => p[3] > 60 && p[0] > p[1] + 25 && p[2] > p[1] + 40;
-const same = (shown, told) => assert.deepEqual(shown, told.segments.map(s => ({ begin: String(s.begin), end: String(s.end), host: s.host, tid: s.tid, kind: s.state })));
-const segments = page => page.evaluate(() => weft.path.pane.segments.map(s => ({ begin: String(weft.session.axis.abs(s.begin)), end: String(weft.session.axis.abs(s.end)), host: s.host, tid: s.tid ?? -1, kind: s.kind.replace(/ /g, '-') })));
+const same = (shown, told) => assert.deepEqual(shown, told.segments.map(s =>
+  ({ begin: String(s.begin), end: String(s.end), host: s.host, tid: s.tid, kind: s.state })));
+const segments = page => page.evaluate(() => weft.path.pane.segments.map(s =>
+  ({ begin: String(weft.session.axis.abs(s.begin)), end: String(weft.session.axis.abs(s.end)), host: s.host,
+    tid: s.tid ?? -1, kind: s.kind.replace(/ /g, '-') })));
 /** The search is through: its rows alone are left. */
 const found = page => page.locator(`${THREADS} .panel-status`).filter({ hasText: '1 found' }).waitFor();
 const complete = page => page.waitForFunction(() => weft.path?.pane.done);
 
-test('of a request: right click on the thread found by name; segments, arrows between machines and totals are those of weft critpath', async () => {
+test('of a request: right click on the thread found by name; segments, arrows between machines and totals are those '
+  + 'of weft critpath', async () => {
   const { page, trouble } = await open(world, { width: 1440, height: 900 }), [begin, end] = request(10);
-  const told = weft('critpath', '--store', store, '--thread', 'client:204', '--begin', String(begin), '--end', String(end), traces);
+  const told = weft('critpath', '--store', store, '--thread', 'client:204', '--begin', String(begin), '--end',
+    String(end), traces);
   assert.ok(told.links.filter(l => l.from.host !== l.to.host).length >= 4, 'the request crosses machines');
   await page.evaluate(([a, b]) => { weft.session.axis.select(BigInt(a), BigInt(b)); }, [String(begin), String(end)]);
   await page.keyboard.press('f');
@@ -66,8 +82,10 @@ test('of a request: right click on the thread found by name; segments, arrows be
   same(await segments(page), told);
 
   // Arrows: where the clock and the rows put them, in the network's colour; gone when they are switched off.
-  const panel = page.locator(PATH), rows = await rowsOf(panel), box = await panel.locator('.area').boundingBox(), v = await view(page);
-  const x = t => box.x + Number(t - BigInt(v.begin)) / v.span * box.width, y = who => rows.find(r => r.data && r.host === who.host && (r.tid ?? -1) === who.tid)?.y;
+  const panel = page.locator(PATH), rows = await rowsOf(panel), box = await panel.locator('.area').boundingBox(),
+    v = await view(page);
+  const x = t => box.x + Number(t - BigInt(v.begin)) / v.span * box.width,
+    y = who => rows.find(r => r.data && r.host === who.host && (r.tid ?? -1) === who.tid)?.y;
   const links = told.links.filter(l => l.from.host !== l.to.host && l.from.time >= begin), places = [];
   for (const l of links) {
     const [x1, y1, x2, y2] = [x(l.from.time), y(l.from), x(l.to.time), y(l.to)];
@@ -80,9 +98,11 @@ test('of a request: right click on the thread found by name; segments, arrows be
   await drawn(page);
   const on = await inkAt(page, places);
   assert.ok(on.every(violet), `arrows at ${JSON.stringify(places)}: ${JSON.stringify(on)}`);
-  const longest = links.map(l => ({ l, a: y(l.from), b: y(l.to) })).sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b))[0];
+  const longest = links.map(l => ({ l, a: y(l.from), b: y(l.to) }))
+    .sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b))[0];
   await page.mouse.move((x(longest.l.from.time) + x(longest.l.to.time)) / 2, (longest.a + longest.b) / 2);
-  await page.locator('.tip').filter({ hasText: new RegExp(`From.*on ${longest.l.from.host}.*To.*on ${longest.l.to.host}`) }).waitFor();
+  await page.locator('.tip')
+    .filter({ hasText: new RegExp(`From.*on ${longest.l.from.host}.*To.*on ${longest.l.to.host}`) }).waitFor();
   await page.mouse.move(2, 2);
   await panel.getByRole('button', { name: 'Arrows' }).click();
   await drawn(page);
@@ -90,15 +110,25 @@ test('of a request: right click on the thread found by name; segments, arrows be
   await panel.getByRole('button', { name: 'Arrows' }).click();
 
   // Totals, as durations that people read.
-  const text = ns => { const [k, unit] = ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns']; return `${Number((Number(ns) / k).toPrecision(4))} ${unit}`; };
-  const lines = await page.locator('.path-pane tbody tr').evaluateAll(all => all.map(r => [...r.cells].map(c => c.innerText.trim())));
-  const listed = lines.map(c => `${c[2]} ${c[3] || -1} ${c[5].replace(/ /g, '-')} ${Number(parseFloat(c[1]).toPrecision(4))} ${c[1].split(' ')[1]}`).sort();
+  const text = ns => {
+    const [k, unit] = ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+    return `${Number((Number(ns) / k).toPrecision(4))} ${unit}`;
+  };
+  const lines = await page.locator('.path-pane tbody tr').evaluateAll(all =>
+    all.map(r => [...r.cells].map(c => c.innerText.trim())));
+  const listed =
+    lines.map(c => `${c[2]} ${c[3] || -1} ${c[5].replace(/ /g, '-')} ${Number(parseFloat(c[1]).toPrecision(4))} `
+      + `${c[1].split(' ')[1]}`).sort();
   const merged = new Map();
-  for (const t of told.totals) { const key = `${t.host} ${t.tid} ${t.state}`; merged.set(key, (merged.get(key) ?? 0) + Number(t.duration)); }
+  for (const t of told.totals) {
+    const key = `${t.host} ${t.tid} ${t.state}`;
+    merged.set(key, (merged.get(key) ?? 0) + Number(t.duration));
+  }
   assert.deepEqual(listed, [...merged].map(([k, ns]) => `${k} ${text(ns)}`).sort());
 
   // n and p step through the segments of the line that was clicked.
-  const largest = told.totals[0], steps = told.segments.filter(s => s.host === largest.host && s.tid === largest.tid && s.state === largest.state);
+  const largest = told.totals[0], steps = told.segments.filter(s => s.host === largest.host && s.tid === largest.tid
+    && s.state === largest.state);
   await page.locator('.path-pane tbody tr').first().click();
   for (const s of steps.slice(0, 3)) {
     const now = await view(page);
@@ -122,16 +152,23 @@ test('whole life: every segment, however short; what is saved as CSV and SVG; th
   same(await segments(page), told);
   assert.match(await page.locator('.path-title').innerText(), /3 machines, \d+ segments/);
 
-  const csv = (await save(page, 'Table, CSV')).toString(), part = csv.split(/^# /m).find(p => p.startsWith('Critical path')).trim().split('\n').slice(2);
-  const spoken = part.map(l => l.split(',')).map(c => `${c.at(-3)} ${c.at(-2)}`), exact = new Set(told.segments.map(s => `${s.begin} ${s.end}`));
+  const csv = (await save(page, 'Table, CSV')).toString(), part = csv.split(/^# /m)
+    .find(p => p.startsWith('Critical path')).trim().split('\n').slice(2);
+  const spoken = part.map(l => l.split(',')).map(c => `${c.at(-3)} ${c.at(-2)}`),
+    exact = new Set(told.segments.map(s => `${s.begin} ${s.end}`));
   assert.ok(spoken.length > 40 && spoken.every(s => exact.has(s)), 'times in the file are those of the path');
   const long = told.segments.filter(s => s.end - s.begin > 5_000_000n).map(s => `${s.begin} ${s.end}`);
   for (const s of long) assert.ok(spoken.includes(s), `${s} is in the file`);
 
   const svg = (await save(page, 'Picture, SVG')).toString();
   assert.match(svg, /^<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
-  assert.deepEqual(await page.evaluate(text => { const d = new DOMParser().parseFromString(text, 'image/svg+xml'); return [d.querySelectorAll('parsererror').length, d.querySelectorAll('rect').length > 100, d.querySelectorAll('line, path, polyline').length > 20]; }, svg), [0, true, true]);
-  for (const word of ['Critical path of tier 204 on client', 'client', 'web', 'db', 'Thread Status']) assert.ok(svg.includes(word), `the picture says ${word}`);
+  assert.deepEqual(await page.evaluate(text => {
+    const d = new DOMParser().parseFromString(text, 'image/svg+xml');
+    return [d.querySelectorAll('parsererror').length, d.querySelectorAll('rect').length > 100,
+      d.querySelectorAll('line, path, polyline').length > 20];
+  }, svg), [0, true, true]);
+  for (const word of ['Critical path of tier 204 on client', 'client', 'web', 'db', 'Thread Status'])
+    assert.ok(svg.includes(word), `the picture says ${word}`);
 
   await settled(page);
   const hash = new URL(page.url()).hash, there = await view(page);
@@ -144,11 +181,13 @@ test('whole life: every segment, however short; what is saved as CSV and SVG; th
   assert.equal(await again.page.locator('#search').inputValue(), 'tid:204 host:client');
 
   // From a row of the path to that thread's own: under the thread's name.
-  await again.page.locator(`${PATH} .tree-row:not([hidden])`).filter({ hasText: 'tier 196' }).click({ button: 'right' });
+  await again.page.locator(`${PATH} .tree-row:not([hidden])`).filter({ hasText: 'tier 196' })
+    .click({ button: 'right' });
   await again.page.getByRole('menuitem', { name: 'Critical path: whole life' }).click();
   await again.page.getByRole('heading', { name: 'Critical path of tier 196 on web', exact: true }).waitFor();
   // One that is on the server already: its thread is named by what is drawn.
-  await again.page.evaluate(() => weft.add(weft.session.outputs.find(o => o.name === 'Critical path of tier 204 on client')));
+  await again.page.evaluate(() => weft.add(weft.session.outputs.find(o =>
+    o.name === 'Critical path of tier 204 on client')));
   await again.page.locator('.path-title strong').filter({ hasText: /^client:204 tier$/ }).waitFor();
   await again.page.close();
 });

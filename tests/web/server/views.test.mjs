@@ -15,9 +15,11 @@ before(async () => {
 after(async () => { await world?.browser.close(); await server?.stop(); });
 
 const spaced = n => n.toLocaleString('en').replace(/,/g, '\u2009');
-const names = page => page.locator(`${THREADS} .tree-row:not([hidden])`).evaluateAll(rows => rows.map(r => r.innerText.replace(/[▾▸]/g, '').trim().split(/\s*\n\s*/)));
+const names = page => page.locator(`${THREADS} .tree-row:not([hidden])`)
+  .evaluateAll(rows => rows.map(r => r.innerText.replace(/[▾▸]/g, '').trim().split(/\s*\n\s*/)));
 
-test('opens: three machines, all events, one clock; nothing is asked of anybody else; a strict policy holds', async () => {
+test('opens: three machines, all events, one clock; nothing is asked of anybody else; a strict policy holds',
+  async () => {
   const { page, trouble } = await open(world);
   const recorded = Object.values(truth(traces, 'verify.json').traces).reduce((n, t) => n + t.events, 0);
   assert.match(await page.locator('.vt-count').first().innerText(), new RegExp(`^${spaced(recorded)} events`));
@@ -38,7 +40,8 @@ test('opens: three machines, all events, one clock; nothing is asked of anybody 
     await new Promise(r => setTimeout(r, 200));
     return { seen, made: 'made' in window, injected: 'injected' in window };
   });
-  assert.ok(refused.seen.includes('connect-src') && refused.seen.some(d => d.startsWith('script-src')), JSON.stringify(refused));
+  assert.ok(refused.seen.includes('connect-src') && refused.seen.some(d => d.startsWith('script-src')),
+    JSON.stringify(refused));
   assert.deepEqual([refused.made, refused.injected], [false, false]);
   await page.close();
 });
@@ -54,12 +57,16 @@ test('zoom, scroll, a thread by its name', async () => {
   const near = await view(page);
   assert.ok(near.span < whole.span / 3);
   // States at the mouse's time are known more finely than before.
-  assert.ok(await page.evaluate(() => [...weft.panels[0].data.rows.values()].filter(r => r.complete || r.nsPerPx <= weft.session.axis.nsPerPx * 1.05).length) > 3);
+  assert.ok(await page.evaluate(() => [...weft.panels[0].data.rows.values()].filter(r => r.complete
+    || r.nsPerPx <= weft.session.axis.nsPerPx * 1.05).length) > 3);
   await page.mouse.wheel(0, 1500);
   await settled(page);
   const first = (await names(page))[0][0];
   assert.ok(await page.evaluate(() => weft.panels[0].scroller.scrollTop) > 1000, `first row is ${first}`);
-  assert.ok(await page.evaluate(() => { const g = weft.panels[0], a = Math.ceil(g.scroller.scrollTop / 18); return g.model.rows.slice(a, a + 5).every(n => !n.entry.hasData || g.data.rows.has(n.entry.id)); }), 'the rows that came have states');
+  assert.ok(await page.evaluate(() => {
+    const g = weft.panels[0], a = Math.ceil(g.scroller.scrollTop / 18);
+    return g.model.rows.slice(a, a + 5).every(n => !n.entry.hasData || g.data.rows.has(n.entry.id));
+  }), 'the rows that came have states');
   await page.keyboard.press('Home');
   assert.equal((await view(page)).span, whole.span);
 
@@ -74,11 +81,14 @@ test('zoom, scroll, a thread by its name', async () => {
 });
 
 test('search of states: the system calls that the recorded program made, one after the other', async () => {
-  const { page } = await open(world), slept = truth(traces, 'ground-truth.json').requests_spec.filter(r => r.web.sleep_us > 0);
-  const calls = events(traces, '--names', 'syscall_entry_clock_nanosleep', '--tid', String(truth(traces, 'ground-truth.json').expected[0].web_tid)).filter(e => e.host === 'web');
+  const { page } = await open(world), slept = truth(traces, 'ground-truth.json')
+    .requests_spec.filter(r => r.web.sleep_us > 0);
+  const calls = events(traces, '--names', 'syscall_entry_clock_nanosleep', '--tid',
+    String(truth(traces, 'ground-truth.json').expected[0].web_tid)).filter(e => e.host === 'web');
   assert.equal(calls.length, slept.length);
   // In the call until it sleeps, and again from when the CPU is given back until the call returns.
-  const back = events(traces, '--names', 'sched_switch', '--where', 'next_tid == 196').filter(e => e.host === 'web').map(e => e.ts);
+  const back = events(traces, '--names', 'sched_switch', '--where', 'next_tid == 196').filter(e => e.host === 'web')
+    .map(e => e.ts);
   const places = calls.flatMap(c => [c.ts, back.find(t => t > c.ts)]);
   await page.keyboard.press('/');
   await page.keyboard.type('tid:196 host:web state:clock_nanosleep');
@@ -109,8 +119,10 @@ test('events: the cursor moves them and they move it; a search finds the next; t
   await page.close();
 });
 
-test('only matches: as many lines as events with that name, the next at the cursor; an expression over events; what is wrong is said', async () => {
-  const { page } = await open(world), packets = events(traces, '--names', 'sched_waking,sched_wakeup').map(e => e.ts), count = page.locator('.vt-count');
+test('only matches: as many lines as events with that name, the next at the cursor; an expression over events; what '
+  + 'is wrong is said', async () => {
+  const { page } = await open(world), packets = events(traces, '--names', 'sched_waking,sched_wakeup').map(e => e.ts),
+    count = page.locator('.vt-count');
   await page.locator('[aria-label="Search in Event type"]').fill('^sched_wak(ing|eup)$');
   await page.getByRole('button', { name: 'Only lines in which all expressions are found' }).click();
   await count.filter({ hasText: new RegExp(`^${spaced(packets.length)} of [\\d\u2009]+ events$`) }).waitFor();
@@ -125,11 +137,13 @@ test('only matches: as many lines as events with that name, the next at the curs
   await count.filter({ hasText: /^[\d\u2009]+ events$/ }).waitFor();
   await page.locator('[aria-label="Search in Event type"]').press('Escape');
 
-  const woken = events(traces, '--names', 'sched_switch', '--where', 'next_tid == 196'), where = page.getByLabel('Only events for which this holds');
+  const woken = events(traces, '--names', 'sched_switch', '--where', 'next_tid == 196'),
+    where = page.getByLabel('Only events for which this holds');
   await where.fill('name == "sched_switch" && next_tid == 196');
   await count.filter({ hasText: new RegExp(`^${spaced(woken.length)} of `) }).waitFor();
   await where.fill('next_tid = 196');
-  await page.getByText('expression "next_tid = 196": column 10: "=" alone means nothing: use ==', { exact: true }).waitFor();
+  await page.getByText('expression "next_tid = 196": column 10: "=" alone means nothing: use ==', { exact: true })
+    .waitFor();
   assert.equal(await page.locator('.vt-row:not([hidden])').count(), 0, 'no line stands below what is wrong');
   await where.press('Escape');
   await count.filter({ hasText: /^[\d\u2009]+ events$/ }).waitFor();
@@ -157,30 +171,45 @@ test('what was typed and makes no sense, or is nowhere, is said until something 
 
   // The sheet of the clocks has nothing to choose; it is left by Escape all the same.
   await page.locator('.badge').first().click();
-  assert.match(await page.locator('.menu-heading').first().innerText(), /^client .* drift -?[\d.]+ ppm .* offset −[\d.]+ ms .* error at end [\d.]+ µs$/);
+  assert.match(await page.locator('.menu-heading').first().innerText(),
+    /^client .* drift -?[\d.]+ ppm .* offset −[\d.]+ ms .* error at end [\d.]+ µs$/);
   await page.keyboard.press('Escape');
   await page.locator('.menu').waitFor({ state: 'hidden' });
   assert.deepEqual(trouble, []);
   await page.close();
 });
 
-test('legend: what a view can show, nothing else; names of files keep their ends, bars stand on their ranges', async () => {
+test('legend: what a view can show, nothing else; names of files keep their ends, bars stand on their ranges',
+  async () => {
   const { page, trouble } = await open(world);
   await page.getByRole('tab', { name: 'Legend' }).click();
-  const words = page.locator('.legend section').filter({ has: page.getByRole('heading', { name: 'Thread Status' }) }).locator('li');
+  const words = page.locator('.legend section').filter({ has: page.getByRole('heading', { name: 'Thread Status' }) })
+    .locator('li');
   await words.first().waitFor();
-  assert.deepEqual((await words.allInnerTexts()).map(t => t.trim()).sort(), ['CPU transition', 'Idle', 'Interrupt', 'System call', 'Unknown', 'Usermode', 'Wait', 'Wait blocked', 'Wait for CPU']);
+  assert.deepEqual((await words.allInnerTexts()).map(t => t.trim()).sort(),
+    ['CPU transition', 'Idle', 'Interrupt', 'System call', 'Unknown', 'Usermode', 'Wait', 'Wait blocked',
+      'Wait for CPU']);
 
   const show = async name => {
-    await page.evaluate(n => { for (const p of [...weft.panels]) p.close(); weft.add(weft.session.outputs.find(o => o.name === n)); }, name);
+    await page.evaluate(n => {
+      for (const p of [...weft.panels]) p.close();
+      weft.add(weft.session.outputs.find(o => o.name === n));
+    }, name);
     await settled(page);
   };
   await show('IO Access');
-  const cut = await page.locator('.tree-text.ended').evaluateAll(all => all.filter(e => e.offsetParent && e.firstChild.scrollWidth > e.firstChild.clientWidth).map(e => [e.textContent, e.lastChild.getBoundingClientRect().left < e.parentElement.getBoundingClientRect().right - 20]));
+  const cut = await page.locator('.tree-text.ended').evaluateAll(all =>
+    all.filter(e => e.offsetParent && e.firstChild.scrollWidth > e.firstChild.clientWidth)
+      .map(e => [e.textContent, e.lastChild.getBoundingClientRect().left < e.parentElement.getBoundingClientRect()
+        .right - 20]));
   assert.ok(cut.length > 3 && cut.every(([text, seen]) => /^\/.*\/[^/]+$/.test(text) && seen), JSON.stringify(cut));
 
   await show('System Call Latency - Latency Density');
-  const bars = await page.evaluate(() => { const p = weft.panels[0]; return { box: p.plot.over.getBoundingClientRect().toJSON(), ranges: p.series[0].xRanges.map(r => [String(r.start), String(r.end)]), counts: p.series[0].yValues }; });
+  const bars = await page.evaluate(() => {
+    const p = weft.panels[0];
+    return { box: p.plot.over.getBoundingClientRect().toJSON(),
+      ranges: p.series[0].xRanges.map(r => [String(r.start), String(r.end)]), counts: p.series[0].yValues };
+  });
   assert.ok(bars.counts[0] > 10);
   // Just right of where the axis begins is the first range, whose count the tip tells.
   await page.mouse.move(bars.box.left + 2, bars.box.top + 40);
@@ -193,12 +222,18 @@ test('legend: what a view can show, nothing else; names of files keep their ends
 
 test('bookmark and link: a second page shows the same', async () => {
   const { page } = await open(world);
-  await page.evaluate(() => { const a = weft.session.axis; a.show(a.min + 2_000_000_000n, a.min + 2_800_000_000n); a.select(a.min + 2_100_000_000n, a.min + 2_200_000_000n); weft.session.setTimeMode('utc'); });
+  await page.evaluate(() => {
+    const a = weft.session.axis;
+    a.show(a.min + 2_000_000_000n, a.min + 2_800_000_000n);
+    a.select(a.min + 2_100_000_000n, a.min + 2_200_000_000n);
+    weft.session.setTimeMode('utc');
+  });
   await page.locator(`${THREADS} .tree`).focus();
   await page.keyboard.press('b');
   await page.locator('.bookmarks tbody tr').waitFor();
   await settled(page); // the link, too
-  const there = await view(page), [experiment] = await server.ask('/experiments'), [kept] = await server.ask(`/experiments/${experiment.UUID}/bookmarks`);
+  const there = await view(page), [experiment] = await server.ask('/experiments'),
+    [kept] = await server.ask(`/experiments/${experiment.UUID}/bookmarks`);
   assert.deepEqual([String(kept.start), String(kept.end)], [there.anchor, there.cursor]);
   const hash = new URL(page.url()).hash;
   await page.close();
@@ -213,15 +248,22 @@ test('bookmark and link: a second page shows the same', async () => {
 
 test('every output opens: with something in it, or words that say why not', async () => {
   const { page, trouble } = await open(world, { width: 1920, height: 1080 });
-  const ids = await page.evaluate(() => weft.session.outputs.filter(o => !o.capabilities?.canCreate && o.id !== weft.events.output.id).map(o => o.id));
+  const ids = await page.evaluate(() => weft.session.outputs.filter(o => !o.capabilities?.canCreate
+    && o.id !== weft.events.output.id).map(o => o.id));
   assert.ok(ids.length > 20);
   for (const id of ids) {
-    await page.evaluate(x => { for (const p of [...weft.panels]) p.close(); weft.add(weft.session.outputs.find(o => o.id === x)); }, id);
+    await page.evaluate(x => {
+      for (const p of [...weft.panels]) p.close();
+      weft.add(weft.session.outputs.find(o => o.id === x));
+    }, id);
     await settled(page);
     const state = await page.evaluate(() => {
-      const p = weft.panels[0], overlay = p.root.querySelector('.panel-overlay'), words = p.root.querySelector('.vt-words');
-      return { said: overlay.hidden ? '' : overlay.className + ' ' + overlay.innerText, words: words && !words.hidden ? words.innerText : '',
-        shown: p.root.querySelectorAll('.tree-row:not([hidden]), .vt-row:not([hidden])').length + p.root.querySelectorAll('.uplot').length };
+      const p = weft.panels[0], overlay = p.root.querySelector('.panel-overlay'),
+        words = p.root.querySelector('.vt-words');
+      return { said: overlay.hidden ? '' : overlay.className + ' ' + overlay.innerText, words: words && !words.hidden
+        ? words.innerText : '',
+        shown: p.root.querySelectorAll('.tree-row:not([hidden]), .vt-row:not([hidden])').length
+          + p.root.querySelectorAll('.uplot').length };
     });
     assert.ok(!/failed|loading/.test(state.said), `${id}: ${state.said}`);
     assert.ok(state.shown > 0 || state.said.length > 20 || state.words.length > 10, `${id}: ${JSON.stringify(state)}`);
@@ -234,12 +276,17 @@ test('what is saved of the views: threads and curves as they are on screen', asy
   const { page } = await open(world), told = weft('threads', '--store', store, traces);
   const list = Array.isArray(told) ? told : told.threads ?? [told];
   const csv = (await save(page, 'Table, CSV')).toString(), parts = csv.split(/^# /m).slice(1);
-  assert.deepEqual(parts.map(p => p.split('\n')[0]), ['Thread Status', 'Resources Status', 'CPU Usage', 'Events Table']);
-  const known = new Set(list.map(t => [t.host, t.comm, t.tid].join())), [head, ...rows] = parts[0].trim().split('\n').slice(1).map(l => l.split(','));
-  assert.deepEqual(head, ['machine', 'Process', 'TID', 'PID', 'PTID', 'state', 'text', 'begin_ns', 'end_ns', 'duration_ns']);
-  assert.ok(rows.length > 50 && rows.filter(r => known.has(r.slice(0, 3).join())).length > rows.length / 2, `${rows[0]} is not among ${[...known].slice(0, 3).join(' ')}`);
+  assert.deepEqual(parts.map(p => p.split('\n')[0]), ['Thread Status', 'Resources Status', 'CPU Usage',
+    'Events Table']);
+  const known = new Set(list.map(t => [t.host, t.comm, t.tid].join())),
+    [head, ...rows] = parts[0].trim().split('\n').slice(1).map(l => l.split(','));
+  assert.deepEqual(head, ['machine', 'Process', 'TID', 'PID', 'PTID', 'state', 'text', 'begin_ns', 'end_ns',
+    'duration_ns']);
+  assert.ok(rows.length > 50 && rows.filter(r => known.has(r.slice(0, 3).join()))
+    .length > rows.length / 2, `${rows[0]} is not among ${[...known].slice(0, 3).join(' ')}`);
   for (const r of rows) assert.equal(BigInt(r.at(-1)), BigInt(r.at(-2)) - BigInt(r.at(-3)), r.join());
-  const { begin, end } = await view(page), curve = parts[2].trim().split('\n').slice(2).map(l => BigInt(l.split(',')[0]));
+  const { begin, end } = await view(page), curve = parts[2].trim().split('\n').slice(2)
+    .map(l => BigInt(l.split(',')[0]));
   assert.ok(curve.length > 100 && curve.every(t => t >= BigInt(begin) && t <= BigInt(end)));
   assert.equal((await save(page, 'Picture, PNG')).subarray(1, 4).toString(), 'PNG');
   await page.close();

@@ -1,4 +1,5 @@
-// The program under test: the bundled example, `weft serve` on it, and what the other verbs say, which is what the page must show.
+// The program under test: the bundled example, `weft serve` on it, and what the other verbs say, which is what the page
+// must show.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,20 +43,25 @@ export function userSpace() {
 export const truth = (traces, name) => JSON.parse(readFileSync(join(traces, name), 'utf8'));
 
 /** Times are beyond 2^53: integers of that size become bigint. */
-const exact = text => JSON.parse(text.replace(/([:[,]\s*)(-?\d{16,})(?=\s*[,\]}])/g, '$1"$2n"'), (_, v) => typeof v === 'string' && /^-?\d{16,}n$/.test(v) ? BigInt(v.slice(0, -1)) : v);
-const run = args => execFileSync(BIN, args, { encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, NO_COLOR: '1' } });
+const exact = text => JSON.parse(text.replace(/([:[,]\s*)(-?\d{16,})(?=\s*[,\]}])/g, '$1"$2n"'),
+  (_, v) => typeof v === 'string' && /^-?\d{16,}n$/.test(v) ? BigInt(v.slice(0, -1)) : v);
+const run = args => execFileSync(BIN, args, { encoding: 'utf8', maxBuffer: 1 << 28,
+  env: { ...process.env, NO_COLOR: '1' } });
 /** The answer of a verb that prints one object. */
 export const weft = (...args) => exact(run([...args, '--format', 'json']));
 /** The lines of `weft events`; `events`: by the reference host's clock. */
-export const lines = (traces, ...args) => run(['events', '--format', 'json', ...args, traces]).trim().split('\n').filter(Boolean).map(exact);
+export const lines = (traces, ...args) => run(['events', '--format', 'json', ...args, traces]).trim().split('\n')
+  .filter(Boolean).map(exact);
 export const events = (traces, ...args) => lines(traces, '--sync', ...args);
 
 /** The notes of a verb about its traces. */
-export const notes = (...args) => spawnSync(BIN, args, { encoding: 'utf8' }).stderr.split('\n').filter(l => /^weft: note: /.test(l) && !/events indexed/.test(l)).map(l => l.replace('weft: note: ', ''));
+export const notes = (...args) => spawnSync(BIN, args, { encoding: 'utf8' }).stderr.split('\n')
+  .filter(l => /^weft: note: /.test(l) && !/events indexed/.test(l)).map(l => l.replace('weft: note: ', ''));
 
 /** A server on a free port, or on `port` again. */
 export async function serve(args, port = 0) {
-  const process_ = spawn(BIN, ['serve', '--listen', `127.0.0.1:${port}`, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const process_ = spawn(BIN, ['serve', '--listen', `127.0.0.1:${port}`, ...args],
+    { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   running.add(process_);
   process_.stderr.on('data', d => { errors += d; });
@@ -64,15 +70,20 @@ export async function serve(args, port = 0) {
     process_.stdout.on('data', d => { out += d; const m = /listening on (\S+)/.exec(out); if (m) done(m[1]); });
     process_.on('exit', code => failed(new Error(`weft serve ended (${code}): ${errors}`)));
   });
-  const ended = new Promise(done => process_.on('exit', (code, signal) => { running.delete(process_); done(signal ?? code); }));
+  const ended = new Promise(done => process_.on('exit', (code, signal) => {
+    running.delete(process_);
+    done(signal ?? code);
+  }));
   const end = async signal => { process_.kill(signal); return ended; };
   return {
     url, errors: () => errors,
-    ask: async (path, body) => exact(await (await fetch(`${url}/tsp/api${path}`, body ? { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : {})).text()),
+    ask: async (path, body) => exact(await (await fetch(`${url}/tsp/api${path}`, body
+      ? { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : {})).text()),
     kill: () => end('SIGKILL'),
     stop: async () => {
       const status = await end('SIGTERM');
-      if (status !== 0 || /Sanitizer|runtime error/.test(errors)) throw new Error(`weft serve ended (${status}): ${errors}`);
+      if (status !== 0 || /Sanitizer|runtime error/.test(errors))
+        throw new Error(`weft serve ended (${status}): ${errors}`);
     },
   };
 }
