@@ -20,7 +20,7 @@ static void set_next(const struct call_order *o, struct call_row *r, size_t next
 
 void call_order_init(struct call_order *o, struct views *x, struct arena *a)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     size_t rows = 0;
     for (size_t i = 0; i < all->n; i++)
         rows += stack_rows(all->v[i].s);

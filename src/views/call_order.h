@@ -7,7 +7,7 @@
 
 /* A row of some trace, and how many of its calls come before the place at hand. */
 struct call_row {
-    const struct stack_place *p; size_t row, whole, next;
+    const struct stacks_trace *p; size_t row, whole, next;
     int64_t begin;           /* of call `next`; INT64_MAX: there is none */
 };
 /* A place in that order; at equal times row by row. */

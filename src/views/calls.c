@@ -73,9 +73,9 @@ static void table_lines(const struct view *self, struct views *x, const struct t
 /* ---- durations over time ---- */
 
 /* Entries: processes, as the flame chart numbers them, and behind all rows the functions of each trace. */
-static int64_t first_function(const struct stack_places *all, size_t place)
+static int64_t first_function(const struct stacks *all, size_t place)
 {
-    const struct stack_place *last = &all->v[all->n - 1];
+    const struct stacks_trace *last = &all->v[all->n - 1];
     int64_t id = last->first_row + (int64_t)stack_rows(last->s);
     for (size_t i = 0; i < place; i++)
         id += (int64_t)stack_functions(all->v[i].s);
@@ -84,11 +84,11 @@ static int64_t first_function(const struct stack_places *all, size_t place)
 
 static void scatter_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     static const struct tsp_header header = {"Name", "Process, function", "STRING"};
     tsp_begin_tree(answer, &header, 1, -1);
     for (size_t i = 0; i < all->n; i++) {
-        const struct stack_place *p = &all->v[i];
+        const struct stacks_trace *p = &all->v[i];
         const char *host = x->hosts[p->host].index->name;
         for (size_t k = 0; k < stack_processes(p->s) && stack_rows(p->s); k++) {
             const char *label = stacks_process_label(q->http->arena, p, k);
@@ -124,7 +124,7 @@ static int64_t after(int64_t t)
 }
 
 /* Points of the trace's functions, sample by sample; of those that are wanted. */
-static void find_points(const struct views *x, const struct tsp_query *q, const struct stack_place *p,
+static void find_points(const struct views *x, const struct tsp_query *q, const struct stacks_trace *p,
     const bool *wanted, struct figures_points *of)
 {
     size_t rows = stack_rows(p->s), functions = stack_functions(p->s), samples = q->n_times > 1 ? q->n_times - 1 : 1;
@@ -157,7 +157,7 @@ static void find_points(const struct views *x, const struct tsp_query *q, const 
 }
 
 static void write_points(
-    struct views *x, const struct tsp_query *q, const struct stack_place *p, int64_t id, struct tsp_answer *answer)
+    struct views *x, const struct tsp_query *q, const struct stacks_trace *p, int64_t id, struct tsp_answer *answer)
 {
     size_t functions = stack_functions(p->s), n = 0;
     bool *wanted = arena_new(q->http->arena, bool, functions + 1);
@@ -182,7 +182,7 @@ static void write_points(
 
 static void scatter_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     tsp_begin_xy(answer, "Latency vs Time");
     for (size_t i = 0; i < all->n; i++)
         write_points(x, q, &all->v[i], first_function(all, i), answer);

@@ -42,7 +42,7 @@ static int64_t busy_time(const struct view_host *h, const struct tsp_query *q)
     for (size_t i = 0; i < state_counters(h->states, STATE_CPU_TIME); i++) {
         state_counter(h->states, STATE_CPU_TIME, i, &c);
         if (is_cpu(&c) && wants_cpu(q, -1 - c.number))
-            sum += view_growth(h, STATE_CPU_TIME, (int64_t)i, q->begin, q->end);
+            sum += rates_growth(h, STATE_CPU_TIME, (int64_t)i, q->begin, q->end);
     }
     return sum;
 }
@@ -76,7 +76,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
             "Total", busy_time(h, q));
         for (int32_t row = 0; row < h->threads && !http_gone(q->http); row++) {
             struct graph_row t;
-            int64_t ns = view_growth(
+            int64_t ns = rates_growth(
                 h, STATE_CPU_TIME, state_find_counter(h->states, STATE_CPU_TIME, row), q->begin, q->end);
             graph_row(h->index->graph, row, &t);
             if (ns <= 0 || t.idle_cpu >= 0)

@@ -8,7 +8,7 @@ const struct tsp_header figures_headers[FIGURES_HEADERS] = {{"Label", "Name", "S
     {"Min Time Range", "Where the shortest is", "TIME_RANGE"},
     {"Max Time Range", "Where the longest is", "TIME_RANGE"}};
 
-const char *figures_duration(struct arena *a, double ns)
+const char *durations_text(struct arena *a, double ns)
 {
     struct text t = {.fd = -1};
     text_duration(&t, (int64_t)ns);
@@ -25,12 +25,12 @@ void figures_write(struct tsp_answer *answer, struct arena *a, int64_t id, int64
     double n = (double)f->n;
     const char **labels = arena_new(a, const char *, FIGURES_HEADERS + n_more);
     labels[0] = label;
-    labels[1] = figures_duration(a, (double)f->least);
-    labels[2] = figures_duration(a, (double)f->most);
-    labels[3] = figures_duration(a, (double)f->sum / n);
-    labels[4] = f->n > 2 ? figures_duration(a, sqrt(f->spread / (n - 1))) : "---";
+    labels[1] = durations_text(a, (double)f->least);
+    labels[2] = durations_text(a, (double)f->most);
+    labels[3] = durations_text(a, (double)f->sum / n);
+    labels[4] = f->n > 2 ? durations_text(a, sqrt(f->spread / (n - 1))) : "---";
     labels[5] = arena_printf(a, "%llu", (unsigned long long)f->n);
-    labels[6] = figures_duration(a, (double)f->sum);
+    labels[6] = durations_text(a, (double)f->sum);
     labels[7] = arena_printf(a, "[%lld,%lld]", (long long)f->least_begin, (long long)(f->least_begin + f->least));
     labels[8] = arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)(f->most_begin + f->most));
     for (size_t i = 0; i < n_more; i++)

@@ -18,6 +18,6 @@ struct figures_points { VEC(int64_t) x; VEC(double) y; };
 void figures_add_points(struct figures_points *, const struct view_host *, const struct figures *);
 void figures_write_points(struct tsp_answer *, int64_t id, const char *name, const struct figures_points *);
 void figures_free_points(struct figures_points *);
-const char *figures_duration(struct arena *, double ns);
+const char *durations_text(struct arena *, double ns);
 
 #endif

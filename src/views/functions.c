@@ -13,7 +13,7 @@ enum { BUCKETS = 128, MOST_BUCKETS = 4096 };
 
 /* Of all functions of a trace, by number: the calls that begin within [begin, end]. */
 static struct stack_figures *place_figures(
-    const struct views *x, const struct stack_place *p, int64_t begin, int64_t end, const struct tsp_query *q)
+    const struct views *x, const struct stacks_trace *p, int64_t begin, int64_t end, const struct tsp_query *q)
 {
     const struct view_host *h = &x->hosts[p->host];
     struct stack_figures *of = arena_new(q->http->arena, struct stack_figures, stack_functions(p->s) + 1);
@@ -31,7 +31,7 @@ static struct stack_figures *place_figures(
 /* By place, by function. */
 static struct stack_figures **all_figures(struct views *x, int64_t begin, int64_t end, const struct tsp_query *q)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     struct stack_figures **of = arena_new(q->http->arena, struct stack_figures *, all->n + 1);
     for (size_t i = 0; i < all->n; i++)
         of[i] = place_figures(x, &all->v[i], begin, end, q);
@@ -56,12 +56,13 @@ static void join(struct stack_figures *to, const struct stack_figures *f)
 static void write_one(
     struct statistics *s, int64_t id, int64_t parent, const char *label, const struct stack_figures *f)
 {
-    const char *self = figures_duration(s->q->http->arena, (double)f->self);
+    const char *self = durations_text(s->q->http->arena, (double)f->self);
     figures_write(s->answer, s->q->http->arena, id, parent, label, &f->calls, &self, 1);
 }
 
 /* Ids are used up also by what is not written, so that an entry keeps its id whatever the range. */
-static void write_place(struct statistics *s, const struct stack_place *p, const struct stack_figures *of, int64_t root)
+static void write_place(
+    struct statistics *s, const struct stacks_trace *p, const struct stack_figures *of, int64_t root)
 {
     struct arena *a = s->q->http->arena;
     size_t processes = stack_processes(p->s), functions = stack_functions(p->s);
@@ -86,7 +87,7 @@ static void write_place(struct statistics *s, const struct stack_place *p, const
 
 static void write_all(struct statistics *s, const char *label, struct stack_figures *const *of)
 {
-    const struct stack_places *all = stacks_of(s->x);
+    const struct stacks *all = stacks_of(s->x);
     struct stack_figures sum = {.self = 0};
     int64_t root = s->next++;
     for (size_t i = 0; i < all->n; i++)
@@ -116,12 +117,12 @@ static void statistics_tree(
 
 static void density_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     const struct tsp_header header = {"Name", "All calls of the process within the range", "STRING"};
     bool *begun = arena_new(q->http->arena, bool, x->n_hosts + 1);
     tsp_begin_tree(answer, &header, 1, -1);
     for (size_t i = 0; i < all->n; i++) {
-        const struct stack_place *p = &all->v[i];
+        const struct stacks_trace *p = &all->v[i];
         const char *host = x->hosts[p->host].index->name;
         if (!stack_rows(p->s))
             continue;
@@ -155,7 +156,7 @@ static void density_tree(const struct view *self, struct views *x, const struct 
 static int64_t longest(struct views *x, const struct tsp_query *q)
 {
     struct stack_figures *const *of = all_figures(x, x->data.begin, x->data.end, q);
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     int64_t most = 0;
     for (size_t i = 0; i < all->n; i++)
         for (size_t f = 0; f < stack_functions(all->v[i].s); f++)
@@ -164,8 +165,8 @@ static int64_t longest(struct views *x, const struct tsp_query *q)
 }
 
 /* Adds the calls of all threads of a process that begin within the range. */
-static void count_process(const struct views *x, const struct tsp_query *q, const struct stack_place *p, size_t process,
-    int64_t width, size_t n, uint64_t *counts)
+static void count_process(const struct views *x, const struct tsp_query *q, const struct stacks_trace *p,
+    size_t process, int64_t width, size_t n, uint64_t *counts)
 {
     struct stack_process d;
     struct stack_thread t;
@@ -188,7 +189,7 @@ static size_t wanted_buckets(const struct tsp_query *q)
 
 static void density_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     struct arena *a = q->http->arena;
     size_t n = wanted_buckets(q);
     int64_t width = density_width(longest(x, q), n);

@@ -30,7 +30,7 @@ void tsp_add_rates(const struct view_host *h, int kind, int64_t counter, const s
                 (double)((uint64_t)s->host[i + 1] - (uint64_t)s->host[i]);
 }
 
-int64_t view_growth(const struct view_host *h, int kind, int64_t counter, int64_t begin, int64_t end)
+int64_t rates_growth(const struct view_host *h, int kind, int64_t counter, int64_t begin, int64_t end)
 {
     int64_t times[2] = {view_to_host(h, begin), view_to_host(h, end)}, values[2];
     if (counter < 0)

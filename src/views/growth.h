@@ -14,6 +14,6 @@ int64_t view_time_before(const struct tsp_query *);
 void tsp_add_rates(const struct view_host *, int kind, int64_t counter, const struct tsp_samples *, double scale,
     double *y, struct arena *);
 /* How much the counter grew within [begin, end] of the reference clock. */
-int64_t view_growth(const struct view_host *, int kind, int64_t counter, int64_t begin, int64_t end);
+int64_t rates_growth(const struct view_host *, int kind, int64_t counter, int64_t begin, int64_t end);
 
 #endif

@@ -31,7 +31,7 @@
     X(futex_scenarios) \
     X(irq_scenarios) \
     X(flows) \
-    X(stack_places) \
+    X(stacks) \
     X(flame_chart) \
     X(function_statistics) \
     X(function_density) \

@@ -106,7 +106,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 state_counter(h->states, c->kinds[k], n, &thread);
                 if (thread.number >= h->threads)
                     continue;
-                grown[thread.number][k] = view_growth(
+                grown[thread.number][k] = rates_growth(
                     h, c->kinds[k], (int64_t)n, q->begin - (q->begin > INT64_MIN), q->end);
                 all[k] += grown[thread.number][k];
             }

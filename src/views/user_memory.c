@@ -16,7 +16,7 @@ enum { ALL = -1 };
 
 /* Adds what the threads of a process (or of all) held at the host's times. */
 static void add_threads(
-    const struct stack_place *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
+    const struct stacks_trace *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
 {
     for (size_t i = 0; i < stack_threads(p->s); i++) {
         struct stack_thread t;
@@ -63,11 +63,11 @@ static void write_line(const struct lines *l, int64_t id, const char *name, cons
 
 static void write_host(struct lines *l, size_t host)
 {
-    const struct stack_places *all = stacks_of(l->x);
+    const struct stacks *all = stacks_of(l->x);
     double *y = arena_new(l->q->http->arena, double, l->q->n_times);
     bool any = false;
     for (size_t i = 0; i < all->n; i++) {
-        if (all->v[i].host != host || !stacks_place_shown(&all->v[i], stacks_memory_shown))
+        if (all->v[i].host != host || !stacks_trace_shown(&all->v[i], stacks_memory_shown))
             continue;
         add_threads(&all->v[i], ALL, times_of(l, host), l->q->n_times, l->bytes, y);
         any = true;
@@ -77,7 +77,7 @@ static void write_host(struct lines *l, size_t host)
             l, stacks_root(l->x, host), arena_printf(l->q->http->arena, "%s:total", l->x->hosts[host].index->name), y);
 }
 
-static void write_thread(struct lines *l, const struct stack_place *p, size_t thread, int64_t id)
+static void write_thread(struct lines *l, const struct stacks_trace *p, size_t thread, int64_t id)
 {
     struct stack_thread t;
     const char *host = l->x->hosts[p->host].index->name;
@@ -94,7 +94,7 @@ static void write_thread(struct lines *l, const struct stack_place *p, size_t th
         y);
 }
 
-static void write_process(struct lines *l, const struct stack_place *p, size_t process, int64_t id)
+static void write_process(struct lines *l, const struct stacks_trace *p, size_t process, int64_t id)
 {
     struct arena *a = l->q->http->arena;
     double *y = arena_new(a, double, l->q->n_times);
@@ -106,7 +106,7 @@ static void write_process(struct lines *l, const struct stack_place *p, size_t p
 /* The hosts' totals are always there. */
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     struct lines l = {x, q, answer, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
         arena_new(q->http->arena, int64_t, q->n_times)};
     tsp_begin_xy(answer, "Memory Usage");
@@ -114,7 +114,7 @@ static void xy(const struct view *self, struct views *x, const struct tsp_query 
         write_host(&l, i);
     for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
         size_t number;
-        const struct stack_place *p = stacks_thread(all, q->items[i], &number);
+        const struct stacks_trace *p = stacks_thread(all, q->items[i], &number);
         if (p)
             write_thread(&l, p, number, q->items[i]);
         else if ((p = stacks_process(all, q->items[i], &number)))
