@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/search.h"
 
 struct building {
     const struct stack_store *s;
@@ -157,13 +158,6 @@ void call_tree_free(struct call_tree *t)
 
 size_t call_tree_find(const struct call_tree *t, size_t depth, size_t from, int64_t at)
 {
-    size_t lo = from > t->first[depth] ? from : t->first[depth], hi = t->first[depth + 1];
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (t->nodes[mid].begin + t->nodes[mid].total <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t first = from > t->first[depth] ? from : t->first[depth];
+    return search_first(i, first, t->first[depth + 1], t->nodes[i].begin + t->nodes[i].total > at);
 }

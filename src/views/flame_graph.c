@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "views/call_tree.h"
-#include "views/figures.h"
+#include "views/durations.h"
 #include "views/state_rows.h"
 #include "views/list.h"
 

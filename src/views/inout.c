@@ -5,14 +5,14 @@
 #include "views/list.h"
 #include "views/stacks.h"
 
-static struct inout_kept *kept_of(struct views *x)
+static struct inout_cache *cache_of(struct views *x)
 {
-    return view_cache(x, &view_inout, inout_kept_new);
+    return view_cache(x, &view_inout, inout_cache_new);
 }
 
-static void close_kept(struct views *x, void *kept)
+static void close_cache(struct views *x, void *cache)
 {
-    inout_kept_free(kept);
+    inout_cache_free(cache);
 }
 
 static bool has_data(const struct view *self, struct views *x)
@@ -23,7 +23,7 @@ static bool has_data(const struct view *self, struct views *x)
 static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
 {
     struct event_pair_config c;
-    const char *wrong = inout_config_parse(inout_table(kept_of(x)), parameters, a, &c);
+    const char *wrong = inout_config_parse(inout_table(cache_of(x)), parameters, a, &c);
     if (!wrong)
         event_pair_config_free(&c);
     return wrong;
@@ -31,33 +31,23 @@ static const char *config_check(struct views *x, json_t *parameters, struct aren
 
 static void derived_gone(struct views *x, json_t *parameters)
 {
-    inout_forget(kept_of(x), parameters);
+    inout_forget(cache_of(x), parameters);
 }
 
 /* ---- what the views share ---- */
 
-int64_t inout_host_id(const struct views *x, size_t host)
-{
-    return x->last_thread + 1 + (int64_t)host;
-}
-
 int64_t inout_row_id(const struct views *x, size_t row)
 {
-    return x->last_thread + 1 + (int64_t)(x->n_hosts + row);
-}
-
-int64_t inout_name_id(const struct views *x, size_t name)
-{
-    return x->last_thread + 1 + (int64_t)(x->n_hosts + name);
+    return view_id(x, x->n_hosts + row);
 }
 
 void inout_answer_with(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, inout_write *write)
 {
-    struct inout_kept *kept = kept_of(x);
-    struct inout_answer a = inout_get(kept, q->configuration, q->http);
+    struct inout_cache *cache = cache_of(x);
+    struct inout_answer a = inout_get(cache, q->configuration, q->http);
     if (a.pairs)
         write(x, q, a.pairs, answer);
-    inout_release(kept, &a);
+    inout_release(cache, &a);
     answer->status = a.status;
     answer->message = a.message;
 }
@@ -68,7 +58,7 @@ static void write_host(struct views *x, size_t host, struct tsp_answer *answer)
 {
     const char *labels[2] = {x->hosts[host].index->name, ""};
     tsp_write_entry(answer,
-        &(struct tsp_entry){.id = inout_host_id(x, host),
+        &(struct tsp_entry){.id = view_id(x, host),
             .parent = -1,
             .labels = labels,
             .n_labels = 2,
@@ -94,7 +84,7 @@ static void write_row(
     }
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = inout_row_id(x, row),
-            .parent = r->level ? inout_row_id(x, row - r->level) : inout_host_id(x, r->host),
+            .parent = r->level ? inout_row_id(x, row - r->level) : view_id(x, r->host),
             .labels = labels,
             .n_labels = 2,
             .time_graph = true,
@@ -351,5 +341,5 @@ const struct view view_inout = {
     .has_data = has_data,
     .check = config_check,
     .forget = derived_gone,
-    .close = close_kept,
+    .close = close_cache,
 };

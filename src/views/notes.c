@@ -24,22 +24,12 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     }
 }
 
-static void table_columns(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    tsp_table_columns(answer, columns, sizeof columns / sizeof *columns);
-}
-
-static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+static void table(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_table *t)
 {
     const struct index_note *notes;
-    size_t n = experiment_notes(x->x, &notes);
-    struct tsp_table t = {.columns = columns,
-        .n_columns = sizeof columns / sizeof *columns,
-        .rows = n,
-        .arg = (void *)(uintptr_t)notes,
-        .cell = cell};
-    tsp_table_lines(answer, &t, q);
+    t->rows = experiment_notes(x->x, &notes);
+    t->arg = (void *)(uintptr_t)notes;
+    t->cell = cell;
 }
 
 const struct view view_trace_notes = {
@@ -48,6 +38,7 @@ const struct view view_trace_notes = {
         .description = "What was found wrong with the traces, and what to do about it",
         .type = "TABLE"},
     .has_data = has_notes,
-    .columns = table_columns,
-    .lines = table_lines,
+    .table_columns = columns,
+    .n_table_columns = sizeof columns / sizeof *columns,
+    .table = table,
 };

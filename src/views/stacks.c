@@ -4,17 +4,18 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "views/state_rows.h"
 #include "views/list.h"
 
-/* ---- places ---- */
+/* ---- traces, entry ids ---- */
 
 int64_t stacks_root(const struct views *x, size_t host)
 {
-    return x->last_thread + 1 + (int64_t)host;
+    return view_id(x, host);
 }
 
-static void *find_places(struct views *x)
+static void *find_stacks(struct views *x)
 {
     struct stacks *all = mem_zalloc(sizeof *all);
     int64_t id = stacks_root(x, x->n_hosts);
@@ -39,7 +40,7 @@ static void *find_places(struct views *x)
     return all;
 }
 
-static void close_places(struct views *x, void *cache)
+static void close_stacks(struct views *x, void *cache)
 {
     struct stacks *all = cache;
     for (size_t i = 0; i < all->n; i++)
@@ -48,36 +49,29 @@ static void close_places(struct views *x, void *cache)
     free(all);
 }
 
-/* The places are kept with a provider that is never listed, so that all views share them. */
+/* They are kept with a view that is never listed, so that all views share them. */
 static bool never(const struct view *self, struct views *x)
 {
     return false;
 }
 const struct view view_stacks = {
-    .provider = {.id = "weft.stacks", .name = "", .type = "NONE"}, .has_data = never, .close = close_places};
+    .provider = {.id = "weft.stacks", .name = "", .type = "NONE"}, .has_data = never, .close = close_stacks};
 
 const struct stacks *stacks_of(struct views *x)
 {
-    return view_cache(x, &view_stacks, find_places);
+    return view_cache(x, &view_stacks, find_stacks);
 }
 
-/* The last place that begins at or before the id. */
-static const struct stacks_trace *place_of(const struct stacks *all, int64_t id)
+/* The last trace whose ids begin at or before the id. */
+static const struct stacks_trace *trace_of(const struct stacks *all, int64_t id)
 {
-    size_t lo = 0, hi = all->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (all->v[mid].first_process <= id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? &all->v[lo - 1] : NULL;
+    size_t behind = search_first(i, 0, all->n, all->v[i].first_process > id);
+    return behind ? &all->v[behind - 1] : NULL;
 }
 
 const struct stacks_trace *stacks_row(const struct stacks *all, int64_t id, size_t *row)
 {
-    const struct stacks_trace *p = place_of(all, id);
+    const struct stacks_trace *p = trace_of(all, id);
     if (!p || id < p->first_row || id - p->first_row >= (int64_t)stack_rows(p->s))
         return NULL;
     *row = (size_t)(id - p->first_row);
@@ -86,7 +80,7 @@ const struct stacks_trace *stacks_row(const struct stacks *all, int64_t id, size
 
 const struct stacks_trace *stacks_thread(const struct stacks *all, int64_t id, size_t *thread)
 {
-    const struct stacks_trace *p = place_of(all, id);
+    const struct stacks_trace *p = trace_of(all, id);
     if (!p || id < p->first_thread || id >= p->first_row)
         return NULL;
     *thread = (size_t)(id - p->first_thread);
@@ -95,7 +89,7 @@ const struct stacks_trace *stacks_thread(const struct stacks *all, int64_t id, s
 
 const struct stacks_trace *stacks_process(const struct stacks *all, int64_t id, size_t *process)
 {
-    const struct stacks_trace *p = place_of(all, id);
+    const struct stacks_trace *p = trace_of(all, id);
     if (!p || id >= p->first_thread)
         return NULL;
     *process = (size_t)(id - p->first_process);
@@ -247,7 +241,7 @@ static void write_thread(const struct stacks_tree *w, const struct stacks_trace 
             .n_meta = d.pid >= 0});
 }
 
-static void write_place(const struct stacks_tree *w, const struct stacks_trace *p)
+static void write_trace(const struct stacks_tree *w, const struct stacks_trace *p)
 {
     for (size_t i = 0; i < stack_processes(p->s) && !tsp_full(w->answer) && !http_gone(w->q->http); i++) {
         struct stack_process d;
@@ -289,7 +283,7 @@ void stacks_write_tree(const struct stacks_tree *w)
                     .has_data = w->have_data,
                     .host_id = h->id});
         begun[p->host] |= some;
-        write_place(w, p);
+        write_trace(w, p);
     }
 }
 

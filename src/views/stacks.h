@@ -41,7 +41,7 @@ void stacks_write_tree(const struct stacks_tree *);
 /* "app (100)": what a process is called. Memory of the arena. */
 const char *stacks_process_label(struct arena *, const struct stacks_trace *, size_t process);
 const char *stacks_thread_label(struct arena *, const struct stack_thread *);
-/* The place whose rows hold that entry id; NULL: none. */
+/* The trace whose rows hold that entry id; NULL: none. */
 const struct stacks_trace *stacks_row(const struct stacks *, int64_t id, size_t *row);
 const struct stacks_trace *stacks_thread(const struct stacks *, int64_t id, size_t *thread);
 const struct stacks_trace *stacks_process(const struct stacks *, int64_t id, size_t *process);
