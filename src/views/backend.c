@@ -138,7 +138,7 @@ static view_operation *operation_of(const struct view *v, enum tsp_operation ope
     case TSP_TOOLTIP: return v->tooltip;
     case TSP_XY: return strcmp(v->provider.type, "TREE_GENERIC_XY") ? v->xy : NULL;
     case TSP_GENERIC_XY: return strcmp(v->provider.type, "TREE_GENERIC_XY") ? NULL : v->xy;
-    case TSP_COLUMNS: return v->table ? table_columns : v->columns;
+    case TSP_COLUMNS: return v->table_columns ? table_columns : v->columns;
     case TSP_LINES: return v->table ? table_lines : v->lines;
     case TSP_STYLE: return v->style;
     case TSP_ANNOTATION_CATEGORIES: return v->annotation_categories;
@@ -165,13 +165,19 @@ static void table_lines(const struct view *self, struct views *x, const struct t
     tsp_table_lines(answer, &t, q);
 }
 
+bool view_has_rows(const struct view *self, struct views *x)
+{
+    struct tsp_table t = {.arg = x};
+    self->table(self, x, NULL, &t);
+    return t.rows > 0;
+}
+
 static bool offers(const struct tsp_provider *p, enum tsp_operation operation)
 {
     return operation_of(view_of(p), operation) != NULL;
 }
 
-static void answer_question(
-    const struct view *v, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+static void answer_question(const struct view *v, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     view_operation *operation = operation_of(v, q->operation);
     bool tree = q->operation == TSP_TREE && v->headers;

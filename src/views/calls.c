@@ -122,11 +122,11 @@ static void table(const struct view *self, struct views *x, const struct tsp_que
 /* ---- durations over time ---- */
 
 /* Entries: processes, as the flame chart numbers them, and behind all rows the functions of each trace. */
-static int64_t first_function(const struct stacks *all, size_t place)
+static int64_t first_function(const struct stacks *all, size_t trace)
 {
     const struct stacks_trace *last = &all->v[all->n - 1];
     int64_t id = last->first_row + (int64_t)stack_rows(last->s);
-    for (size_t i = 0; i < place; i++)
+    for (size_t i = 0; i < trace; i++)
         id += (int64_t)stack_functions(all->v[i].s);
     return id;
 }
@@ -222,8 +222,7 @@ const struct view view_call_table = {
             .description = "Every call whose entry and exit were seen, in order of its entry",
             .type = "TABLE"},
     .has_data = stacks_have_calls,
-    .table_columns = columns,
-    .n_table_columns = sizeof columns / sizeof *columns,
+    VIEW_COLUMNS(columns),
     .table = table,
 };
 const struct view view_call_scatter = {
@@ -233,8 +232,7 @@ const struct view view_call_scatter = {
             .description = "A point per call: when it began and how long it took",
             .type = "TREE_TIME_XY"},
     .has_data = stacks_have_calls,
-    .headers = (const struct tsp_header[]){{"Name", "Process, function", "STRING"}},
-    .n_headers = 1,
+    VIEW_HEADERS({"Name", "Process, function", "STRING"}),
     .tree = scatter_tree,
     .title = "Latency vs Time",
     .xy = scatter_xy,

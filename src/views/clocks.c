@@ -82,8 +82,7 @@ const struct view view_clock_table = {
         .description = "Clock maps of the machines and their errors",
         .type = "TABLE"},
     .has_data = synchronised,
-    .table_columns = columns,
-    .n_table_columns = sizeof columns / sizeof *columns,
+    VIEW_COLUMNS(columns),
     .table = table,
 };
 const struct view view_clock_error = {
@@ -92,8 +91,7 @@ const struct view view_clock_error = {
         .description = "Distance within which the true clock lies, over time",
         .type = "TREE_TIME_XY"},
     .has_data = synchronised,
-    .headers = (const struct tsp_header[]){{"Host", "Half width of the corridor that holds the true clock", "STRING"}},
-    .n_headers = 1,
+    VIEW_HEADERS({"Host", "Half width of the corridor that holds the true clock", "STRING"}),
     .tree = tree,
     .title = "Clock error",
     .series = {.type = "line", .y_label = "Error", .y_unit = "ns", .y_type = "DURATION"},

@@ -37,10 +37,6 @@ static int64_t busy_time(const struct view_host *h, const struct tsp_query *q)
     return sum;
 }
 
-static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"},
-    {"TID", "Number of the thread", "STRING"}, {"%", "Share of one CPU within the range", "NUMBER"},
-    {"Time", "Time on a CPU within the range", "DURATION"}};
-
 static void write_entry(struct tsp_answer *answer, const struct tsp_query *q, struct tsp_entry e, const char *name,
     const char *tid, int64_t ns)
 {
@@ -108,8 +104,8 @@ const struct view view_cpu_usage = {
         .description = "Share of CPU time per host and thread, from scheduling events",
         .type = "TREE_TIME_XY"},
     .host_has_data = has_data,
-    .headers = headers,
-    .n_headers = 4,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
+        {"%", "Share of one CPU within the range", "NUMBER"}, {"Time", "Time on a CPU within the range", "DURATION"}),
     .expand = 1,
     .tree = tree,
     .title = "CPU Usage",

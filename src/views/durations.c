@@ -39,8 +39,8 @@ void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t
             .has_data = true});
 }
 
-void durations_write_statistics(const struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
-    const struct durations_statistics *s)
+void durations_write_statistics(
+    const struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const struct durations_statistics *s)
 {
     struct arena *a = q->http->arena;
     for (int selection = 0; selection < 1 + view_has_selection(x, q); selection++) {

@@ -193,8 +193,7 @@ const struct view view_flows = {
         .description = "Connections: packets, bytes, retransmissions and delays per direction",
         .type = "TABLE"},
     .host_has_data = has_data,
-    .table_columns = columns,
-    .n_table_columns = sizeof columns / sizeof *columns,
+    VIEW_COLUMNS(columns),
     .table = table,
     .close = close_rows,
 };

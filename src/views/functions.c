@@ -8,7 +8,7 @@ enum { MOST_BARS = 4096 };
 /* ---- figures ---- */
 
 /* Of all functions of a trace, by number: the calls that begin within [begin, end]. */
-static struct stack_figures *place_figures(
+static struct stack_figures *trace_figures(
     const struct views *x, const struct stacks_trace *p, int64_t begin, int64_t end, const struct tsp_query *q)
 {
     const struct view_host *h = &x->hosts[p->host];
@@ -24,13 +24,13 @@ static struct stack_figures *place_figures(
     return of;
 }
 
-/* By place, by function. */
+/* By trace, by function. */
 static struct stack_figures **all_figures(struct views *x, int64_t begin, int64_t end, const struct tsp_query *q)
 {
     const struct stacks *all = stacks_of(x);
     struct stack_figures **of = arena_new(q->http->arena, struct stack_figures *, all->n + 1);
     for (size_t i = 0; i < all->n; i++)
-        of[i] = place_figures(x, &all->v[i], begin, end, q);
+        of[i] = trace_figures(x, &all->v[i], begin, end, q);
     return of;
 }
 
@@ -57,7 +57,7 @@ static void write_one(
 }
 
 /* Ids are used up also by what is not written, so that an entry keeps its id whatever the range. */
-static void write_place(
+static void write_trace(
     struct statistics *s, const struct stacks_trace *p, const struct stack_figures *of, int64_t root)
 {
     struct arena *a = s->q->http->arena;
@@ -91,7 +91,7 @@ static void write_all(struct statistics *s, const char *label, struct stack_figu
             join(&sum, &of[i][f]);
     write_one(s, root, -1, label, &sum);
     for (size_t i = 0; i < all->n; i++)
-        write_place(s, &all->v[i], of[i], root);
+        write_trace(s, &all->v[i], of[i], root);
 }
 
 static void statistics_tree(
@@ -219,10 +219,10 @@ const struct view view_call_statistics = {
     STATISTICS,
 };
 const struct view view_call_density = {
-    .provider =
-        {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider" OF_CALLS,
-            .name = "LTTng-UST CallStack - Latency Density",
-            .description = "How many calls of functions take how long",
-            .type = "TREE_GENERIC_XY"},
+    .provider = {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore."
+                       "SegmentStoreDensityDataProvider" OF_CALLS,
+        .name = "LTTng-UST CallStack - Latency Density",
+        .description = "How many calls of functions take how long",
+        .type = "TREE_GENERIC_XY"},
     DENSITY,
 };

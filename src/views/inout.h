@@ -36,14 +36,15 @@ void inout_release(struct inout_cache *, struct inout_answer *);
 /* Nobody wants it any more: ends what is being read for it, forgets what was found. */
 void inout_forget(struct inout_cache *, json_t *parameters);
 
-/* The answer for a query on a view of a derived output: `write` writes the model once there is something to write. */
+/* A view of a derived output: what it writes to each operation once there are pairs, by inout_ask. */
 typedef void inout_write(struct views *, const struct tsp_query *, const struct event_pairs *, struct tsp_answer *);
-void inout_answer_with(struct views *, const struct tsp_query *, struct tsp_answer *, inout_write *);
+struct inout_view { struct view view; inout_write *tree, *states, *tooltip, *lines, *xy; };
+view_operation inout_ask;
 /* Entry id of a row of the chart, or of a name; hosts come before them. */
 int64_t inout_row_id(const struct views *, size_t row);
 
 /* Views (not in the list of providers: derived outputs bring them). */
-extern const struct view view_inout_chart, view_inout_table, view_inout_scatter, view_inout_statistics,
+extern const struct inout_view view_inout_chart, view_inout_table, view_inout_scatter, view_inout_statistics,
     view_inout_density;
 
 #endif

@@ -65,16 +65,6 @@ static void write_scatter(
     free(of);
 }
 
-static void scatter_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    inout_answer_with(x, q, answer, write_scatter_tree);
-}
-
-static void scatter_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    inout_answer_with(x, q, answer, write_scatter);
-}
-
 /* ---- figures ---- */
 
 struct statistics {
@@ -126,12 +116,6 @@ static void write_figures(
     tsp_end_tree(answer);
 }
 
-static void statistics_tree(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    inout_answer_with(x, q, answer, write_figures);
-}
-
 /* ---- how many of which length ---- */
 
 static void write_density(
@@ -150,34 +134,34 @@ static void write_density(
     tsp_end_xy(answer);
 }
 
-static void density_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    inout_answer_with(x, q, answer, write_density);
-}
-
-const struct view view_inout_scatter = {
-    .provider = {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.scatter.dataprovider",
-        .name = "Latency vs Time",
-        .description = "A point per pair: when it began and how long it took",
-        .type = "TREE_TIME_XY"},
-    .tree = scatter_tree,
-    .xy = scatter_xy,
+const struct inout_view view_inout_scatter = {
+    .view =
+        {.provider = {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.scatter.dataprovider",
+             .name = "Latency vs Time",
+             .description = "A point per pair: when it began and how long it took",
+             .type = "TREE_TIME_XY"},
+            .tree = inout_ask,
+            .xy = inout_ask},
+    .tree = write_scatter_tree,
+    .xy = write_scatter,
 };
-const struct view view_inout_statistics = {
-    .provider = {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider",
-        .name = "Latency Statistics",
-        .description = "Least, most, mean and spread, in all and by label",
-        .type = "DATA_TREE"},
-    .tree = statistics_tree,
+const struct inout_view view_inout_statistics = {
+    .view = {.provider =
+                 {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreStatisticsDataProvider",
+                     .name = "Latency Statistics",
+                     .description = "Least, most, mean and spread, in all and by label",
+                     .type = "DATA_TREE"},
+        .tree = inout_ask},
+    .tree = write_figures,
 };
-const struct view view_inout_density = {
-    .provider =
-        {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore.SegmentStoreDensityDataProvider",
-            .name = "Latency Density",
-            .description = "How many pairs are how long",
-            .type = "TREE_GENERIC_XY"},
-    .headers = (const struct tsp_header[]){{"Name", "All pairs of the range", "STRING"}},
-    .n_headers = 1,
-    .tree = durations_total_tree,
-    .xy = density_xy,
+const struct inout_view view_inout_density = {
+    .view = {.provider = {.id = "org.eclipse.tracecompass.internal.analysis.timing.core.segmentstore."
+                                "SegmentStoreDensityDataProvider",
+                 .name = "Latency Density",
+                 .description = "How many pairs are how long",
+                 .type = "TREE_GENERIC_XY"},
+        VIEW_HEADERS({"Name", "All pairs of the range", "STRING"}),
+        .tree = durations_total_tree,
+        .xy = inout_ask},
+    .xy = write_density,
 };

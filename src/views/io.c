@@ -61,8 +61,6 @@ static void xy(const struct view *self, struct views *x, const struct tsp_query 
                     write_series(self, &x->hosts[i], q, answer, id + 2 + d, k, d);
 }
 
-static const struct tsp_header headers[] = {{"Name", "Device and direction", "STRING"}};
-
 const struct view view_disk_io = {
     .provider = {.id = "org.eclipse.tracecompass.analysis.os.linux.core.inputoutput.DisksIODataProvider",
         .name = "Disk I/O View",
@@ -70,8 +68,7 @@ const struct view view_disk_io = {
         .type = "TREE_TIME_XY"},
     .kind = DISK,
     .host_has_data = has_data,
-    .headers = headers,
-    .n_headers = 1,
+    VIEW_HEADERS({"Name", "Device and direction", "STRING"}),
     .tree = tree,
     .title = "Disk I/O",
     .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"},
@@ -84,8 +81,7 @@ const struct view view_network_io = {
         .type = "TREE_TIME_XY"},
     .kind = NETWORK,
     .host_has_data = has_data,
-    .headers = headers,
-    .n_headers = 1,
+    VIEW_HEADERS({"Name", "Device and direction", "STRING"}),
     .tree = tree,
     .title = "Network I/O",
     .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"},

@@ -92,7 +92,7 @@ static void *make(struct views *x)
     return mem_zalloc(sizeof(struct cache));
 }
 
-/* Latencies that are not told apart by a name have one all the same: people see it. */
+/* Latencies without names are shown under one all the same. */
 static const char *shown_name(const char *name)
 {
     return name && *name ? name : "All threads";

@@ -19,9 +19,6 @@ static bool changes(const struct view_host *h, size_t counter, const struct tsp_
         : q->begin < q->end;
 }
 
-static const struct tsp_header headers[] = {
-    {"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}};
-
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     bool active_only = json_is_true(json_object_get(q->parameters, "isFiltered"));
@@ -93,8 +90,7 @@ const struct view view_memory_usage = {
         .description = "Pages of memory that threads got from the kernel and gave back",
         .type = "TREE_TIME_XY"},
     .host_has_data = has_data,
-    .headers = headers,
-    .n_headers = 2,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}),
     .expand = 1,
     .tree = tree,
     .title = "Memory Usage",

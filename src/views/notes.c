@@ -1,11 +1,5 @@
-/* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs tell the same on stderr. */
+/* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs print the same on stderr. */
 #include "views/view.h"
-
-static bool has_notes(const struct view *self, struct views *x)
-{
-    const struct index_note *notes;
-    return experiment_notes(x->x, &notes) > 0;
-}
 
 enum { HOST, WHAT, TIMES, ADVICE, PLACE };
 static const struct tsp_column columns[] = {{HOST, "Host", "Machine that it concerns, or what was given", "STRING"},
@@ -37,8 +31,7 @@ const struct view view_trace_notes = {
         .name = "Trace Notes",
         .description = "What was found wrong with the traces, and what to do about it",
         .type = "TABLE"},
-    .has_data = has_notes,
-    .table_columns = columns,
-    .n_table_columns = sizeof columns / sizeof *columns,
+    .has_data = view_has_rows,
+    VIEW_COLUMNS(columns),
     .table = table,
 };

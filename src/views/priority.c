@@ -14,7 +14,7 @@ static bool known(const struct state_latency *v)
     return v->ret != STATE_NO_PRIORITY && v->ret >= INT16_MIN && v->ret <= INT16_MAX;
 }
 
-/* A trace tells priorities of all its switches or of none. */
+/* A trace records the priorities of all its switches or of none. */
 static bool has_data(const struct view *self, const struct view_host *h)
 {
     struct state_latency first;

@@ -9,8 +9,8 @@ static int64_t time_before(const struct tsp_query *q)
     return __builtin_sub_overflow(q->times[0], step, &before) ? INT64_MIN : before;
 }
 
-int64_t *rates_times(const struct view_host *h, const struct tsp_query *q,
-    int64_t (*convert)(const struct view_host *, int64_t t))
+int64_t *rates_times(
+    const struct view_host *h, const struct tsp_query *q, int64_t (*convert)(const struct view_host *, int64_t t))
 {
     int64_t *times = arena_new(q->http->arena, int64_t, q->n_times + 1);
     times[0] = convert(h, time_before(q));

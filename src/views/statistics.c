@@ -151,11 +151,6 @@ static void write_row(struct tsp_answer *answer, struct arena *a, const struct r
             .host_id = r->host_id});
 }
 
-static const struct tsp_header headers[] = {{"Level", "Trace, and name of the event", "STRING"},
-    {"Events total", "How many the trace has", "NUMBER"}, {"Percentage", "Share of the trace's events", "NUMBER"},
-    {"Events in range", "How many lie within the range", "NUMBER"},
-    {"Percentage in range", "Share of the events within the range", "NUMBER"}};
-
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct statistics *all = view_cache(x, self, make);
@@ -178,8 +173,10 @@ const struct view view_event_statistics = {
         .description = "How many events of each name there are, in all and within the range",
         .type = "DATA_TREE"},
     .has_data = has_data,
-    .headers = headers,
-    .n_headers = 5,
+    VIEW_HEADERS({"Level", "Trace, and name of the event", "STRING"},
+        {"Events total", "How many the trace has", "NUMBER"}, {"Percentage", "Share of the trace's events", "NUMBER"},
+        {"Events in range", "How many lie within the range", "NUMBER"},
+        {"Percentage in range", "Share of the events within the range", "NUMBER"}),
     .tree = tree,
     .close = close_statistics,
 };

@@ -123,12 +123,6 @@ static void xy(const struct view *self, struct views *x, const struct tsp_query 
     }
 }
 
-static const struct tsp_header io_headers[] = {{"Process", "Name of the thread", "STRING"},
-    {"TID", "Number of the thread", "STRING"}, {"Read", "Bytes read within the range", "BINARY_NUMBER"},
-    {"Written", "Bytes written within the range", "BINARY_NUMBER"}};
-static const struct tsp_header exit_headers[] = {{"Process", "Name of the thread", "STRING"},
-    {"TID", "Number of the thread", "STRING"}, {"Exits", "How often it left its guest within the range", "NUMBER"}};
-
 const struct view view_io_per_process = {
     .provider = {.id = "org.eclipse.tracecompass.incubator.kernel.core.io.per.process",
         .name = "IO per process",
@@ -136,8 +130,9 @@ const struct view view_io_per_process = {
         .type = "TREE_TIME_XY"},
     .kind = IO,
     .host_has_data = has_data,
-    .headers = io_headers,
-    .n_headers = 4,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
+        {"Read", "Bytes read within the range", "BINARY_NUMBER"},
+        {"Written", "Bytes written within the range", "BINARY_NUMBER"}),
     .expand = 2,
     .tree = tree,
     .title = "IO per process",
@@ -151,8 +146,8 @@ const struct view view_kvm_exits = {
         .type = "TREE_TIME_XY"},
     .kind = EXITS,
     .host_has_data = has_data,
-    .headers = exit_headers,
-    .n_headers = 3,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
+        {"Exits", "How often it left its guest within the range", "NUMBER"}),
     .expand = 1,
     .tree = tree,
     .title = "KVM Exit Rate",

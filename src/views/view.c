@@ -74,8 +74,8 @@ bool view_has_selection(const struct views *x, const struct tsp_query *q)
 
 /* ---- charts ---- */
 
-void view_write_entry(struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent,
-    const char *label, unsigned flags)
+void view_write_entry(
+    struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent, const char *label, unsigned flags)
 {
     struct tsp_entry e = {.id = id, .parent = parent, .labels = &label, .n_labels = 1, .xy = true};
     e.has_data = flags & VIEW_DATA;

@@ -68,13 +68,14 @@ struct view {
     view_operation *tree, *states, *arrows, *tooltip, *xy, *columns, *lines, *style, *annotation_categories,
         *annotations;
     /* Trees whose columns are always the same: `tree` writes only the entries. */
-    const struct tsp_header *headers; size_t n_headers;
+    const struct tsp_header *headers; size_t n_headers; /* by VIEW_HEADERS */
     int expand;                          /* levels that clients show opened; 0: all */
     /* Charts: with a title, `xy` writes only the series, by view_write_series; `series`: what they have in common. */
     const char *title;
     struct tsp_series series;
-    /* Tables whose rows are at hand by number: instead of `columns` and `lines`. Fills all but the columns. */
+    /* Tables whose columns are always the same: instead of `columns`. By VIEW_COLUMNS. */
     const struct tsp_column *table_columns; size_t n_table_columns;
+    /* And whose rows are at hand by number: instead of `lines`. Fills all but the columns. */
     void (*table)(const struct view *self, struct views *, const struct tsp_query *, struct tsp_table *);
     /* Derived outputs: what is wrong with a configuration (NULL: nothing); one was removed. */
     const char *(*check)(struct views *, json_t *parameters, struct arena *);
@@ -82,6 +83,14 @@ struct view {
     /* Frees caches[number]; no request runs any more. Waits for threads it started. */
     void (*close)(struct views *, void *cache);
 };
+/* Members of struct view: the columns of a tree as a list, those of a table as an array. */
+#define VIEW_HEADERS(...) \
+    .headers = (const struct tsp_header[]){__VA_ARGS__}, \
+    .n_headers = sizeof((const struct tsp_header[]){__VA_ARGS__}) / sizeof(struct tsp_header)
+#define VIEW_COLUMNS(columns) .table_columns = (columns), .n_table_columns = sizeof(columns) / sizeof *(columns)
+/* Is a `has_data` of tables at hand whose `table` needs no query: it is called with NULL. */
+bool view_has_rows(const struct view *self, struct views *);
+
 extern const struct view *const view_list[]; /* NULL at the end */
 size_t view_number(const struct view *);  /* in the list */
 
@@ -110,7 +119,7 @@ bool view_next_item(const struct tsp_query *, const struct tsp_answer *, size_t 
 struct view_thread { int64_t id; const struct view_host *host; int32_t row; struct graph_row is; };
 bool view_next_thread(const struct views *, const struct view_host *host, const struct tsp_query *,
     const struct tsp_answer *, size_t *i, struct view_thread *out);
-/* Does the query ask for less than the whole experiment? Statistics then tell of that selection, too. */
+/* Does the query ask for less than the whole experiment? Statistics then have figures of that selection, too. */
 bool view_has_selection(const struct views *, const struct tsp_query *);
 
 /* An entry of a chart with one label. host: NULL for none. */
