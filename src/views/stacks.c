@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/search.h"
-#include "views/state_rows.h"
+#include "views/looks.h"
 #include "views/list.h"
 
 /* ---- traces, entry ids ---- */

@@ -75,7 +75,8 @@ class Docs(unittest.TestCase):
 
     def test_map_of_the_house(self):
         """CONTRIBUTING lists the folders of src/, each with the rooms that it uses, as tools/check-layers has them."""
-        table = dict(re.findall(r"(?m)^\| `(\w+)` \|.*\| ?(.*?) ?\|$", text_of("CONTRIBUTING.md").split("## Habits")[0]))
+        house = text_of("CONTRIBUTING.md").split("## Habits")[0]
+        table = dict(re.findall(r"(?m)^\| `(\w+)` \|.*\| ?(.*?) ?\|$", house))
         rooms = sorted(name for name in os.listdir(os.path.join(ROOT, "src")) if name.islower())
         self.assertEqual(sorted(table), rooms)
         arrows = ast.literal_eval(re.search(r"(?ms)^USES = (\{.*?^\})", text_of("tools", "check-layers")).group(1))
