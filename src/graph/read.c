@@ -1,6 +1,7 @@
 /* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of
  * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at rows
  * and CPUs only. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/search.h"
@@ -55,6 +56,13 @@ void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
         .first_name = graph_string(g, r->first_name),
         .born = (r->flags & GRAPH_DISK_BORN) != 0,
         .died = (r->flags & GRAPH_DISK_DIED) != 0};
+}
+
+bool graph_row_is(const struct graph_row *r, const char *thread)
+{
+    if (*thread && strspn(thread, "0123456789") == strlen(thread))
+        return strtoll(thread, NULL, 10) == r->tid;
+    return !strcmp(thread, r->name) || !strcmp(thread, r->first_name);
 }
 
 size_t graph_row_intervals(const struct graph *g, int32_t row)
