@@ -60,7 +60,10 @@ struct state_store {
     } latency_names[STATE_LATENCY_KINDS];
 };
 
-static inline size_t state_row_count(const struct state_store *s, int kind) { return s->first[kind + 1] - s->first[kind]; }
+static inline size_t state_row_count(const struct state_store *s, int kind)
+{
+    return s->first[kind + 1] - s->first[kind];
+}
 static inline const struct state_disk_row *state_disk_row(const struct state_store *s, int kind, size_t i)
 {
     return &s->rows[s->first[kind] + i];
