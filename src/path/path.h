@@ -121,14 +121,9 @@ struct path_local;
  * for; tables for that are made on first use, under a lock: one object serves any number of threads. */
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n);
 const struct path_source *path_local_source(const struct path_local *);
-<<<<<<< HEAD
 const struct path_local_host *path_local_hosts(const struct path_local *, size_t *n);
-/* Messages for the row that came within [begin, end] while it was not asleep: *seen of them ended a stretch of polling,
- * the others may have been polled for or not, nobody can tell from the recorded events. */
-=======
 /* Messages for the row that came within [begin, end] while it was not asleep. *seen of them ended a stretch of polling;
  * of the others the recorded events do not say whether the row polled for them. */
->>>>>>> prose
 size_t path_local_unslept(const struct path_local *, struct path_row row, int64_t begin, int64_t end, size_t *seen);
 void path_local_free(struct path_local *);
 
