@@ -9,7 +9,10 @@
 enum { BY_FILE, BY_THREAD }; /* struct view's kind, and the number of its rows */
 
 /* A row of the store: what one thread does with one file. */
-struct use { struct state_file file; struct graph_row thread; };
+struct use {
+    struct state_file file;
+    struct graph_row thread;
+};
 
 /* False: nobody's, or nothing that the view shows. */
 static bool find_use(const struct view_host *h, size_t i, int kind, struct use *out)
@@ -119,8 +122,8 @@ static int64_t bytes_of(const struct state_interval *iv)
     return iv->amount >> STATE_FILE_USE_BITS;
 }
 
-static void show(const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv,
-    struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     const struct view_host *h = &s->x->hosts[row->host];
     struct use use;
@@ -144,8 +147,7 @@ static bool tooltip(const struct view_pointed *p)
         return false;
     find_use(p->host, p->row->row, BY_FILE, &use);
     tsp_write_tip(p->answer, "File", use.file.name);
-    tsp_write_tip(
-        p->answer, "Thread", arena_printf(p->q->http->arena, "%s (%d)", use.thread.name, use.thread.tid));
+    tsp_write_tip(p->answer, "Thread", arena_printf(p->q->http->arena, "%s (%d)", use.thread.name, use.thread.tid));
     if (key) {
         tsp_write_tip(p->answer, "State", key);
         if (bytes_of(iv))

@@ -30,8 +30,8 @@ static bool has_data(const struct view *self, const struct view_host *h)
 
 /* By host, the view's own: what arrows look up. */
 struct users {
-    int64_t *rows_of;   /* by FUTEX_USER row: number of its row, NONE */
-    int64_t *by_thread; /* FUTEX_USER rows in order of their threads */
+    int64_t *rows_of;      /* by FUTEX_USER row: number of its row, NONE */
+    int64_t *by_thread;    /* FUTEX_USER rows in order of their threads */
     struct figures *waits; /* of all threads; the `row` of a futex's row is a number in it */
 };
 
@@ -83,8 +83,8 @@ static int by_thread(const void *pa, const void *pb, void *states)
     return a.thread != b.thread ? (a.thread < b.thread ? -1 : 1) : (a.number > b.number) - (a.number < b.number);
 }
 
-static void add_user(struct view_rows *rows, const struct state_row *r, size_t host, const struct view_host *h,
-    int64_t futex)
+static void add_user(
+    struct view_rows *rows, const struct state_row *r, size_t host, const struct view_host *h, int64_t futex)
 {
     struct graph_row thread = {.tid = -1};
     if (r->thread >= 0 && r->thread < h->threads)
@@ -160,8 +160,8 @@ static void describe(const struct views *x, const struct view_rows *rows, const 
     }
 }
 
-static void show(const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv,
-    struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     futex_show(s, &s->x->hosts[row->host], row->row, iv, out);
 }
@@ -232,8 +232,7 @@ static void write_wake(const struct waking *w, size_t row, const struct state_in
     int64_t from = waker_row(w, &wake, futex_name(w->h, &w->rows->v.v[row]));
     int64_t begin = view_to_reference(w->h, wake.at), end = view_to_reference(w->h, iv->end);
     if (from != NONE && begin <= w->q->end && end >= w->q->begin)
-        tsp_write_arrow(
-            w->answer, begin, end, view_id(w->x, (size_t)from), view_id(w->x, row), "Futex hand-over");
+        tsp_write_arrow(w->answer, begin, end, view_id(w->x, (size_t)from), view_id(w->x, row), "Futex hand-over");
 }
 
 static void write_all(const struct waking *w, size_t row)

@@ -40,7 +40,10 @@ static void add(const struct view *self, const struct views *x, size_t host, str
 /* ---- requests ---- */
 
 /* type NULL: there is none. */
-struct request { const char *type, *disk; int64_t sector, bytes; };
+struct request {
+    const char *type, *disk;
+    int64_t sector, bytes;
+};
 
 static struct request request_of(const struct view_host *h, size_t row, const struct state_interval *iv)
 {
@@ -53,8 +56,8 @@ static struct request request_of(const struct view_host *h, size_t row, const st
         .bytes = (iv->amount >> STATE_REQUEST_TYPE_BITS & STATE_REQUEST_MOST_SECTORS) * SECTOR_BYTES};
 }
 
-static void show(const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv,
-    struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     const struct view_host *h = &s->x->hosts[row->host];
     struct request r = request_of(h, row->row, iv);

@@ -165,8 +165,8 @@ static bool find_thread(const struct view_host *h, const struct state_interval *
     return true;
 }
 
-static void show_frequency(const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv,
-    struct view_shown *out)
+static void show_frequency(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     const int64_t *most_khz = s->rows->own;
     if (iv->value == STATE_NONE)
@@ -181,8 +181,8 @@ static void show_frequency(const struct view_sampler *s, const struct view_row *
     view_add_number(out, "kHz", iv->amount);
 }
 
-static void show(const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv,
-    struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     const struct view_host *h = &s->x->hosts[row->host];
     struct graph_row thread;

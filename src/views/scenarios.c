@@ -42,8 +42,8 @@ static void add(const struct view *self, const struct views *x, size_t host, str
 
 /* ---- states ---- */
 
-static void show_irq(const struct view_sampler *s, const struct view_host *h, const struct state_interval *iv,
-    struct view_shown *out)
+static void show_irq(
+    const struct view_sampler *s, const struct view_host *h, const struct state_interval *iv, struct view_shown *out)
 {
     out->style_key = iv->value == STATE_IRQ && iv->cut ? handler_cut : view_state_key(iv->value);
     out->label = iv->name;
@@ -62,8 +62,8 @@ static bool is_futex_call(const struct state_interval *iv)
 }
 
 /* A call looks as it does in its thread's row, and is named by its futex. */
-static void show(const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv,
-    struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     const struct view_host *h = &s->x->hosts[row->host];
     struct state_interval call;

@@ -59,8 +59,8 @@ static void show_value(
     }
 }
 
-static void show(const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv,
-    struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     const struct view_host *h = &s->x->hosts[row->host];
     show_value(h, row, iv, out);
@@ -102,8 +102,8 @@ static size_t sample_cpus(
     return found;
 }
 
-static size_t sample(const struct state_store *s, const struct view_row *row, const int64_t *times, size_t n,
-    struct state_interval *out)
+static size_t sample(
+    const struct state_store *s, const struct view_row *row, const int64_t *times, size_t n, struct state_interval *out)
 {
     return row->number == ATTRIBUTE_CPU_OF_THREAD ? sample_cpus(s, row->row, times, n, out)
                                                   : state_sample(s, row->kind, row->row, times, n, out);
