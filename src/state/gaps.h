@@ -6,8 +6,8 @@
 
 struct state_builder;
 
-/* The end of traces with losses. Threads that did not run were seen by nobody while events were missing: that
- * part of their waits becomes unknown. */
+/* Made at the end of traces with losses: threads that did not run were seen by nobody while events were missing, so
+ * that part of their waits becomes unknown. */
 struct builder_gap { int64_t begin, end; };
 struct builder_gaps {
     VEC(struct builder_gap) gaps;        /* of all threads, by row */
@@ -16,9 +16,9 @@ struct builder_gaps {
 /* Rows and columns must be complete but for the last entries of rows. */
 int builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps *, struct err *e);
 void builder_gaps_fini(struct builder_gaps *);
-/* Does what the thread did between the times include anything unknown? */
+/* Is anything unknown of what the thread did between the times? */
 bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end);
-/* From when on? INT64_MAX: it does not. */
+/* From when on? INT64_MAX: nothing is. */
 int64_t builder_gaps_first(const struct builder_gaps *, int64_t row, int64_t begin, int64_t end);
 
 #endif

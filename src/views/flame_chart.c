@@ -117,7 +117,7 @@ static void write_match_within(const struct sampler *s, const struct row *r, int
     }
 }
 
-static void sample_row(struct sampler *s, int64_t entry, const struct row *r)
+static void write_row(struct sampler *s, int64_t entry, const struct row *r)
 {
     size_t n = stack_sample(r->trace->s, r->row, view_times_on(&s->times, r->trace->host), s->q->n_times, s->found);
     tsp_begin_row(s->answer, entry);
@@ -139,11 +139,11 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
     int64_t id;
     for (size_t i = 0; view_next_item(q, answer, &i, &id);)
         if ((r.trace = stacks_row(all, id, &r.row)))
-            sample_row(&s, id, &r);
+            write_row(&s, id, &r);
     for (size_t i = 0; !q->has_items && i < all->n; i++) {
         r.trace = &all->v[i];
         for (r.row = 0; r.row < stack_rows(r.trace->s) && view_goes_on(q, answer); r.row++)
-            sample_row(&s, r.trace->first_row + (int64_t)r.row, &r);
+            write_row(&s, r.trace->first_row + (int64_t)r.row, &r);
     }
     tsp_end_rows(answer);
 }
