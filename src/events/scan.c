@@ -248,11 +248,6 @@ struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64
     return found;
 }
 
-struct event_found event_scan_found(struct event_scan *s)
-{
-    return event_scan_wait(s, UINT64_MAX, 0);
-}
-
 size_t event_scan_items(struct event_scan *s, uint64_t first, uint64_t *out, size_t max)
 {
     pthread_mutex_lock(&s->lock);

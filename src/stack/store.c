@@ -149,7 +149,8 @@ static const char *tiles_defect(const struct stack_store *s)
     return what;
 }
 
-const char *stack_defect(const struct stack_store *s)
+/* NULL, or what is wrong with the file. */
+static const char *stack_defect(const struct stack_store *s)
 {
     int64_t lasts;
     const char *what = names_defect(s);

@@ -6,7 +6,8 @@
 #include "base/search.h"
 #include "state/cell.h"
 
-uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
+/* Where n bytes, and 8 more, can be written: at position `n`, which the caller then moves on. */
+static uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
 {
     if (b->n % SERIES_CHUNK + n + 8 > SERIES_CHUNK || !b->chunks.n)
         b->n = b->chunks.n * (uint64_t)SERIES_CHUNK;
@@ -15,7 +16,7 @@ uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
     return b->chunks.v[b->n / SERIES_CHUNK] + b->n % SERIES_CHUNK;
 }
 
-void series_bytes_fini(struct series_bytes *b)
+static void series_bytes_fini(struct series_bytes *b)
 {
     for (size_t i = 0; i < b->chunks.n; i++)
         mem_unmap(b->chunks.v[i], SERIES_CHUNK);

@@ -134,7 +134,6 @@ void call_json(struct call *, int status, struct text *);
 const char *call_string(json_t *object, const char *key);
 bool call_integer(const json_t *, int64_t *out);
 /* Parses the body; false: the error has been sent. */
-bool call_body(struct call *);
 
 typedef void call_handler(struct call *);
 call_handler traces_list, traces_post, traces_get, traces_delete, experiments_list, experiments_post, experiments_get,
