@@ -55,17 +55,13 @@ static void skip_space(struct parser *p)
         p->at++;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 static bool is_name_start(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
 }
 static bool is_name(char c)
 {
-    return is_name_start(c) || is_digit(c) || c == '.' || c == ':';
+    return is_name_start(c) || text_is_digit(c) || c == '.' || c == ':';
 }
 
 /* Emits something that leaves one more cell on the stack. */
@@ -91,7 +87,9 @@ static int parse_number(struct parser *p)
     bool hex = begin[0] == '0' && (begin[1] == 'x' || begin[1] == 'X'), overflow = false;
     const char *s = begin + (hex ? 2 : 0), *first = s;
     for (;; s++) {
-        int digit = is_digit(*s) ? *s - '0' : hex && (*s | 32) >= 'a' && (*s | 32) <= 'f' ? (*s | 32) - 'a' + 10 : -1;
+        int digit = text_is_digit(*s)                     ? *s - '0'
+            : hex && (*s | 32) >= 'a' && (*s | 32) <= 'f' ? (*s | 32) - 'a' + 10
+                                                          : -1;
         if (digit < 0)
             break;
         if (__builtin_mul_overflow(v, (uint64_t)(hex ? 16 : 10), &v) || __builtin_add_overflow(v, (uint64_t)digit, &v))
@@ -153,9 +151,9 @@ static int parse_name(struct parser *p)
     for (;;) {
         if (is_name(*p->at)) {
             p->at++;
-        } else if (*p->at == '[' && is_digit(p->at[1])) {
+        } else if (*p->at == '[' && text_is_digit(p->at[1])) {
             const char *s = p->at + 1;
-            while (is_digit(*s))
+            while (text_is_digit(*s))
                 s++;
             if (*s != ']')
                 return fail_at(p, s, ERR_ARG, "']' is expected here");
@@ -174,7 +172,7 @@ static int parse_operand(struct parser *p)
     skip_space(p);
     const char *begin = p->at;
     char c = *begin;
-    if (is_digit(c))
+    if (text_is_digit(c))
         return parse_number(p);
     if (c == '"' || c == '\'')
         return parse_text(p);

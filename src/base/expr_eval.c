@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/expr_code.h"
+#include "base/order.h"
 
 static const struct expr_cell absent = {.type = EXPR_ABSENT};
 
@@ -64,20 +65,20 @@ static int order_mixed(__int128 i, double f)
         return 1;
     __int128 whole = (__int128)f;
     if (i != whole)
-        return i < whole ? -1 : 1;
+        return order_of(i, whole);
     double rest = f - (double)whole; /* whole came from a double: nothing is lost on the way back */
-    return (rest < 0) - (rest > 0);
+    return order_of(0, rest);
 }
 
 static int order_numbers(const struct expr_cell *a, const struct expr_cell *b)
 {
     if (a->type == EXPR_INT && b->type == EXPR_INT)
-        return (a->i > b->i) - (a->i < b->i);
+        return order_of(a->i, b->i);
     if (a->type == EXPR_INT)
         return order_mixed(a->i, b->f);
     if (b->type == EXPR_INT)
         return -order_mixed(b->i, a->f);
-    return (a->f > b->f) - (a->f < b->f);
+    return order_of(a->f, b->f);
 }
 
 static bool compare(int op, const struct expr_cell *a, const struct expr_cell *b)
@@ -87,7 +88,7 @@ static bool compare(int op, const struct expr_cell *a, const struct expr_cell *b
     if (a->type == EXPR_STRING && b->type == EXPR_STRING) {
         int order = memcmp(a->s, b->s, a->n < b->n ? a->n : b->n);
         if (!order)
-            order = (a->n > b->n) - (a->n < b->n);
+            order = order_of(a->n, b->n);
         return holds(op, order);
     }
     if (a->type == EXPR_STRING || b->type == EXPR_STRING)

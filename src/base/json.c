@@ -39,35 +39,6 @@ void json_end_array(struct json *j)
     leave(j, ']');
 }
 
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode 15, table 3-7), or 0. */
-static size_t utf8_sequence(const unsigned char *s, size_t n)
-{
-    unsigned char c = s[0], low = 0x80, high = 0xbf;
-    size_t more;
-    if (c >= 0xc2 && c <= 0xdf)
-        more = 1;
-    else if (c >= 0xe0 && c <= 0xef)
-        more = 2;
-    else if (c >= 0xf0 && c <= 0xf4)
-        more = 3;
-    else
-        return 0;
-    if (c == 0xe0)
-        low = 0xa0;
-    else if (c == 0xed)
-        high = 0x9f;
-    else if (c == 0xf0)
-        low = 0x90;
-    else if (c == 0xf4)
-        high = 0x8f;
-    if (n <= more || s[1] < low || s[1] > high)
-        return 0;
-    for (size_t i = 2; i <= more; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return more + 1;
-}
-
 static void write_escape(struct text *t, unsigned char c)
 {
     static const char short_form[] = {
@@ -129,7 +100,7 @@ static void write_escaped(struct text *t, const char *s, size_t n)
         if (i == n)
             break;
         unsigned char c = (unsigned char)s[i];
-        size_t length = c < 0x80 ? 1 : utf8_sequence((const unsigned char *)s + i, n - i);
+        size_t length = text_sequence(s + i, n - i);
         if (c < 0x80)
             write_escape(t, c);
         else if (length)

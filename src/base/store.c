@@ -365,6 +365,16 @@ const void *store_section_kept(struct store *s, const char *name, size_t item_by
     return copy;
 }
 
+const char *store_names_defect(const char *text, size_t n_text, const uint32_t *names, size_t n)
+{
+    if (!n_text || text[n_text - 1] || !n)
+        return "the names are cut off";
+    for (size_t i = 0; i < n; i++)
+        if (names[i] >= n_text)
+            return "a name lies outside the text";
+    return NULL;
+}
+
 int store_intact(const struct store *s, struct err *e)
 {
     return file_map_intact(&s->map, e);

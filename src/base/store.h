@@ -54,6 +54,9 @@ const void *store_section(const struct store *, const char *name, size_t item_by
 /* The same, but copied to memory, where it stays until the store is closed: what leads from one table to another is
  * checked once by a reader, and must stay as it was checked even if the file is cut off. */
 const void *store_section_kept(struct store *, const char *name, size_t item_bytes, size_t *count);
+/* What is wrong with a table of names, each terminated and beginning at a byte of `text`; NULL: nothing. There is at
+ * least one name. */
+const char *store_names_defect(const char *text, size_t n_text, const uint32_t *names, size_t n);
 /* Is all that was read of the store what was written? ERR_LOST when the file was cut off meanwhile, or the disk could
  * not read it (base/file.h). */
 int store_intact(const struct store *, struct err *e);

@@ -286,3 +286,49 @@ size_t text_cells(const char *s, size_t n)
         cells += ((unsigned char)s[i] & 0xc0) != 0x80;
     return cells;
 }
+
+size_t text_sequence(const char *string, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)string;
+    unsigned char c = s[0], low = 0x80, high = 0xbf;
+    size_t more;
+    if (c < 0x80)
+        more = 0;
+    else if (c >= 0xc2 && c <= 0xdf)
+        more = 1;
+    else if (c >= 0xe0 && c <= 0xef)
+        more = 2;
+    else if (c >= 0xf0 && c <= 0xf4)
+        more = 3;
+    else
+        return 0;
+    if (c == 0xe0)
+        low = 0xa0;
+    else if (c == 0xed)
+        high = 0x9f;
+    else if (c == 0xf0)
+        low = 0x90;
+    else if (c == 0xf4)
+        high = 0x8f;
+    if (n <= more || (more && (s[1] < low || s[1] > high)))
+        return 0;
+    for (size_t i = 2; i <= more; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return more + 1;
+}
+
+void text_csv(struct text *t, const char *s)
+{
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        text_puts(t, s);
+        return;
+    }
+    text_putc(t, '"');
+    for (; *s; s++) {
+        if (*s == '"')
+            text_putc(t, '"');
+        text_putc(t, *s);
+    }
+    text_putc(t, '"');
+}

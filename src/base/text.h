@@ -64,5 +64,9 @@ const char *arena_duration(struct arena *, int64_t ns);
 void text_grouped(struct text *, uint64_t v);
 /* Cells a UTF-8 string takes on a terminal (one per code point). */
 size_t text_cells(const char *s, size_t n);
+/* Bytes of the well-formed UTF-8 sequence at s (Unicode 15, table 3-7), or 0. Of s, at most n bytes are read, n > 0. */
+size_t text_sequence(const char *s, size_t n);
+/* A cell of CSV, quoted where it must be: RFC 4180, with plain line ends. */
+void text_csv(struct text *, const char *s);
 
 #endif

@@ -146,22 +146,6 @@ static void write_json(const struct cli_table *t, struct text *out)
     text_puts(out, rows ? "\n]\n" : "]\n");
 }
 
-/* RFC 4180, with plain line ends. */
-static void write_csv_cell(struct text *out, const char *s)
-{
-    if (!s[strcspn(s, ",\"\r\n")]) {
-        text_puts(out, s);
-        return;
-    }
-    text_putc(out, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            text_putc(out, '"');
-        text_putc(out, *s);
-    }
-    text_putc(out, '"');
-}
-
 static void write_csv(const struct cli_table *t, struct text *out)
 {
     size_t rows = rows_of(t);
@@ -169,7 +153,7 @@ static void write_csv(const struct cli_table *t, struct text *out)
         for (size_t c = 0; c < t->n_columns; c++) {
             if (c)
                 text_putc(out, ',');
-            write_csv_cell(out, r ? cell_text(t, r - 1, c) : t->columns[c].name);
+            text_csv(out, r ? cell_text(t, r - 1, c) : t->columns[c].name);
         }
         text_putc(out, '\n');
     }

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/order.h"
 #include "base/time.h"
 #include "cli/traces.h"
 #include "path/path.h"
@@ -202,11 +203,8 @@ struct sum {
 static int by_duration(const void *pa, const void *pb)
 {
     const struct sum *a = pa, *b = pb;
-    if (a->duration != b->duration)
-        return a->duration < b->duration ? 1 : -1;
-    int c = strcmp(a->host, b->host);
-    c = c ? c : strcmp(a->comm, b->comm);
-    return c ? c : a->state - b->state;
+    return order_of(b->duration, a->duration) ?: strcmp(a->host, b->host) ?: strcmp(a->comm, b->comm)
+                                              ?: a->state - b->state;
 }
 
 static void add_to_sums(struct sum *sums, size_t *n, const struct sum *s)

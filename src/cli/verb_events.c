@@ -182,9 +182,9 @@ static void close_session(struct session *s)
 
 static void put_clock_time(struct text *t, int64_t ns)
 {
-    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    text_printf(t, "[%s%llu.%09llu]", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000),
-        (unsigned long long)(size % 1000000000));
+    text_putc(t, '[');
+    time_write_seconds(t, ns);
+    text_putc(t, ']');
 }
 
 static void note_loss(struct session *s, const struct ctf_event *ev)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/time.h"
 #include "cli/traces.h"
 
@@ -25,13 +26,8 @@ static int sort_state; /* qsort has no argument; set once before sorting */
 static int by_total(const void *a, const void *b)
 {
     const struct thread_line *x = a, *y = b;
-    int64_t p = x->totals[sort_state], q = y->totals[sort_state];
-    if (p != q)
-        return p < q ? 1 : -1;
-    int c = strcmp(x->host->name, y->host->name);
-    return c                       ? c
-        : x->row.tid != y->row.tid ? (x->row.tid < y->row.tid ? -1 : 1)
-                                   : (x->row.begin > y->row.begin) - (x->row.begin < y->row.begin);
+    return order_of(y->totals[sort_state], x->totals[sort_state]) ?: strcmp(x->host->name, y->host->name)
+        ?: order_of(x->row.tid, y->row.tid) ?: order_of(x->row.begin, y->row.begin);
 }
 
 static int state_by_name(const char *s, struct err *e)

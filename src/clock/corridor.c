@@ -26,7 +26,8 @@ static i128 chord(struct point p, struct point q, int64_t x, i128 (*divide)(i128
     return p.d + divide((i128)(q.d - p.d) * (x - p.x), q.x - p.x);
 }
 
-int64_t corridor_top(const struct corridor *c, int64_t x)
+/* Greatest and least d at x, rounded outwards. |x| <= 2^59. O(log n) */
+static int64_t corridor_top(const struct corridor *c, int64_t x)
 {
     size_t k = points_until(c->top, c->ntop, x);
     if (k == 0)
@@ -39,7 +40,7 @@ int64_t corridor_top(const struct corridor *c, int64_t x)
     return sat64(ceil_div(left < right ? left : right, Q62));
 }
 
-int64_t corridor_bottom(const struct corridor *c, int64_t x)
+static int64_t corridor_bottom(const struct corridor *c, int64_t x)
 {
     size_t k = points_until(c->bottom, c->nbottom, x);
     if (k == 0)

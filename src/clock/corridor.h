@@ -18,10 +18,6 @@ struct corridor {
     bool curved;
 };
 
-/* Greatest and least d at x, rounded outwards. |x| <= 2^59. O(log n) */
-int64_t corridor_top(const struct corridor *, int64_t x);
-int64_t corridor_bottom(const struct corridor *, int64_t x);
-
 /* One corridor, or several one after another where b's clock stepped: between v[i] and v[i + 1] within steps[i]. */
 struct course {
     struct corridor *v;

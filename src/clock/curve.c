@@ -35,7 +35,8 @@ int64_t curve_at(const struct curve *c, int64_t t)
     return sat64(k->y + run + slope_times(segment_slope(k), run));
 }
 
-int64_t curve_back(const struct curve *c, int64_t y)
+/* The t at which the curve shows y, within 1 ns. */
+static int64_t curve_back(const struct curve *c, int64_t y)
 {
     const struct knot *k = &c->knots[search_first(i, 1, c->nknots - 1, c->knots[i].y > y) - 1];
     return sat64(k[0].t + floor_div(((i128)y - k[0].y) * (k[1].t - k[0].t), k[1].y - k[0].y));

@@ -25,8 +25,6 @@ struct curve {
 
 /* Value at any t; exact at knots, rounded down between. Never falls with t. */
 int64_t curve_at(const struct curve *, int64_t t);
-/* The t at which the curve shows y, within 1 ns. */
-int64_t curve_back(const struct curve *, int64_t y);
 int64_t curve_error(const struct curve *, int64_t t);
 /* Mean of the error between the first and the last cut, ns. */
 long double curve_mean_error(const struct curve *);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/search.h"
 
 enum { COMPROMISE_POINTS = 150 };
@@ -11,9 +12,7 @@ enum { COMPROMISE_POINTS = 150 };
 static int point_compare(const void *a, const void *b)
 {
     const struct point *p = a, *q = b;
-    if (p->x != q->x)
-        return p->x < q->x ? -1 : 1;
-    return p->d < q->d ? -1 : p->d > q->d;
+    return order_of(p->x, q->x) ?: order_of(p->d, q->d);
 }
 
 void hull_sort(struct point *v, size_t n)

@@ -1,6 +1,8 @@
 /* Where a time lies in a counted stream: at which packet, and at which mark of it. */
 #include "ctf/merge.h"
 
+#include "base/search.h"
+
 int64_t ctf_merge_item_time(const struct cursor *c, int64_t ts)
 {
     return ts == INT64_MIN ? ts : ctf_merge_corrected(c->source, ts);
@@ -9,34 +11,19 @@ int64_t ctf_merge_item_time(const struct cursor *c, int64_t ts)
 size_t ctf_merge_packets_begun(const struct cursor *c, int64_t time)
 {
     const struct ctf_stream *s = c->stream;
-    size_t lo = 0, hi = s->packets.n;
+    size_t hi = s->packets.n;
     if (s->tracks > 1) {
         while (hi > 0 &&
             (s->packets.v[hi - 1].track != c->track || ctf_merge_item_time(c, s->packets.v[hi - 1].first) >= time))
             hi--;
         return hi;
     }
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (ctf_merge_item_time(c, s->packets.v[mid].first) < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, 0, hi, ctf_merge_item_time(c, s->packets.v[i].first) >= time);
 }
 
 uint32_t ctf_merge_marks_begun(const struct cursor *c, const struct ctf_packet *p, int64_t time)
 {
-    uint32_t lo = 0, hi = p->marks;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (ctf_merge_item_time(c, c->stream->marks[p->mark + mid].first) < time)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return (uint32_t)search_first(i, 0, p->marks, ctf_merge_item_time(c, c->stream->marks[p->mark + i].first) >= time);
 }
 
 bool ctf_merge_to_mark(struct cursor *c, int64_t time, uint64_t *before)

@@ -2,6 +2,7 @@
  * batches. */
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "ctf/merge.h"
 
 /* ---- cursors ---- */
@@ -436,15 +437,7 @@ void ctf_merge_count(struct ctf_merge *m)
 
 uint32_t ctf_merge_source(const struct ctf_merge *m, uint32_t stream)
 {
-    size_t lo = 0, hi = m->n_sources;
-    while (hi - lo > 1) {
-        size_t mid = (lo + hi) / 2;
-        if (m->first_stream[mid] <= stream)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return (uint32_t)lo;
+    return (uint32_t)search_first(i, 1, m->n_sources, m->first_stream[i] > stream) - 1;
 }
 
 size_t ctf_merge_problems(const struct ctf_merge *m, const struct ctf_problem **out)

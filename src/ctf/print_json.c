@@ -4,23 +4,6 @@
 
 #include "ctf/print.h"
 
-/* Bytes of the well-formed UTF-8 sequence at s, 0 when there is none. */
-static size_t sequence_bytes(const unsigned char *s, size_t n)
-{
-    unsigned lead = s[0];
-    size_t need = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || n < need)
-        return 0;
-    uint32_t code = lead & (0x7fu >> need);
-    for (size_t i = 1; i < need; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    return code < least[need] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : need;
-}
-
 static char *put_escape(char *o, unsigned char c)
 {
     const char *letter = strchr("\bb\ff\nn\rr\tt\"\"\\\\", c);
@@ -48,7 +31,7 @@ char *print_json_string(char *o, const char *s, size_t n)
             o = put_escape(o, c);
             i++;
         } else {
-            size_t bytes = sequence_bytes(u + i, n - i);
+            size_t bytes = text_sequence(s + i, n - i);
             memcpy(o, bytes ? s + i : "\xef\xbf\xbd", bytes ? bytes : 3);
             o += bytes ? bytes : 3;
             i += bytes ? bytes : 1;

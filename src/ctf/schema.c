@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 void ctf_schema_free(struct ctf_schema *schema)
 {
     if (!schema)
@@ -14,14 +16,7 @@ const struct ctf_stream_class *ctf_schema_stream(const struct ctf_schema *s, uin
 {
     if (id < s->n_streams && s->streams[id].id == id)
         return &s->streams[id];
-    size_t lo = 0, hi = s->n_streams;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->streams[mid].id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, s->n_streams, s->streams[i].id >= id);
     return lo < s->n_streams && s->streams[lo].id == id ? &s->streams[lo] : NULL;
 }
 
@@ -29,13 +24,6 @@ const struct ctf_event_class *ctf_stream_class_event(const struct ctf_stream_cla
 {
     if (s->by_id)
         return id < s->by_id_n ? s->by_id[id] : NULL;
-    size_t lo = 0, hi = s->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->sorted[mid]->id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, s->n, s->sorted[i]->id >= id);
     return lo < s->n && s->sorted[lo]->id == id ? s->sorted[lo] : NULL;
 }

@@ -1,5 +1,6 @@
 /* Pairing events: one pass in order of time. Memory goes with what is found, and that is bounded. */
 #include "base/search.h"
+#include "base/order.h"
 #include "events/cell.h"
 #include "events/reader.h"
 
@@ -323,26 +324,21 @@ static struct event_pair_name name_at(const struct pairing *p, uint32_t number)
 static int compare_rows(const void *pa, const void *pb, void *pairing)
 {
     struct event_pair_row a = row_at(pairing, *(const uint32_t *)pa), b = row_at(pairing, *(const uint32_t *)pb);
-    if (a.host != b.host)
-        return a.host < b.host ? -1 : 1;
-    int order = strverscmp(a.classifier, b.classifier);
-    order = order ? order : strverscmp(a.context, b.context);
-    return order ? order : a.level < b.level ? -1 : a.level > b.level;
+    return order_of(a.host, b.host) ?: strverscmp(a.classifier, b.classifier) ?: strverscmp(a.context, b.context)
+                                    ?: order_of(a.level, b.level);
 }
 
 static int compare_names(const void *pa, const void *pb, void *pairing)
 {
     struct event_pair_name a = name_at(pairing, *(const uint32_t *)pa), b = name_at(pairing, *(const uint32_t *)pb);
-    if (a.host != b.host)
-        return a.host < b.host ? -1 : 1;
-    return strverscmp(a.label, b.label);
+    return order_of(a.host, b.host) ?: strverscmp(a.label, b.label);
 }
 
 /* The numbers 0 … n - 1 in order; and where each of them is then. */
 struct order {
     uint32_t *number, *position;
 };
-static struct order order_of(struct pairing *p, size_t n, int (*compare)(const void *, const void *, void *))
+static struct order sort_order(struct pairing *p, size_t n, int (*compare)(const void *, const void *, void *))
 {
     struct order o = {mem_alloc((n + 1) * sizeof *o.number), mem_alloc((n + 1) * sizeof *o.position)};
     for (size_t i = 0; i < n; i++)
@@ -362,7 +358,7 @@ static void order_free(struct order *o)
 
 static void take_rows(struct pairing *p, struct event_pairs *out)
 {
-    struct order rows = order_of(p, p->rows.n, compare_rows), names = order_of(p, p->names.n, compare_names);
+    struct order rows = sort_order(p, p->rows.n, compare_rows), names = sort_order(p, p->names.n, compare_names);
     out->rows = mem_alloc((p->rows.n + 1) * sizeof *out->rows);
     out->n_rows = p->rows.n;
     for (size_t i = 0; i < out->n_rows; i++)

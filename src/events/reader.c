@@ -109,7 +109,8 @@ struct event_threads *event_reader_threads(struct event_reader *r)
     return r->threads;
 }
 
-size_t event_reader_read(struct event_reader *r, struct ctf_event *out, size_t max)
+/* Next items, at most `max`; 0 at the end. They stay valid until the next read. */
+static size_t event_reader_read(struct event_reader *r, struct ctf_event *out, size_t max)
 {
     size_t n = r->merge ? ctf_merge_next(r->merge, out, max) : 0;
     r->next += n;
@@ -117,7 +118,8 @@ size_t event_reader_read(struct event_reader *r, struct ctf_event *out, size_t m
     return n;
 }
 
-bool event_reader_go(struct event_reader *r, uint64_t index)
+/* Makes `index` the next item. False when there is none. */
+static bool event_reader_go(struct event_reader *r, uint64_t index)
 {
     struct ctf_event skipped[EVENT_BATCH];
     struct err e = {0};

@@ -21,12 +21,8 @@ struct ctf_merge *event_merge_new(const struct event_table *);
 const struct ctf_merge *event_reader_merge(const struct event_reader *);
 /* What is known of the threads where it has read. */
 struct event_threads *event_reader_threads(struct event_reader *);
-/* Makes `index` the next item. False when there is none. */
-bool event_reader_go(struct event_reader *, uint64_t index);
-/* Next items, at most `max`; 0 at the end. They stay valid until the next read. */
-size_t event_reader_read(struct event_reader *, struct ctf_event *out, size_t max);
 /* Item `index`, reading on to `last` at most; quick where indices ascend. NULL: there is none. Valid until the next
- * call of any of these. */
+ * call. */
 const struct ctf_event *event_reader_at(struct event_reader *, uint64_t index, uint64_t last);
 
 #endif

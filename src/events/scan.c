@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/expr.h"
+#include "base/order.h"
 #include "base/time.h"
 #include "base/wait.h"
 #include "events/match.h"
@@ -128,7 +129,7 @@ static void free_scan(struct event_scan *s)
 static int compare_terms(const void *pa, const void *pb)
 {
     const struct event_term *a = pa, *b = pb;
-    return a->column != b->column ? (a->column < b->column ? -1 : 1) : strcmp(a->pattern, b->pattern);
+    return order_of(a->column, b->column) ?: strcmp(a->pattern, b->pattern);
 }
 
 static struct event_scan *new_scan(const struct event_table *table, const struct event_wanted *wanted)
@@ -245,11 +246,6 @@ struct event_found event_scan_wait(struct event_scan *s, uint64_t matches, int64
     struct event_found found = {s->items, s->set.n, s->done, s->running};
     pthread_mutex_unlock(&s->lock);
     return found;
-}
-
-struct event_found event_scan_found(struct event_scan *s)
-{
-    return event_scan_wait(s, UINT64_MAX, 0);
 }
 
 size_t event_scan_items(struct event_scan *s, uint64_t first, uint64_t *out, size_t max)

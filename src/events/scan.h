@@ -17,7 +17,6 @@ int event_scan_take(struct event_scans *, const struct event_wanted *, struct ev
 void event_scan_leave(struct event_scans *, struct event_scan *);
 
 struct event_found { uint64_t items, matches; bool done, running; }; /* read so far, fit so far */
-struct event_found event_scan_found(struct event_scan *);
 /* Waits until more than `matches` fit, it is done, or the time is over. */
 struct event_found event_scan_wait(struct event_scan *, uint64_t matches, int64_t wait_ns);
 /* Numbers of the items that fit, from the one of rank `first` on, as far as found: at most `max`. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+
 /* ---- directories ---- */
 
 static char *real_path(struct arena *a, const char *path)
@@ -22,12 +24,6 @@ static void cut_to_common(char *path, const char *other)
     if ((!path[i] && (other[i] == '/' || !other[i])) || (path[i] == '/' && !other[i]))
         border = i;
     path[border] = '\0';
-}
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 static bool is_one_of(const char *s, const char *const *words)
@@ -55,7 +51,7 @@ static bool cut_layout(char *path)
 {
     static const char *const layout[] = {"kernel", "ust", "archives", "64-bit", "32-bit", NULL},
                              *const owners[] = {"uid", "pid", NULL};
-    char *last = (char *)last_part(path);
+    char *last = (char *)file_name(path);
     if (last == path || last - 1 == path)
         return false;
     if (is_one_of(last, layout) || is_piece(last)) {
@@ -63,10 +59,10 @@ static bool cut_layout(char *path)
         return true;
     }
     last[-1] = '\0';
-    char *above = (char *)last_part(path); /* ust/uid/1000, ust/pid/NAME-123-… */
+    char *above = (char *)file_name(path); /* ust/uid/1000, ust/pid/NAME-123-… */
     if (above > path + 1 && is_one_of(above, owners)) {
         above[-1] = '\0';
-        if (!strcmp(last_part(path), "ust"))
+        if (!strcmp(file_name(path), "ust"))
             return true;
         above[-1] = '/';
     }

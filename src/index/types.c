@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "index/types.h"
 
 /* Counting up to any time means reading some more events than SHARE at most; all counts are stored once per SHARE. */
@@ -198,15 +199,7 @@ static int read_counts(
 /* The last of the times at or before t, -1: there is none. */
 static int64_t time_before(const struct index_types *types, int64_t t)
 {
-    size_t lo = 0, hi = types->n_times - 1;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (types->times[mid] <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return (int64_t)lo - 1;
+    return (int64_t)search_first(i, 0, types->n_times - 1, types->times[i] > t) - 1;
 }
 
 /* Adds the events before t, or takes them away. */

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-/* Fields in the order in which kernel_fields and kernel_decode return them; "a|b" are alternatives, the first that
+/* Fields in the order in which kernel_fields returns them; "a|b" are alternatives, the first that
  * exists counts. */
 struct spec {
     const char *name; /* LTTng >= 2.7; other tracers' names are further lines. Perf's subsystem prefix ("sched:") is cut
@@ -319,14 +319,6 @@ void kernel_list_read(const struct ctf_event *ev, struct kernel_list *l)
 {
     ctf_visit(
         ev, CTF_PAYLOAD, &(struct ctf_visitor){.leaf = on_number, .begin = on_list, .end = on_list_end, .arg = l});
-}
-
-int kernel_decode(const struct kernel_binding *b, const struct ctf_event *ev, int64_t values[KERNEL_FIELDS])
-{
-    uint32_t index = ev->cls->index;
-    const struct kernel_plan *p = index < b->n ? &b->plans[index] : &b->plans[0];
-    kernel_fields(ev, p, values);
-    return p->kind;
 }
 
 /* ---- the trace ---- */

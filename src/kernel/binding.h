@@ -98,10 +98,6 @@ static inline void kernel_fields(const struct ctf_event *ev, const struct kernel
         values[3] = values[4] = values[5] = 0;
 }
 
-/* The integer fields of one event in the order of binding.c's table, without any state. Returns the kind. What the kind
- * or the trace does not have is 0. */
-int kernel_decode(const struct kernel_binding *, const struct ctf_event *, int64_t values[KERNEL_FIELDS]);
-
 /* Text number i of an event: not terminated, *n bytes; "" when absent. */
 const char *kernel_text(const struct ctf_event *, const struct kernel_plan *, int i, size_t *n);
 bool kernel_text_present(const struct kernel_plan *, int i);

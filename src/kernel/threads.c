@@ -4,7 +4,7 @@
 
 #include "kernel/tracker.h"
 
-int32_t kernel_row_new(struct kernel_tracker *t, int32_t tid, int64_t begin)
+static int32_t kernel_row_new(struct kernel_tracker *t, int32_t tid, int64_t begin)
 {
     if (t->threads.n >= INT32_MAX)
         return KERNEL_NO_ROW;

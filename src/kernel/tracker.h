@@ -63,7 +63,6 @@ struct kernel_tracker {
 };
 
 /* threads.c: lives of threads. */
-int32_t kernel_row_new(struct kernel_tracker *, int32_t tid, int64_t begin);
 /* The row of the life that has the tid now; KERNEL_NO_ROW when there is none or it is dead. */
 int32_t kernel_row_find(const struct kernel_tracker *, int64_t tid);
 /* The same, made when there is none; KERNEL_NO_ROW for impossible tids. */

@@ -6,33 +6,17 @@
 #include "path/path.h"
 #include "show/show.h"
 
-static void csv_cell(struct text *t, const char *s)
-{
-    bool quote = s[strcspn(s, ",\"\r\n")] != 0;
-    if (!quote) {
-        text_puts(t, s);
-        return;
-    }
-    text_putc(t, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            text_putc(t, '"');
-        text_putc(t, *s);
-    }
-    text_putc(t, '"');
-}
-
 static void csv_row(const struct path_source *source, struct path_row row, bool comm, struct text *t)
 {
     int32_t tid;
     const char *name;
     source->row_name(source->arg, row, &tid, &name);
-    csv_cell(t, source->host_name(source->arg, row.host));
+    text_csv(t, source->host_name(source->arg, row.host));
     text_putc(t, ',');
     text_i64(t, tid);
     text_putc(t, ',');
     if (comm) {
-        csv_cell(t, name);
+        text_csv(t, name);
         text_putc(t, ',');
     }
 }
@@ -49,7 +33,7 @@ void show_csv(const struct path *p, const struct path_source *source, struct tex
         text_putc(t, ',');
         text_puts(t, graph_state_name(s->state));
         text_putc(t, ',');
-        csv_cell(t, s->detail ? s->detail : "");
+        text_csv(t, s->detail ? s->detail : "");
         text_putc(t, ',');
         if (s->sender.host >= 0)
             csv_row(source, s->sender, false, t);

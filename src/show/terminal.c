@@ -33,7 +33,7 @@ static void write_head(const struct show_rows *s, const struct show_style *style
 
 static void write_note(const char *note, const struct show_style *style, struct text *t)
 {
-    terminal_spaces(t, TERMINAL_INDENT);
+    text_fill(t, ' ', TERMINAL_INDENT);
     show_text(t, note, (size_t)style->width - TERMINAL_INDENT);
     text_putc(t, '\n');
 }
@@ -89,9 +89,9 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
         text_duration(&scratch, g->begin - p->begin);
         terminal_right(t, text_cstr(&scratch), TERMINAL_INDENT + 11);
         terminal_right(t, terminal_duration(g->end - g->begin, &scratch), 11);
-        terminal_spaces(t, 2);
+        text_fill(t, ' ', 2);
         terminal_left(t, show_name(s->source, g->row, name, sizeof name), names);
-        terminal_spaces(t, 2);
+        text_fill(t, ' ', 2);
         terminal_color(style, t, g->state);
         text_puts(t, graph_state_name(g->state));
         terminal_style(style, t, "0");

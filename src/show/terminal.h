@@ -10,7 +10,6 @@ enum { TERMINAL_MAX_NAME = 28, TERMINAL_INDENT = 2 }; /* cells */
 /* ---- terminal_columns.c: no colours are written when the style has none ---- */
 void terminal_color(const struct show_style *, struct text *, int state);
 void terminal_style(const struct show_style *, struct text *, const char *code);
-void terminal_spaces(struct text *, size_t n);
 /* In a column of `width` cells, cut when it is wider. */
 void terminal_left(struct text *, const char *s, size_t width);
 void terminal_right(struct text *, const char *s, size_t width);

@@ -32,24 +32,18 @@ void terminal_style(const struct show_style *style, struct text *t, const char *
         text_printf(t, "\033[%sm", code);
 }
 
-void terminal_spaces(struct text *t, size_t n)
-{
-    while (n--)
-        text_putc(t, ' ');
-}
-
 void terminal_left(struct text *t, const char *s, size_t width)
 {
     size_t before = t->n;
     show_text(t, s, width);
     size_t used = text_cells(t->v + before, t->n - before);
-    terminal_spaces(t, used < width ? width - used : 0);
+    text_fill(t, ' ', used < width ? width - used : 0);
 }
 
 void terminal_right(struct text *t, const char *s, size_t width)
 {
     size_t used = text_cells(s, strlen(s));
-    terminal_spaces(t, used < width ? width - used : 0);
+    text_fill(t, ' ', used < width ? width - used : 0);
     show_text(t, s, width);
 }
 

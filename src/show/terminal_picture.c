@@ -106,7 +106,7 @@ static void write_axis(size_t name, size_t columns, int64_t span, struct text *t
 {
     struct text scratch = {.fd = -1};
     size_t ticks = columns >= 60 ? 4 : 2, at = 0;
-    terminal_spaces(t, TERMINAL_INDENT + name + 2);
+    text_fill(t, ' ', TERMINAL_INDENT + name + 2);
     for (size_t i = 0; i <= ticks; i++) {
         const char *label = i ? terminal_duration((int64_t)((__int128)span * (int64_t)i / (int64_t)ticks), &scratch)
                               : "0";
@@ -114,7 +114,7 @@ static void write_axis(size_t name, size_t columns, int64_t span, struct text *t
         size_t start = i == ticks ? target - (cells < target ? cells : target) : i ? target - cells / 2 : 0;
         if (start < at + (i > 0))
             continue;
-        terminal_spaces(t, start - at);
+        text_fill(t, ' ', start - at);
         text_puts(t, label);
         at = start + cells;
     }
@@ -125,7 +125,7 @@ static void write_axis(size_t name, size_t columns, int64_t span, struct text *t
 static void write_legend(
     const bool used[GRAPH_STATE_COUNT], size_t name, const struct show_style *style, struct text *t)
 {
-    terminal_spaces(t, TERMINAL_INDENT + name + 2);
+    text_fill(t, ' ', TERMINAL_INDENT + name + 2);
     size_t at = TERMINAL_INDENT + name + 2;
     for (int state = 0; state < GRAPH_STATE_COUNT; state++) {
         size_t cells = strlen(graph_state_name(state)) + 4;
@@ -167,7 +167,7 @@ void terminal_picture(const struct show_rows *s, const struct show_style *style,
     fill_tracks(s, &l);
     for (size_t i = 0; i < l.n; i++) {
         track_name(&s->rows.v[l.of[i]], buf, sizeof buf);
-        terminal_spaces(t, TERMINAL_INDENT);
+        text_fill(t, ' ', TERMINAL_INDENT);
         terminal_left(t, buf, name);
         text_puts(t, style->ascii ? " |" : " ▏");
         write_track(&l, i, span, style, used, t);

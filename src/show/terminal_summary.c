@@ -138,16 +138,16 @@ static void write_line(
     text_printf(t, "%*s%5.1f %%", TERMINAL_INDENT, "", span ? 100.0 * (double)l->duration / (double)span : 0.0);
     terminal_style(style, t, "0");
     terminal_right(t, terminal_duration(l->duration, &scratch), 11);
-    terminal_spaces(t, 2);
+    text_fill(t, ' ', 2);
     terminal_left(t, l->host, columns[0]);
-    terminal_spaces(t, 1);
+    text_fill(t, ' ', 1);
     terminal_left(t, l->thread, columns[1]);
-    terminal_spaces(t, 1);
+    text_fill(t, ' ', 1);
     terminal_color(style, t, l->state);
     show_text(t, graph_state_name(l->state), columns[2]);
     terminal_style(style, t, "0");
     if (l->detail[0] && room) {
-        terminal_spaces(t, columns[2] - strlen(graph_state_name(l->state)) + 2);
+        text_fill(t, ' ', columns[2] - strlen(graph_state_name(l->state)) + 2);
         show_text(t, l->detail, room);
     }
     text_putc(t, '\n');

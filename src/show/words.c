@@ -18,23 +18,10 @@ const char *show_name(const struct path_source *source, struct path_row row, cha
     return buf;
 }
 
-/* Length of the well-formed UTF-8 sequence at s, or 0. */
+/* Bytes of the character at s, or 0: none that XML takes. */
 static size_t sequence(const unsigned char *s)
 {
-    size_t n = s[0] < 0x80            ? 1
-        : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-        : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-        : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                      : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    if (s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe)
-        return 0; /* no characters, and no XML */
-    return n;
+    return s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe ? 0 : text_sequence((const char *)s, 4);
 }
 
 static bool is_control(const unsigned char *s)

@@ -53,8 +53,6 @@ struct stack_store {
     bool *has_below;                             /* by row: the next one is of the same thread */
 };
 
-/* NULL, or what is wrong with the file. */
-const char *stack_defect(const struct stack_store *);
 static inline const char *stack_text(const struct stack_store *s, uint32_t name) { return s->text + s->names[name]; }
 static inline enum stack_how stack_how_of(const struct stack_disk_call *c)
 {

@@ -1,6 +1,7 @@
 /* Processes, what is in their memory, and what their functions are called. */
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "stack/builder.h"
 
@@ -116,8 +117,8 @@ void stack_name_function(const struct stack_builder *b, const struct stack_known
         text_printf(out, "0x%llx", (unsigned long long)f->address);
         return;
     }
-    const char *path = strings_get(&b->strings, l->path), *base = strrchr(path, '/');
-    base = base && base[1] ? base + 1 : path;
+    const char *path = strings_get(&b->strings, l->path), *base = file_name(path);
+    base = *base ? base : path;
     /* As debuggers of LTTng write it: + is from where the file was loaded, @ is the address in the file. */
     text_printf(out, "%s%s0x%llx", base, l->absolute ? "@" : "+",
         (unsigned long long)(l->absolute ? f->address : f->address - l->begin));

@@ -11,11 +11,9 @@
 
 static const char *names_defect(const struct stack_store *s)
 {
-    if (!s->n_text || s->text[s->n_text - 1] || !s->n_names)
-        return "the names are cut off";
-    for (size_t i = 0; i < s->n_names; i++)
-        if (s->names[i] >= s->n_text)
-            return "a name lies outside the text";
+    const char *what = store_names_defect(s->text, s->n_text, s->names, s->n_names);
+    if (what)
+        return what;
     for (size_t i = 0; i < s->n_processes; i++)
         if (s->processes[i].name >= s->n_names || s->processes[i].pid < -1)
             return "a process makes no sense";
@@ -151,7 +149,8 @@ static const char *tiles_defect(const struct stack_store *s)
     return what;
 }
 
-const char *stack_defect(const struct stack_store *s)
+/* NULL, or what is wrong with the file. */
+static const char *stack_defect(const struct stack_store *s)
 {
     int64_t lasts;
     const char *what = names_defect(s);

@@ -18,11 +18,9 @@ static bool good_width(uint8_t width)
 
 static const char *names_defect(const struct state_store *s)
 {
-    if (!s->n_text || s->text[s->n_text - 1] || !s->n_names)
-        return "the names are cut off";
-    for (size_t i = 0; i < s->n_names; i++)
-        if (s->names[i] >= s->n_text)
-            return "a name lies outside the text";
+    const char *what = store_names_defect(s->text, s->n_text, s->names, s->n_names);
+    if (what)
+        return what;
     if (s->text[s->names[0]])
         return "the empty name is not empty";
     if (s->n_codes < STATE_VALUES)

@@ -55,6 +55,23 @@ static bool hull(const gap_list *g, int64_t begin, int64_t end, struct builder_g
     return true;
 }
 
+/* From when on does what the thread did between the times include anything unknown? INT64_MAX: it does not. */
+static int64_t first_gap(const struct builder_gaps *g, int64_t row, int64_t begin, int64_t end)
+{
+    if (row < 0 || (size_t)row + 1 >= g->first.n)
+        return INT64_MAX;
+    const struct builder_gap *v = g->gaps.v + g->first.v[row];
+    size_t n = g->first.v[row + 1] - g->first.v[row], i = search_first(k, 0, n, v[k].end > begin);
+    if (i == n || v[i].begin >= end)
+        return INT64_MAX;
+    return v[i].begin > begin ? v[i].begin : begin;
+}
+
+static bool touches_gap(const void *gaps, int64_t row, int64_t begin, int64_t end)
+{
+    return first_gap(gaps, row, begin, end) < INT64_MAX;
+}
+
 /* ---- packing anew ---- */
 
 struct repack {
@@ -188,7 +205,7 @@ static void repack_futex(struct repack *p, struct series *s, int32_t user, int64
         struct series_entry e = p->entries.v[i];
         int64_t until = i + 1 < p->entries.n ? p->entries.v[i + 1].time : end, known = INT64_MAX;
         if (e.number && e.number != STATE_FUTEX_DOUBT)
-            known = builder_gaps_first(p->gaps, caller(p, &e, user), e.time, until);
+            known = first_gap(p->gaps, caller(p, &e, user), e.time, until);
         bool cut = known < INT64_MAX && user >= 0;
         series_push(&p->fresh, s, e.time,
             cut ? state_futex_number(0, (uint8_t)state_futex_operation(e.number), true) : e.number);
@@ -276,7 +293,7 @@ static void sift_tables(struct state_builder *b, const struct series_bytes *old,
     vec_free(&times.heads);
     for (int kind = 0; kind < STATE_LATENCY_KINDS; kind++) {
         bool of_threads = kind == STATE_LATENCY_SYSCALL || kind == STATE_LATENCY_LOCK || kind == STATE_LATENCY_SCHED;
-        latency_series_sift(&b->latencies[kind], old, of_threads ? builder_gaps_touch : NULL, gaps);
+        latency_series_sift(&b->latencies[kind], old, of_threads ? touches_gap : NULL, gaps);
     }
 }
 
@@ -312,20 +329,4 @@ void builder_gaps_fini(struct builder_gaps *g)
 {
     vec_free(&g->gaps);
     vec_free(&g->first);
-}
-
-int64_t builder_gaps_first(const struct builder_gaps *g, int64_t row, int64_t begin, int64_t end)
-{
-    if (row < 0 || (size_t)row + 1 >= g->first.n)
-        return INT64_MAX;
-    const struct builder_gap *v = g->gaps.v + g->first.v[row];
-    size_t n = g->first.v[row + 1] - g->first.v[row], i = search_first(k, 0, n, v[k].end > begin);
-    if (i == n || v[i].begin >= end)
-        return INT64_MAX;
-    return v[i].begin > begin ? v[i].begin : begin;
-}
-
-bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end)
-{
-    return builder_gaps_first(gaps, row, begin, end) < INT64_MAX;
 }

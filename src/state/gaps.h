@@ -16,9 +16,5 @@ struct builder_gaps {
 /* Rows and columns must be complete but for the last entries of rows. */
 int builder_gaps_make(struct state_builder *, int64_t end, struct builder_gaps *, struct err *e);
 void builder_gaps_fini(struct builder_gaps *);
-/* Is anything unknown of what the thread did between the times? */
-bool builder_gaps_touch(const void *gaps, int64_t row, int64_t begin, int64_t end);
-/* From when on? INT64_MAX: nothing is. */
-int64_t builder_gaps_first(const struct builder_gaps *, int64_t row, int64_t begin, int64_t end);
 
 #endif

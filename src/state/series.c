@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "state/cell.h"
 
-uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
+/* Where n bytes, and 8 more, can be written: at position `n`, which the caller then moves on. */
+static uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
 {
     if (b->n % SERIES_CHUNK + n + 8 > SERIES_CHUNK || !b->chunks.n)
         b->n = b->chunks.n * (uint64_t)SERIES_CHUNK;
@@ -14,7 +16,7 @@ uint8_t *series_bytes_room(struct series_bytes *b, size_t n)
     return b->chunks.v[b->n / SERIES_CHUNK] + b->n % SERIES_CHUNK;
 }
 
-void series_bytes_fini(struct series_bytes *b)
+static void series_bytes_fini(struct series_bytes *b)
 {
     for (size_t i = 0; i < b->chunks.n; i++)
         mem_unmap(b->chunks.v[i], SERIES_CHUNK);
@@ -124,14 +126,8 @@ static size_t fill_some(struct state_disk_cell *cell, const struct series_entry 
         numbers[i] = (int64_t)((uint64_t)v[i].number << 1 ^ (uint64_t)(v[i].number >> 63));
         bits[i] = (uint64_t)numbers[i] | (i ? bits[i - 1] : 0);
     }
-    size_t least = 1; /* so many fit; more than most do not */
-    while (least < most) {
-        size_t middle = (least + most + 1) / 2;
-        if (fits(cell, middle, ns_between(v[0].time, ends[middle - 1]), bits[middle - 1]))
-            least = middle;
-        else
-            most = middle - 1;
-    }
+    /* So many fit; more do not. */
+    size_t least = search_first(i, 2, most + 1, !fits(cell, i, ns_between(v[0].time, ends[i - 1]), bits[i - 1])) - 1;
     fits(cell, least, ns_between(v[0].time, ends[least - 1]), bits[least - 1]);
     fill(cell, least, ends, numbers, 1, v[0].time);
     cell->number_width |= folded ? STATE_FOLDED : 0;

@@ -15,9 +15,6 @@ struct series_bytes {
     VEC(uint8_t *) chunks;
     uint64_t n;
 };
-/* Where n bytes, and 8 more, can be written: at position `n`, which the caller then moves on. */
-uint8_t *series_bytes_room(struct series_bytes *, size_t n);
-void series_bytes_fini(struct series_bytes *);
 static inline const uint8_t *series_bytes_at(const struct series_bytes *b, uint64_t position)
 {
     return b->chunks.v[position / SERIES_CHUNK] + position % SERIES_CHUNK;

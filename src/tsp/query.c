@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <math.h>
 
+#include "base/search.h"
 #include "tsp/server.h"
 
 enum { MAX_TIMES = 65536, MAX_CELLS = 8 << 20, MAX_LINES = 20000, MAX_COLUMNS = 1000 };
@@ -242,14 +243,7 @@ const char *query_parse(struct tsp_query *q)
 
 bool tsp_wants(const struct tsp_query *q, int64_t id)
 {
-    size_t lo = 0, hi = q->n_items;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (q->items[mid] < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = search_first(i, 0, q->n_items, q->items[i] >= id);
     return !q->has_items || (lo < q->n_items && q->items[lo] == id);
 }
 

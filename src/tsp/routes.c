@@ -125,7 +125,7 @@ const char *call_string(json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-bool call_body(struct call *c)
+static bool call_body(struct call *c)
 {
     json_error_t wrong;
     c->body = json_loadb(c->q->body, c->q->body_bytes, 0, &wrong);

@@ -132,7 +132,6 @@ void call_json(struct call *, int status, struct text *);
 const char *call_string(json_t *object, const char *key);
 bool call_integer(const json_t *, int64_t *out);
 /* Parses the body; false: the error has been sent. */
-bool call_body(struct call *);
 
 typedef void call_handler(struct call *);
 call_handler traces_list, traces_post, traces_get, traces_delete;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "tsp/server.h"
 
 enum { MAX_FILES = 100000, MAX_GROWTH = 32, BLOCK_BYTES = 1 << 16, MAX_NAME = 100, MAX_TRIES = 1000 };
@@ -18,8 +19,7 @@ enum { MAX_FILES = 100000, MAX_GROWTH = 32, BLOCK_BYTES = 1 << 16, MAX_NAME = 10
 /* What a directory may be called: letters, digits, dot, dash, underscore; not hidden. */
 static const char *clean_name(struct arena *a, const char *asked)
 {
-    const char *slash = asked ? strrchr(asked, '/') : NULL;
-    char *name = arena_strndup(a, slash ? slash + 1 : asked ? asked : "", MAX_NAME);
+    char *name = arena_strndup(a, asked ? file_name(asked) : "", MAX_NAME);
     for (char *p = name; *p; p++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p) ||
             (p == name && *p == '.'))

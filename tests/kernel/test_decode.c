@@ -114,6 +114,15 @@ static bool told(const char *line, const char *names, int64_t *value)
     return false;
 }
 
+/* The integer fields of one event. Returns its kind. */
+static int decode_event(const struct kernel_binding *b, const struct ctf_event *ev, int64_t values[KERNEL_FIELDS])
+{
+    uint32_t index = ev->cls->index;
+    const struct kernel_plan *p = index < b->n ? &b->plans[index] : &b->plans[0];
+    kernel_fields(ev, p, values);
+    return p->kind;
+}
+
 static void decode(void **state)
 {
     const char *name = *state;
@@ -142,7 +151,7 @@ static void decode(void **state)
             if ((ended = !line))
                 break;
             assert_string_equal(event, events[i].cls->name);
-            int kind = kernel_decode(b, &events[i], v);
+            int kind = decode_event(b, &events[i], v);
             for (int f = 0; f < 6 && fields[kind][f]; f++)
                 if (!(o.perf && kind == KERNEL_FORK && f == 2) && told(line, fields[kind][f], &want)) {
                     if (v[f] != want)

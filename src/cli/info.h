@@ -1,0 +1,31 @@
+/* Private to cli: what `weft info` finds out about traces, and how it is written. */
+#ifndef WEFT_CLI_INFO_H
+#define WEFT_CLI_INFO_H
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "index/index.h"
+
+struct stream_facts {
+    struct ctf_stream_info info;
+    uint64_t events;
+    bool timed; /* info.begin and .end are the times of its first and last event */
+};
+
+struct trace_facts {
+    const struct ctf_trace *trace;
+    const char *host, *domain, *kernel;
+    char *tracer;                  /* "lttng-modules 2.13.9", or NULL */
+    const struct ctf_clock *clock; /* the first one, or NULL */
+    struct stream_facts *streams;
+    size_t n_streams;
+    uint64_t packets, events, lost_events, lost_packets, bytes;
+    bool has_span;
+    int64_t begin, end;
+    VEC(struct ctf_problem) problems; /* of opening and of reading; texts are owned */
+};
+
+/* In a format of cli.h; as a table: a page for one trace, a line each for several, or pages for these, too. */
+void info_write(struct text *, const struct trace_facts *, size_t n, int format, bool pages);
+
+#endif
