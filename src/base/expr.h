@@ -11,11 +11,11 @@
  * In quotes, \" \' \\ \n \t are the characters; any other backslash stays, so that "\.so$" is a regular expression as
  * written.
  *
- * Filters of views, as the trace server protocol has them, expr_compile_filter(): `openat`, `duration>10ms &&
- * thread=1`, `process matches "^nginx" || !(label contains poll)`, `cpu present`; == or =, != < <= > >=. A name may
- * have several values, of which one has to fit; values are texts, compared as numbers where both are ("10ms" in ns),
- * else without regard to case. A word alone is looked for in all values. What cannot be understood is looked for as it
- * stands: people type it letter by letter. */
+ * Filters of views, as the trace server protocol has them, expr_compile_filter(): `openat`,
+ * `duration>10ms && thread=1`, `process matches "^nginx" || !(label contains poll)`, `cpu present`; == or =,
+ * != < <= > >=. A name may have several values, of which one has to fit; values are texts, compared as numbers where
+ * both are ("10ms" in ns), else without regard to case. A word alone is looked for in all values. What cannot be
+ * understood is looked for as it stands: people type it letter by letter. */
 #ifndef WEFT_BASE_EXPR_H
 #define WEFT_BASE_EXPR_H
 

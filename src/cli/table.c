@@ -91,7 +91,7 @@ static size_t rows_of(const struct cli_table *t)
 }
 
 /* "" for cells that were not given in the last row. */
-static const char *cell_at(const struct cli_table *t, size_t row, size_t column)
+static const char *cell_text(const struct cli_table *t, size_t row, size_t column)
 {
     size_t i = row * t->n_columns + column;
     return i < t->starts.n ? t->cells.v + t->starts.v[i] : "";
@@ -131,7 +131,7 @@ static void write_json(const struct cli_table *t, struct text *out)
         text_puts(out, r ? ",\n" : "\n");
         json_begin_object(&j);
         for (size_t c = 0; c < t->n_columns; c++) {
-            const char *cell = cell_at(t, r, c);
+            const char *cell = cell_text(t, r, c);
             json_key(&j, t->columns[c].name);
             if (t->columns[c].number ? !is_number(cell) : !*cell) {
                 json_write_null(&j);
@@ -169,7 +169,7 @@ static void write_csv(const struct cli_table *t, struct text *out)
         for (size_t c = 0; c < t->n_columns; c++) {
             if (c)
                 text_putc(out, ',');
-            write_csv_cell(out, r ? cell_at(t, r - 1, c) : t->columns[c].name);
+            write_csv_cell(out, r ? cell_text(t, r - 1, c) : t->columns[c].name);
         }
         text_putc(out, '\n');
     }
@@ -211,7 +211,7 @@ static void write_row(const struct cli_table *t, const size_t *widths, size_t ro
 {
     size_t owed = 0; /* spaces before the next cell that shows something, so that lines do not end with spaces */
     for (size_t c = 0; c < t->n_columns && widths[c]; c++) {
-        const char *s = heading ? t->columns[c].name : cell_at(t, row, c);
+        const char *s = heading ? t->columns[c].name : cell_text(t, row, c);
         size_t cells = text_cells(s, strlen(s));
         size_t lead = cells < widths[c] ? widths[c] - cells : 0;
         if (t->columns[c].right)
@@ -273,7 +273,7 @@ void cli_table_write_width(struct cli_table *t, int width, struct text *out)
     for (size_t c = 0; c < t->n_columns; c++) {
         widths[c] = text_cells(t->columns[c].name, strlen(t->columns[c].name));
         for (size_t r = 0; r < rows; r++) {
-            const char *s = cell_at(t, r, c);
+            const char *s = cell_text(t, r, c);
             size_t cells = text_cells(s, strlen(s));
             if (cells > widths[c])
                 widths[c] = cells;

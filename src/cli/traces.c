@@ -64,13 +64,6 @@ int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *b
     return rc;
 }
 
-bool cli_means_thread(const struct graph_row *r, const char *thread)
-{
-    if (*thread && strspn(thread, "0123456789") == strlen(thread))
-        return strtoll(thread, NULL, 10) == r->tid;
-    return !strcmp(thread, r->name) || !strcmp(thread, r->first_name);
-}
-
 int cli_drift_prior(const char *s, struct clock_options *o, struct err *e)
 {
     if (!s)

@@ -19,7 +19,5 @@ int cli_finish_traces(const struct experiment *, struct text *out, int code);
 int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *begin, int64_t *end, struct err *);
 /* --drift-prior: a number of ppm, or "none"; NULL leaves the default. */
 int cli_drift_prior(const char *s, struct clock_options *, struct err *);
-/* Is the row meant by TID or COMM? COMM: its first or last name. */
-bool cli_means_thread(const struct graph_row *, const char *thread);
 
 #endif

@@ -1,7 +1,6 @@
 /* weft critpath: where the time of a thread went, across machines. */
 #include "cli/cli.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,66 +38,17 @@ static void close_all(struct work *w)
 
 /* ---- choosing the thread ---- */
 
-struct life {
-    struct path_row row;
-    int64_t begin, end;
-    struct graph_row info;
-};
-struct lives {
-    struct life *v;
-    size_t n, cap;
-};
-
-/* Idle threads have no names of their own. */
-static bool is_meant(const struct graph_row *r, const char *thread)
-{
-    return cli_means_thread(r, thread) && (r->idle_cpu < 0 || isdigit((unsigned char)*thread));
-}
-
-/* Lives of `thread` on one host (host < 0: on all) that overlap the interval. */
-static void find_lives(
-    const struct work *w, int64_t host, const char *thread, const struct path_options *o, struct lives *found)
-{
-    const struct path_source *source = path_local_source(w->local);
-    for (size_t h = 0; h < w->n; h++)
-        for (size_t r = 0; (host < 0 || (size_t)host == h) && w->hosts[h].graph && r < graph_rows(w->hosts[h].graph);
-             r++) {
-            struct life c = {.row = {(int32_t)h, (int32_t)r}};
-            graph_row(w->hosts[h].graph, (int32_t)r, &c.info);
-            if (!is_meant(&c.info, thread) || !source->life(source->arg, c.row, &c.begin, &c.end) ||
-                c.begin >= o->end || c.end <= o->begin)
-                continue;
-            vec_push(found, c);
-        }
-}
-
-/* HOST:TID, HOST:COMM, TID or COMM; a name may itself hold a colon ("kworker/0:2"). */
-static void find_candidates(const struct work *w, const char *thread, const struct path_options *o, struct lives *found)
-{
-    for (size_t h = 0; h < w->n; h++) {
-        size_t n = strlen(w->hosts[h].name);
-        if (!strncmp(thread, w->hosts[h].name, n) && thread[n] == ':')
-            find_lives(w, (int64_t)h, thread + n + 1, o, found);
-    }
-    if (!found->n)
-        find_lives(w, -1, thread, o, found);
-}
-
-static int refuse_several(const struct work *w, const char *thread, const struct lives *found)
+static int refuse_several(const char *thread, const struct path_lives *found)
 {
     enum { SHOWN = 40 };
     struct text t = {.fd = 2};
-    bool one_tid = true;
-    for (size_t i = 1; i < found->n; i++)
-        one_tid = one_tid && found->v[i].row.host == found->v[0].row.host &&
-            found->v[i].info.tid == found->v[0].info.tid;
     text_printf(&t, "weft: --thread %s means %zu threads; %s\n", thread, found->n,
-        one_tid ? "the number was used again: say with --begin and --end which life is meant"
-                : "name one as HOST:TID:");
+        path_lives_share_tid(found) ? "the number was used again: say with --begin and --end which life is meant"
+                                    : "name one as HOST:TID:");
     for (size_t i = 0; i < found->n && i < SHOWN; i++) {
-        const struct life *c = &found->v[i];
-        text_printf(&t, "  %s:%d  ", w->hosts[c->row.host].name, c->info.tid);
-        for (const char *s = c->info.name; *s; s++)
+        const struct path_life *c = &found->v[i];
+        text_printf(&t, "  %s:%d  ", c->host, c->tid);
+        for (const char *s = c->name; *s; s++)
             text_putc(&t, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
         text_puts(&t, "  ");
         text_i64(&t, c->begin);
@@ -114,9 +64,8 @@ static int refuse_several(const struct work *w, const char *thread, const struct
 /* No such thread, or not at that time. */
 static const struct err *say_not_found(const struct work *w, const char *thread, struct err *e)
 {
-    const struct path_options always = {.begin = INT64_MIN, .end = INT64_MAX};
-    struct lives found = {0};
-    find_candidates(w, thread, &always, &found);
+    struct path_lives found = {0};
+    path_find_lives(w->local, thread, NULL, INT64_MIN, INT64_MAX, &found);
     if (!found.n)
         err_set(e, ERR_NOTFOUND, "--thread %s: no such thread; `weft threads` lists them", thread);
     else if (found.n == 1)
@@ -133,14 +82,14 @@ static const struct err *say_not_found(const struct work *w, const char *thread,
 static int choose_thread(
     const struct work *w, const struct question *q, const struct path_options *o, struct path_row *row)
 {
-    struct lives found = {0};
+    struct path_lives found = {0};
     struct err e = {0};
     int code = -1;
-    find_candidates(w, q->thread, o, &found);
+    path_find_lives(w->local, q->thread, NULL, o->begin, o->end, &found);
     if (found.n == 0) {
         code = cli_fail(say_not_found(w, q->thread, &e));
     } else if (found.n > 1) {
-        code = refuse_several(w, q->thread, &found);
+        code = refuse_several(q->thread, &found);
     } else {
         *row = found.v[0].row;
     }

@@ -47,7 +47,7 @@ static bool wanted(const struct thread_choice *c, const struct index_host *h, co
 {
     if (c->host && strcmp(c->host, h->name))
         return false;
-    return (!c->thread || cli_means_thread(r, c->thread)) && (c->all || r->idle_cpu < 0);
+    return (!c->thread || graph_row_is(r, c->thread)) && (c->all || r->idle_cpu < 0);
 }
 
 static size_t collect(const struct experiment *x, const struct thread_choice *c, struct thread_line **lines)

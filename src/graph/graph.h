@@ -5,6 +5,7 @@
 #ifndef WEFT_GRAPH_GRAPH_H
 #define WEFT_GRAPH_GRAPH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,6 +77,8 @@ int graph_intact(const struct graph *, struct err *e);
 
 size_t graph_rows(const struct graph *);
 void graph_row(const struct graph *, int32_t row, struct graph_row *out);
+/* Is the row meant by a TID or a name, its first or last one? */
+bool graph_row_is(const struct graph_row *, const char *thread);
 /* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. */
 size_t graph_row_intervals(const struct graph *, int32_t row);
 void graph_interval(const struct graph *, int32_t row, size_t i, struct graph_interval *out);

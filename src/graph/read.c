@@ -1,6 +1,7 @@
 /* Reading an open graph: nothing here changes it but the texts that are made when first asked for, so any number of
  * threads may read. Every number from the file that leads somewhere is bounded here, each time: opening looked at rows
  * and CPUs only. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/search.h"
@@ -57,6 +58,13 @@ void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
         .died = (r->flags & GRAPH_DISK_DIED) != 0};
 }
 
+bool graph_row_is(const struct graph_row *r, const char *thread)
+{
+    if (*thread && strspn(thread, "0123456789") == strlen(thread))
+        return strtoll(thread, NULL, 10) == r->tid;
+    return !strcmp(thread, r->name) || !strcmp(thread, r->first_name);
+}
+
 size_t graph_row_intervals(const struct graph *g, int32_t row)
 {
     const struct graph_disk_row *r = row_of(g, row);
@@ -67,7 +75,7 @@ size_t graph_row_intervals(const struct graph *g, int32_t row)
 
 /* ---- intervals ---- */
 
-static unsigned state_at(const struct graph *g, uint32_t at)
+static unsigned edge_state(const struct graph *g, uint32_t at)
 {
     unsigned state = graph_kind_state(g->kinds[at]);
     return state < GRAPH_STATE_COUNT ? state : GRAPH_UNKNOWN;
@@ -130,7 +138,7 @@ static void bare_interval(const struct graph *g, const struct graph_disk_row *r,
         out->state = (uint8_t)idle_state(g, (int32_t)(r - g->rows), e->at);
         return;
     }
-    out->state = (uint8_t)state_at(g, e->at);
+    out->state = (uint8_t)edge_state(g, e->at);
     if (g->kinds[e->at] & GRAPH_KIND_DETAIL)
         out->detail = detail_of(g, b, e);
     if (out->state == GRAPH_RUNNING)
@@ -143,7 +151,7 @@ static void describe_preempted(const struct graph *g, const struct graph_disk_ro
 {
     struct graph_position next = *e;
     if (r->idle_cpu < 0) {
-        if (!graph_series_next(s, &next) || state_at(g, next.at) != GRAPH_RUNNING)
+        if (!graph_series_next(s, &next) || edge_state(g, next.at) != GRAPH_RUNNING)
             return;
         out->cpu = cpu_of(g, &s->blocks[next.block], &next);
     }
@@ -213,7 +221,7 @@ void graph_interval_cause(const struct graph *g, int32_t row, size_t i, struct g
     struct graph_position e;
     graph_series_entry(&s, (uint32_t)i, &e);
     unsigned cause = graph_kind_cause(g->kinds[e.at]);
-    if (i == 0 && cause == GRAPH_CAUSE_NONE && state_at(g, e.at) == GRAPH_PREEMPTED) {
+    if (i == 0 && cause == GRAPH_CAUSE_NONE && edge_state(g, e.at) == GRAPH_PREEMPTED) {
         graph_row_origin(g, row, out);
         if (out->kind == GRAPH_CAUSE_FORK)
             return;
@@ -244,7 +252,7 @@ void graph_row_totals(const struct graph *g, int32_t row, int64_t begin, int64_t
         return;
     do {
         int64_t from = e.begin > begin ? e.begin : begin, to = e.end < end ? e.end : end;
-        totals[r->idle_cpu >= 0 ? idle_state(g, row, e.at) : state_at(g, e.at)] += to - from;
+        totals[r->idle_cpu >= 0 ? idle_state(g, row, e.at) : edge_state(g, e.at)] += to - from;
     } while (graph_series_next(&s, &e) && e.begin < end);
 }
 

@@ -451,6 +451,12 @@ const struct path_source *path_local_source(const struct path_local *l)
     return &l->source;
 }
 
+const struct path_local_host *path_local_hosts(const struct path_local *l, size_t *n)
+{
+    *n = l->n;
+    return l->hosts;
+}
+
 size_t path_local_unslept(const struct path_local *l, struct path_row row, int64_t begin, int64_t end, size_t *seen)
 {
     const struct path_local_host *h = host_of(l, row);

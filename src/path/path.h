@@ -121,9 +121,26 @@ struct path_local;
  * for; tables for that are made on first use, under a lock: one object serves any number of threads. */
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n);
 const struct path_source *path_local_source(const struct path_local *);
+const struct path_local_host *path_local_hosts(const struct path_local *, size_t *n);
 /* Messages for the row that came within [begin, end] while it was not asleep. *seen of them ended a stretch of polling;
  * of the others the recorded events do not say whether the row polled for them. */
 size_t path_local_unslept(const struct path_local *, struct path_row row, int64_t begin, int64_t end, size_t *seen);
 void path_local_free(struct path_local *);
+
+/* ---- whose path ---- */
+struct path_life {
+    struct path_row row;
+    int64_t begin, end;
+    int32_t tid;
+    const char *host, *name;                     /* borrowed from the host and its graph */
+};
+struct path_lives { struct path_life *v; size_t n, cap; };
+/* Adds the lives that begin before `end` and end after `begin` of the threads that "HOST:TID", "HOST:COMM", "TID" or
+ * "COMM" means, all of them on `host` when that is given. COMM: the first or last name; idle threads have none. Whoever
+ * calls frees the list. */
+void path_find_lives(const struct path_local *, const char *thread, const char *host, int64_t begin, int64_t end,
+    struct path_lives *found);
+/* Are they all of one host and thread number, which was used again? */
+bool path_lives_share_tid(const struct path_lives *);
 
 #endif

@@ -239,7 +239,7 @@ static void look_at_all(const struct line_view *v, const int64_t *times, size_t 
     for (size_t j = 0; j < n; j++)
         out[j] = nothing;
     for (size_t i = 0; i < v->line->n; i++) {
-        size_t found = sample_row(v->s, row_of(v, i), times, n, does), k = 0;
+        size_t found = sample_states(v->s, row_of(v, i), times, n, does), k = 0;
         for (size_t j = 0; j < n; j++) {
             while (k + 1 < found && does[k].end <= times[j])
                 k++;

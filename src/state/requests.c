@@ -42,7 +42,7 @@ static uint32_t code_of(struct state_builder *b, struct builder_requests *d, uin
     return d->codes[type];
 }
 
-static struct latency_series *latencies_of(struct state_builder *b, int queue)
+static struct latency_series *queue_latencies(struct state_builder *b, int queue)
 {
     return &b->latencies[STATE_LATENCY_DISK_WAIT + queue];
 }
@@ -63,7 +63,7 @@ static void enter(struct state_builder *b, struct builder_requests *d, int queue
     p->bytes = (int64_t)p->sectors * SECTOR_BYTES;
     p->type = (uint8_t)type_of(r->u.block.rwbs);
     p->busy = true;
-    p->latency = latency_open(latencies_of(b, queue), r->ts, r->row, code_of(b, d, p->type));
+    p->latency = latency_open(queue_latencies(b, queue), r->ts, r->row, code_of(b, d, p->type));
     uint64_t size = p->sectors < STATE_REQUEST_MOST_SECTORS ? p->sectors : STATE_REQUEST_MOST_SECTORS;
     series_push(&b->pool, &p->series, r->ts,
         (int64_t)((p->sector & STATE_REQUEST_MOST_SECTOR) << STATE_REQUEST_SECTOR_SHIFT |
@@ -79,13 +79,13 @@ static void clear(struct state_builder *b, struct builder_request *p, int64_t ts
 /* It goes without having been done. */
 static void drop(struct state_builder *b, struct builder_request *p, int queue, int64_t ts)
 {
-    latency_drop(latencies_of(b, queue), p->latency);
+    latency_drop(queue_latencies(b, queue), p->latency);
     clear(b, p, ts);
 }
 
 static void leave(struct state_builder *b, struct builder_request *p, int queue, const struct kernel_record *r)
 {
-    latency_close(latencies_of(b, queue), p->latency, r->ts, p->bytes, (int32_t)r->cpu);
+    latency_close(queue_latencies(b, queue), p->latency, r->ts, p->bytes, (int32_t)r->cpu);
     clear(b, p, r->ts);
 }
 

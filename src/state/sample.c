@@ -300,7 +300,7 @@ static size_t sample_one_by_one(const struct state_store *s, const struct state_
     return found;
 }
 
-size_t sample_row(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
+size_t sample_states(const struct state_store *s, const struct state_disk_row *r, const int64_t *times, size_t n,
     struct state_interval *out)
 {
     size_t skip = row_first_from(times, n, s->totals->begin), found;

@@ -9,7 +9,7 @@ void sample_at(const struct state_store *, const struct state_disk_row *, int64_
 /* What the row itself has at t, within the span or not: a CPU's row does not say what its thread does. */
 void sample_plain(const struct state_store *, const struct state_disk_row *, int64_t t, struct state_interval *out);
 /* As state_sample. */
-size_t sample_row(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n,
+size_t sample_states(const struct state_store *, const struct state_disk_row *, const int64_t *times, size_t n,
     struct state_interval *out);
 
 #endif

@@ -165,7 +165,7 @@ size_t state_sample(
     const struct state_store *s, int kind, size_t row, const int64_t *times, size_t n, struct state_interval *out)
 {
     return state_is_line(kind) ? state_line_sample(s, kind, row, times, n, out)
-                               : sample_row(s, state_disk_row(s, kind, row), times, n, out);
+                               : sample_states(s, state_disk_row(s, kind, row), times, n, out);
 }
 
 size_t state_range(const struct state_store *s, int kind, size_t row, int64_t begin, int64_t end,

@@ -24,7 +24,7 @@ struct row {
 struct lines {
     const struct views *x;
     struct row *rows;
-    struct order order;
+    struct row_order order;
 };
 
 static void whole_call(const struct row *r, size_t i, struct stack_call *out)
@@ -105,7 +105,7 @@ static void table(const struct view *self, struct views *x, const struct tsp_que
         rows += stack_rows(all->v[i].s);
     l->x = x;
     l->rows = arena_new(a, struct row, rows + 1);
-    l->order = (struct order){.arg = l, .time = begin_of, .before = before};
+    l->order = (struct row_order){.arg = l, .time = begin_of, .before = before};
     l->order.rows = arena_new(a, struct order_row, rows + 1);
     for (size_t i = 0; i < all->n; i++)
         for (size_t row = 0; row < stack_rows(all->v[i].s); row++) {

@@ -1,6 +1,6 @@
 /* Counters: what performance counters in the contexts of events showed, per host, CPU and counter. */
 #include "views/rates.h"
-#include "views/state_rows.h"
+#include "views/sampling.h"
 
 static bool has_data(const struct view *self, const struct view_host *h)
 {

@@ -248,7 +248,6 @@ const struct view view_flame_chart = {
     .has_data = stacks_have_calls,
     .tree = tree,
     .states = states,
-    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
 };

@@ -292,7 +292,6 @@ const struct view view_flame_graph = {
     .member = member,
     .tree = tree,
     .states = states,
-    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
     .close = close_graphs,

@@ -1,7 +1,9 @@
 /* In-and-out: a template for analyses of a user's own from expressions over events; a flame chart and a table of
  * what each found. */
 #include "views/inout.h"
-#include "views/state_rows.h"
+#include "views/sampling.h"
+#include "views/spans.h"
+#include "views/tips.h"
 #include "views/list.h"
 #include "views/stacks.h"
 

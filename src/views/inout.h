@@ -1,5 +1,5 @@
-/* Private to views: the In-and-out analysis: an event that a user's expression fits opens, one that another fits closes;
- * what lies between is a pair.
+/* Private to views: the In-and-out analysis: an event that a user's expression fits opens, one that another fits
+ * closes; what lies between is a pair.
  *
  * An experiment is read once per configuration, in the background; what was found is cached while it is asked for. */
 #ifndef WEFT_VIEWS_INOUT_H

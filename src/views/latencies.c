@@ -23,7 +23,7 @@ static const struct {
 enum { ANALYSES = sizeof analyses / sizeof *analyses };
 
 struct cache {
-    struct latencies *kinds[STATE_LATENCY_KINDS];
+    struct latency_names *kinds[STATE_LATENCY_KINDS];
 };
 
 bool latency_present(const struct views *x, int kind)
@@ -98,9 +98,9 @@ static const char *shown_name(const char *name)
     return name && *name ? name : "All threads";
 }
 
-static struct latencies *make_kind(const struct views *x, int kind)
+static struct latency_names *make_kind(const struct views *x, int kind)
 {
-    struct latencies *l = mem_zalloc(sizeof *l);
+    struct latency_names *l = mem_zalloc(sizeof *l);
     VEC(struct latency_name) names = {0};
     l->first_name = mem_alloc(sizeof *l->first_name * (x->n_hosts + 1));
     for (size_t h = 0; h < x->n_hosts; h++) {
@@ -114,11 +114,11 @@ static struct latencies *make_kind(const struct views *x, int kind)
     return l;
 }
 
-const struct latencies *latencies_of(struct views *x, int kind)
+const struct latency_names *latency_names(struct views *x, int kind)
 {
     struct cache *all = view_cache(x, &view_latency_table, make);
     pthread_mutex_lock(&x->lock);
-    struct latencies *l = all->kinds[kind];
+    struct latency_names *l = all->kinds[kind];
     if (!l)
         l = all->kinds[kind] = make_kind(x, kind);
     pthread_mutex_unlock(&x->lock);
@@ -129,7 +129,7 @@ static void close_cache(struct views *x, void *cache)
 {
     struct cache *all = cache;
     for (int k = 0; k < STATE_LATENCY_KINDS; k++) {
-        struct latencies *l = all->kinds[k];
+        struct latency_names *l = all->kinds[k];
         if (l) {
             free(l->first_name);
             free(l->names);
@@ -163,7 +163,7 @@ static const struct tsp_column *columns_of(int kind, size_t *n)
 struct lines {
     const struct views *x;
     int kind;
-    struct order order; /* a row per host */
+    struct row_order order; /* a row per host */
 };
 
 static int64_t begin_of(void *arg, size_t host, size_t i)
@@ -239,7 +239,7 @@ static void table_columns(
 static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct lines l = {.x = x, .kind = latency_kind(self, q)};
-    l.order = (struct order){.arg = &l, .time = begin_of, .before = before, .n_rows = x->n_hosts};
+    l.order = (struct row_order){.arg = &l, .time = begin_of, .before = before, .n_rows = x->n_hosts};
     l.order.rows = arena_new(q->http->arena, struct order_row, x->n_hosts + 1);
     for (size_t h = 0; h < x->n_hosts; h++)
         l.order.rows[h].n = count(x, h, l.kind);

@@ -7,7 +7,7 @@
 
 struct latency_name { size_t host; const char *name; };
 /* The names of one kind of latencies; made on first use. */
-struct latencies {
+struct latency_names {
     struct latency_name *names; size_t n_names; /* by host, then as the host's store numbers them */
     size_t *first_name;                  /* [host]: where its names begin; one more: n_names */
 };
@@ -20,7 +20,7 @@ void latency_member(struct views *, size_t i, const char **suffix, const char **
 void latency_analysis(int kind, const char **suffix, const char **name);
 /* Kind of the member that the query names; else the view's. */
 int latency_kind(const struct view *, const struct tsp_query *);
-const struct latencies *latencies_of(struct views *, int kind);
+const struct latency_names *latency_names(struct views *, int kind);
 /* First latency of the host's store that begins at or after t, a time of the reference clock. */
 size_t latency_find(const struct views *, size_t host, int kind, int64_t t);
 

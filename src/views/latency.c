@@ -14,7 +14,7 @@ static int64_t name_id(const struct views *x, size_t name)
 
 static void scatter_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct latencies *l = latencies_of(x, latency_kind(self, q));
+    const struct latency_names *l = latency_names(x, latency_kind(self, q));
     for (size_t i = 0; i < x->n_hosts; i++) {
         const struct view_host *h = &x->hosts[i];
         view_write_entry(answer, h, view_id(x, i), -1, h->index->name, VIEW_GROUP);
@@ -46,7 +46,7 @@ static void host_points(
 static void scatter_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int kind = latency_kind(self, q);
-    const struct latencies *l = latencies_of(x, kind);
+    const struct latency_names *l = latency_names(x, kind);
     struct durations_points *of = mem_zalloc(sizeof *of * (l->n_names + 1));
     for (size_t h = 0; h < x->n_hosts; h++) {
         bool wanted = false;
@@ -68,7 +68,7 @@ static void scatter_xy(const struct view *self, struct views *x, const struct ts
 
 /* Of the latencies that begin within [begin, end]: by name, with begins on the reference clock. */
 static void find_figures(
-    const struct views *x, const struct latencies *l, int kind, int64_t begin, int64_t end, struct figures *out)
+    const struct views *x, const struct latency_names *l, int kind, int64_t begin, int64_t end, struct figures *out)
 {
     for (size_t i = 0; i < x->n_hosts; i++) {
         const struct view_host *h = &x->hosts[i];
@@ -87,7 +87,7 @@ struct statistics {
     const struct views *x;
     const struct tsp_query *q;
     int kind;
-    const struct latencies *l;
+    const struct latency_names *l;
 };
 
 static void find(void *arg, bool selection, struct figures *out)
@@ -109,7 +109,7 @@ static void statistics_tree(
     const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int kind = latency_kind(self, q);
-    struct statistics s = {x, q, kind, latencies_of(x, kind)};
+    struct statistics s = {x, q, kind, latency_names(x, kind)};
     durations_write_statistics(x, q, answer, &(struct durations_statistics){&s, s.l->n_names, find, label});
 }
 
@@ -130,7 +130,7 @@ static bool has_latencies(const struct view *self, const struct view_host *h)
 static void density_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     int kind = latency_kind(self, q);
-    const struct latencies *l = latencies_of(x, kind);
+    const struct latency_names *l = latency_names(x, kind);
     struct figures *of = arena_new(q->http->arena, struct figures, l->n_names + 1);
     uint64_t counts[DURATIONS_BARS] = {0};
     int64_t longest = 0;

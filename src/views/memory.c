@@ -1,7 +1,7 @@
 /* Memory Usage: pages that the kernel's page allocator gave out, per host in total and per thread that got or returned
  * some. */
 #include "views/rates.h"
-#include "views/state_rows.h"
+#include "views/sampling.h"
 
 enum { PAGE_BYTES = 4096, TOTAL = -1 };
 

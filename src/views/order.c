@@ -1,12 +1,12 @@
 #include "views/order.h"
 
-static void set_next(const struct order *o, size_t row, size_t next)
+static void set_next(const struct row_order *o, size_t row, size_t next)
 {
     o->rows[row].next = next;
     o->rows[row].time = next < o->rows[row].n ? o->time(o->arg, row, next) : INT64_MAX;
 }
 
-size_t order_size(const struct order *o)
+size_t order_size(const struct row_order *o)
 {
     size_t n = 0;
     for (size_t i = 0; i < o->n_rows; i++)
@@ -14,7 +14,7 @@ size_t order_size(const struct order *o)
     return n;
 }
 
-static size_t before(const struct order *o, int64_t t)
+static size_t before(const struct row_order *o, int64_t t)
 {
     size_t n = 0;
     for (size_t i = 0; i < o->n_rows; i++)
@@ -23,7 +23,7 @@ static size_t before(const struct order *o, int64_t t)
 }
 
 /* The latest time before which no more than `position` items come; then those of that time, row after row. */
-static void seek(struct order *o, size_t position)
+static void seek(struct row_order *o, size_t position)
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (size_t i = 0; i < o->n_rows; i++) {
@@ -47,7 +47,7 @@ static void seek(struct order *o, size_t position)
 }
 
 /* The row whose item comes next. */
-static size_t first_row(const struct order *o)
+static size_t first_row(const struct row_order *o)
 {
     size_t best = 0;
     for (size_t i = 1; i < o->n_rows; i++)
@@ -57,7 +57,7 @@ static size_t first_row(const struct order *o)
 }
 
 /* The row whose item came last. */
-static size_t last_row(const struct order *o)
+static size_t last_row(const struct row_order *o)
 {
     size_t best = 0;
     int64_t latest = INT64_MIN;
@@ -71,7 +71,7 @@ static size_t last_row(const struct order *o)
     return best;
 }
 
-size_t order_at(struct order *o, size_t position, size_t *item)
+size_t order_at(struct row_order *o, size_t position, size_t *item)
 {
     if (o->position && position == o->position) {
         set_next(o, o->row, o->rows[o->row].next + 1);

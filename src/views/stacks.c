@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/search.h"
-#include "views/state_rows.h"
+#include "views/looks.h"
 #include "views/list.h"
 
 /* ---- traces, entry ids ---- */
@@ -192,26 +192,38 @@ static bool is_shown(const struct stacks_tree *w, const struct stacks_trace *p, 
     return w->shown(&t);
 }
 
+/* What hosts, processes and threads have in common; begin and end by the reference clock. */
+static struct tsp_entry entry_of(const struct stacks_tree *w, const struct view_host *h, int64_t begin, int64_t end)
+{
+    struct tsp_entry e = {.parent = -1, .n_labels = 3, .time_graph = w->time_graph, .xy = w->xy, .host_id = h->id};
+    e.start = w->amounts ? 0 : begin;
+    e.end = w->amounts ? w->most : end;
+    e.has_data = w->have_data;
+    return e;
+}
+
+static void write_host(const struct stacks_tree *w, size_t host)
+{
+    const struct view_host *h = &w->x->hosts[host];
+    struct tsp_entry e = entry_of(w, h, w->x->data.begin, w->x->data.end);
+    e.id = stacks_root(w->x, host);
+    e.labels = (const char *const[]){h->index->name, "", ""};
+    e.is_default = w->have_data;
+    tsp_write_entry(w->answer, &e);
+}
+
 static void write_process(const struct stacks_tree *w, const struct stacks_trace *p, size_t process)
 {
+    struct arena *a = w->q->http->arena;
+    struct tsp_entry e = entry_of(w, &w->x->hosts[p->host], w->x->data.begin, w->x->data.end);
     struct stack_process d;
     stack_process(p->s, process, &d);
-    struct tsp_meta pid = {"PID", NULL, d.pid};
-    const char *labels[3] = {
-        *d.name ? d.name : stacks_process_label(w->q->http->arena, p, process), number(w->q->http->arena, d.pid), ""};
-    tsp_write_entry(w->answer,
-        &(struct tsp_entry){.id = p->first_process + (int64_t)process,
-            .parent = stacks_root(w->x, p->host),
-            .labels = labels,
-            .n_labels = 3,
-            .time_graph = w->time_graph,
-            .start = w->amounts ? 0 : w->x->data.begin,
-            .end = w->amounts ? w->most : w->x->data.end,
-            .xy = w->xy,
-            .has_data = w->have_data,
-            .host_id = w->x->hosts[p->host].id,
-            .meta = &pid,
-            .n_meta = d.pid >= 0});
+    e.id = p->first_process + (int64_t)process;
+    e.parent = stacks_root(w->x, p->host);
+    e.labels = (const char *const[]){*d.name ? d.name : stacks_process_label(a, p, process), number(a, d.pid), ""};
+    e.meta = &(struct tsp_meta){"PID", NULL, d.pid};
+    e.n_meta = d.pid >= 0;
+    tsp_write_entry(w->answer, &e);
 }
 
 static void write_thread(const struct stacks_tree *w, const struct stacks_trace *p, size_t thread)
@@ -222,23 +234,15 @@ static void write_thread(const struct stacks_tree *w, const struct stacks_trace 
     struct stack_process d;
     stack_thread(p->s, thread, &t);
     stack_process(p->s, t.process, &d);
-    struct tsp_meta pid = {"PID", NULL, d.pid};
-    const char *labels[3] = {stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
-    tsp_write_entry(w->answer,
-        &(struct tsp_entry){.id = p->first_thread + (int64_t)thread,
-            .parent = p->first_process + t.process,
-            .labels = labels,
-            .n_labels = 3,
-            .time_graph = w->time_graph,
-            .start = w->amounts ? 0 : view_to_reference(h, t.begin),
-            .end = w->amounts ? w->most : view_to_reference(h, t.end),
-            .xy = w->xy,
-            .has_data = w->have_data,
-            .host_id = h->id,
-            .has_tid = t.tid >= 0,
-            .tid = t.tid,
-            .meta = &pid,
-            .n_meta = d.pid >= 0});
+    struct tsp_entry e = entry_of(w, h, view_to_reference(h, t.begin), view_to_reference(h, t.end));
+    e.id = p->first_thread + (int64_t)thread;
+    e.parent = p->first_process + t.process;
+    e.labels = (const char *const[]){stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
+    e.has_tid = t.tid >= 0;
+    e.tid = t.tid;
+    e.meta = &(struct tsp_meta){"PID", NULL, d.pid};
+    e.n_meta = d.pid >= 0;
+    tsp_write_entry(w->answer, &e);
 }
 
 static void write_trace(const struct stacks_tree *w, const struct stacks_trace *p)
@@ -266,22 +270,9 @@ void stacks_write_tree(const struct stacks_tree *w)
     bool *begun = arena_new(w->q->http->arena, bool, w->x->n_hosts + 1);
     for (size_t i = 0; i < all->n; i++) {
         const struct stacks_trace *p = &all->v[i];
-        const struct view_host *h = &w->x->hosts[p->host];
-        const char *labels[3] = {h->index->name, "", ""};
         bool some = stacks_trace_shown(p, w->shown);
         if (some && !begun[p->host])
-            tsp_write_entry(w->answer,
-                &(struct tsp_entry){.id = stacks_root(w->x, p->host),
-                    .parent = -1,
-                    .labels = labels,
-                    .n_labels = 3,
-                    .time_graph = w->time_graph,
-                    .start = w->amounts ? 0 : w->x->data.begin,
-                    .end = w->amounts ? w->most : w->x->data.end,
-                    .xy = w->xy,
-                    .is_default = w->have_data,
-                    .has_data = w->have_data,
-                    .host_id = h->id});
+            write_host(w, p->host);
         begun[p->host] |= some;
         write_trace(w, p);
     }

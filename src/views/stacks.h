@@ -1,5 +1,5 @@
-/* Private to views: the call stacks of an experiment, over all its user-space traces; what the views of functions and of
- * their memory share. */
+/* Private to views: the call stacks of an experiment, over all its user-space traces; what the views of functions and
+ * of their memory share. */
 #ifndef WEFT_VIEWS_STACKS_H
 #define WEFT_VIEWS_STACKS_H
 
@@ -23,9 +23,8 @@ typedef bool stacks_shown(const struct stack_thread *);
 stacks_shown stacks_calls_shown, stacks_memory_shown;
 bool stacks_trace_shown(const struct stacks_trace *, stacks_shown *);
 
-/* Writes hosts, processes and threads that are shown, with three labels (name, PID, TID) and what `finish` makes of
- * each entry; after each thread `below` (or NULL) writes what is below it. The tree is begun and ended by the
- * caller. */
+/* Writes hosts, processes and threads that are shown, with three labels (name, PID, TID); after each thread `below`
+ * (or NULL) writes what is below it. The tree is begun and ended by the caller. */
 struct stacks_tree {
     struct views *x; const struct tsp_query *q; struct tsp_answer *answer;
     stacks_shown *shown;

@@ -2,7 +2,7 @@
  * host. */
 #include "views/rates.h"
 #include "views/stacks.h"
-#include "views/state_rows.h"
+#include "views/sampling.h"
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {

@@ -50,6 +50,7 @@ struct views {
 /* ---- a view ---- */
 
 struct view;
+struct view_row_graph;
 /* Writes the model and, unless it is COMPLETED, sets the answer's status. Called by many threads at once. */
 typedef void view_operation(const struct view *self, struct views *, const struct tsp_query *, struct tsp_answer *);
 
@@ -70,6 +71,9 @@ struct view {
     /* Trees whose columns are always the same: `tree` writes only the entries. */
     const struct tsp_header *headers; size_t n_headers; /* by VIEW_HEADERS */
     int expand;                          /* levels that clients show opened; 0: all */
+    /* Time graphs of rows of the state stores, by VIEW_ROWS: see rows.h. */
+    const struct view_row_graph *rows;
+    const struct view_look *looks; size_t n_looks; /* by VIEW_LOOKS: see looks.h */
     /* Charts: with a title, `xy` writes only the series, by view_write_series; `series`: what they have in common. */
     const char *title;
     struct tsp_series series;
