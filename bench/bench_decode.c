@@ -1,6 +1,6 @@
 /* bench_decode TRACE [BATCH]: events per second of decoding one stream (alone; with the fields that kernel analyses
  * read of the commonest events) and of all streams merged. Warm page cache, best of several runs; opening and metadata
- * are told apart. */
+ * are reported apart. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* A generated kernel trace: make_trace DIR EVENTS [CPUS [THREADS [FILES]]]
  * Writes what LTTng would have written on a busy server: threads that switch, wake each other, make system calls, send
  * and receive packets, read disks, sleep, are preempted, fork and exit. FILES: how many a thread uses, at random. The
- * same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB. How it works: every CPU has a time
- * at which it acts next; the earliest acts, so that what wakes lies before what is woken. */
+ * same arguments give the same trace, byte for byte; 100 M events take about 3.2 GB.
+ * How it works: every CPU has a time at which it acts next; the earliest acts, so that what wakes lies before what is
+ * woken. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Clocks: bytes as the messages of a small net, whose maps must be monotone whatever they say; and bytes as the
- * contents of a kept solution. */
+ * contents of a stored solution. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static void solve(struct bytes b)
     clock_net_free(net);
 }
 
-/* The sections of a kept solution from slices of the input: number of items, then the items. */
+/* The sections of a stored solution from slices of the input: number of items, then the items. */
 static void load(struct bytes b)
 {
     static const struct {

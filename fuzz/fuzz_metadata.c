@@ -1,4 +1,4 @@
-/* Metadata files: whatever the bytes are, a schema or an error with its place. */
+/* Metadata files: whatever the bytes are, a schema or an error with its line. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

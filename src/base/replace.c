@@ -14,8 +14,8 @@
 
 enum {
     LARGEST_WRITE = 1 << 30, /* Linux writes at most 2 GiB per call */
-    DISK_SHARE = 8 << 20, /* so much at a time goes on to the disk while the rest is made, so that little waits for the
-                             sync at the end */
+    /* The disk is asked to begin with this many bytes at a time, so that little waits for the sync at the end. */
+    DISK_SHARE = 8 << 20,
 };
 
 int replace_begin(struct replace *r, const char *path, struct err *e)

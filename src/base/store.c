@@ -60,7 +60,7 @@ static uint64_t header_checksum(const void *header_and_table, uint64_t end)
 
 /* ---- writing ---- */
 
-/* So much is summed up and then written while it is still in the nearest caches. */
+/* Bytes that are summed up at a time, and written while they are still in the nearest caches. */
 enum { PIECE = 256 << 10 };
 
 struct store_writer {
@@ -219,7 +219,7 @@ struct store {
     const struct store_entry *entries;
 };
 
-/* Header and table of contents, once what must hold before they can be believed was checked. free() it. */
+/* Header and table of contents, after checking what must hold before they can be believed. free() it. */
 static int read_front(const struct file_map *m, struct header **out, struct err *e)
 {
     struct header first, *h;

@@ -45,8 +45,7 @@ static void write_digits(char *end, uint64_t v, unsigned n)
 }
 
 /* The eight decimal digits of v < 10^8, one per byte, the first one lowest. All parts of a word are divided by one
- * multiplication: 5243 / 2^19 and 103 / 2^10 are near enough to 1/100 and 1/10 for numbers below 10 000 and below 100.
- */
+ * multiplication: 5243 / 2^19 and 103 / 2^10 are near enough to 1/100 and 1/10 below 10 000 and 100. */
 static uint64_t eight_digits(uint32_t v)
 {
     uint64_t fours = v / 10000 | (uint64_t)(v % 10000) << 32;

@@ -240,9 +240,9 @@ static bool squeezed(
     return window_width(sent, ns, received, nr, l->low, l->high) < 0.7L * least;
 }
 
-/* What a straight line cannot do a curve can, if its slope wanders from one forced slope to the other. How much farther
- * it wandered between messages nothing tells, so the range gets a margin: one and a half times its width and eight
- * times what the delays can hide over the whole. */
+/* Where no straight line fits, a curve does whose slope wanders between the slopes that messages force on it. Between
+ * messages it may have wandered farther, so the range gets a margin: one and a half times its width and eight times
+ * what the delays can hide over the whole. */
 static enum fit fit_curve(const struct point *sent, size_t ns, const struct point *received, size_t nr,
     const struct course_limits *l, struct corridor *out, bool *against_prior)
 {

@@ -68,8 +68,7 @@ static struct times course_cuts(const struct course *c, const struct times *bend
     return v;
 }
 
-/* Knots in the middle of the course. Cuts that almost coincide give no two knots: rounding to 1 ns would show as drift.
- */
+/* Knots in the middle of the course. Cuts that almost coincide give one knot: rounding to 1 ns would show as drift. */
 static void middle_knots(const struct course *c, const struct pair_frame *f, const struct times *at, struct curve *out)
 {
     struct curve_node *node = mem_alloc(at->n * sizeof *node);
@@ -110,8 +109,8 @@ static int64_t error_at(const struct course *c, const struct pair_frame *f, cons
     return far < 0 ? 0 : sat64(far + 1);
 }
 
-/* Where the distances to the two bounds cross the error is least and bends: cuts there, else the line between cuts
- * would hide how narrow it is. */
+/* Where the distances to the two bounds cross, the error is least and bends. Without a cut there the line between cuts
+ * would hide how narrow the corridor is. */
 static void add_crossings(
     const struct course *c, const struct pair_frame *f, const struct curve *curve, struct times *at)
 {

@@ -69,7 +69,7 @@ static int64_t growth_of(const struct curve *a, const struct curve *b, const str
     return (int64_t)growth;
 }
 
-/* The knots of the nodes kept, and at every node what is half of the corridor and what thinning moved. */
+/* The knots of the nodes needed; and at every node the error: half of the corridor plus what thinning moved. */
 static void build(struct curve *out, const struct curve_node *node, const int64_t *half, size_t n)
 {
     bool *needed = mem_alloc(n * sizeof *needed);

@@ -1,6 +1,6 @@
-/* Where a clock steps, messages after the step contradict those before it. A sweep in time order keeps what a curve of
- * bounded slope can still pass; a contradiction begins a new part; parts that agree but for a few messages are one part
- * with outliers (wrong matches). */
+/* Where a clock steps, messages after the step contradict those before it. A sweep in time order adds messages to a
+ * part while a curve of bounded slope can pass them all; a contradiction begins a new part. Parts that agree but for a
+ * few messages are one part with outliers (wrong matches). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,8 +225,8 @@ static void part_free(struct steps_part *p)
     free(p->received);
 }
 
-/* A part counts when messages bound it from both sides; one that has such messages only where a step hides keeps those.
- */
+/* A part counts when messages bound it from both sides. One that has such messages only where a step hides counts with
+ * those. */
 static bool part_usable(const struct sweep *w, struct steps_part *p, const struct stretch_state *s)
 {
     if (!p->ns || !p->nr) {

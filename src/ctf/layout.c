@@ -112,8 +112,7 @@ static void emit_skip(struct layout_compiler *c, uint32_t align_bits, uint64_t b
     }
 }
 
-/* The target of a jump. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before.
- */
+/* The target of a jump. It follows a VARIANT, JUMP or END, so a skip there is never merged into what lies before. */
 static uint32_t here(const struct layout_compiler *c)
 {
     return (uint32_t)c->ops.n;

@@ -154,8 +154,7 @@ merge_key ctf_merge_refill(struct ctf_merge *m, struct cursor *c)
 
 /* ---- tournament ---- */
 
-/* Plays a cursor's new key up to the root and returns the winner's. Without branches on keys: they cannot be predicted.
- */
+/* Plays a cursor's new key up to the root and returns the winner's. No branches on keys: they cannot be predicted. */
 static inline merge_key replay(struct ctf_merge *m, uint32_t leaf, merge_key key)
 {
     merge_key *nodes = m->nodes;
@@ -283,7 +282,7 @@ static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 {
     size_t n = m->lost ? 0 : next(m, out, max);
-    if (m->lost) /* what the other streams gave is not in order with what is missing */
+    if (m->lost) /* events are missing: those of the other streams would come too early */
         return 0;
     if (n == 0 && max && m->counts)
         end_count(m);

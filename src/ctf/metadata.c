@@ -1,5 +1,4 @@
-/* The metadata file of one trace: packets, the blocks that are its own (env, clocks, uuid), and the schema it shares.
- */
+/* The metadata file of one trace: packets, blocks of its own (env, clocks, uuid), and the schema that it shares. */
 #include "ctf/metadata.h"
 
 #include <stdarg.h>

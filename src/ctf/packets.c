@@ -452,8 +452,7 @@ static void mend_times(const struct ctf_trace *t, struct ctf_stream *s, struct q
 
 /* ---- losses ---- */
 
-/* How far a counter of `bits` bits has come; 0 when it went back (another run of the tracer, or packets out of order).
- */
+/* By how much a counter of `bits` bits grew; 0 when it went back (another run of the tracer, packets out of order). */
 static uint64_t counter_delta(uint64_t from, uint64_t to, unsigned bits)
 {
     uint64_t mask = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, delta = (to - from) & mask;

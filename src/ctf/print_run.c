@@ -291,8 +291,7 @@ static char *run(struct run *r, const struct print_op *op, const struct print_op
     while (op < end) {
         if (op->literal_n) {
             o = room(r, o, op->literal_n);
-            /* Most literals are short; a copy of fixed size is no call. Room and literals reach further by that much.
-             */
+            /* Most literals are short; a copy of fixed size is no call. Room and literals are longer by that much. */
             if (op->literal_n <= PRINT_SHORT)
                 memcpy(o, literals + op->literal, PRINT_SHORT);
             else

@@ -31,8 +31,7 @@ static int skip(struct ctf_merge *m, uint64_t n, struct err *e)
     return 0;
 }
 
-/* Items between marks (or ends of packets) where the first is before the time: all that are before it, and some more.
- */
+/* Items between marks (or ends of packets) whose first is before the time: all that are before it, and some more. */
 static uint64_t items_begun(const struct cursor *c, int64_t time)
 {
     size_t n = ctf_merge_packets_begun(c, time);

@@ -165,8 +165,7 @@ static struct ctf_ref *make_ref(struct resolver *b, const struct tsdl_path *path
     return ref;
 }
 
-/* Label i of the enumeration whose ranges these are, as name. Labels and options are both interned names of one parser.
- */
+/* Label i of an enumeration, given its ranges. Labels and options of variants are interned names of one parser. */
 static void make_choices(struct resolver *b, const struct tsdl_decl *d, struct ctf_ref *ref)
 {
     const struct ctf_type *tag = ref->target;

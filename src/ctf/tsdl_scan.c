@@ -70,8 +70,7 @@ const char *tsdl_block_end(const char *p, const char *end)
     return NULL;
 }
 
-/* What the trace block says of itself; the rest of it is the parser's. The current token is its '{'; ends on its '}'.
- */
+/* The uuid and byte order of the trace block, whose rest is the parser's. The current token is its '{'; ends on '}'. */
 static void scan_trace(struct tsdl_lexer *l, struct tsdl_scan *scan)
 {
     tsdl_next(l);

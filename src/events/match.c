@@ -80,8 +80,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Do fields of this type show nothing but numbers, and no name with the word in it? Then neither does a line of them.
- */
+/* Do fields of this type show nothing but numbers, and no name with the word in it? */
 static bool is_without(const struct ctf_type *t, const char *word, size_t n)
 {
     switch (t->kind) {

@@ -64,7 +64,7 @@ static bool recorded_id(const struct ctf_event *ev, bool process, int64_t *out)
         (context_integer(ev, CTF_PAYLOAD, process ? "perf_pid" : "perf_tid", out) && *out >= 0);
 }
 
-/* As the stores tell; `leaves`: by a switch that it leaves by. False: not known. */
+/* From the stores. `leaves`: the event is a switch, and the thread that leaves is meant. False: not known. */
 static bool stored_ids(
     struct event_threads *p, const struct ctf_event *ev, uint32_t source, bool leaves, int32_t *tid, int32_t *tgid)
 {

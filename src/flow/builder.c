@@ -378,8 +378,8 @@ uint32_t flow_builder_add(struct flow_builder *b, const struct kernel_record *r)
 
 /* ---- the end: all users are known ---- */
 
-/* Which receive of the run woke the thread: by use of the connection, then not yet taken, then with payload; in order.
- */
+/* Which receive of the run woke the thread: first those whose connection it uses, then those not yet taken, then those
+ * with payload; in order. */
 static uint32_t waking_receive(struct flow_builder *b, const struct wake *w)
 {
     const struct kernel_thread *t = thread_of(b, w->row);
@@ -444,9 +444,8 @@ static void see(struct ends *ends, const struct flow_disk_packet *p, int32_t wok
         ends[p->flow].reader = woken;
 }
 
-/* A socket belongs to whoever sent from it last; before the first send, to whoever sends first. From a socket that only
- * reads nobody sends: there it is the thread that its packets woke. Directions are kept apart: on a loopback connection
- * both ends are threads of this host. */
+/* A socket belongs to whoever sent from it last; before the first send, to whoever sends first; without any send, to
+ * the thread that its packets woke. Directions are apart: both ends of a loopback connection are on this host. */
 static void decide_owners(struct flow_builder *b)
 {
     int32_t *woken = woken_rows(b);

@@ -72,7 +72,7 @@ static uint32_t likes_of(const struct pairing *g, uint32_t r, uint32_t *rank)
 }
 
 /* The send of which receive r is the copy. Several alike (several devices of one host saw the packet, or it was sent
- * again unchanged): the one in the same place among its likes if both sides have as many; if not, the first receive
+ * again unchanged): the one of the same rank among its likes if both sides have as many; if not, the first receive
  * still cannot be older than the first send (but IP ids of datagrams come round again, so that says nothing). */
 static uint32_t copy_of(const struct pairing *g, uint32_t r)
 {

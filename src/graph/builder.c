@@ -1,5 +1,5 @@
-/* Event rules: from kernel records to the states of rows (reference/critical-path.md 1.3, 1.7, 8; docs/formats/graph.md
- * tells them for users). */
+/* Event rules: from kernel records to the states of rows (reference/critical-path.md 1.3, 1.7, 8; for users:
+ * docs/formats/graph.md). */
 #include "graph/builder.h"
 
 #include <stdlib.h>
@@ -127,8 +127,8 @@ static void until_loss(struct graph_builder *b, struct graph_building_row *r, in
     until(b, r, to, &unknown_lost);
 }
 
-/* Some CPU was not seen to switch since its events are complete: a row that was lost from sight may be running there.
- */
+/* A row that was lost from sight may still run on a CPU that was not seen to switch since its events are complete. Is
+ * there one? */
 static bool may_run_unseen(const struct graph_builder *b)
 {
     for (size_t i = 0; i < b->cpus.n; i++)
@@ -137,8 +137,8 @@ static bool may_run_unseen(const struct graph_builder *b)
     return false;
 }
 
-/* ts: the row, which does not run as far as was seen, is now known to have been in the state `tail` since the last gap
- * in the events. */
+/* At ts it becomes known that the row, which was not seen to run, was in the state `tail` since the last gap in the
+ * events. */
 static void settle(struct graph_builder *b, struct graph_building_row *r, int64_t ts, const struct graph_ending *tail)
 {
     int64_t from, to;

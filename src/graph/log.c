@@ -21,8 +21,8 @@ static void add_block(struct arena *a, struct graph_log *log, int64_t base)
     log->used = 0;
 }
 
-/* Whether the entry only continues the last one. Causes end what they stand at, so an interval that has one is over;
- * only a gap stays a gap. */
+/* Does the entry only continue the last one? A cause ends its interval, so one that has a cause is not continued; but a
+ * gap behind a gap is the same gap. */
 static bool continues(const struct graph_logged *last, const struct graph_logged *x)
 {
     static const uint8_t gap = GRAPH_UNKNOWN | GRAPH_CAUSE_LOST << GRAPH_KIND_CAUSE_SHIFT;

@@ -1,5 +1,5 @@
-/* What a wake says of the wait it ends: the waking CPU's innermost context decides (reference/critical-path.md 1.4, 8).
- */
+/* What a wake says of the wait it ends: the waking CPU's innermost context decides (reference/critical-path.md 1.4,
+ * 8). */
 #include <stdio.h>
 #include <string.h>
 
@@ -127,7 +127,7 @@ static struct graph_ending context_ending(
     case KERNEL_CTX_IRQ:
         return (struct graph_ending){
             .state = GRAPH_BLOCKED, .cause = GRAPH_CAUSE_TERMINAL, .detail = irq_detail(b, r->ctx_number)};
-    case KERNEL_CTX_IPI: /* sched_wakeup fires here for wakes that another CPU asked for: it does not tell who */
+    case KERNEL_CTX_IPI: /* sched_wakeup fires here for wakes that another CPU asked for: who it was is not known */
         if (r->u.wake.by_wakeup)
             return (struct graph_ending){.state = GRAPH_BLOCKED, .cause = nobody, .detail = call};
         return (struct graph_ending){

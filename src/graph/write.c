@@ -6,9 +6,9 @@
 #include "graph/builder.h"
 #include "graph/layout.h"
 
-/* The columns of one set of series while they are written; all but the blocks have room for all entries of the logs,
- * and one more: each entry is written into all columns, those that do not have it stay where they are. What is not
- * reached takes no memory. */
+/* The columns of one set of series while they are written. All but the blocks have room for all entries of the logs and
+ * one more: each entry is written to every column, but only the columns that have it move on. What is not reached takes
+ * no memory. */
 struct columns {
     VEC(struct graph_disk_block) blocks;
     uint32_t *begins, *wakers, *packets, *cpus;
@@ -66,8 +66,7 @@ static size_t put_series(struct columns *c, const struct graph_log *log, int64_t
     return c->n - before;
 }
 
-/* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is written.
- */
+/* Adds numbers as 16-bit or 8-bit items when all fit. The narrowed copy lives in the arena until the store is done. */
 static void add_numbers(struct store_writer *w, struct arena *a, const char *wide, const char *narrow,
     size_t wide_bytes, size_t narrow_bytes, const uint32_t *v, size_t n, bool fits)
 {

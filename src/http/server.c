@@ -232,8 +232,7 @@ static bool authorised(const struct http_connection *c)
 }
 
 /* A page of another site may make a browser send requests here under a name that resolves to this machine; the Host
- * header betrays it. Checked only while listening on loopback without a token: then nothing else protects the traces.
- */
+ * header betrays it. Checked only while listening on loopback without a token: nothing else protects traces then. */
 static bool host_fits(const struct http_connection *c)
 {
     const char *host = header(c, "Host"), *listen = c->server->o.listen;
@@ -411,7 +410,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **state, en
     *state = NULL;
 }
 
-/* A NUL would end the text that handlers see where the client's goes on. */
+/* Handlers see terminated texts, which a NUL from the client would cut. */
 static size_t unescape(void *arg, struct MHD_Connection *mhd, char *s)
 {
     size_t n = MHD_http_unescape(s);

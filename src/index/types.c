@@ -1,5 +1,4 @@
-/* How many events of each class a trace has, and had before some of its times: the rest is read, which is never much.
- */
+/* How many events of each class a trace has, in all and before some times; between those the events are read. */
 #include <stdlib.h>
 #include <string.h>
 

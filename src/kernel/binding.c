@@ -10,8 +10,9 @@
 /* Fields in the order in which kernel_fields returns them; "a|b" are alternatives, the first that
  * exists counts. */
 struct spec {
-    const char *name; /* LTTng >= 2.7; other tracers' names are further lines. Perf's subsystem prefix ("sched:") is cut
-                         off before the look-up */
+    /* LTTng's from 2.7 on; other tracers' names are lines of their own. Perf's subsystem ("sched:") is cut off before
+     * the look-up. */
+    const char *name;
     uint8_t kind;
     const char *fields[KERNEL_FIELDS];
     const char *texts[2];
@@ -40,7 +41,7 @@ static const struct spec specs[] = {
     {"sched_waking", KERNEL_WAKE, WAKE_FIELDS},
     {"sched_wakeup", KERNEL_WAKEUP, WAKE_FIELDS},
     {"sched_wakeup_new", KERNEL_WAKE_NEW, WAKE_FIELDS},
-    /* perf calls the children's tids pids and tells no process */
+    /* perf calls the children's tids pids and has no process */
     {"sched_process_fork", KERNEL_FORK,
         {"parent_tid|parent_pid", "child_tid|child_pid", "child_pid", "child_ns_inum", "parent_ns_inum"},
         {"child_comm", "vtids"}},
@@ -169,8 +170,7 @@ static const struct spec *find_vector(struct arena *a, const char *full, const c
     return entry ? &ipi_entry : &ipi_exit;
 }
 
-/* The receive path's brackets: net_napi_gro_receive_entry, net_if_receive_skb_exit, … (perf: net:napi_…, net:netif_…)
- */
+/* The receive path's brackets: net_napi_gro_receive_entry, net_if_receive_skb_exit (perf: net:napi_…, net:netif_…). */
 static const struct spec *find_net(const char *full)
 {
     const char *rest;

@@ -22,7 +22,7 @@ enum {
     SENDER_UNTRACED = -2, /* after TRIES_UNTRACED receives that no host sent */
     TRIES_UNTRACED = 8,
     MOST_NEIGHBOURS =
-        1024 /* intervals looked at beside the one that was found: those of a sound store are next to it */
+        1024 /* intervals looked at beside the one that was found; in a sound store the right one is next to it */
 };
 
 /* What is known of a flow that some host received. */

@@ -67,9 +67,10 @@ static bool has_habit(const struct path_traffic *t, int32_t row)
     return asleep * 8 <= messages;
 }
 
-/* What a polling thread last did with the network before an answer came was to ask, on the same connection: in between
- * it waited. (On any connection would find more, but takes computing for polling where several peers answer at their
- * own time: on the recorded MPI job 39 instead of 7 % of the computing time of the rank that all others report to.) */
+/* The last thing that a polling thread did with the network before an answer came was to ask on the same connection: in
+ * between it waited. (Asking on any connection would find more, but would take computing for polling where several
+ * peers answer at their own time: on the recorded MPI job 39 instead of 7 % of the computing time of the rank that all
+ * others report to.) */
 static struct row_polls *find_polls(const struct path_traffic *t, int32_t row)
 {
     struct row_polls *out = mem_zalloc(sizeof *out);

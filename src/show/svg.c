@@ -1,5 +1,4 @@
-/* The answer as a picture for browsers and paper: no scripts, nothing loaded, every state has a colour and a
- * pattern. */
+/* The answer as a picture for browsers and paper: no scripts, nothing loaded; each state has a colour and a pattern. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* From LTTng-UST's events to threads, calls and memory (docs/formats/stacks.md tells the rules for users). */
+/* From LTTng-UST's events to threads, calls and memory. The rules, for users: docs/formats/stacks.md. */
 #include "stack/builder.h"
 
 #include <stdlib.h>

@@ -75,8 +75,8 @@ void stack_exit(struct stack_builder *b, uint32_t thread, int64_t ts, uint64_t a
 
 /* ---- lost events ---- */
 
-/* Since when entries and exits of the thread may be missing, when those of `stream` may since `from`: other streams may
- * be lossy too just now. */
+/* Since when entries and exits of the thread may be missing, given that those of `stream` may since `from`: other
+ * streams may have losses at the same time. */
 static int64_t missing_since(const struct stack_builder *b, const struct stack_runner *r, int64_t from)
 {
     for (size_t i = 0; i < b->windows.n; i++) {

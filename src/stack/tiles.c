@@ -81,8 +81,8 @@ static void add_call(struct next_tile *m, size_t k, int64_t duration, int64_t se
     f->self = figures_sum(f->self, self);
 }
 
-/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: nothing is
- * below. */
+/* Calls first … end - 1, one tile; returns how many are WHOLE. *below: as stack_time_within leaves it; NULL: there is
+ * no level below. */
 static size_t add_calls(struct next_tile *m, size_t row, uint64_t first, uint64_t end, size_t *below)
 {
     size_t of[TILE_ITEMS], n = 0;

@@ -1,5 +1,4 @@
-/* The end of building call stacks: processes, threads and functions get their order and names, and the store is
- * written. */
+/* The end of building call stacks: orders and names processes, threads and functions, and writes the store. */
 #include <stdlib.h>
 
 #include "base/order.h"

@@ -51,7 +51,7 @@ static inline struct cell_pair cell_pair_at(const struct state_disk_cell *c, con
     };
 }
 
-/* Without branches: nobody could foretell which of the two it is. */
+/* Without branches, which could not be predicted. */
 static inline struct cell_entry entry_of(const struct cell_pair *x, const struct cell_pairs *p, size_t i, bool second)
 {
     int64_t both = -(int64_t)second;

@@ -1,5 +1,5 @@
-/* Checks what a file claims. On opening: what leads from one table to another, which is little. All the rest, whose
- * readers are safe whatever it is: when somebody asks. */
+/* Checks what a file claims. On opening: what leads from one table to another, which is little. The rest, whose readers
+ * are safe whatever it is, only for `verify`. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -53,7 +53,7 @@ static unsigned bits_of(uint64_t v)
     return 63 - (unsigned)__builtin_clzll(v | 1) + (v != 0);
 }
 
-/* Few large values among many small ones take less when only the large ones have high bits: a bit for each tells which.
+/* Few large values among many small ones take less when only the large ones have high bits: a bit per value says which.
  */
 static void try_split(struct column_plan *p)
 {

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-/* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). Writes may carry others
- * beside. */
+/* Flags of a block request as LTTng writes them (lttng-modules, instrumentation of block). Writes may have others. */
 enum { RWBS_WRITE = 1, RWBS_DISCARD = 2, RWBS_READ = 4, SECTOR_BYTES = 512 };
 
 static void count(struct state_builder *b, builder_devices *all, uint32_t id, int64_t ts, int which, int64_t bytes)

@@ -135,9 +135,9 @@ const char *state_latency_name(const struct state_store *s, int kind, size_t nam
 
 /* ---- figures ---- */
 
-/* Adds what is not in whole tiles. Squares are those of distances from the first of the name, which is never so far
- * from the mean that digits are lost: that is mended at the end. While the table is read, least_begin and most_begin
- * hold indices into it. */
+/* Adds what is not in whole tiles. The spread is first summed around the first latency of the name, which is never so
+ * far from the mean that digits are lost, and moved to the mean at the end. While the table is read, least_begin and
+ * most_begin hold indices into it. */
 static void add_latencies(const struct kind_tiles *r, const struct tile_piece *p, struct figures *out, int64_t *firsts)
 {
     int64_t durations[STATE_BLOCK], codes[STATE_BLOCK];

@@ -1,6 +1,6 @@
-/* Which files threads work with. Descriptors are followed per process, from calls, forks and the state dump;
- * pipes, sockets and the like are no files. A row per file and thread: what the thread does with the file, and how many
- * bytes it moved. */
+/* Which files threads work with. Descriptors are followed per process, from calls, forks and the state dump; pipes,
+ * sockets and the like are no files. A row per file and thread: what the thread does with the file, and how many bytes
+ * it moved. */
 #include "state/files.h"
 
 #include <stdlib.h>
@@ -346,8 +346,8 @@ static const uint8_t uses[] = {[KERNEL_IO_READ] = STATE_FILE_READ,
     [KERNEL_IO_SYNC] = STATE_FILE_SYNC,
     [KERNEL_IO_OTHER] = STATE_FILE_OTHER};
 
-/* Will the row have an entry of this use alone, up to its end? Not where clocks are coarse: when the use took no time,
- * or goes on where another one ended that moved as much. */
+/* Will this use be an entry of its own in the row? Not with coarse clocks: when it took no time, or begins where
+ * another use ended that moved as much. */
 static bool stands(const struct series *s, int64_t begin, int64_t end, int64_t number)
 {
     int64_t last = series_last(s);

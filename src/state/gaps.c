@@ -1,6 +1,6 @@
-/* Traces with losses, at the end: the waits of threads are cut where events are missing. This cannot be done on the
- * way, because a packet that lost events tells of the part behind its last event only when it is over. All rows are
- * packed anew. */
+/* The end of traces with losses: the waits of threads are cut where events are missing, and all rows are packed anew.
+ * This cannot be done on the way, because a loss behind the last event of a packet becomes known only when the packet
+ * is over. */
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -133,7 +133,7 @@ static uint8_t value_of(const struct repack *p, size_t i)
     return i < p->entries.n ? p->b->codes.v[p->entries.v[i].number].value : STATE_NONE;
 }
 
-/* What the wait was from when events are seen again, judged by how it ended. */
+/* What the wait was after the gap, judged by how it ended. */
 static uint32_t tail_of(const struct repack *p, size_t next)
 {
     uint8_t value = value_of(p, next);
@@ -191,7 +191,7 @@ static void repack_threads(struct repack *p, int64_t end)
 
 /* ---- futexes ---- */
 
-/* Whose call the entry tells of; `user`: the thread of the row, -1 in tracks. */
+/* Whose call the entry is of; `user`: the thread of the row, -1 in tracks. */
 static int32_t caller(const struct repack *p, const struct series_entry *e, int32_t user)
 {
     return user >= 0 ? user : p->b->futex_users.v[e->number - 1].thread;

@@ -86,7 +86,7 @@ static void grow(struct latency_series *l)
     free(old.window);
 }
 
-/* Makes room: the older half goes; what is still open moves aside. Seldom; latency_open saves no registers for it. */
+/* Makes room: the older half goes; what is still open moves aside. Rare, so it is no part of latency_open's code. */
 static __attribute__((noinline)) void advance(struct latency_series *l)
 {
     size_t *open = open_beside(l, l->first);

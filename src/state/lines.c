@@ -121,7 +121,7 @@ static bool goes_on(const struct moment *a, const struct moment *b)
     return a->end == b->begin && a->value == b->value && a->cpu == b->cpu;
 }
 
-/* May the moment before, the one behind show the same? What ends a NONE or the CPU's own time at it is something else.
+/* May the moment before, or the one behind, show the same? Not across the end of a NONE, or of the CPU's own interval.
  */
 static bool may_go_back(const struct moment *m)
 {

@@ -1,6 +1,6 @@
 #include "state/pack.h"
 
-/* Adds a group of `wide` bits, at most 56. Stored are all bits that are held; held on are those of the last byte, if it
+/* Adds a group of `wide` bits, at most 56. All bits held so far are stored; those of the last byte are held on to if it
  * is not full. */
 static inline uint8_t *put_group(uint8_t *to, uint64_t *held, unsigned *bits, uint64_t group, unsigned wide)
 {

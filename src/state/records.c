@@ -1,4 +1,4 @@
-/* From kernel records to rows, counters and latencies (docs/formats/states.md tells the rules for users). */
+/* From kernel records to rows, counters and latencies. The rules, for users: docs/formats/states.md. */
 #include "state/builder.h"
 #include "state/files.h"
 

@@ -1,5 +1,5 @@
-/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free slot of
- * its queue; a row per slot, and a latency per request. */
+/* Requests of disks: those that wait in the queue, and those that the driver has. Each takes the first free slot of its
+ * queue; a row per slot, and a latency per request. */
 #include "state/builder.h"
 
 #include <stdlib.h>

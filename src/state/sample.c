@@ -1,5 +1,5 @@
 /* What was in force at given times: interval by interval, and many samples at once. Each interval holds the time it was
- * asked for, so that whoever goes on at its end gets on. */
+ * asked for, so a loop that goes on at its end makes progress. */
 #include "state/sample.h"
 
 #include "state/thread_io.h"
@@ -37,7 +37,7 @@ static __attribute__((noinline)) void set_futex_call(
     }
 }
 
-/* Tracks of futexes, likewise: the number is that of the row that tells more. */
+/* Tracks of futexes, likewise: the number is that of the FUTEX_USER row, which has the rest. */
 static __attribute__((noinline)) void set_futex_track(
     const struct state_store *s, const struct state_disk_row *r, int64_t number, struct state_interval *out)
 {

@@ -176,7 +176,7 @@ static inline bool pairs_fit(struct cell_pairs *p, size_t n, uint64_t ns, uint64
     return (bytes <= STATE_CELL_PACKED) & (p->time_width <= PACK_MOST_WIDTH) & (p->number_width <= PACK_MOST_WIDTH);
 }
 
-/* Fills one cell with as many pairs of the first of n entries as there are and fit. Returns how many entries it took.
+/* Fills one cell with as many pairs of the first of n entries as there are and fit. Returns how many entries these are.
  */
 static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
@@ -209,8 +209,8 @@ static size_t fill_pairs(struct state_disk_cell *cell, const struct series_entry
     return 2 * (size_t)p.n;
 }
 
-/* The same of a series with pairs, which go on when there was no room for more. Where they do not, other cells may hold
- * more; the next cell is to begin with a pair. */
+/* The same of a series with pairs. A cell that is full of pairs is left so; where they end before, a plain cell may
+ * hold more entries. The next cell is to begin with a pair. */
 static size_t fill_longest(struct state_disk_cell *cell, const struct series_entry *v, size_t n, bool more)
 {
     size_t paired = fill_pairs(cell, v, n, more);

@@ -1,5 +1,5 @@
-/* Counters at given times. Those of CPU time are sums of what entries last, those of files of what they moved: of all
- * before a block as the store tells, of those in the block as its cells do. */
+/* Counters at given times. CPU time is the sum of what entries last; bytes of files are the sum of what entries moved.
+ * The store has the sum of all entries before each block; that of those in the block comes from its cells. */
 #include "state/sums.h"
 
 static inline bool is_thread(const struct state_store *s, uint64_t thread)

@@ -216,8 +216,7 @@ static void cut(const struct state_store *s, const struct state_disk_row *r, int
     }
 }
 
-/* The same for the steps before the first time and behind the last; but those that others cut off are not looked for.
- */
+/* The same for the steps before the first time and behind the last, as far as no other row has cut them off. */
 static void cut_ends(struct file_cursor *x, struct io_query *q)
 {
     const int64_t first = q->index.times[0], last = q->index.times[q->index.n - 1];

@@ -59,7 +59,7 @@ static void doubt_call(struct state_builder *b, struct builder_thread *t, int64_
     drop_call(b, t);
 }
 
-/* From when it runs next it is only likely, not sure, that it does what it seemed to do. */
+/* From when it runs next its mode (user or which call) is only likely, not sure. */
 static void forget_mode(struct builder_thread *t)
 {
     t->mode_known = t->idle;
@@ -111,8 +111,8 @@ static void run(struct state_builder *b, struct builder_thread *t, int32_t cpu, 
     show(b, t, ts, mode(t));
 }
 
-/* It was not seen to leave its CPU. Either that comes in the same ns, behind this, or it left unseen at any time since
- * the CPU's last record. */
+/* It was not seen to leave its CPU. Either its leaving comes in the same ns, behind this event, or it left unseen at
+ * some time since the CPU's last record. */
 static void move(struct state_builder *b, struct builder_thread *t, int32_t cpu, int64_t ts)
 {
     const struct builder_cpu *from = &b->cpus.v[t->cpu];
@@ -246,7 +246,7 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
 
 /* ---- wakes and births ---- */
 
-/* queued: the event comes when the thread is on a run queue, so that it may be woken for longer. */
+/* queued: the event came when the thread was put on a run queue, so it may have been woken before. */
 void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool queued)
 {
     struct builder_thread *t = builder_thread(b, row);

@@ -1,4 +1,4 @@
-/* Tracks: rows for what goes on at once. Their entries are made when something is over; until then nothing else has the
+/* Tracks: rows for what goes on at once. An entry is made when the thing is over; until then nothing else has its
  * track. */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static void set_free(struct builder_tracks *l, uint32_t track, bool free)
     l->free.v[track / WORD] = free ? l->free.v[track / WORD] | bit : l->free.v[track / WORD] & ~bit;
 }
 
-/* What becomes known late does not fit into a track that something had since. */
+/* Something that becomes known only after another thing had the track does not fit into it. */
 uint32_t builder_track_take(struct builder_tracks *l, int64_t since)
 {
     for (size_t i = 0; i < l->free.n; i++)

@@ -14,8 +14,8 @@ static int by_kind_and_number(const void *a, const void *b)
     return order_of(x->kind, y->kind) ?: order_of(x->number, y->number);
 }
 
-/* Blocks by row, in the order of rows; each row's come in order of time. Their cells stay where they are: near what
- * happened at the same time. */
+/* Blocks by row, in the order of rows; each row's in order of time. Their cells stay where they were written: near
+ * others of the same time. */
 static void place_blocks(struct state_writer *w)
 {
     const struct series_pool *p = &w->b->pool;
@@ -78,8 +78,8 @@ static void find_least(struct state_writer *w, struct state_disk_row *r)
             r->least = numbers[k] < r->least ? numbers[k] : r->least;
 }
 
-/* So many buckets, or more than half of them: one to two for each cell where rows are drawn by the hundred, else one
- * for two to four cells. */
+/* Buckets wanted; there will be this many or more than half: one to two for each cell in rows that are drawn by the
+ * hundred, else one for two to four cells. */
 static uint64_t most_buckets(const struct state_disk_row *r)
 {
     bool drawn = r->kind == STATE_THREAD || r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD;

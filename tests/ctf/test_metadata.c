@@ -354,8 +354,7 @@ static bool map_recording(const char *trace, struct file_map *out)
     return test_have(path) && file_map_open(path, out, &e) == 0;
 }
 
-/* babeltrace2's own tests of metadata: what must be read and what must be refused, with the line where it says it is.
- */
+/* babeltrace2's own tests of metadata: what must be read, what must be refused, and with which line in the error. */
 static void test_babeltrace2_cases(void **state)
 {
     static const struct {

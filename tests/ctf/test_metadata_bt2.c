@@ -383,8 +383,8 @@ static const char *const samples[] = {
     "= UTF8; } text[n];\n"
     "enum : u8 { p, q } k[2]; struct { u8 k; } l; u8 o[l.k]; u8 r[event.fields.l.k]; struct { u8 s[n]; u8 t; u8 "
     "u[t]; struct { u8 v[t]; } w; } z; }; };\n",
-    /* references; babeltrace2's grammar has no dots in tags, lengths from elsewhere than the same struct, or in a
-       context, can stop it (test_metadata.c has those) */
+    /* References. babeltrace2's grammar has no dots in tags, and lengths from elsewhere than the same struct, or in a
+     * context, can stop it (test_metadata.c has those). */
     HEAD
     "stream { event.header := struct { u8 id; }; event.context := struct { enum : u8 { A, B } tag; u8 len; struct { "
     "u8 len; } s; }; };\n"

@@ -88,8 +88,7 @@ static void check_totals(const struct expected *list, size_t n)
     }
 }
 
-/* synctraces: times step back where packets overlap, babeltrace 1 reads all; hello-lost: as many as its generator made.
- */
+/* synctraces: times step back where packets overlap, babeltrace 1 reads all. hello-lost: as many as were generated. */
 static void test_public_traces(void **state)
 {
     static const struct expected list[] = {

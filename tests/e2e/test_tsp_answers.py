@@ -64,7 +64,7 @@ class Answers(Case):
             return self.table(o)
         kind = ENDPOINT[o["type"]]
         tree = self.server.model(f"{self.base}/{kind}/{o['id']}/tree", self.range(2))
-        if tree is None:  # a mould without anything made from it
+        if tree is None:  # a template without anything made from it
             self.assertTrue(o["capabilities"]["canCreate"])
             return None
         self.tree(tree, o["type"])

@@ -12,7 +12,7 @@ from test_tsp_hostile import made_trace
 from tsp_server import Server, ServerCase
 from weft_e2e import SLOWDOWN, main, need, scenario, scratch
 
-MOULD = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataProviderFactory"
+TEMPLATE = "org.eclipse.tracecompass.incubator.inandout.core.analysis.inAndOutdataProviderFactory"
 KIND = "org.eclipse.tracecompass.incubator.internal.inandout.core.config"
 DERIVED = "org.eclipse.tracecompass.incubator.inandout.analysis"
 CHART = "org.eclipse.tracecompass.analysis.profiling.core.flamechart"
@@ -49,7 +49,7 @@ class InoutCase(ServerCase):
             assert code == 0 and "Sanitizer" not in errors, f"exit {code}: {errors}"
 
     def ask(self, *specifiers, name="mine", **more):
-        return self.server.ask("POST", f"{self.outputs}/{MOULD}",
+        return self.server.ask("POST", f"{self.outputs}/{TEMPLATE}",
                                {"name": name, "sourceTypeId": KIND, "parameters": {"specifiers": specifiers}, **more})
 
     def derive(self, *specifiers, **more):
@@ -277,24 +277,24 @@ class Life(InoutCase):
         super().setUpClass()
         cls.start(scenario("three-tier"))
 
-    def test_mould(self):
-        mould = self.good(self.server.get(f"{self.outputs}/{MOULD}"))
-        self.assertEqual((mould["type"], mould["capabilities"]), ("NONE", {"canCreate": True}))
-        kind, = self.good(self.server.get(f"{self.outputs}/{MOULD}/configTypes"))
+    def test_template(self):
+        template = self.good(self.server.get(f"{self.outputs}/{TEMPLATE}"))
+        self.assertEqual((template["type"], template["capabilities"]), ("NONE", {"canCreate": True}))
+        kind, = self.good(self.server.get(f"{self.outputs}/{TEMPLATE}/configTypes"))
         self.assertEqual((kind["id"], kind["name"]), (KIND, "In And Out Analysis"))
-        self.assertEqual(self.good(self.server.get(f"{self.outputs}/{MOULD}/configTypes/{KIND}")), kind)
+        self.assertEqual(self.good(self.server.get(f"{self.outputs}/{TEMPLATE}/configTypes/{KIND}")), kind)
         properties = kind["schema"]["properties"]["specifiers"]["items"]["properties"]
         self.assertEqual(set(properties), {"label", "inRegex", "outRegex", "contextInRegex", "contextOutRegex",
                                            "classifier"})
-        self.refused(self.server.get(f"{self.outputs}/{MOULD}/configTypes/other"), 404)
-        self.refused(self.server.post(f"{self.outputs}/data/{MOULD}/tree"), 405, "Analysis cannot run")
+        self.refused(self.server.get(f"{self.outputs}/{TEMPLATE}/configTypes/other"), 404)
+        self.refused(self.server.post(f"{self.outputs}/data/{TEMPLATE}/tree"), 405, "Analysis cannot run")
 
     def test_outputs(self):
         one = self.good(self.ask(SYSCALLS, name="calls", description="by thread"))
         self.assertTrue(re.fullmatch(re.escape(DERIVED) + r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", one["id"]),
                         one["id"])
         self.assertEqual((one["name"], one["description"], one["type"], one["parentId"], one["capabilities"]),
-                         ("calls", "by thread", "NONE", MOULD, {"canDelete": True}))
+                         ("calls", "by thread", "NONE", TEMPLATE, {"canDelete": True}))
         self.assertEqual(one["configuration"]["parameters"], {"specifiers": [SYSCALLS]})
         self.assertEqual(self.good(self.ask(SYSCALLS, name="calls")), one, "the same again is itself")
         self.assertEqual(self.good(self.server.get(f"{self.outputs}/{one['id']}")), one)
@@ -308,12 +308,12 @@ class Life(InoutCase):
             self.assertNotIn("capabilities", shown)
             self.assertEqual(self.good(self.server.get(f"{self.outputs}/{shown['id']}")), shown)
             self.assertEqual(self.good(self.server.get(f"{self.outputs}/{shown['id']}/configTypes")), [])
-            self.refused(self.server.delete(f"{self.outputs}/{MOULD}/{shown['id']}"), 404)
+            self.refused(self.server.delete(f"{self.outputs}/{TEMPLATE}/{shown['id']}"), 404)
         self.refused(self.server.post(f"{self.outputs}/data/{one['id']}/tree"), 405)
         self.refused(self.server.post(f"{self.outputs}/data/{TABLE}:{one['id']}/tree"), 405)
         self.refused(self.server.post(f"{self.outputs}/table/{TABLE}:{DERIVED}/lines"), 405)
-        self.assertEqual(self.good(self.server.delete(f"{self.outputs}/{MOULD}/{one['id']}")), one)
-        self.refused(self.server.delete(f"{self.outputs}/{MOULD}/{one['id']}"), 404)
+        self.assertEqual(self.good(self.server.delete(f"{self.outputs}/{TEMPLATE}/{one['id']}")), one)
+        self.refused(self.server.delete(f"{self.outputs}/{TEMPLATE}/{one['id']}"), 404)
         self.refused(self.server.get(f"{self.outputs}/{TABLE}:{one['id']}"), 404)
         self.refused(self.server.post(f"{self.outputs}/table/{TABLE}:{one['id']}/columns"), 405)
 
@@ -325,7 +325,7 @@ class Life(InoutCase):
         for host in hosts:
             with Server(os.path.join(scenario("three-tier"), host)) as alone:
                 outputs = f"/experiments/{alone.first()['UUID']}/outputs"
-                derived = self.good(alone.ask("POST", f"{outputs}/{MOULD}",
+                derived = self.good(alone.ask("POST", f"{outputs}/{TEMPLATE}",
                                               {"name": "x", "sourceTypeId": KIND,
                                                "parameters": {"specifiers": [SYSCALLS]}}))["id"]
                 size = alone.model(f"{outputs}/table/{TABLE}:{derived}/lines",
@@ -340,7 +340,7 @@ class Life(InoutCase):
         def refused(title, *specifiers):
             self.assertIn(title, self.refused(self.ask(*specifiers), 400)["title"])
 
-        base = f"{self.outputs}/{MOULD}"
+        base = f"{self.outputs}/{TEMPLATE}"
         self.refused(self.server.ask("POST", base, {"name": "x", "sourceTypeId": KIND, "parameters": {}}), 400,
                      "Missing query parameters: specifiers")
         for wrong in ([], {}, "x", None, [good] * 65):
@@ -370,7 +370,7 @@ class Life(InoutCase):
         state, store, root = scratch(), scratch(), scenario("three-tier")
         with Server("--state", state, "--trace-root", root, os.path.join(root, "web"), store=store) as s:
             outputs = f"/experiments/{s.first()['UUID']}/outputs"
-            made = self.good(s.ask("POST", f"{outputs}/{MOULD}",
+            made = self.good(s.ask("POST", f"{outputs}/{TEMPLATE}",
                                    {"name": "kept", "sourceTypeId": KIND, "parameters": {"specifiers": [SYSCALLS]}}))
             before = [o for o in self.good(s.get(outputs)) if made["id"] in o["id"]]
             lines = s.model(f"{outputs}/table/{TABLE}:{made['id']}/lines",
@@ -469,7 +469,7 @@ class Hostile(InoutCase):
         self.assertEqual((table["status"], table["model"]["size"], table["model"]["lines"]), ("RUNNING", 0, []))
         self.assertEqual(len(self.good(self.server.post(f"{self.outputs}/table/{TABLE}:{derived}/columns"))["model"]),
                          7)
-        self.good(self.server.delete(f"{self.outputs}/{MOULD}/{derived}"))
+        self.good(self.server.delete(f"{self.outputs}/{TEMPLATE}/{derived}"))
         # By itself it would end 8 s after the last question.
         for _ in range(5 * SLOWDOWN):
             before = self.server.cpu_seconds()
@@ -481,7 +481,7 @@ class Hostile(InoutCase):
     def test_reading_does_not_hold_up_the_end(self):
         with Server(self.trace, store=self.store) as s:
             outputs = f"/experiments/{s.first()['UUID']}/outputs"
-            derived = self.good(s.ask("POST", f"{outputs}/{MOULD}",
+            derived = self.good(s.ask("POST", f"{outputs}/{TEMPLATE}",
                                       {"name": "x", "sourceTypeId": KIND,
                                        "parameters": {"specifiers": [self.slow]}}))["id"]
             self.assertEqual(self.good(s.post(f"{outputs}/data/{STATISTICS}:{derived}/tree"))["status"], "RUNNING")

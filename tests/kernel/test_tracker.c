@@ -331,8 +331,7 @@ static void losses(void **state)
     done(&r);
 }
 
-/* An exit closes its own handler and those above it whose exits are missing; one that was never entered closes nothing.
- */
+/* An exit closes its own handler and those above it whose exits are missing; without an entry it closes nothing. */
 static void unmatched_exits(void **state)
 {
     struct maker *m = maker_new(1, 0);

@@ -93,13 +93,15 @@ static struct path *life_of(const struct joined *j, struct path_row row, bool no
     return p;
 }
 
-/* A model of the rules written from the description alone (reference 1 and 2) gives, for tid 2673, in ns: running 388
- * 341 416, preempted 16 909 947, blocked 118 749, unknown 1 122 132, over 406 492 244 and 5473 rows. The differences of
- * the bounded walk, each found segment by segment: 16 587  the thread is followed from its fork on, not from its first
- * switch: preempted 1 122 132  14 rows are known to be runnable from their fork on where the model meets them later:
- * unknown became preempted 39 945  70 waits end with the waking, where the model goes on until the switch: blocked
- * became preempted 7 211  5 + 10 slivers: a second waking of a thread that runs opens no wait, so the path stays on the
- * thread: preempted became running (and 6 262 ns of running are the thread's own instead of its children's) */
+/* A model of the rules written from the description alone (reference 1 and 2) gives, for tid 2673, over 406 492 244 ns
+ * and 5473 rows: 388 341 416 ns running, 16 909 947 preempted, 118 749 blocked, 1 122 132 unknown. The differences of
+ * the bounded walk in ns, each found segment by segment:
+ *      16 587  the thread is followed from its fork on, not from its first switch: preempted
+ *   1 122 132  14 rows are known to be runnable from their fork on where the model meets them later: unknown became
+ *              preempted
+ *      39 945  70 waits end with the waking, where the model goes on until the switch: blocked became preempted
+ *       7 211  5 + 10 slivers: a second waking of a thread that runs opens no wait, so the path stays on the thread:
+ *              preempted became running (and 6 262 ns of running are the thread's own instead of its children's) */
 static void many_threads(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* ust_write sample DIR HOST, ust_write random|lossy DIR SEED EVENTS: a user-space trace for tests that run the program.
+/* A user-space trace for tests that run the program: ust_write sample DIR HOST, ust_write random|lossy DIR SEED EVENTS
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -31,8 +31,7 @@ static void open_file(
     world_io_return(w, ts + 5, cpu, KERNEL_IO_OPEN, ret);
 }
 
-/* What the thread does with the file: "use:begin-end+bytes ", bytes that it moved; "" when the store has nothing of it.
- */
+/* What the thread does with the file, as "use:begin-end+bytes " texts; "" when the store has nothing of it. */
 static const char *uses(struct kernel_tracker *w, const char *name, int32_t thread)
 {
     static const char *const what[] = {"", "open", "read", "write", "sync", "other"};

@@ -1,5 +1,4 @@
-/* Rows of futexes and tracks: who waits for which, who wakes others, and what goes on at once (docs/formats/states.md).
- */
+/* Rows of futexes and tracks: who waits for which, who wakes others, what goes on at once (docs/formats/states.md). */
 #include "world.h"
 
 enum { A = 4, B, C };                                 /* threads */

@@ -295,10 +295,10 @@ export class App implements PanelHost {
         ...paths.map(o => ({ label: o.name, checked: this.path?.view.output.id === o.id, run: () => {
       if (this.path?.view.output.id === o.id) this.path.view.close(); else this.add(o);
     } })));
-    const mould = pairsOutput(this.session.outputs);
-    if (mould)
+    const template = pairsOutput(this.session.outputs);
+    if (template)
       items.push({ label: 'In-and-out analyses', heading: true },
-        { label: 'New analysis…', run: () => openPairsForm(this.session, mould, this.events?.output ?? null,
+        { label: 'New analysis…', run: () => openPairsForm(this.session, template, this.events?.output ?? null,
           d => this.showDerived(d)) });
     if (this.markerSets.length) items.push({ label: 'Markers', heading: true }, ...this.markerSets.map(m => ({
       label: m.name, checked: this.session.markerSet === m.id, run: () => {

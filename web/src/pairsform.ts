@@ -24,7 +24,7 @@ const FIELDS: [key: string, label: string, value: string, hint: string][] = [
 ];
 
 /** `made` is called with the new output; what the server does not take is said in the form. */
-export function openPairsForm(session: Session, mould: Output, events: Output | null,
+export function openPairsForm(session: Session, template: Output, events: Output | null,
   made: (derived: Output) => Promise<void>): void {
   const { client, uuid } = session, inputs = new Map<string, HTMLInputElement | HTMLSelectElement>();
   const message = h('p', { class: 'bad', role: 'alert', hidden: true }),
@@ -51,8 +51,8 @@ export function openPairsForm(session: Session, mould: Output, events: Output | 
     go.disabled = true;
     say('');
     try {
-      const [type] = await client.configTypes(uuid, mould.id);
-      await made(await client.derive(uuid, mould.id, { name: name.trim() || specifier.inRegex,
+      const [type] = await client.configTypes(uuid, template.id);
+      await made(await client.derive(uuid, template.id, { name: name.trim() || specifier.inRegex,
         sourceTypeId: type?.id ?? '', parameters: { specifiers: [specifier] } }));
       closePopup();
     } catch (e) { if (!isAbort(e)) say(failureWords(e)); }
