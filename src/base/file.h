@@ -15,8 +15,8 @@ enum { FILE_SPARE_BYTES = 8192 };
 /* A file mapped for reading. At least FILE_SPARE_BYTES zero bytes can be read behind its end, so that wide loads and
  * small arrays that a damaged file puts at its very end are safe.
  * If the file becomes shorter while it is mapped, or the disk cannot give a page, what is missing reads as zeros
- * instead of killing the process (SIGBUS is caught, once per process), and file_map_intact says so from then on. So
- * whoever computed something from a map asks that before he shows it. */
+ * instead of killing the process (SIGBUS is caught, once per process), and file_map_intact says so from then on.
+ * Whoever computed something from a map calls that before showing it. */
 struct file_map {
     const uint8_t *data;
     size_t size;
@@ -60,12 +60,11 @@ int file_write(const char *path, const void *data, size_t n, struct err *e);
 /* One per mapping, reused, never freed: the signal handler walks the list without a lock. */
 struct file_guard {
     _Atomic uintptr_t begin, end; /* begin 0: unused */
-    const volatile uint8_t *last_page; /* the file's, mapped once more: it is gone as soon as anything of the map is
-                                        * cut off */
+    const volatile uint8_t *last_page; /* of the file, mapped once more: gone as soon as any of it is cut off */
     atomic_bool lost;
-    _Atomic size_t lost_from;    /* bytes */
+    _Atomic size_t lost_from;     /* bytes */
     char *path;
-    struct file_guard *next;     /* all guards; written before the guard is reachable */
+    struct file_guard *next;      /* all guards; written before the guard is reachable */
     struct file_guard *next_free; /* under a lock */
 };
 int file_map_describe_loss(const struct file_map *, struct err *e);

@@ -1,4 +1,4 @@
-/* Streaming JSON writer: commas and nesting are kept by the writer, strings are escaped (invalid UTF-8 becomes U+FFFD).
+/* Streaming JSON writer: it sets the commas, counts the nesting and escapes strings (invalid UTF-8 becomes U+FFFD).
  * Reading is jansson's job. */
 #ifndef WEFT_BASE_JSON_H
 #define WEFT_BASE_JSON_H
@@ -34,7 +34,7 @@ void json_raw(struct json *, const char *s, size_t n);     /* a value that is JS
 void json_quote(struct text *, const char *s, size_t n);
 /* Makes what was appended to the text since it had `from` bytes the inside of a string. */
 void json_escape_since(struct text *, size_t from);
-/* key and value in one */
+/* Key and value in one. */
 static inline void json_kv_string(struct json *j, const char *key, const char *s)
 {
     json_key(j, key);

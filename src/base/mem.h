@@ -16,7 +16,7 @@ enum { MEM_HUGE_PAGE = 2 << 20 };
 void *mem_map(size_t size_bytes);
 void mem_unmap(void *p, size_t size_bytes);
 
-/* It will soon be changed: brings it near meanwhile. */
+/* To be called some time before the memory is changed: brings it into the caches meanwhile. */
 static inline void mem_fetch(const void *p, size_t size_bytes)
 {
     for (size_t at = 0; at < size_bytes; at += 64)

@@ -12,8 +12,8 @@ struct regex; /* immutable: threads may share it */
 /* UTF-8; "." fits any character, "$" the very end. ERR_ARG: no regular expression; ERR_LIMIT: too large or too deeply
  * nested. regex_free() it. */
 int regex_compile(const char *pattern, struct regex **out, struct err *e);
-/* Is there a place in the n bytes that it matches? 1 yes, 0 no, -1 given up: the pattern needs more steps than
- * REGEX_STEPS on this text. */
+/* Does it match any part of the n bytes? 1 yes, 0 no, -1 given up: the pattern needs more steps than REGEX_STEPS on
+ * this text. */
 int regex_finds(const struct regex *, const char *text, size_t n);
 /* Does it match all of the n bytes? As regex_finds. */
 int regex_fits(const struct regex *, const char *text, size_t n);

@@ -25,7 +25,7 @@ struct store_writer *store_create(const char *path, const char *kind, uint32_t v
     size_t n_sections);
 /* Writes the next section: `count` items of `item_bytes`. Names: 15 characters at most, unique. */
 void store_add(struct store_writer *, const char *name, const void *items, size_t item_bytes, size_t count);
-/* The same for items that come by and by: the section goes on until the next one begins. */
+/* The same for items that come bit by bit: the section goes on until the next one begins. */
 void store_begin(struct store_writer *, const char *name, size_t item_bytes);
 void store_append(struct store_writer *, const void *items, size_t count);
 /* 0, or what went wrong. */
@@ -51,8 +51,8 @@ void store_close(struct store *);
 /* The items of a section, aligned to at least 64 bytes from the file's start; NULL and *count = 0 when absent.
  * A section whose item size differs from item_bytes counts as damaged: returns NULL and sets *count = 0. */
 const void *store_section(const struct store *, const char *name, size_t item_bytes, size_t *count);
-/* The same, in memory until the store is closed: what leads from one table to another, which a reader checks once, must
- * stay what was checked even if the file is cut off. */
+/* The same, but copied to memory, where it stays until the store is closed: what leads from one table to another is
+ * checked once by a reader, and must stay as it was checked even if the file is cut off. */
 const void *store_section_kept(struct store *, const char *name, size_t item_bytes, size_t *count);
 /* What is wrong with a table of names, each terminated and beginning at a byte of `text`; NULL: nothing. There is at
  * least one name. */

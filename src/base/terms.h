@@ -15,7 +15,7 @@ struct term {
 };
 struct terms {               /* zero-initialise; one owner */
     size_t n;
-    bool impossible;         /* set by the owner: no row fits, since a column is asked for that is not there */
+    bool impossible;         /* set by the owner: a term is about a column that is not there, so no row fits */
     struct text cell;
     struct term v[TERMS_MOST];
 };

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* for wait_until; pthread_cond_destroy ends it */
+/* For wait_until; pthread_cond_destroy ends it. */
 void wait_init(pthread_cond_t *);
 bool wait_until(pthread_cond_t *, pthread_mutex_t *, int64_t monotonic_ns);    /* false: it is that time */
 

@@ -11,7 +11,7 @@
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-/* LIST: may be given several times: VEC of const char * */
+/* LIST: may be given several times. */
 enum cli_type { CLI_FLAG, CLI_STRING, CLI_LIST, CLI_INT, CLI_FLOAT };
 struct cli_list { const char **v; size_t n, cap; };
 struct cli_option {
@@ -33,7 +33,7 @@ extern const struct cli_verb verb_info, verb_events, verb_index, verb_threads, v
 
 /* Parses options anywhere among the arguments ("--" ends them); positional arguments are moved to argv[1 ..] and
  * counted in *n. Returns -1 to go on, or an exit code (--help printed, wrong use reported). Every verb understands
- * --help, --no-color, --quiet. An option given twice keeps its last value. */
+ * --help, --no-color, --quiet. Of an option given twice the last value counts. */
 int cli_parse(const struct cli_verb *, const struct cli_option *, int argc, char **argv, int *n);
 /* What --help prints, for a width in columns. */
 void cli_help(const struct cli_verb *, const struct cli_option *, int width, struct text *out);
@@ -59,7 +59,7 @@ int cli_format_parse(const char *s, int *format, struct err *e);  /* NULL: table
 struct cli_column { const char *name; bool right; bool number; }; /* number: written bare in JSON */
 struct cli_table;
 struct cli_table *cli_table_new(const struct cli_column *, size_t n);
-/* next cell, row after row; "" is empty/null */
+/* The next cell, row after row; "" is empty (null in JSON). */
 void cli_table_cell(struct cli_table *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_table_number(struct cli_table *, int64_t);
 void cli_table_text(struct cli_table *, struct text *);            /* its contents; the text is empty then */

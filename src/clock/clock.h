@@ -16,8 +16,9 @@ struct json;
 /* Grows whenever the same messages give other maps: what was stored of them is then computed again. */
 enum { CLOCK_RULES_VERSION = 0 };
 
-enum clock_category { CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY,
-    CLOCK_ABSENT };
+enum clock_category {
+    CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY, CLOCK_ABSENT
+};
 const char *clock_category_name(int category); /* "reference", "accurate", … */
 
 struct clock_options {
@@ -60,22 +61,22 @@ struct clock_pair {
 /* Pairs that exchanged messages (or are the same machine), sorted by (a, b), a < b. */
 size_t clock_net_pairs(const struct clock_net *, const struct clock_pair **out);
 
-struct clock_piece {         /* t_ref = t + shift + ((t - t0) * slope_q62 >> 62), for begin <= t <= end */
+/* t_ref = t + shift + ((t - t0) * slope_q62 >> 62), for begin <= t <= end */
+struct clock_piece {
     int64_t begin, end, t0, shift, slope_q62;
     int64_t error_begin, error_end;    /* ns; the truth is within; linear between */
 };
 struct clock_map {
     size_t host, reference;
     int64_t predecessor;               /* -1 for a reference */
-    int category;
-    const struct clock_piece *pieces; size_t n; /* in time order, contiguous; continuous and monotone; n = 0: no path
-                                                 * to the reference */
+    int category;                      /* the worst on the way to the reference; of a host alone: of its best pair */
+    /* In time order, contiguous; together continuous and monotone. n = 0: no path to the reference. */
+    const struct clock_piece *pieces; size_t n;
     size_t island;                     /* 0: that of the reference */
     int64_t growth_q62;                /* growth of the error per ns outside the pieces, Q62 */
 };
-/* Of hosts outside the reference's island (island > 0) the map has no pieces; `reference` is then that of their own
- * island. Valid until the next solve. category: the worst on the way to the reference; of a host alone what its best
- * pair lacks. */
+/* Valid until the next solve. Of hosts outside the reference's island (island > 0) the map has no pieces, and
+ * `reference` is that of their own island. */
 const struct clock_map *clock_net_map(const struct clock_net *, size_t host);
 /* Conversion; outside the pieces the first or last goes on. Inverse is exact to 1 ns. Identity for n = 0. */
 int64_t clock_to_reference(const struct clock_map *, int64_t t);
@@ -88,7 +89,7 @@ void clock_net_write_json(const struct clock_net *, struct json *);            /
 void clock_net_write_table(const struct clock_net *, struct text *, bool color); /* looks.md */
 void clock_net_write_stats(const struct clock_net *, struct text *);            /* LTTV's layout: reference A.7 */
 
-/* Keeps a solution as a store, and reads it back. */
+/* Writes a solution to a store, and reads it back. */
 int clock_net_save(const struct clock_net *, const char *path, uint64_t key, struct err *e);
 /* Loaded nets take no messages. ERR_STALE when the key differs. */
 int clock_net_load(const char *path, uint64_t key, struct clock_net **out, struct err *e);

@@ -18,8 +18,7 @@ struct corridor {
     bool curved;
 };
 
-/* One corridor, or several one after another where b's clock stepped; the step hides in `steps[i]` between v[i] and v[i
- * + 1]. */
+/* One corridor, or several one after another where b's clock stepped: between v[i] and v[i + 1] within steps[i]. */
 struct course {
     struct corridor *v;
     struct stretch *steps;

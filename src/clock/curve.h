@@ -42,13 +42,13 @@ void curve_copy(const struct curve *, struct curve *out);
 void curve_free(struct curve *);
 
 /* Which of the nodes a polyline needs so that no other is farther than its tolerance from it (Douglas and Peucker). The
- * first and last are kept. */
+ * first and last are always needed. */
 struct curve_node { int64_t t, d, tolerance; };
 void curve_thin(const struct curve_node *, size_t n, bool *needed);
 /* Makes knots of the needed nodes, as far as these rise in y; `out` has room for all of them. */
 void curve_knots(struct curve *out, const struct curve_node *, const bool *needed, size_t n);
-/* Leaves out cuts between which the line bounds the error without adding more than `slack(i)` = slack[i] to cut i;
- * knots' times stay. */
+/* Leaves out cuts where the line between the others bounds the error and adds at most slack[i] to that of cut i. Those
+ * at the times of knots stay. */
 void curve_thin_cuts(struct curve *, const int64_t *slack);
 
 #endif

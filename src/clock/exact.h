@@ -42,7 +42,7 @@ static inline i128 slope_times(int64_t slope_q62, i128 x)
     return floor_div(slope_q62 * x, Q62);
 }
 
-/* rise / run as Q62, rounded down or up and kept within the limit; |rise| <= 2^64, run > 0 */
+/* rise / run as Q62, rounded down or up and clamped to the limit; |rise| <= 2^64, run > 0 */
 static inline int64_t slope_floor(i128 rise, i128 run)
 {
     i128 q = floor_div(rise * Q62, run);

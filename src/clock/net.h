@@ -14,7 +14,7 @@ struct net_message { int64_t x, y; };    /* time on the pair's a, time on its b 
 struct net_pair {
     struct clock_pair out;           /* a < b */
     VEC(struct net_message) sent, received; /* by a */
-    bool same;
+    bool same;                       /* one clock */
     bool against_prior;
     uint64_t outliers;
     bool usable;                     /* `curve` leads from a's clock to b's */
@@ -38,10 +38,10 @@ struct clock_net {
     struct clock_options options;
     struct arena arena;
     VEC(struct net_host) hosts;
-    VEC(struct net_pair) pairs;          /* sorted by (a, b) once solved */
+    VEC(struct net_pair) pairs;      /* sorted by (a, b) once solved */
     struct map pair_of;              /* a << 32 | b -> index + 1; stale once sorted */
     struct clock_pair *published;
-    VEC(struct net_island) islands;      /* [0]: of the reference */
+    VEC(struct net_island) islands;  /* [0]: of the reference */
     VEC(size_t) order;               /* hosts, predecessors first */
     uint64_t loopback, dropped;      /* messages from a host to itself; messages outside the range of times */
     bool solved;

@@ -1,5 +1,5 @@
-/* Private to ctf: counting items, by packet, while they are read; and the marks from which decoding can go on inside
- * packets. */
+/* Private to ctf: counts the items of each packet while they are read, and sets marks from which decoding can go on
+ * inside packets. */
 #ifndef WEFT_CTF_COUNT_H
 #define WEFT_CTF_COUNT_H
 
@@ -21,12 +21,12 @@ void ctf_count_packet(struct ctf_track_count *, uint32_t packet, uint64_t cycles
 /* Its next items. pos, cycles: of the decoder before it read the first of them; losses have none (UINT64_MAX). */
 void ctf_count_items(struct ctf_track_count *, const struct ctf_event *, size_t n, uint64_t pos, uint64_t cycles);
 
-/* What the tracks of one stream were found to hold. */
+/* The counts of one stream: by packet, and by track. */
 struct ctf_stream_count { struct ctf_packet_count *packets; struct ctf_track_count *tracks; };
-/* For all streams of a trace, and away with them. */
+/* One for each stream of the trace; ctf_counts_drop frees them. */
 struct ctf_stream_count *ctf_counts_new(const struct ctf_trace *);
 void ctf_counts_drop(const struct ctf_trace *, struct ctf_stream_count *);
-/* Makes them known to the trace unless it is counted already; by stream. Takes over nothing. */
+/* Copies the counts (by stream) into the trace, unless it is counted already. */
 void ctf_counts_take(const struct ctf_trace *, const struct ctf_stream_count *);
 
 #endif

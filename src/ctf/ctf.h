@@ -18,21 +18,20 @@ struct text; /* base/text.h: output buffer */
 
 /* For items that are losses, `data` of the event points to one of these. */
 struct ctf_loss {
-    int64_t begin, end;      /* ns; begin = end of the packet before, end = end (events) or begin (packets) of the
-                              * packet that reports it */
+    int64_t begin;           /* ns; end of the packet before */
+    int64_t end;             /* ns; end (lost events) or begin (lost packets) of the packet that reports the loss */
     uint64_t count;
     bool begin_known, end_known;
 };
 
 /* One event. Borrowed: valid until the next read from the merge that gave it. */
 struct ctf_event {
-    int64_t ts;              /* ns since the epoch by the trace's own clock, or corrected if the merge was given a
-                              * map; streams without clock: 0 */
+    int64_t ts;              /* ns since the epoch by the trace's clock, or corrected by the merge's map; 0: no clock */
     const uint8_t *data;     /* first byte of the packet; readable up to 8 bytes beyond its content */
     const struct ctf_event_class *cls;
     uint64_t payload_bits;   /* position of the payload from the packet's start, aligned */
-    uint32_t header_back, context_back; /* bits from header start / stream event context start (unaligned) to
-                                         * payload_bits */
+    /* Bits from the start of the header, and of the stream event context (unaligned), to payload_bits. */
+    uint32_t header_back, context_back;
     uint32_t stream;         /* number of the stream in the merge */
     int32_t cpu;             /* cpu_id of the packet context, -1 when there is none */
 };
@@ -67,8 +66,8 @@ void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it 
 
 /* A set of directories that make one trace, sorted by path. */
 struct ctf_group { char **dirs; size_t n, root; }; /* root: that of the first one found, one with a name if any */
-/* Where to look: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL: with any.
- * Filled: directories with traces, and how many of them an earlier root has too. */
+/* Where to look: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL joins with
+ * any. Set by ctf_discover_all: `found` directories with traces, of which an earlier root has `again` too. */
 struct ctf_root { const char *path, *name; size_t found, again; };
 /* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping
  * snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
@@ -87,7 +86,7 @@ const char *ctf_trace_path(const struct ctf_trace *);          /* of the first d
 size_t ctf_trace_clocks(const struct ctf_trace *, const struct ctf_clock **out);
 size_t ctf_trace_env(const struct ctf_trace *, const struct ctf_env **out);
 const char *ctf_trace_env_string(const struct ctf_trace *, const char *name); /* or NULL */
-/* by index; the first two are the losses */
+/* By index; the first two are the losses. */
 size_t ctf_trace_classes(const struct ctf_trace *, const struct ctf_event_class *const **out);
 size_t ctf_trace_streams(const struct ctf_trace *);
 void ctf_trace_stream(const struct ctf_trace *, size_t i, struct ctf_stream_info *out);
@@ -140,9 +139,9 @@ void ctf_merge_free(struct ctf_merge *);
 int ctf_merge_seek(struct ctf_merge *, uint64_t n, struct err *e);
 
 /* What random access must know of a trace: by packet (streams as numbered, their packets in order), and marks inside
- * packets. Found by reading the trace once: by a merge that reads it anyway (ctf_merge_count), else on first use. Given
- * back from a store, a trace need not be read. */
-/* items of the packet before it; where to go on; time of the next item */
+ * packets. Found by reading the trace once: by a merge that reads it anyway (ctf_merge_count), else on first use. A
+ * trace that gets them back from a store need not be read.
+ * A mark: items of the packet before it; where decoding goes on; time of the next item. */
 struct ctf_mark { uint64_t before, pos_bits, cycles; int64_t first; };
 struct ctf_packet_count { uint64_t items, cycles; int64_t first, last; uint32_t marks, disorder; };
 struct ctf_counts { struct ctf_packet_count *packets; size_t n_packets; struct ctf_mark *marks; size_t n_marks; };
@@ -152,8 +151,8 @@ void ctf_trace_counts(const struct ctf_trace *, struct ctf_counts *out);
 bool ctf_trace_set_counts(const struct ctf_trace *, const struct ctf_counts *);
 /* Items of all streams. Reads the trace if nobody has. */
 uint64_t ctf_trace_items(const struct ctf_trace *);
-/* Before anything is read from a merge without window and maps of whole traces: it counts while it reads; once it is at
- * the end, they are counted. */
+/* To be called before anything is read from a merge of whole traces, without window and maps: it counts while it reads,
+ * and its traces are counted once it is at the end. */
 void ctf_merge_count(struct ctf_merge *);
 
 /* ---- fields ---- */
@@ -203,10 +202,10 @@ struct ctf_value {
     const char *s; size_t len;                      /* strings and text arrays; len of lists for begin calls */
 };
 struct ctf_visitor {
-    void (*leaf)(void *arg, const struct ctf_value *);   /* int, float, enum, string, and arrays/sequences of text as
-                                                          * one string */
-    void (*begin)(void *arg, const struct ctf_value *);  /* struct, array, sequence, variant (variants: followed by
-                                                          * their one field) */
+    /* int, float, enum, string; arrays and sequences of text count as one string */
+    void (*leaf)(void *arg, const struct ctf_value *);
+    /* struct, array, sequence, variant (followed by its one field) */
+    void (*begin)(void *arg, const struct ctf_value *);
     void (*end)(void *arg, const struct ctf_value *);
     void *arg;
 };

@@ -47,10 +47,10 @@ struct ctf_decoder {
     uint64_t slots[CTF_SLOTS];
 };
 
-/* Reads header and context of the packet at `data` (its slots, begin time, cpu) and goes to its first event. `end`,
- * `last_start`: as above. Times without a begin in the context go on from `cycles` as it was. False when they do not
- * fit. */
 extern atomic_uint ctf_decoder_generation; /* one more for each packet opened */
+/* Reads header and context of the packet at `data` (its slots, begin time, cpu) and goes to its first event. `end`,
+ * `last_start`: as above. Times without a begin in the context go on from `cycles` as it was. False when header and
+ * context do not fit into the packet. */
 bool ctf_decoder_open(struct ctf_decoder *, const struct ctf_stream_plan *, const uint8_t *data, uint64_t end,
     uint64_t last_start);
 /* Up to `max` events; 0 at the end of what can be read (then `stop` says why). */

@@ -11,11 +11,13 @@
 /* What a number in a packet's or event's header is for. */
 enum ctf_role {
     CTF_ROLE_NONE,
-    CTF_ROLE_ID, CTF_ROLE_CLOCK,                                        /* event header */
+    /* event header */
+    CTF_ROLE_ID, CTF_ROLE_CLOCK,
     /* packet header; UUID: the value is the bit position */
     CTF_ROLE_MAGIC, CTF_ROLE_UUID, CTF_ROLE_STREAM_ID, CTF_ROLE_INSTANCE_ID,
-    CTF_ROLE_BEGIN, CTF_ROLE_END, CTF_ROLE_CONTENT_SIZE, CTF_ROLE_PACKET_SIZE, CTF_ROLE_SEQUENCE, CTF_ROLE_DISCARDED,
-        CTF_ROLE_CPU,
+    /* packet context */
+    CTF_ROLE_BEGIN, CTF_ROLE_END, CTF_ROLE_CONTENT_SIZE, CTF_ROLE_PACKET_SIZE, CTF_ROLE_SEQUENCE,
+    CTF_ROLE_DISCARDED, CTF_ROLE_CPU,
     CTF_ROLES
 };
 
@@ -49,9 +51,8 @@ struct ctf_op {
 /* One class for the decoder's table. */
 struct ctf_entry {
     const struct ctf_event_class *cls; /* NULL: no such id */
-    uint32_t size;           /* bytes from the aligned end of the header to the event's end; CTF_ENTRY_PROGRAM when
-                              * it depends on the data */
-    uint16_t pre;            /* bytes from there to the payload */
+    uint32_t size;           /* bytes from the header's aligned end to the event's; CTF_ENTRY_PROGRAM: the data say */
+    uint16_t pre;            /* bytes from the header's aligned end to the payload */
     uint8_t align;           /* mask in bytes */
     uint8_t unused;
 };
@@ -61,8 +62,8 @@ struct ctf_layout {
     const struct ctf_stream_plan *plan;
     const struct ctf_op *ops;    /* contexts and payload, from the end of the header; NULL: the class cannot be read */
     struct ctf_entry entry;
-    bool packet_slots, header_slots; /* lengths or tags refer to numbers in the packet's header or context, in the
-                                      * event header */
+    bool packet_slots;       /* lengths or tags refer to numbers in the packet's header or context */
+    bool header_slots;       /* … in the event header */
 };
 
 enum ctf_header_kind {
@@ -82,10 +83,9 @@ struct ctf_stream_plan {
     uint8_t seq_bits, discarded_bits;
     uint8_t header_align;    /* mask in bytes */
     uint8_t id_at, id_bytes, time_at, time_bytes, header_bytes; /* SIMPLE */
-    /* COMPACT, LARGE: masks in bytes: alignment of the time, of the long form and of its time */
+    /* COMPACT, LARGE, masks in bytes: alignment of the time, of the long form and of its time */
     uint8_t short_align, long_align, long_time_align;
-    /* no id in the header: the class of all events, or NULL */
-    const struct ctf_event_class *only;
+    const struct ctf_event_class *only; /* the class of all events when the header has no id; or NULL */
     struct ctf_entry *table;
     uint32_t table_n, table_cap;
 };

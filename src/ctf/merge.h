@@ -4,8 +4,8 @@
 
 #include "ctf/count.h"
 
-/* What the tournament compares: time (biased to unsigned); then rank of the stream, number of its packet, number of the
- * cursor. */
+/* What the tournament compares, most significant first: time (biased to unsigned), rank of the stream, number of its
+ * packet, number of the cursor. */
 typedef unsigned __int128 merge_key;
 #define KEY_NONE (~(merge_key)0)
 enum { CURSOR_BITS = 20, PACKET_BITS = 24 };
@@ -23,12 +23,12 @@ struct cursor {
     const struct ctf_trace *trace;
     const struct ctf_source *source;
     const struct ctf_stream *stream;
-    const struct ctf_packet *packet; /* being read; NULL before the first and after the last */
+    const struct ctf_packet *packet;  /* being read; NULL before the first and after the last */
     size_t next_packet;
-    const struct ctf_loss *losses; /* the stream's, corrected; NULL: as recorded */
+    const struct ctf_loss *losses;    /* the stream's, corrected; NULL: as recorded */
     uint64_t rank;
     uint32_t track, next_loss;
-    struct ctf_track_count *count; /* NULL: nothing is counted */
+    struct ctf_track_count *count;    /* NULL: nothing is counted */
     struct merge_head *head;
     struct ctf_decoder d;
 };
@@ -36,20 +36,20 @@ struct cursor {
 struct ctf_merge {
     struct ctf_source *sources;
     size_t n_sources;
-    uint32_t *first_stream; /* by source; one more at the end */
+    uint32_t *first_stream;           /* by source; one more at the end */
     struct ctf_window window;
     int only_stream;
     struct cursor *cursors;
-    size_t n_cursors, leaves; /* leaves: a power of two */
-    struct merge_head *heads;       /* by cursor */
-    merge_key *nodes;         /* [0] the winner, [1..leaves) losers */
-    struct ctf_event *events; /* all batches */
+    size_t n_cursors, leaves;         /* leaves: a power of two */
+    struct merge_head *heads;         /* by cursor */
+    merge_key *nodes;                 /* [0] the winner, [1..leaves) losers */
+    struct ctf_event *events;         /* all batches */
     size_t batch;
     VEC(struct ctf_loss *) corrected;
     struct ctf_stream_count **counts; /* by source, while it counts; else NULL */
     struct ctf_problems problems;
     bool started;
-    bool lost;                /* a file was cut off: no more events */
+    bool lost;                        /* a file was cut off: no more events */
 };
 
 /* Goes to the track's next packet that the window may need. */
@@ -72,8 +72,7 @@ int64_t ctf_merge_item_time(const struct cursor *, int64_t ts);
 size_t ctf_merge_packets_begun(const struct cursor *, int64_t time);
 /* How many of the packet's marks are before the time. */
 uint32_t ctf_merge_marks_begun(const struct cursor *, const struct ctf_packet *, int64_t time);
-/* Lets the cursor go on in its packet from the last mark before the time; *before: items passed. False: there is
- * none. */
+/* Lets the cursor go on in its packet from the last mark before the time, if there is one. *before: items passed. */
 bool ctf_merge_to_mark(struct cursor *, int64_t time, uint64_t *before);
 
 #endif

@@ -9,7 +9,7 @@
 #include "ctf/schema.h"
 
 enum print_code {
-    /* move the cursor, write nothing */
+    /* -- move the cursor, write nothing -- */
     /* to a + the start of the packet, header, contexts, payload */
     PRINT_AT_PACKET, PRINT_AT_HEADER, PRINT_AT_CONTEXT, PRINT_AT_PAYLOAD,
     PRINT_ALIGN,             /* to the next multiple of a bits */
@@ -17,16 +17,16 @@ enum print_code {
     PRINT_SKIP_STRING,
     PRINT_SKIP_MANY,         /* a bits b times; flag: times the length in slot b */
     PRINT_REMEMBER,          /* the integer at the cursor into slot a; does not move */
-    /* write literal and value */
+    /* -- write literal and value -- */
     PRINT_LITERAL,
-    /* decimal, whole bytes, little endian */
+    /* whole bytes, little endian: decimal, hexadecimal */
     PRINT_U8, PRINT_U16, PRINT_U32, PRINT_U64, PRINT_S8, PRINT_S16, PRINT_S32, PRINT_S64,
-    PRINT_X8, PRINT_X16, PRINT_X32, PRINT_X64,                                          /* hexadecimal, same */
+    PRINT_X8, PRINT_X16, PRINT_X32, PRINT_X64,
     PRINT_INT,               /* any other integer */
     PRINT_ENUM,              /* flag: a label stands for several ranges */
     PRINT_FLOAT, PRINT_STRING,
     PRINT_CHARS,             /* text of a bytes at most; flag: of the length in slot b */
-    /* write literal and run a part of the plan */
+    /* -- write literal and run a part of the plan -- */
     PRINT_LOOP,              /* body up to operation b, a times; flag: as often as slot a says */
     PRINT_CHOOSE,            /* a operations PRINT_OPTION follow; goes on at b */
     PRINT_OPTION,            /* body from operation a up to b */
@@ -48,16 +48,16 @@ struct print_plan {
     bool has_clock;
 };
 
-/* Plan of the class for a format. What belongs to the source (host) and the time stamp is not in it. free with
- * print_plan_free. */
+/* Plan of the class for a format. The host of the source and the time stamp are not in it. print_plan_free() it. */
 struct print_plan *print_plan_new(const struct ctf_event_class *, enum ctf_print_format, bool has_clock);
 void print_plan_free(struct print_plan *);
 void print_plan_run(const struct print_plan *, const struct ctf_event *, struct text *out);
 /* Does the type map any integer to a clock? */
 bool print_has_clock(const struct ctf_type *);
 
-/* ---- values; write at o and return the new end. The caller has made room: PRINT_ROOM bytes, for strings see each
- * ---- */
+/* ---- values: written at `o`, the new end is returned ---- */
+
+/* The caller has made room for PRINT_ROOM bytes; for strings as each says. */
 enum { PRINT_ROOM = 512, PRINT_SHORT = 32 };
 char *print_u64(char *o, uint64_t v);
 char *print_nine(char *o, uint32_t v);               /* with leading zeros */

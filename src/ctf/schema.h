@@ -1,5 +1,5 @@
-/* Private to ctf: a schema: the streams, events and types that metadata declare. Shared by all traces with the same
- * declarations. */
+/* Private to ctf: a schema, that is the streams, events and types that metadata declare. Shared by all traces with the
+ * same declarations. */
 #ifndef WEFT_CTF_SCHEMA_H
 #define WEFT_CTF_SCHEMA_H
 
@@ -9,13 +9,13 @@
 #include "ctf/types.h"
 
 /* How a length or a tag is found: the decoder remembers the value of every integer or enumeration whose type has slot
- * != 0 in `slots[slot]`. Types that carry a slot are never used twice. Slots are numbered per event
- * class (packet scopes and event header first, the same numbers for all classes of a stream), at most CTF_SLOTS - 1. */
+ * != 0 in `slots[slot]`. Types that carry a slot are never used twice. Slots are numbered per event class (packet
+ * scopes and event header first, the same numbers for all classes of a stream), at most CTF_SLOTS - 1. */
 enum { CTF_SLOTS = 64 };
-enum { CTF_DEPTH = 32 };          /* compounds within compounds in one scope: at most this many levels, the scope's
-                                   * struct is the first */
-struct ctf_choice { int64_t lo, hi; uint32_t option; };   /* tag value range -> option number; compared as the tag's
-                                                           * signedness says */
+/* Levels of compounds within compounds in one scope, at most; the scope's struct is the first. */
+enum { CTF_DEPTH = 32 };
+/* Tag values lo … hi (compared as the tag's signedness says) select this option. */
+struct ctf_choice { int64_t lo, hi; uint32_t option; };
 struct ctf_ref {
     const struct ctf_type *target;    /* integer (length, or tag container) or enumeration */
     uint32_t slot;
@@ -30,10 +30,9 @@ struct ctf_stream_class {
     size_t by_id_n;
     struct ctf_event_class **sorted;  /* all events by id */
     size_t n;
-    struct ctf_stream_plan *plan;     /* layout.c: how its packets and events are read; NULL until the first
-                                       * ctf_layout_compile for this stream */
-    int32_t clock;                    /* clock of the header's timestamp (else of the packet context's), as number in
-                                       * schema->clock_names; -1 none */
+    struct ctf_stream_plan *plan;     /* how its packets and events are read; NULL until its first ctf_layout_compile */
+    /* Of the timestamp in the event header, else in the packet context: number in schema->clock_names; -1 none. */
+    int32_t clock;
 };
 
 /* Something odd in the shared declarations. The position counts bytes in the shared parts of the text, so that each
@@ -46,9 +45,9 @@ struct ctf_schema {
     size_t n_streams;
     struct ctf_event_class **classes;          /* by index; 0 and 1 are the losses */
     size_t n_classes;
-    const char **clock_names;                  /* names that integers are mapped to; a trace's clocks are looked up
-                                                * by these. "" stands for the trace's only clock: `timestamp`,
-                                                * `timestamp_begin` and `timestamp_end` that are mapped to none */
+    /* Names that integers are mapped to; a trace's clocks are looked up by these. "" stands for the trace's only clock,
+     * for `timestamp`, `timestamp_begin` and `timestamp_end` that are mapped to none. */
+    const char **clock_names;
     size_t n_clock_names;
     bool big_endian;                           /* trace.byte_order */
     struct ctf_schema_warning *warnings;

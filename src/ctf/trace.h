@@ -29,8 +29,7 @@ struct ctf_packet {
     uint64_t seq, discarded; /* counters as recorded */
     /* Known once the trace is counted: */
     uint64_t items, before;  /* events and losses; those of the packets before it in its track */
-    int64_t first, last;     /* least and greatest time of its items; without any, the greatest of those before it in
-                              * its track */
+    int64_t first, last;     /* least and greatest time of its items; without any: greatest before it in its track */
     uint64_t cycles;         /* the clock before its first event when the packet has no begin time */
     uint32_t mark, marks;    /* its marks: the stream's marks from here */
     uint32_t file;
@@ -48,8 +47,7 @@ struct ctf_stream {
     bool has_instance, timed;
     bool disorder;           /* known once counted: times step back within a track */
     int32_t cpu;
-    uint32_t tracks;          /* packets that overlap in time lie in different tracks, so that each track is in time
-                              * order */
+    uint32_t tracks;         /* packets that overlap in time lie in different tracks: each track is in time order */
     VEC(struct ctf_packet) packets;
     VEC(struct ctf_loss_item) losses;
     struct ctf_mark *marks;  /* known once counted; owned */
@@ -72,20 +70,20 @@ struct ctf_trace {
     struct ctf_problems problems;
     uint64_t fingerprint;
     struct arena arena;
-    pthread_mutex_t lock;    /* of the counts */
-    pthread_mutex_t counting; /* whoever reads the trace for them holds it, `lock` only to make them known */
+    pthread_mutex_t lock;     /* of the counts */
+    pthread_mutex_t counting; /* held while the trace is read for the counts; `lock` only while they are stored */
     atomic_bool counted;
 };
 
 /* packets.c: finds the packets of one file and adds them to the trace's streams. */
 void ctf_packets_find(struct ctf_trace *, uint32_t file);
-/* packets.c: sorts, drops what was recorded twice, mends times that tracers are known to write wrong, finds losses and
- * tracks. */
+/* packets.c: sorts, drops what was recorded twice, corrects times that tracers are known to write wrong, finds losses
+ * and tracks. */
 void ctf_packets_finish(struct ctf_trace *);
-/* LTTng index file: fills what it knows of packets of `file_bytes` bytes. False when it does not fit the file;
- * fuzzed. */
-struct ctf_index_entry { uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id,
-    seq; };
+/* What an LTTng index file says of the packets of a file of `file_bytes` bytes. False when it does not fit the file. */
+struct ctf_index_entry {
+    uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id, seq;
+};
 struct ctf_index { VEC(struct ctf_index_entry) entries; bool has_instance_and_seq; };
 bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct ctf_index *out);
 
@@ -95,11 +93,13 @@ struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, c
  * damaged. */
 bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *,
     struct ctf_decoder *);
-/* Only from its events is known when the stream begins and ends. */
+/* Are its events all that says when the stream begins and ends? */
 static inline bool ctf_stream_untimed(const struct ctf_stream *s) { return !s->timed && s->plan->sc->clock >= 0; }
 /* Is the packet's file no longer what it was when it was opened? To be asked after decoding. */
-static inline bool ctf_packet_lost(const struct ctf_trace *t,
-    const struct ctf_packet *p) { return file_map_lost(&t->files.v[p->file].map); }
+static inline bool ctf_packet_lost(const struct ctf_trace *t, const struct ctf_packet *p)
+{
+    return file_map_lost(&t->files.v[p->file].map);
+}
 /* What stopped the decoder, for users; NULL when nothing did. */
 void ctf_packet_problem(const struct ctf_trace *, const struct ctf_packet *, const struct ctf_decoder *,
     struct ctf_problems *);

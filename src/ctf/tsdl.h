@@ -15,8 +15,7 @@
 
 enum {
     TSDL_MAX_TEXT = 256 << 20,      /* bytes of metadata */
-    TSDL_MAX_TYPES = 1 << 21,       /* types and tag choices in one schema: every use of a named type, and the
-                                     * stream's scopes once per event */
+    TSDL_MAX_TYPES = 1 << 21,       /* types (each use of a named one, scopes of streams per event) and tag choices */
     TSDL_MAX_FIELDS = 16384,        /* in one struct or variant */
     TSDL_MAX_WARNINGS = 32,         /* reported one by one; the rest is counted */
     TSDL_MAX_PATH = 16,             /* parts of a dotted name */
@@ -24,7 +23,7 @@ enum {
 
 /* ---- words ---- */
 
-/* others: the character */
+/* Kinds of tokens; that of any other one is its character. */
 enum { TSDL_END = 0, TSDL_WORD = 256, TSDL_NUMBER, TSDL_STRING, TSDL_DOTS, TSDL_TYPE_ASSIGN, TSDL_ARROW };
 
 struct tsdl_token {
@@ -48,8 +47,8 @@ struct tsdl_token tsdl_peek(struct tsdl_lexer *);
 bool tsdl_is(const struct tsdl_token *, const char *word);            /* a word with this spelling */
 bool tsdl_accept(struct tsdl_lexer *, int kind);                      /* consumes the token if it is of this kind */
 bool tsdl_expect(struct tsdl_lexer *, int kind, const char *where);   /* or fails with "expected … " */
-void tsdl_fail(struct tsdl_lexer *, const char *at, int code, const char *fmt,
-    ...) __attribute__((format(printf, 4, 5)));
+void tsdl_fail(struct tsdl_lexer *, const char *at, int code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Goes to the '}' that closes the block whose '{' is the current token; fails at the text's end. */
 void tsdl_skip_block(struct tsdl_lexer *);
 /* Contents of a string token with escapes replaced, or the word itself; in `a`. */
@@ -78,8 +77,7 @@ int tsdl_byte_order(const struct tsdl_value *);
 
 /* ---- scan ---- */
 
-/* First byte behind the '}' that closes the block which begins at p (behind its '{'), or NULL when the text ends
- * first. */
+/* First byte behind the '}' that closes the block whose inside begins at p; NULL when the text ends first. */
 const char *tsdl_block_end(const char *p, const char *end);
 
 struct tsdl_span { const char *begin, *end; };
@@ -134,8 +132,12 @@ struct tsdl_decl {                  /* like ctf_type, but references are still n
     struct tsdl_path *path;         /* length of a sequence, tag of a variant (NULL: not yet given) */
 };
 
-struct tsdl_stream { uint64_t id; bool has_id; const char *at; struct tsdl_decl *packet_context, *event_header,
-    *event_context; };
+struct tsdl_stream {
+    uint64_t id;
+    bool has_id;
+    const char *at;
+    struct tsdl_decl *packet_context, *event_header, *event_context;
+};
 struct tsdl_event {
     const char *name, *model_uri, *at;
     uint64_t id, stream_id;
@@ -162,16 +164,17 @@ struct tsdl_parser {
 };
 
 struct tsdl_name *tsdl_intern(struct tsdl_parser *, const char *s, size_t n);
-/* a word or the contents of a string */
+/* A word, or the contents of a string. */
 struct tsdl_name *tsdl_intern_token(struct tsdl_parser *, const struct tsdl_token *);
 void tsdl_warn(struct tsdl_parser *, const char *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* opens a block of names; give the answer to tsdl_leave */
+/* Opens a block of names; tsdl_leave gets what this returns. */
 struct tsdl_binding *tsdl_enter(struct tsdl_parser *);
 void tsdl_leave(struct tsdl_parser *, struct tsdl_binding *outer);
 /* Gives a name to a type until the block is left; `at` is for the error when the block has that name already. */
 void tsdl_bind(struct tsdl_parser *, const char *at, struct tsdl_name *, enum tsdl_space, struct tsdl_decl *);
-struct tsdl_decl *tsdl_find(const struct tsdl_name *, enum tsdl_space);                 /* innermost, or NULL */
-/* or the error */
+/* The innermost type of that name, or NULL. */
+struct tsdl_decl *tsdl_find(const struct tsdl_name *, enum tsdl_space);
+/* The same; fails when there is none. */
 struct tsdl_decl *tsdl_look_up(struct tsdl_parser *, const char *at, const struct tsdl_name *, enum tsdl_space);
 /* typealias, typedef, struct, variant, enum declarations, with the ';'. False when the current token starts none. */
 bool tsdl_declaration(struct tsdl_parser *);

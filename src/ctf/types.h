@@ -7,7 +7,8 @@
 
 enum ctf_kind { CTF_INT, CTF_FLOAT, CTF_ENUM, CTF_STRING, CTF_STRUCT, CTF_ARRAY, CTF_SEQUENCE, CTF_VARIANT };
 
-struct ctf_range {           /* one label of an enumeration; for unsigned enumerations lo and hi are unsigned values */
+/* One label of an enumeration. Of unsigned enumerations lo and hi are unsigned values. */
+struct ctf_range {
     const char *label;
     int64_t lo, hi;
 };
@@ -30,21 +31,21 @@ struct ctf_type {
     union {
         const struct ctf_field *fields;      /* struct, variant */
         struct { const struct ctf_range *ranges; const struct ctf_type *container; } enumeration;
-        /* array, sequence (length: private) */
-        struct { const struct ctf_type *element; struct ctf_ref *length; } list;
+        struct { const struct ctf_type *element; struct ctf_ref *length; } list; /* array, sequence (length: private) */
     } u;
-    struct ctf_ref *tag;     /* variants: private */
-    /* Private: integers mapped to a clock: its number among the trace's clocks by name, else -1. */
-    int32_t clock;
-    /* Private: != 0: the value is remembered while decoding because a length or tag refers to it. */
-    uint32_t slot;
+    /* ---- private ---- */
+    struct ctf_ref *tag;     /* variants */
+    int32_t clock;           /* integers: number of the clock that they are mapped to, by name; else -1 */
+    uint32_t slot;           /* != 0: the value is remembered while decoding, because a length or tag refers to it */
 };
 /* The type of the field that selects the option of a variant: an enumeration whose labels name the options. NULL: not a
  * variant. */
 const struct ctf_type *ctf_variant_tag(const struct ctf_type *);
 
-enum ctf_scope { CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT,
-    CTF_PAYLOAD, CTF_SCOPES };
+enum ctf_scope {
+    CTF_PACKET_HEADER, CTF_PACKET_CONTEXT, CTF_EVENT_HEADER, CTF_STREAM_EVENT_CONTEXT, CTF_EVENT_CONTEXT, CTF_PAYLOAD,
+    CTF_SCOPES
+};
 
 /* What an item of a stream is. Losses are items in the flow of events, at the time where the loss begins. */
 enum ctf_item { CTF_EVENT, CTF_LOST_EVENTS, CTF_LOST_PACKETS };

@@ -17,16 +17,15 @@ struct ctf_writer_options {
     const char *const *env;
     uint64_t freq; int64_t clock_offset_ns; uint32_t packet_bytes; uint32_t cpus; uint8_t uuid[16];
     bool index_files, big_endian;
-    bool large_header;         /* 16-bit ids and 32-bit times in event headers, as LTTng writes when it has many
-                                * event types */
-    const char *event_context; /* fields of the stream's event context ("int32_t _tid;"), or NULL; their bytes come
-                                * first in `payload` */
+    bool large_header;         /* 16-bit ids and 32-bit times in event headers, as LTTng has with many event types */
+    /* Fields of the stream's event context ("int32_t _tid;"), or NULL. Their bytes come first in `payload`. */
+    const char *event_context;
 };
 int ctf_writer_open(const char *dir, const struct ctf_writer_options *, struct ctf_writer **out, struct err *e);
 /* Appends an event with its payload bytes to the stream of `cpu`. Times must not decrease within a stream. */
 int ctf_writer_event(struct ctf_writer *, uint32_t cpu, uint64_t id, int64_t ts_ns, const void *payload, size_t bytes,
     struct err *e);
-/* Closes the stream's packet now, telling that `events` were lost since the last one, and that `packets` sequence
+/* Closes the stream's packet now. The packet says that `events` were lost since the one before, and `packets` sequence
  * numbers are missing after it. */
 int ctf_writer_lose(struct ctf_writer *, uint32_t cpu, uint64_t events, uint64_t packets, struct err *e);
 int ctf_writer_close(struct ctf_writer *, struct err *e);

@@ -23,13 +23,15 @@
 struct event_origin {
     const char *host;        /* its name; NULL: not known */
     uint32_t host_number;    /* the same for all sources of a host, from 0 on */
-    const struct index_host *index; /* its stores tell who has a CPU where events do not; NULL: there are none */
-    const struct clock_map *map; /* from the host's clock to the table's; NULL: the same */
+    const struct index_host *index; /* its stores say who has a CPU where events do not; NULL: there are none */
+    const struct clock_map *map;    /* from the host's clock to the table's; NULL: the same */
 };
 
-/* Clients keep these numbers: new columns go behind. */
-enum { EVENT_TIMESTAMP, EVENT_TRACE, EVENT_CHANNEL, EVENT_CPU, EVENT_TYPE, EVENT_CONTENTS, EVENT_PACKET_CONTEXT,
-    EVENT_STREAM_CONTEXT, EVENT_CONTEXT, EVENT_TID, EVENT_PID, EVENT_TIMESTAMP_NS, EVENT_PRIO, EVENT_COLUMNS };
+/* Clients remember these numbers: new columns go behind. */
+enum {
+    EVENT_TIMESTAMP, EVENT_TRACE, EVENT_CHANNEL, EVENT_CPU, EVENT_TYPE, EVENT_CONTENTS, EVENT_PACKET_CONTEXT,
+    EVENT_STREAM_CONTEXT, EVENT_CONTEXT, EVENT_TID, EVENT_PID, EVENT_TIMESTAMP_NS, EVENT_PRIO, EVENT_COLUMNS
+};
 struct event_column { int64_t id; const char *name, *description, *type; /* NUMBER, TIMESTAMP; NULL: text */ };
 
 struct event_table;          /* immutable: threads may share it */
@@ -76,8 +78,8 @@ void event_match_free(struct event_match *);
 
 /* ---- rows ---- */
 
-/* A few readers over all events, so that who pages through them reads on where it stopped; and which rows fit what is
- * wanted, found out in the background, once for all who want the same. Thread-safe. */
+/* A few readers over all events, so that a client that pages through them goes on reading where it stopped; and scans
+ * in the background for the rows that fit what is wanted, one for all who want the same. Thread-safe. */
 struct event_pager;
 /* Counts the events of traces that are not counted yet, which takes a while. */
 struct event_pager *event_pager_new(const struct event_table *);
@@ -86,14 +88,14 @@ uint64_t event_pager_items(const struct event_pager *);
 
 /* All rows, or those that are wanted, as far as they are found. One owner; for one request. */
 struct event_rows;
-/* wanted: NULL: all rows; else it waits a moment for them. `near`: the row that will be asked for first, UINT64_MAX: by
- * its time. Errors: those of the expression. */
+/* wanted NULL: all rows; else waits a moment for the scan. `near`: the row that will be asked for first; UINT64_MAX:
+ * rows will be asked for by time. Errors: those of the expression. */
 int event_rows_open(struct event_pager *, const struct event_wanted *wanted, uint64_t near, struct event_rows **out,
     struct err *e);
 void event_rows_close(struct event_rows *);
 /* How many are known; *done: there are no more. */
 uint64_t event_rows_count(const struct event_rows *, bool *done);
-/* First row at or after the time; the count: none, or not found yet. */
+/* First row at or after the time; event_rows_count when there is none, or it is not found yet. */
 uint64_t event_rows_at(struct event_rows *, int64_t time);
 /* The event of a row; quick where rows below `end` are asked for in order. NULL: there is none. Valid until the next
  * call that reads. */
@@ -102,8 +104,8 @@ const struct ctf_event *event_rows_get(struct event_rows *, uint64_t row, uint64
 void event_rows_cell(struct event_rows *, const struct ctf_event *, size_t column, struct text *out);
 /* Does the event have all the terms? False without any. Not for a match with `where`. */
 bool event_rows_fit(const struct event_rows *, struct event_match *, const struct ctf_event *);
-/* The next row from `row` on that fits, or the one before it, itself included; waits for rows that are still to be
- * found. UINT64_MAX: none, or `gone` (asked now and then) says that nobody waits any more. */
+/* The first row from `row` on that fits, or (backward) the last up to `row`; waits for rows that are still to be found.
+ * UINT64_MAX: none, or `gone` (asked now and then) says that nobody waits any more. */
 uint64_t event_rows_find(struct event_rows *, struct event_match *, uint64_t row, bool backward,
     bool (*gone)(void *arg), void *arg);
 
@@ -121,7 +123,7 @@ struct event_pair_specifier {
 struct event_pair_config { struct event_pair_specifier v[EVENT_PAIR_SPECIFIERS]; size_t n; };
 void event_pair_config_free(struct event_pair_config *); /* what it holds; the texts are of mem_strdup */
 
-/* Times of the table's clock; row, name: numbers of the below. */
+/* Times of the table's clock; row, name: indices into rows and names below. */
 struct event_pair { int64_t begin, end; uint32_t row, name; };
 static inline int64_t event_pair_duration(const struct event_pair *v)
 {
@@ -133,9 +135,8 @@ struct event_pair_row { uint32_t host, level; const char *classifier, *context; 
 struct event_pair_name { uint32_t host; const char *label; };
 /* Immutable. */
 struct event_pairs {
-    struct event_pair *v; size_t n;
-    size_t closed;                       /* the first ones, by begin; behind them, by begin, those of which no end
-                                          * was seen */
+    struct event_pair *v; size_t n;      /* by begin: first the `closed` ones, then those of which no end was seen */
+    size_t closed;
     struct event_pair_row *rows; size_t n_rows; /* by host, classifier, context, level */
     uint32_t *by_row;                    /* numbers of pairs, by row, in each by begin */
     struct event_pair_name *names; size_t n_names; /* by host, label */
@@ -143,7 +144,7 @@ struct event_pairs {
 };
 /* Reads all events once. `progress` is called now and then: so many more were read; other than 0 ends it with that
  * error. What is open at the last event lasts until `end`, or that event. ERR_LIMIT: an expression needs too many
- * steps, or too many things are kept apart. */
+ * steps, or there are too many rows or names. */
 int event_pairs_read(const struct event_table *, const struct event_pair_config *, int64_t end,
     int (*progress)(void *arg, size_t events, struct err *e), void *arg, struct event_pairs **out, struct err *e);
 void event_pairs_free(struct event_pairs *);

@@ -8,8 +8,7 @@
 struct event_field {
     enum { EVENT_FIELD_ABSENT, EVENT_FIELD_INT, EVENT_FIELD_LABEL, EVENT_FIELD_STRING, EVENT_FIELD_WALK } how;
     struct ctf_access access;
-    const char *path;        /* WALK: looked for while walking over the whole scope; borrowed from the call that
-                              * bound it */
+    const char *path;        /* WALK: looked for while walking over the whole scope; borrowed from event_field_bind */
 };
 
 /* Binds a path to a class. "x", "x.y", "x[3].y"; "fields.x" only in the payload, "ctx.x" only in the contexts, else

@@ -8,7 +8,7 @@
  * last. False without any expression. With `where` it must be asked for every item of the merge from its begin, in
  * order. */
 bool event_match_fits(struct event_match *, const struct ctf_merge *, const struct ctf_event *);
-/* A column is asked for that is not there, or nothing: no event fits. */
+/* No event fits: a term is about a column that is not there, or there is nothing to fit. */
 bool event_match_impossible(const struct event_match *);
 
 #endif

@@ -1,5 +1,5 @@
-/* Private to events: a few positioned readers over all events, so that a viewer that pages through them
- * reads on where it stopped. */
+/* Private to events: a few positioned readers over all events, so that a viewer that pages through them goes on reading
+ * where it stopped. */
 #ifndef WEFT_EVENTS_READER_H
 #define WEFT_EVENTS_READER_H
 
@@ -11,8 +11,8 @@ struct event_readers;        /* thread-safe */
 struct event_reader;         /* one owner between take and leave */
 struct event_readers *event_readers_new(const struct event_table *);
 void event_readers_free(struct event_readers *);
-/* The free reader that is best placed for item `index`: that has it at hand, or is just before it. Waits while all are
- * taken. */
+/* The free reader that is nearest to item `index`: it has it in its batch, or stands just before it. Waits while all
+ * are taken. */
 struct event_reader *event_reader_take(struct event_readers *, uint64_t index);
 void event_reader_leave(struct event_readers *, struct event_reader *);
 

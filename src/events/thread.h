@@ -9,9 +9,9 @@
 struct event_threads;
 struct event_threads *event_threads_new(const struct event_table *);
 void event_threads_free(struct event_threads *);
-/* Its number, or that of its process; at a switch, of the one that leaves. False: not known. */
+/* The thread's id, or that of its process; at a switch, of the thread that leaves. False: not known. */
 bool event_thread_id(struct event_threads *, const struct ctf_event *, uint32_t source, bool process, int64_t *out);
-/* With which it came to the CPU, as the context tells, or the switch. False: not known. */
+/* The priority with which it came to the CPU, from a context or from the switch. False: not known. */
 bool event_thread_priority(struct event_threads *, const struct ctf_event *, uint32_t source, int64_t *out);
 
 #endif

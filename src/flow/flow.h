@@ -27,8 +27,8 @@ enum flow_origin {                 /* who made a send */
 };
 struct flow_packet {
     int64_t ts;                    /* ns, host's clock */
-    uint64_t seq_end;              /* TCP: unwrapped number after the last byte (SYN and FIN count 1); UDP: number of
-                                    * the datagram in its flow */
+    /* TCP: unwrapped number after the last byte (SYN and FIN count 1). UDP: number of the datagram in its flow. */
+    uint64_t seq_end;
     uint64_t ack;                  /* TCP: unwrapped */
     uint32_t bytes;                /* payload */
     uint32_t number;               /* kernel_packet.number */

@@ -1,4 +1,4 @@
-/* Private to flow: the order of packets by thread, as the store keeps it. */
+/* Private to flow: the order of packets by thread, as the store has it. */
 #ifndef WEFT_FLOW_MESSAGES_H
 #define WEFT_FLOW_MESSAGES_H
 
@@ -18,7 +18,7 @@ struct flow_message_order {
     size_t n_rows, n;
 };
 
-/* From packets whose rows and origins are decided; numbers[number] is the packet's place (UINT32_MAX: none), and
+/* From packets whose rows and origins are decided; numbers[number] is the packet's index (UINT32_MAX: none), and
  * numbers go up with time. */
 void flow_message_order_init(struct flow_message_order *, const struct flow_disk_packet *packets, size_t n,
     const uint32_t *numbers, size_t n_numbers);

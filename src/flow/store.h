@@ -13,15 +13,13 @@ enum { FLOW_VERSION = 2 };
 struct flow_disk_flow {
     struct flow_key key;         /* 38 bytes */
     uint16_t reserved;
-    uint32_t first, sends, receives; /* packets[first .. first + sends) are sends, then come the receives; each in
-                                      * time order */
+    uint32_t first, sends, receives; /* packets from `first`: sends, then receives; each in time order */
     uint32_t connection;         /* the lesser number of the two directions; its own when the other was not seen */
 };
 struct flow_disk_packet {
     int64_t ts;
     uint64_t seq_end, ack;
-    uint64_t high;               /* sends: greatest seq_end up to here: monotone, searched to find the first send of
-                                  * a byte */
+    uint64_t high;               /* sends: greatest seq_end so far; monotone, searched for the first send of a byte */
     uint32_t bytes, number;
     int32_t row;
     uint32_t receive;
@@ -79,7 +77,7 @@ struct flow_part {
     uint32_t n_sends, n_receives;
 };
 struct flow_part flow_part(const struct flow_store *, size_t flow);
-/* A packet by its number in the table; one of nothing when there is none. */
+/* A packet by its index in the table; a zeroed one when there is none. */
 const struct flow_disk_packet *flow_packet_at(const struct flow_store *, size_t at);
 
 #endif

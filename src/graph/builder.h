@@ -8,8 +8,9 @@
 #include "graph/losses.h"
 #include "kernel/kernel.h"
 
-enum graph_now { GRAPH_NOW_UNSEEN, GRAPH_NOW_UNKNOWN, GRAPH_NOW_RUNNING, GRAPH_NOW_READY, GRAPH_NOW_WAITING,
-    GRAPH_NOW_GONE };
+enum graph_now {
+    GRAPH_NOW_UNSEEN, GRAPH_NOW_UNKNOWN, GRAPH_NOW_RUNNING, GRAPH_NOW_READY, GRAPH_NOW_WAITING, GRAPH_NOW_GONE
+};
 
 /* How an interval ends: its state and what ended it. */
 struct graph_ending {
@@ -25,8 +26,7 @@ struct graph_building_row {
     uint8_t now;      /* enum graph_now */
     bool lost;        /* UNKNOWN because of a loss */
     bool has_pending; /* woken while still running: `pending` is the cause of the wait that may follow */
-    bool amendable;   /* its last wait ended by a switch at `since` with no wake seen: one of the same ns may still
-                       * come */
+    bool amendable;   /* a switch at `since` ended its last wait, no wake was seen: one in that ns may still come */
     bool held;        /* seen to start on another CPU before it left held_cpu */
     uint16_t syscall; /* detail: call in progress */
     uint16_t wait_detail;
@@ -67,13 +67,14 @@ struct graph_builder {
     VEC(uint16_t) detail_of; /* by the tracker's string number: detail + 1 */
     struct arena arena;
 };
+
 /* wake.c */
 uint16_t graph_detail(struct graph_builder *, const char *s);
 uint16_t graph_detail_of_string(struct graph_builder *, uint32_t string);
 /* What the waking says of the wait it ends. `packet_wake`: as graph_builder_add gets it; `call`: the woken thread's
  * system call. */
-struct graph_ending graph_wake_ending(
-    struct graph_builder *, const struct kernel_record *, uint32_t packet_wake, uint16_t call);
+struct graph_ending graph_wake_ending(struct graph_builder *, const struct kernel_record *, uint32_t packet_wake,
+    uint16_t call);
 
 /* builder.c: ends all rows at `end`. */
 void graph_builder_close(struct graph_builder *, int64_t end);

@@ -23,7 +23,7 @@ enum graph_state {
 #define X(id, name) GRAPH_##id,
     GRAPH_STATES(X)
 #undef X
-        GRAPH_STATE_COUNT
+    GRAPH_STATE_COUNT
 };
 const char *graph_state_name(int state);
 
@@ -60,8 +60,7 @@ struct graph_interval {
     int64_t begin, end;
     uint8_t state;      /* enum graph_state */
     int32_t cpu;        /* running: where; preempted: the CPU it waits for if known; else -1 */
-    const char *detail; /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; NULL when there is
-                         * none */
+    const char *detail; /* "nanosleep", "vda", "irq 4 serial", "throttled", "by 31 kworker/0:2"; or NULL */
 };
 
 struct graph;
@@ -72,7 +71,7 @@ int graph_open(const char *path, struct graph **out, struct err *e);
 /* Whether everything in the file makes sense, checksums aside. ERR_FORMAT: no, and what does not. Reads all of it. */
 int graph_check(const char *path, struct err *e);
 void graph_close(struct graph *);
-/* ERR_LOST when the file was cut off while it was in use: what was read of it is worth nothing, but leads nowhere
+/* ERR_LOST when the file was cut off while it was in use: what was read of it may be wrong, but led to no access
  * outside. */
 int graph_intact(const struct graph *, struct err *e);
 
@@ -83,8 +82,8 @@ bool graph_row_is(const struct graph_row *, const char *thread);
 /* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. */
 size_t graph_row_intervals(const struct graph *, int32_t row);
 void graph_interval(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
-/* The same, but of a preempted state not who held the CPU, nor of a thread which CPU: that takes longer to find than
- * all the rest. */
+/* The same, but of a preempted state without who held the CPU, and of a thread's without the CPU: these take longer to
+ * find than all the rest. */
 void graph_interval_bare(const struct graph *, int32_t row, size_t i, struct graph_interval *out);
 /* Number of the interval with begin < ts <= end (the one that explains what led to ts); n when none. O(log n). */
 size_t graph_find(const struct graph *, int32_t row, int64_t ts);
@@ -99,7 +98,7 @@ size_t graph_cpus(const struct graph *);
 /* Periods in which events were lost, in time order. */
 struct graph_loss {
     int64_t begin, end;
-    uint32_t cpu, reserved; /* written as it is: no byte without a name, which would hold anything */
+    uint32_t cpu, reserved; /* the struct is written as it is: no padding without a name, which could hold anything */
     uint64_t count;
 };
 size_t graph_losses(const struct graph *, const struct graph_loss **out);

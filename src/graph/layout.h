@@ -56,10 +56,11 @@ struct graph_disk_cpu {
     uint32_t first, n, first_block, n_blocks, reserved;
 };
 
+/* A wake that came before the wait it ended. */
 struct graph_disk_early_wake {
     uint32_t interval, reserved;
     int64_t ts;
-}; /* wakes that came before the wait they ended */
+};
 
 struct graph {
     struct store *store;
@@ -98,7 +99,7 @@ static inline int32_t graph_occupant_at(const struct graph *g, size_t i)
 }
 /* check.c: what is wrong with what leads from one section to another, or NULL: O(rows). Then readers stay inside. */
 const char *graph_structure_defect(const struct graph *);
-/* With everything, of a graph without such a defect: O(intervals). */
+/* The same for everything else, of a graph without such a defect: O(intervals). */
 const char *graph_content_defect(const struct graph *);
 /* preempted.c: who held the CPU while the row waited for it, or "throttled"; NULL when not known. */
 const char *graph_preempted_detail(const struct graph *, int32_t row, uint32_t cpu, int64_t begin, int64_t end);

@@ -14,9 +14,7 @@ struct graph_window {
     uint32_t cpu;
     bool open; /* ends when its CPU is heard of again */
 };
-struct graph_windows {
-    VEC(struct graph_window) by_begin;
-}; /* zero-initialise */
+struct graph_windows { VEC(struct graph_window) by_begin; }; /* zero-initialise */
 
 void graph_windows_add(struct graph_windows *, uint32_t cpu, int64_t begin, int64_t end, bool open);
 /* The CPU's open window ends at ts at the latest; when nothing is left of it, it goes. */

@@ -1,6 +1,6 @@
 /* Private to graph: the entries of one row, or of one CPU, by number and by time. The blocks and begins come from the
- * file and may be anything; the reader stays inside the series all the same: what it gives are entries of the series,
- * within its time, that do not end before they begin. */
+ * file and may be anything; what the reader gives are entries of the series all the same, within its time, that do not
+ * end before they begin. */
 #ifndef WEFT_GRAPH_SERIES_H
 #define WEFT_GRAPH_SERIES_H
 

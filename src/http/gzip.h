@@ -10,9 +10,9 @@
 /* Compressors at rest: each is a quarter of a megabyte, which costs a small answer more to get and clear than to
  * compress. Used by any thread. */
 struct gzip_packers;
-struct gzip_packers *gzip_packers_new(size_t most /* kept at rest */);
+struct gzip_packers *gzip_packers_new(size_t most); /* at rest at once */
 void gzip_packers_free(struct gzip_packers *);
-/* false: not worth it; out is empty then */
+/* False: not worth it; out is empty then. */
 bool gzip_pack(struct gzip_packers *, const void *data, size_t n, struct text *out);
 bool gzip_unpack(const void *data, size_t n, struct text *out);
 

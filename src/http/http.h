@@ -16,18 +16,15 @@ struct http_options {
     const char *tls_cert, *tls_key; /* PEM files, or NULL */
     const char *token;             /* bearer token that requests must carry, or NULL */
     const char *token_prefix;      /* only paths that begin with it need the token ("/tsp/"); NULL: all */
-    const char *const *origins;    /* other origins that pages may call from ("*" for all), NULL at the end; or NULL
-                                    * for none */
+    const char *const *origins;    /* others that pages may call from ("*" for all), NULL at the end; NULL: none */
     size_t max_body_bytes;         /* 0: 1 MiB */
     unsigned max_connections;      /* 0: 2048 */
     unsigned max_handlers;         /* at once; 0: 4 per CPU, at least 24 */
-    unsigned timeout_s;            /* without progress on a connection, and for the head of a request, however it
-                                    * trickles; 0: 60 */
+    unsigned timeout_s;            /* without progress on a connection; for the whole head of a request; 0: 60 */
     unsigned slowest_bytes_per_s;  /* bodies and answers that go on more slowly, beyond timeout_s, are cut; 0: 16384 */
     unsigned max_handler_s;        /* a handler sees http_gone after so long; 0: 120 */
     uint64_t max_waiting_bytes;    /* of answers that clients have not read yet; more are answered 503; 0: 1 GiB */
-    const char *upload_path;       /* POST/PUT bodies to this path go to a file in upload_dir instead of memory; or
-                                    * NULL */
+    const char *upload_path;       /* POST/PUT bodies to it go to a file in upload_dir instead of memory; or NULL */
     const char *upload_dir;
     uint64_t max_upload_bytes;
     const char *public_path;       /* GETs of this path need no token ("/tsp/api/health"), or NULL */

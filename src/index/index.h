@@ -15,15 +15,14 @@ struct index_types; struct graph; struct flow_store; struct state_store; struct 
 struct clock_net; struct clock_options; struct progress;
 
 struct index_options {
-    const char *store;       /* --store DIR, or NULL: `.weft` in each trace, where it can be written, else below the
-                              * user's cache directory */
+    const char *store;       /* --store DIR; NULL: `.weft` in each trace, else (not writable) in the user's cache */
     bool stores;             /* graphs, flows and states are needed: build what is missing or stale */
     bool user_space;         /* with stores: those of user-space traces too; then a kernel trace is not needed */
     bool force;              /* build again */
     unsigned threads;        /* 0: as many as CPUs */
     struct progress *progress; /* or NULL */
-    /* Or NULL: called while traces are indexed, by several threads: so many more events of the trace, least and
-     * greatest time so far (host's clock). */
+    /* Or NULL. Called while traces are indexed, by several threads: so many more events of the trace were read; least
+     * and greatest time so far (host's clock). */
     void (*tell)(void *arg, const struct ctf_trace *, uint64_t events, int64_t begin, int64_t end);
     void *tell_arg;
 };
@@ -48,8 +47,8 @@ struct index_trace {
     int32_t host;            /* the machine it was recorded on */
     bool is_kernel, built;
     const struct index_types *types; /* how many events of each class; NULL without stores */
-    const char *store_dir;   /* this and what follows of user-space traces only, when their stores were asked for and
-                              * could be had */
+    /* Of user-space traces only, when their stores were asked for and could be had: */
+    const char *store_dir;
     const struct stack_store *stacks;
 };
 
@@ -88,7 +87,7 @@ struct index_note {
     uint8_t kind;
     const char *host;        /* or the argument that was given */
     const char *file;        /* or NULL */
-    const char *what;        /* in the end of `text` */
+    const char *what;        /* the end of `text` */
     const char *text;        /* "HOST: FILE: what" */
     uint64_t count;          /* so many times */
 };
@@ -109,7 +108,7 @@ int index_types_count(const struct index_types *, int64_t begin, int64_t end, ui
 
 /* The interval [begin, end) in which a thread, or nobody, has a CPU. row: the thread's, -1 nobody that is known. */
 struct index_occupant { int64_t begin, end; int32_t row; };
-/* As the states tell, or the row alone as the graph does; false, -1: not known. */
+/* From the states; the row alone from the graph. false, -1: not known. */
 bool index_occupant_at(const struct index_host *, int32_t cpu, int64_t t, struct index_occupant *out);
 int32_t index_occupant_row(const struct index_host *, int32_t cpu, int64_t t);
 /* The ids of a row's thread. */
@@ -119,8 +118,7 @@ bool index_events_before(const struct index_host *, int64_t t, uint64_t *out);
 
 struct index_finding {       /* borrowed for the call */
     const char *host, *file; /* file: the directory when nothing has been built */
-    int code;                /* 0: sound; ERR_STALE: made from other data than the trace as it is; ERR_NOTFOUND: not
-                              * there; else damaged */
+    int code;                /* 0: sound; ERR_STALE: made from other data; ERR_NOTFOUND: not there; else damaged */
     const char *problem;     /* NULL when sound */
 };
 /* Checks every store file of an experiment that was opened without stores. Returns ERR_FORMAT when any is damaged,

@@ -42,8 +42,8 @@ struct index_manifest {
     struct store *store;             /* to be closed by whoever opened the manifest; `problems` lives as long */
 };
 int index_manifest_write(const struct index_files *, const struct index_manifest *, struct err *);
-/* ERR_STALE also when a store was touched since the manifest sealed it: that is looked into by whoever holds the lock
- * of the directory (`locked`). */
+/* ERR_STALE also when a store was touched since the manifest sealed it, unless the caller holds the lock of the
+ * directory (`locked`): then the checksums of such a store are compared. */
 int index_manifest_open(const struct index_files *, bool locked, struct index_manifest *, struct err *);
 
 /* ---- pass.c ---- */

@@ -10,12 +10,12 @@
 struct types_builder {
     const struct ctf_event_class *const *classes;
     size_t n_classes, n_indices; /* all class indices are below n_indices */
-    uint64_t *counts;         /* by class index, so far; losses too */
-    uint64_t since;           /* items since counts were last stored */
-    int64_t last;             /* greatest time so far */
+    uint64_t *counts;            /* by class index, so far; losses too */
+    uint64_t since;              /* items since counts were last stored */
+    int64_t last;                /* greatest time so far */
     VEC(int64_t) times;
-    VEC(uint64_t) before;     /* for each of the times, by class index: items before it */
-    VEC(uint32_t) used;       /* what is written */
+    VEC(uint64_t) before;        /* for each of the times, by class index: items before it */
+    VEC(uint32_t) used;          /* what is written */
 };
 struct types_builder *types_builder_new(const struct ctf_trace *);
 /* Merged items of that trace alone, in order; n > 0. */

@@ -32,8 +32,8 @@ struct kernel_cold {
     const char *name; /* system call, IPI */
     struct kernel_text text[2];
     const struct kernel_header_plan *header;
-    struct ctf_access files; /* STATEDUMP_THREAD: the table of descriptors */
-    bool has_cpu; /* perf: the CPU is a field */
+    struct ctf_access files;  /* STATEDUMP_THREAD: the table of descriptors */
+    bool has_cpu;             /* perf: the CPU is a field */
     struct ctf_access cpu;
     struct ctf_access access[]; /* the fields again, for offsets that are not fixed */
 };
@@ -56,10 +56,10 @@ struct kernel_plan {
     bool socket;              /* PACKET of inet_sock_local_*: seq, ack, flags only */
     uint8_t net_header_bytes; /* PACKET: link header that `len` includes */
     bool futex;               /* SYSCALL_ENTRY of futex: fields 1 and 2 are its address and operation */
-    uint8_t io;               /* SYSCALL: enum kernel_io, as far as the name tells */
+    uint8_t io;               /* SYSCALL: enum kernel_io, by its name */
     bool timer;               /* IPI: the local timer's vector */
     struct kernel_field field[KERNEL_FIELDS];
-    const struct kernel_cold *cold; /* NULL for OTHER and LOST */
+    const struct kernel_cold *cold;         /* NULL for OTHER and LOST */
     const struct kernel_counters *counters; /* NULL: none */
 };
 
@@ -128,9 +128,9 @@ struct kernel_io_call {
 };
 const struct kernel_io_call *kernel_io_call(const char *name); /* NULL: none; name may be NULL */
 
-/* packet.c. The plan for the network headers of a class; NULL when the class tells none. */
+/* packet.c: the plan for the network headers of a class; NULL when the class has none. */
 const struct kernel_header_plan *kernel_header_bind(struct arena *, const struct ctf_event_class *);
-/* Fills everything of *out but number and device. `len` as the event tells it, without the link header; 0 unknown. */
+/* Fills everything of *out but number and device. `len`: of the event, without the link header; 0 unknown. */
 void kernel_header_read(const struct kernel_header_plan *, const struct ctf_event *, uint64_t len,
     struct kernel_packet *out);
 

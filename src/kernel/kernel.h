@@ -1,7 +1,6 @@
 /* What Linux kernel events mean. Two layers:
- *   binding: names and fields of a trace's event classes, bound once (variants of LTTng >= 2.7, of older LTTng and of
- *   perf);
- *   tracker: one host's threads, CPUs and interrupt contexts; turns merged events into typed records with row numbers.
+ * - binding: names and fields of a trace's event classes, bound once (variants of LTTng >= 2.7, older LTTng, perf);
+ * - tracker: one host's threads, CPUs and interrupt contexts; turns merged events into typed records with row numbers.
  * A *row* is one life of one thread: (host, tid, first seen); tids are reused, rows are not. Rule source:
  * reference/critical-path.md 1 and 8. */
 #ifndef WEFT_KERNEL_KERNEL_H
@@ -43,8 +42,7 @@ enum kernel_kind {
     KERNEL_KVM_ENTRY, KERNEL_KVM_EXIT,
     KERNEL_PAGE_ALLOC, KERNEL_PAGE_FREE,
     KERNEL_FREQUENCY,
-    KERNEL_COUNTERS, /* what performance counters showed at the event before; in traces with such contexts behind every
-                      * event's record */
+    KERNEL_COUNTERS, /* performance counters at the event whose record came just before, where it has such contexts */
     KERNEL_STATEDUMP_THREAD, KERNEL_STATEDUMP_NS, KERNEL_STATEDUMP_DISK, KERNEL_STATEDUMP_NETIF, KERNEL_STATEDUMP_IRQ,
     KERNEL_STATEDUMP_FD, KERNEL_STATEDUMP_END,
     KERNEL_LOST,
@@ -103,16 +101,19 @@ struct kernel_record {
     uint32_t cpu;
     uint8_t kind;        /* enum kernel_kind */
     uint8_t ctx;         /* enum kernel_context: innermost when the event happened */
-    uint16_t ctx_number; /* of that context: irq number, enum kernel_softirq, IPI: string number of its name
-                          * ("reschedule"), NET: the context it runs in (enum kernel_context) */
-    uint32_t ctx_frame;  /* serial number of that context's frame on the host: two records of one softirq run share it
-                          * (also inside NET); 0 in threads */
+    /* Of that context: irq number; enum kernel_softirq; IPI: string number of its name ("reschedule"); NET: the context
+     * it runs in (enum kernel_context). */
+    uint16_t ctx_number;
+    /* Serial number of that context's frame on the host: records of one softirq run share it (also inside NET); 0 in
+     * threads. */
+    uint32_t ctx_frame;
     int32_t row;         /* the thread that ran on `cpu` (the idle thread has a row per CPU), or KERNEL_NO_ROW */
     union {
         struct {
             int32_t prev, next;
             uint8_t leave;       /* enum kernel_leave */
-            int64_t prev_state, since; /* since: prev surely had the CPU from then on; = ts when that is not known */
+            int64_t prev_state;
+            int64_t since;       /* prev surely had the CPU from then on; = ts when that is not known */
             int32_t priority;    /* next's, or KERNEL_NO_PRIORITY */
         } sw;
         struct {
@@ -166,8 +167,8 @@ struct kernel_record {
         struct kernel_packet packet;
     } u;
 };
-/* Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that tells of lost events
- * holds good events too: a tracer drops when it has no free buffer, that is at the packet's borders; so a second record
+/* Losses. A record with count > 0 comes where the loss begins and resets the CPU. The packet that reports lost events
+ * holds good events too: a tracer drops when it has no free buffer, that is at the packet's borders. So a second record
  * (count 0) follows for [last event of that packet, end].
  *
  * Order: ts never decreases, except in packet records (they have the time that was recorded, whatever the merge had to
@@ -180,7 +181,7 @@ int kernel_bind(const struct ctf_trace *, struct kernel_binding **, struct err *
 void kernel_binding_free(struct kernel_binding *);
 bool kernel_is_kernel_trace(const struct ctf_trace *);
 const char *kernel_host_name(const struct ctf_trace *); /* env hostname, or host (perf); NULL when absent */
-/* Does the trace have events of that kind, as far as its metadata tells? */
+/* Does the trace declare events of that kind? */
 bool kernel_has(const struct kernel_binding *, int kind);
 
 /* ---- tracker ---- */
@@ -190,10 +191,10 @@ struct kernel_thread {
     int32_t idle_cpu;        /* for idle threads their CPU, else -1 */
     uint32_t name;           /* string number of the last name */
     uint32_t first_name;
-    uint32_t pid_ns;    /* inode number of the pid namespace, 0 unknown */
-    int32_t vtid;       /* innermost, -1 unknown */
-    int64_t begin, end; /* ns: first seen or forked; died or last event of the trace */
-    bool born, died;    /* begin is a fork, end is an exit */
+    uint32_t pid_ns;         /* inode number of the pid namespace, 0 unknown */
+    int32_t vtid;            /* innermost, -1 unknown */
+    int64_t begin, end;      /* ns: first seen or forked; died or last event of the trace */
+    bool born, died;         /* begin is a fork, end is an exit */
 };
 
 typedef void kernel_sink(void *arg, const struct kernel_record *);

@@ -1,14 +1,14 @@
-/* Which thread each CPU runs, as its switches tell: for those who read single events, or a part of a trace. Included by
+/* Which thread each CPU runs, from its switches: for those who read single events, or a part of a trace. Included by
  * kernel/kernel.h.
  *
- * The tracker does not use it: it reads the same fields through its plan of the class, at fixed offsets, with all
- * else that a switch tells, and follows rows instead of tids; a second look at every switch would slow its pass. */
+ * The tracker does not use it: it follows rows instead of tids, and reads a switch's fields together through its plan
+ * of the class, at fixed offsets. A second look at every switch would slow its pass. */
 #ifndef WEFT_KERNEL_RUNNING_H
 #define WEFT_KERNEL_RUNNING_H
 
 #include "ctf/ctf.h"
 
-/* Where a class of events tells of the thread that leaves a CPU, and of the one that comes. */
+/* Where a class of events has the thread that leaves a CPU, and the one that comes. */
 struct kernel_switch_side { struct ctf_access tid, comm, priority; };
 struct kernel_switch {
     const struct ctf_event_class *cls;   /* NULL: bound to none yet */
@@ -27,8 +27,8 @@ struct kernel_running_cpus { struct kernel_running *v; size_t n, cap; }; /* of a
 struct kernel_running *kernel_running_on(struct kernel_running_cpus *, int32_t cpu);
 /* That thread runs from the event on (or did before it). */
 void kernel_running_set(struct kernel_running *, const struct kernel_switch_side *, const struct ctf_event *);
-/* Who runs at the window's begin: of each stream the first switch in the window tells who ran before it; without any,
- * the last one before the window tells. */
+/* Who runs at the window's begin: from the first switch of each stream in the window; without any, from the last one
+ * before the window. */
 int kernel_running_find(struct kernel_running_cpus *, const struct ctf_source *, struct ctf_window, struct err *e);
 
 #endif

@@ -18,13 +18,13 @@ struct kernel_frame {
 };
 
 struct kernel_cpu {
-    int64_t last_ts;     /* of any event on the CPU */
-    int64_t known_since; /* no event of the CPU is missing since then */
+    int64_t last_ts;              /* of any event on the CPU */
+    int64_t known_since;          /* no event of the CPU is missing since then */
     int64_t current_since;
-    int32_t current; /* row, or KERNEL_NO_ROW */
+    int32_t current;              /* row, or KERNEL_NO_ROW */
     int32_t idle_row;
-    bool seen;         /* known_since is valid */
-    bool bottom_known; /* below the frames there is a thread */
+    bool seen;                    /* known_since is valid */
+    bool bottom_known;            /* below the frames there is a thread */
     uint8_t depth;
     struct kernel_frame frames[KERNEL_DEPTH];
     int64_t loss_begin, loss_end; /* of the packet that reported lost events; INT64_MAX: none is open */
@@ -50,11 +50,11 @@ struct kernel_tracker {
     VEC(struct kernel_cpu) cpus;
     VEC(struct kernel_thread) threads;
     VEC(struct kernel_life) lives;
-    int32_t *by_tid; /* row + 1 of the tid's latest life */
+    int32_t *by_tid;       /* row + 1 of the tid's latest life */
     size_t n_by_tid;
-    struct map far_tids; /* the same for tids beyond any kernel's pid_max */
+    struct map far_tids;   /* the same for tids beyond any kernel's pid_max */
     struct strings names;
-    uint32_t *class_name; /* by class index: interned name of its system call or vector */
+    uint32_t *class_name;  /* by class index: interned name of its system call or vector */
     struct map disks, irqs, numbered_calls;
     bool x86_64;
     uint32_t frames, packets;

@@ -32,8 +32,8 @@ struct path_cover {
 
 /* What the walk has covered and written so far: segments, links and gaps newest first. The segments end at the end of
  * the question and follow each other backward to `covered_from`, where the last one begins; nothing is written of the
- * time before that. `cover` is what the walk has found out of the time right before `covered_from`: it becomes segments
- * when the walk says down to where it holds. */
+ * time before that. `cover` is what the walk has found out about the time right before `covered_from`: it becomes
+ * segments when the walk says down to where it holds. */
 struct path_build {
     const struct path_source *source;
     struct path_owner *owner;
@@ -43,8 +43,9 @@ struct path_build {
     bool clamped;            /* of the answer */
     int64_t covered_from;
     struct path_cover cover;
-    struct path_interval undescribed; /* the interval that `cover` was made of while its state is preempted and the
-                                       * source has not described it; else its state is 0 */
+    /* The interval that `cover` was made of, while its state is preempted and the source has not described it; else its
+     * state is 0. */
+    struct path_interval undescribed;
 };
 
 /* A state to come back to: all that was written after it is older. */

@@ -25,28 +25,26 @@ struct path_interval {                           /* a state of a row on the refe
     int32_t cpu;
     const char *detail;                          /* may be NULL; borrowed from the source */
     uint64_t id;                                 /* of the interval within its row: handed back to `cause` */
-    bool polling;                                /* not asleep, but spinning until a message came at `end`: `cause`
-                                                  * names its sender */
+    bool polling;                                /* spun until a message came at `end`: `cause` names its sender */
 };
 
 enum path_cause_kind {
     PATH_CAUSE_NONE,                             /* unexplained: reason says why */
     PATH_CAUSE_TERMINAL,                         /* the state itself is the answer */
     PATH_CAUSE_WAKEUP, PATH_CAUSE_FORK,          /* by thread `from` at `ts` */
-    PATH_CAUSE_NETWORK,                          /* message sent by `from` at `ts` (may lie before any bound); label
-                                                  * names the peer addresses */
-    PATH_CAUSE_PENDING                           /* the answer has been asked for; the walk marks the wait and goes
-                                                  * on */
+    PATH_CAUSE_NETWORK,                          /* message sent by `from` at `ts`, which may lie before any bound */
+    PATH_CAUSE_PENDING                           /* the answer was asked for: the walk marks the wait and goes on */
 };
-enum path_reason { PATH_NO_WAKER, PATH_UNTRACED_PEER, PATH_OFFLINE_NODE, PATH_LOST_EVENTS, PATH_NO_CLOCK,
-    PATH_PENDING };
+enum path_reason {
+    PATH_NO_WAKER, PATH_UNTRACED_PEER, PATH_OFFLINE_NODE, PATH_LOST_EVENTS, PATH_NO_CLOCK, PATH_PENDING
+};
 const char *path_reason_name(int reason);        /* "no-waker", "untraced-peer", … */
 struct path_cause {
     uint8_t kind, reason;
     struct path_row from;
     int64_t ts;
-    const char *label;                           /* NETWORK: "10.0.0.1:80 → 10.0.0.2:4711"; unexplained: the peer; or
-                                                  * NULL. Borrowed */
+    /* NETWORK: the addresses, "10.0.0.1:80 → 10.0.0.2:4711"; unexplained: the peer; or NULL. Borrowed. */
+    const char *label;
 };
 
 /* A source of graphs: local stores, a cluster, a guest plugged into its host, or the cases of a test. Strings it hands
@@ -60,10 +58,10 @@ struct path_source {
     /* Sets the CPU and the detail of a preempted state that `interval` gave without them, because they take long to
      * find: asked only for what becomes part of a path. NULL: `interval` gives all. */
     void (*describe_preempted)(void *arg, struct path_row row, struct path_interval *iv);
-    /* What ended the interval: a wait or a polling stretch; for an unknown state why it is not known; for any other
-     * state (asked only where the row's past leads nowhere: a message or wakeup that reached the row at iv->end
-     * although it did not sleep). With origin = true: what created the row, whose
-     * first instant is iv->begin and whose first interval had iv->id (UINT64_MAX when none was seen). */
+    /* What ended the interval, a wait or a polling stretch; for an unknown state why it is not known; for any other
+     * state (asked only where the row's past leads nowhere) a message or wakeup that reached the row at iv->end
+     * although it did not sleep. With origin = true: what created the row, whose first instant is iv->begin and whose
+     * first interval had iv->id (UINT64_MAX when none was seen). */
     void (*cause)(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out);
     /* Names for the answer. Borrowed. */
     const char *(*host_name)(void *arg, int32_t host);
@@ -80,12 +78,13 @@ struct path_segment {
     const char *detail;                          /* or NULL; lives as long as the path */
     struct path_row sender;                      /* NETWORK: who sent; host -1 when not known */
 };
-enum path_link_kind { PATH_LINK_WAKEUP, PATH_LINK_FORK, PATH_LINK_NETWORK, PATH_LINK_DISK, PATH_LINK_VM,
-    PATH_LINK_SPAN };
+enum path_link_kind {
+    PATH_LINK_WAKEUP, PATH_LINK_FORK, PATH_LINK_NETWORK, PATH_LINK_DISK, PATH_LINK_VM, PATH_LINK_SPAN
+};
 const char *path_link_name(int kind);            /* "wakeup", … */
 struct path_link { struct path_row from, to; int64_t from_ts, to_ts; uint8_t kind; };
 struct path_gap { int64_t begin, end; uint8_t reason; const char *peer; };
-/* detail: that of more than half of it, else NULL */
+/* ns of a row in a state. detail: that of more than half of it, else NULL. */
 struct path_total { struct path_row row; uint8_t state; const char *detail; int64_t duration; };
 struct path_cost { const char *const *nodes; size_t n_nodes; uint64_t messages, bytes, rounds; double seconds; };
 
@@ -112,16 +111,19 @@ bool path_covers(const struct path *, struct err *e);
 /* ---- local stores as a source ---- */
 struct graph; struct flow_store; struct clock_map;
 struct path_local_host {
-    const char *name; const struct graph *graph; const struct flow_store *flows; const struct clock_map *map;
+    const char *name;
+    const struct graph *graph;
+    const struct flow_store *flows;
+    const struct clock_map *map;
 };
 struct path_local;
 /* Joins the hosts' stores; the array and what it points to are borrowed. Receives are matched to their sends when asked
- * for; what is kept for that is made on first use, under a lock: one object serves any number of threads. */
+ * for; tables for that are made on first use, under a lock: one object serves any number of threads. */
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n);
 const struct path_source *path_local_source(const struct path_local *);
 const struct path_local_host *path_local_hosts(const struct path_local *, size_t *n);
-/* Messages for the row that came within [begin, end] while it was not asleep: *seen of them ended a stretch of polling,
- * the others may have been polled for or not, nobody can tell from the recorded events. */
+/* Messages for the row that came within [begin, end] while it was not asleep. *seen of them ended a stretch of polling;
+ * of the others the recorded events do not say whether the row polled for them. */
 size_t path_local_unslept(const struct path_local *, struct path_row row, int64_t begin, int64_t end, size_t *seen);
 void path_local_free(struct path_local *);
 

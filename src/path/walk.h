@@ -35,7 +35,7 @@ struct walk_position {
     unsigned stalled;        /* signals followed in a row without covering more */
 };
 
-/* What is paid for: only so much is tried for each step that is part of the answer. */
+/* Steps that are part of the answer, and steps only tried: for each of the first so many of the second are allowed. */
 struct walk_effort { uint64_t steps, tried; };
 
 /* Between two steps (walk_check asserts what can be seen at once):

@@ -7,7 +7,7 @@
 
 enum { TERMINAL_MAX_NAME = 28, TERMINAL_INDENT = 2 }; /* cells */
 
-/* ---- terminal_columns.c: nothing is written of colours when the style has none ---- */
+/* ---- terminal_columns.c: no colours are written when the style has none ---- */
 void terminal_color(const struct show_style *, struct text *, int state);
 void terminal_style(const struct show_style *, struct text *, const char *code);
 /* In a column of `width` cells, cut when it is wider. */

@@ -20,8 +20,8 @@ struct stack_class {
     bool has_address, has_name, has_pic;
     struct ctf_access vpid, vtid, procname;
     struct ctf_access address, name;        /* ENTRY, EXIT; LOAD, UNLOAD: base address and path */
-    struct ctf_access size, count, pic, old; /* LOAD: size, pic. ALLOC, REALLOC: size, count (times size), old;
-                                              * address is the result */
+    /* LOAD: size, pic. ALLOC, REALLOC: size, count (times size), old; address is the result. */
+    struct ctf_access size, count, pic, old;
 };
 /* The binding of each class of the trace, by index; mem_alloc'd. */
 struct stack_class *stack_bind(const struct ctf_trace *);
@@ -70,11 +70,11 @@ struct stack_runner {        /* a thread */
     VEC(struct stack_disk_value) memory;
 };
 
-/* A packet with lost events: some are missing between the packet before and its first event, or between its
- * last event and its end. */
+/* A packet with lost events: some are missing between the packet before and its first event, or between its last event
+ * and its end. */
 struct stack_window {
     uint32_t stream;
-    bool heard;              /* its first event has come */
+    bool heard;              /* its first event was read */
     int64_t last, end;       /* last: of its events; before the first, where the loss begins */
 };
 

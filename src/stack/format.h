@@ -1,5 +1,5 @@
-/* Private to stack: the layout of the stack store's sections (docs/formats/stacks.md), and what a reader keeps. Little
- * endian, natural alignment. */
+/* Private to stack: the layout of the stack store's sections (docs/formats/stacks.md), little endian with natural
+ * alignment; and an open store. */
 #ifndef WEFT_STACK_FORMAT_H
 #define WEFT_STACK_FORMAT_H
 
@@ -24,8 +24,8 @@ struct stack_disk_row { uint64_t first_call, calls; };
 struct stack_disk_function { uint64_t address; uint32_t process, name; };
 /* duration STACK_LONG: in "long". what: function << STACK_HOW_BITS | enum stack_how */
 struct stack_disk_call { int64_t begin; uint32_t duration, what; };
-/* Of the WHOLE calls of a function in a tile (tiles.h): ns in all, without the calls below, sum of squared
- * distances from their mean, how many, and which of the tile's calls took least and most. */
+/* Of the WHOLE calls of a function in a tile (tiles.h): ns in all, without the calls below, sum of squared distances
+ * from their mean, how many, and which of the tile's calls took least and most. */
 struct stack_disk_figures { int64_t sum, self; double spread; uint32_t function, n, least, most; };
 struct stack_disk_long { uint64_t call; int64_t duration; };
 struct stack_disk_value { int64_t time, bytes; };

@@ -1,4 +1,4 @@
-/* Call stacks of user-space traces: what one LTTng-UST trace tells of the threads of its programs. */
+/* Call stacks of user-space traces: what one LTTng-UST trace holds about the threads of its programs. */
 #ifndef WEFT_STACK_STACK_H
 #define WEFT_STACK_STACK_H
 
@@ -29,12 +29,12 @@ struct stack_totals {
 enum { STACK_MOST_LEVELS = 1024 };
 const struct stack_totals *stack_totals(const struct stack_store *);
 
-/* Processes by number, threads by process, number and CPU. Where the trace tells no process, threads are grouped by the
- * name they first had. */
+/* Processes by number, threads by process, number and CPU. Where the trace has no process numbers, threads are grouped
+ * by the name they first had. */
 struct stack_process { int32_t pid; const char *name; uint32_t first_thread, threads; };  /* pid -1: not known */
 struct stack_thread {
-    int32_t tid, cpu;        /* tid -1: not known, then all that the stream of `cpu` recorded counts as one thread;
-                              * else cpu is -1 */
+    int32_t tid;             /* -1: not known, then all that the stream of `cpu` recorded counts as one thread */
+    int32_t cpu;             /* -1 when tid is known */
     uint32_t process, first_row, rows; /* rows: levels of its stack, the outermost function first */
     const char *name;        /* the last one, "" when not known */
     int64_t begin, end;      /* its first and last event */
@@ -53,18 +53,17 @@ void stack_function(const struct stack_store *, size_t i, struct stack_function 
 
 enum stack_how {
     STACK_WHOLE,             /* entry and exit were seen */
-    STACK_CUT,               /* not seen to end: at the end of the trace, where events were lost, or together with a
-                              * call below it */
+    STACK_CUT,               /* no exit seen: ended by the trace's end, lost events, or the end of a call below it */
     STACK_UNKNOWN,           /* no call: events were lost, and the thread's next event is not there yet */
     STACK_NOTHING,           /* no call: between two calls (stack_sample, stack_at) */
 };
 struct stack_call { int64_t begin, end; uint32_t function; uint8_t how; }; /* function: of WHOLE and CUT */
 size_t stack_rows(const struct stack_store *);
-/* WHOLE, CUT and UNKNOWN; in order, not overlapping; may last no time */
+/* WHOLE, CUT and UNKNOWN; in order, not overlapping; some may last 0 ns. */
 size_t stack_calls(const struct stack_store *, size_t row);
 void stack_call(const struct stack_store *, size_t row, size_t i, struct stack_call *out);
 size_t stack_find(const struct stack_store *, size_t row, int64_t t);      /* the first call that ends at or after t */
-/* How many begin before t; `from`: so many are known to do. O(log (those from there on)). */
+/* How many begin before t; `from`: at least so many are known to. O(log (the result - from)). */
 size_t stack_begun(const struct stack_store *, size_t row, size_t from, int64_t t);
 /* What the row does at t; between calls NOTHING from the end of the one before to the begin of the next. False outside
  * the trace's span, whose last instant counts as the one before. O(log calls). */
@@ -87,8 +86,8 @@ void stack_histogram(const struct stack_store *, size_t row, size_t first, size_
 size_t stack_whole_before(const struct stack_store *, size_t row, size_t i); /* WHOLE ones among the first i calls */
 size_t stack_whole_at(const struct stack_store *, size_t row, size_t k);   /* the k-th WHOLE one, which there is */
 
-/* Bytes that the thread allocated and not yet freed at the (ascending) times; what others freed for it counts against
- * them. */
+/* Bytes that the thread had allocated and not yet freed at the (ascending) times. What another thread freed counts
+ * against that thread. */
 void stack_memory(const struct stack_store *, size_t thread, const int64_t *times, size_t n, int64_t *bytes);
 struct stack_loss { int64_t begin, end; uint64_t count; int32_t cpu; };     /* events are missing; cpu -1: not known */
 size_t stack_losses(const struct stack_store *);                           /* sorted by begin */

@@ -12,7 +12,7 @@ struct stack_tiles {
     VEC(struct stack_disk_figures) figures;
     VEC(uint64_t) whole;     /* by tile of level 0: WHOLE calls of the row before it */
 };
-/* Of all that the store holds but tiles. */
+/* From a store that holds everything but the tiles. */
 void stack_tiles_make(struct stack_tiles *, const struct stack_store *);
 void stack_tiles_fini(struct stack_tiles *);
 /* What the row's calls that begin within [begin, end) took; *at: the first of them that may, left for the next call of

@@ -37,8 +37,7 @@ struct state_builder {
     latency_far far;                     /* results of calls that need many bits */
     VEC(struct state_disk_loss) losses;
     VEC(struct builder_window) windows;  /* stretches with missing events; some become known only when they are over */
-    int64_t suspect_until;               /* latest end of packets with losses: somewhere before it events are
-                                          * missing */
+    int64_t suspect_until;               /* latest end of packets with losses: events are missing somewhere before it */
     int64_t now;
     bool has_wakes;
     uint64_t events;
@@ -52,8 +51,8 @@ struct state_builder {
 
 static inline uint32_t builder_call_code(struct state_builder *b, uint32_t string)
 {
-    return string < b->call_codes.n && b->call_codes.v[string] ? b->call_codes.v[string] : builder_new_call_code(b,
-        string);
+    return string < b->call_codes.n && b->call_codes.v[string] ? b->call_codes.v[string]
+                                                               : builder_new_call_code(b, string);
 }
 /* NULL for NOBODY; valid until the next call. */
 static inline struct builder_thread *builder_thread(struct state_builder *b, int32_t row)

@@ -8,7 +8,7 @@
 /* An entry of a cell, of which there are n. The last one of a row's last cell ends with the row, whatever `end` is. */
 struct cell_entry { size_t i, n; int64_t begin, end, number; };
 
-/* The packed values, and base and how long after it value i is. */
+/* The packed values; and the time of value i: base and how long after it. */
 static inline const uint8_t *cell_packed(const struct state_disk_cell *c)
 {
     return (const uint8_t *)c + offsetof(struct state_disk_cell, packed);
@@ -17,14 +17,14 @@ static inline int64_t cell_time(const struct state_disk_cell *c, size_t i, uint8
 {
     return (int64_t)((uint64_t)c->base + pack_get(cell_packed(c), i, width));
 }
-/* Where that begins which ends at value i. */
+/* Begin of the entry that ends at value i. */
 static inline int64_t cell_begin_of(const struct state_disk_cell *c, size_t i, uint8_t width)
 {
     uint64_t since = pack_get(cell_packed(c), i - (i > 0), width);
     return (int64_t)((uint64_t)c->base + (since & -(uint64_t)(i > 0)));
 }
-/* The last of n that begins at or before `since`, counted from the first's begin. Without branches: nobody could
- * foretell them. */
+/* The last of n entries that begins at or before `since`, counted from the first's begin. Without branches, which could
+ * not be predicted. */
 static inline size_t cell_search(const uint8_t *packed, size_t n, uint8_t width, uint64_t since)
 {
     size_t i = 0;
@@ -49,10 +49,14 @@ static inline int64_t cell_plain_number(const struct state_disk_cell *c, size_t 
     return __builtin_expect(c->number_width & STATE_FOLDED, 0) ? cell_unfolded(v) : (int64_t)v;
 }
 /* Where entry i ends, and where it begins. */
-static inline int64_t cell_plain_end(const struct state_disk_cell *c,
-    size_t i) { return cell_time(c, i, c->time_width); }
-static inline int64_t cell_plain_begin(const struct state_disk_cell *c,
-    size_t i) { return cell_begin_of(c, i, c->time_width); }
+static inline int64_t cell_plain_end(const struct state_disk_cell *c, size_t i)
+{
+    return cell_time(c, i, c->time_width);
+}
+static inline int64_t cell_plain_begin(const struct state_disk_cell *c, size_t i)
+{
+    return cell_begin_of(c, i, c->time_width);
+}
 static inline struct cell_entry cell_plain_entry(const struct state_disk_cell *c, size_t i)
 {
     return (struct cell_entry){i, cell_plain_n(c), cell_plain_begin(c, i), cell_plain_end(c, i),
@@ -63,13 +67,16 @@ static inline size_t cell_plain_find(const struct state_disk_cell *c, int64_t t)
 {
     return cell_search(cell_packed(c), cell_plain_n(c), c->time_width, (uint64_t)t - (uint64_t)c->base);
 }
-static inline struct cell_entry cell_plain_at(const struct state_disk_cell *c,
-    int64_t t) { return cell_plain_entry(c, cell_plain_find(c, t)); }
+static inline struct cell_entry cell_plain_at(const struct state_disk_cell *c, int64_t t)
+{
+    return cell_plain_entry(c, cell_plain_find(c, t));
+}
 
 /* ---- paired cells: a number, and then 0 or 1 (cell.c) ---- */
 
-/* The head. In `n`: STATE_PAIRED, STATE_RESTS, low 6 bits: duration_width. Low 6 bits of time_width and number_width:
- * these. Their high 2 bits: n - 1, the lower half in time_width. */
+/* The head of a paired cell, unpacked. On disk `n` holds STATE_PAIRED, STATE_RESTS and in its low 6 bits
+ * duration_width; time_width and number_width have themselves in their low 6 bits, and in their high 2 bits n - 1, the
+ * lower half in time_width. */
 struct cell_pairs { uint8_t n, time_width, number_width, duration_width; bool rests; };
 static inline bool cell_is_paired(const struct state_disk_cell *c) { return __builtin_expect(c->n & STATE_PAIRED, 0); }
 struct cell_pairs cell_pairs(const struct state_disk_cell *);

@@ -5,8 +5,7 @@
 #include "state/reader.h"
 
 /* What leads from one table to another, and the small tables whole; fills first[], first_of[] and first_aside[]. Costs
- * O(rows + names). What it lets through can be read through the public header without reading outside the file and
- * without end. */
+ * O(rows + names). Of what it lets through every function of the public header ends, and stays inside the file. */
 const char *state_structure_defect(struct state_store *);
 /* All the rest. */
 const char *state_content_defect(const struct state_store *);

@@ -12,8 +12,8 @@ enum code_name { CODE_NO_NAME, CODE_STRING, CODE_IRQ, CODE_VECTOR, CODE_LOCK, CO
 struct builder_code {
     uint8_t value, kind;     /* enum state_value, enum code_name */
     int32_t cpu;
-    uint32_t ref;            /* string number, irq, vector, index in locks; index in requests <<
-                              * STATE_REQUEST_TYPE_BITS | type */
+    /* String number, irq, vector, index in locks; REQUEST: index in requests << STATE_REQUEST_TYPE_BITS | type. */
+    uint32_t ref;
 };
 
 /* A futex of a process; -1: of one that is not known. */

@@ -15,7 +15,7 @@ enum column_way {
 /* How to read a column, in 32 bits. */
 enum { COLUMN_OFFSET_BITS = 13, COLUMN_BASE_BITS = 3, COLUMN_WIDTH_BITS = 6, COLUMN_WAY_BITS = 2 };
 struct column_form {
-    uint32_t offset : COLUMN_OFFSET_BITS;   /* of its bytes, from the block's */
+    uint32_t offset : COLUMN_OFFSET_BITS; /* of its bytes, from the block's */
     uint32_t base : COLUMN_BASE_BITS;     /* bytes of the base: 0 to 6, or 7 for 8 */
     uint32_t width : COLUMN_WIDTH_BITS;   /* bits of each value: 0 to 56, or 63 for 64 */
     uint32_t more : COLUMN_WIDTH_BITS;    /* SPLIT: of the high bits; TABLE: of an entry of the table */

@@ -41,9 +41,9 @@ void builder_thread_pages(struct state_builder *, int32_t row, int64_t ts, int64
 void builder_all_pages(struct state_builder *, int64_t ts, int64_t pages);
 void builder_cpu_counters(struct state_builder *, const struct kernel_record *);
 void builder_frequency(struct state_builder *, const struct kernel_record *);
-/* A call has moved so many bytes in these ways, and no row of a file counts them. NOBODY: nothing. */
+/* A call has moved so many bytes in these ways, and no row of a file counts them. row NOBODY: does nothing. */
 void builder_io(struct state_builder *, int32_t row, int64_t ts, unsigned ways, int64_t bytes);
-/* such a call begins: what it will count in is fetched */
+/* Such a call begins: brings the memory of its counters near. */
 void builder_io_expect(struct state_builder *, int32_t row, unsigned ways);
 void builder_kvm_exit(struct state_builder *, const struct kernel_record *);
 void builder_amounts_fini(struct builder_amounts *);

@@ -42,7 +42,7 @@ struct builder_pending {
 struct builder_cpu {
     struct series state, thread;
     int32_t row;             /* who has it, NOBODY: not known */
-    bool deaf;               /* events are missing until deaf_end or until it is heard of again */
+    bool deaf;               /* events are missing until deaf_end, or until its next event if that comes first */
     uint8_t depth;
     int64_t deaf_end;
     size_t deaf_window;      /* index in windows */

@@ -32,10 +32,10 @@ static inline unsigned files_ways(uint8_t io)
     enum { READ = 1 << STATE_WAY_READ, WRITTEN = 1 << STATE_WAY_WRITTEN };
     return io == KERNEL_IO_READ ? READ : io == KERNEL_IO_WRITE ? WRITTEN : io == KERNEL_IO_COPY ? READ | WRITTEN : 0;
 }
-/* A system call of the thread, or its return, with io (kernel.h). Returns the ways in which it moved what no row of a
- * file tells; of a call: in which it may. */
+/* A system call of the thread, or its return, with io (kernel.h). Returns the ways in which it moved (of a call: may
+ * move) bytes that no row of a file counts. */
 unsigned files_call(struct state_builder *, int32_t row, const struct kernel_record *);
-/* It comes to a CPU: what its call in progress will show is fetched from memory meanwhile. */
+/* The thread comes to a CPU: brings near the memory that its call in progress will change. */
 void files_arrive(const struct state_builder *, int32_t row);
 void files_fork(struct state_builder *, int32_t parent, int32_t child);
 void files_exec(struct state_builder *, int32_t row, int64_t ts);
@@ -44,7 +44,7 @@ void files_dumped_process(struct state_builder *, int32_t row, uint64_t table);
 void files_dumped_descriptor(struct state_builder *, const struct kernel_record *);
 /* The thread's call may have ended unseen. */
 void files_lose(struct state_builder *, int32_t row, int64_t ts);
-/* The end: uses that are not over are shown. */
+/* The end of the trace: uses that are not over are shown up to there. */
 void files_finish(struct state_builder *);
 size_t files_accesses(const struct state_builder *, struct file_access **out);
 const struct named_file *files_name(const struct state_builder *, const struct file_access *);

@@ -13,11 +13,12 @@ enum {
     STATE_CELL = 16,            /* values of a cell at most: entries, or pairs of them */
     STATE_CELL_ENTRIES = 2 * STATE_CELL,
     STATE_CELL_PACKED = 53,
-    STATE_FOLDED = 128,         /* in a cell's number_width: numbers below 0 are there; 0, -1, 1, -2, 2 … are stored as
-                                 * 0, 1, 2, 3, 4 … */
-    STATE_PAIRED = 128,         /* in a cell's n: it holds pairs */
-    STATE_RESTS = 64,           /* and some second entry is at 1: all numbers are stored as 2 * number + what the
-                                 * second entry is at */
+    /* In a cell's number_width: some numbers are below 0; 0, -1, 1, -2, 2 … are stored as 0, 1, 2, 3, 4 … */
+    STATE_FOLDED = 128,
+    /* In a cell's n: it holds pairs. */
+    STATE_PAIRED = 128,
+    /* In a paired cell's n: some second entries are 1, so all numbers are stored as 2 * number + the second entry's. */
+    STATE_RESTS = 64,
     STATE_CELLS = 8,            /* cells of a block (the last block of a row: fewer) */
     STATE_BLOCK = COLUMN_VALUES, /* rows of a table's block */
     STATE_EVENTS_SHARE = 64,    /* a checkpoint per so many events */
@@ -43,10 +44,13 @@ struct state_disk_code {
 };
 
 /* A row: entries (time, number) with ascending times; each is in force until the next. Numbers, by kind:
- *   CPU: 2 * code, or 2 * thread + 1. CPU_THREAD: thread + 1, 0 unknown. Counters: the cumulative value. FUTEX_USER:
- *   state_futex_number.
- *   FUTEX_WAITS, FUTEX_WAKES: index among rows of FUTEX_USER + 1, 0 none. IRQ_HANDLERS: 2 * code, + 1 when it was not
- *   seen to end. Others: code. */
+ * - CPU: 2 * code, or 2 * thread + 1
+ * - CPU_THREAD: thread + 1, 0 unknown
+ * - counters: the cumulative value
+ * - FUTEX_USER: state_futex_number
+ * - FUTEX_WAITS, FUTEX_WAKES: index among rows of FUTEX_USER + 1, 0 none
+ * - IRQ_HANDLERS: 2 * code, + 1 when it was not seen to end
+ * - others: code */
 struct state_disk_row {
     int64_t begin, end;
     int64_t first;              /* time of the first entry; 0 without entries */
@@ -70,31 +74,31 @@ struct state_disk_row {
     uint8_t reserved[3];
 };
 
-/* Up to 16 entries that follow each other in a row: one line of the processor's caches, which tells all of them. In
- * `packed`: n times as differences to base, time_width bits each, up to a whole byte: of the second entry and those
- * behind it, and where the cell ends; then n numbers, number_width bits each. A row's last cell ends with the row; the
- * last difference in it means nothing. What is not packed stands last, so that values are read with what lies behind
- * them and still from this line alone.
+/* Up to 16 entries that follow each other in a row, in one line of the processor's caches. In `packed`: n times as
+ * differences to base, time_width bits each, up to a whole byte: those of the second entry and all behind it, and the
+ * cell's end; then n numbers, number_width bits each. A row's last cell ends with the row; the last difference in it
+ * means nothing. What is not packed comes last: reading a packed value reaches a few bytes beyond it, and this way
+ * stays in the line.
  *
- * A paired cell has up to 16 pairs of entries: a number that is not below 0, and then 0 or 1. Times and numbers are
- * those of pairs, and from the next whole byte on come n durations, of the first entries. What its head tells is read
- * in cell.h. */
+ * A paired cell (its head: cell.h) has up to 16 pairs of entries: a number that is not below 0, and then 0 or 1. Times
+ * and numbers are those of pairs, and from the next whole byte on come n durations, of the first entries. */
 struct state_disk_cell {
     uint8_t packed[STATE_CELL_PACKED];
     uint8_t n, time_width, number_width;
     int64_t base;               /* time of the first entry */
 };
 
-enum state_latency_column { STATE_BEGIN, STATE_DURATION, STATE_RET, STATE_LATENCY_THREAD, STATE_LATENCY_CPU,
-    STATE_LATENCY_CODE, STATE_LATENCY_COLUMNS };
+enum state_latency_column {
+    STATE_BEGIN, STATE_DURATION, STATE_RET, STATE_LATENCY_THREAD, STATE_LATENCY_CPU, STATE_LATENCY_CODE,
+    STATE_LATENCY_COLUMNS
+};
 /* Returns of system calls fit into few bits, but for addresses. Column RET holds ret + 4096 when that is in [0, FAR),
  * else FAR + index into `far`. */
 enum { STATE_RET_BIAS = 4096, STATE_RET_FAR = 1 << 24 };
 
 /* 128 rows of a table (the last block: fewer), a column behind the other. */
 struct state_disk_head {
-    int64_t first;              /* first value of column 0, from which its values are counted; those of other columns
-                                 * are counted from 0 */
+    int64_t first;              /* first value of column 0, which its values are relative to; other columns': to 0 */
     uint64_t position;          /* of the bytes */
     struct column_form columns[STATE_LATENCY_COLUMNS];
 };
@@ -103,8 +107,8 @@ struct state_disk_head {
 struct state_disk_table { uint64_t first_head, n; };
 enum { STATE_TABLE_EVENTS, STATE_TABLE_LATENCIES, STATE_TABLES = STATE_TABLE_LATENCIES + STATE_LATENCY_KINDS };
 
-/* A latency that took so long, or became known so late, that it stands aside from the table of its kind: sorted by
- * kind, then index. */
+/* A latency that took too long, or became known too long after its end, for the table of its kind. Sorted by kind, then
+ * index. */
 struct state_disk_aside {
     int64_t begin, duration, ret;
     uint64_t index;             /* in the kind's order by begin, of those in the table and aside together */
@@ -147,14 +151,12 @@ _Static_assert(sizeof(struct state_disk_file) == 24, "fixed width");
 /* Rows of counters that do not only count up: they may fall and be below 0. */
 static inline bool state_may_fall(int kind)
 {
-    return kind >= STATE_COUNTER_ROWS + STATE_MEMORY &&
-           kind < STATE_COUNTER_ROWS + STATE_IO_READ;
+    return kind >= STATE_COUNTER_ROWS + STATE_MEMORY && kind < STATE_COUNTER_ROWS + STATE_IO_READ;
 }
 /* Rows of bytes that threads moved. */
 static inline bool state_is_thread_io(int row_kind)
 {
-    return row_kind == STATE_COUNTER_ROWS + STATE_IO_READ ||
-           row_kind == STATE_COUNTER_ROWS + STATE_IO_WRITTEN;
+    return row_kind == STATE_COUNTER_ROWS + STATE_IO_READ || row_kind == STATE_COUNTER_ROWS + STATE_IO_WRITTEN;
 }
 /* What an entry of a row of files moved that way. */
 static inline uint64_t state_file_bytes(int64_t number, int way)
@@ -168,12 +170,12 @@ static inline unsigned state_block_sums(int row_kind)
 {
     return row_kind == STATE_THREAD || row_kind == STATE_CPU_THREAD ? 1 : row_kind == STATE_FILE_ROWS ? STATE_WAYS : 0;
 }
-/* Entries of FUTEX_USER rows: what the call returned, what it was for, and whether it was not seen to end. 0: no
- * call. */
-enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 /* whether there is one is not known */ };
+/* Entries of FUTEX_USER rows: what the call returned, its operation, and whether it was not seen to end. 0: no call;
+ * DOUBT: not known whether there is one. */
+enum { STATE_FUTEX_OPERATIONS = 14, STATE_FUTEX_DOUBT = 15 << 1 };
 /* value: STATE_FUTEX_WAIT, STATE_FUTEX_WAKE; STATE_NONE: neither */
 struct state_futex_operation { const char *name; uint8_t value; };
-/* by Linux's numbers (futexes.c) */
+/* By Linux's numbers (futexes.c). */
 extern const struct state_futex_operation state_futex_operations[STATE_FUTEX_OPERATIONS];
 static inline int64_t state_futex_number(int64_t ret, uint8_t operation, bool cut)
 {

@@ -6,8 +6,8 @@
 
 struct state_builder;
 
-/* The end of traces with losses. Threads that did not run were seen by nobody while events were missing: that
- * part of their waits becomes unknown. */
+/* Made at the end of traces with losses: threads that did not run were seen by nobody while events were missing, so
+ * that part of their waits becomes unknown. */
 struct builder_gap { int64_t begin, end; };
 struct builder_gaps {
     VEC(struct builder_gap) gaps;        /* of all threads, by row */

@@ -1,7 +1,7 @@
 /* Private to state: interrupts and softirqs over all CPUs (kinds IRQ_LINE and SOFTIRQ_VECTOR). The file has rows of
- * single CPUs only; what all of them did follows from those. A line shows the CPU that began last of those that are at
- * it, of two that began in the same ns the one with the higher number. While none is at it, it is unknown as long as
- * that is so on one of the CPUs that it has a row for. */
+ * single CPUs only; what all of them did follows from those. Of the CPUs that handle it a line shows the one that began
+ * last; of two that began in the same ns the one with the higher number. While none handles it, the line is unknown as
+ * long as it is unknown on one of its CPUs. */
 #ifndef WEFT_STATE_LINES_H
 #define WEFT_STATE_LINES_H
 

@@ -41,8 +41,7 @@ struct state_store {
     const struct state_disk_figures *figures;
     const struct state_disk_loss *losses;
     const struct state_disk_file *files;
-    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files through which its thread
-                                 * read or wrote */
+    const uint32_t *through;    /* of each row of IO_READ and IO_WRITTEN in turn: the files that its thread used so */
     const uint32_t *names;      /* where each name begins in `text`; name 0 is "" */
     const char *text;
     const uint8_t *bytes;       /* readable COLUMN_SPARE bytes beyond its end */
@@ -75,8 +74,10 @@ static inline size_t state_aside_before(const struct state_store *s, int kind, s
     size_t first = s->first_aside[kind];
     return search_first(k, first, s->first_aside[kind + 1], s->aside[k].index >= i) - first;
 }
-static inline const struct state_disk_table *state_latency_table(const struct state_store *s,
-    int kind) { return &s->tables[STATE_TABLE_LATENCIES + kind]; }
+static inline const struct state_disk_table *state_latency_table(const struct state_store *s, int kind)
+{
+    return &s->tables[STATE_TABLE_LATENCIES + kind];
+}
 /* A column of a table's block, inside the file whatever the block's head says. */
 static inline struct column state_column(const struct state_store *s, const struct state_disk_table *t, size_t block,
     int column)

@@ -1,8 +1,8 @@
-/* Private to state: what was in force in a row at a given time. A grid leads from the time to the few cells around it,
- * so that the length of the trace does not count.
+/* Private to state: what was in force in a row at a given time; for sample.c and sums.c. A grid leads from the time to
+ * the few cells around it, so that the length of the trace does not count.
  *
  * Grid, blocks and cells are as the file has them: nobody has checked them. So each step bounds what it reads: a cell
- * lies in the table, a grid's item in its row. (sample.c, sums.c) */
+ * lies in the table, a grid's item in its row. */
 #ifndef WEFT_STATE_ROW_H
 #define WEFT_STATE_ROW_H
 
@@ -23,11 +23,12 @@ static inline int64_t row_cell_end(const struct state_disk_row *r, const struct 
     return i + 1 < r->n_cells ? cell_end(c) : r->end;
 }
 /* Is it an entry that is in force at t, not something outside? */
-static inline bool row_has(const struct state_disk_row *r,
-    int64_t t) { return r->n_cells && t >= r->first && t < r->end; }
+static inline bool row_has(const struct state_disk_row *r, int64_t t)
+{
+    return r->n_cells && t >= r->first && t < r->end;
+}
 
-/* Where a time leads: the cells among which the one in force is, [lo, hi], and one of them, which is it most of the
- * time. */
+/* Where a time leads: the cell in force is one of [lo, hi]; `at`, one of them, is most likely it. */
 struct row_bracket { uint32_t lo, hi, at; };
 static inline const uint32_t *row_bucket(const struct state_store *s, const struct state_disk_row *r, int64_t t)
 {
@@ -55,9 +56,8 @@ static inline int row_compare(const struct state_disk_row *r, const struct state
     return t < c->base ? -(b->at > b->lo) : t >= row_cell_end(r, c, b->at) && b->at < b->hi;
 }
 /* Moves `at` to the cell in force; c: the cell where it is. Returns the cell found. */
-static inline const struct state_disk_cell *row_settle(
-    const struct state_store *s, const struct state_disk_row *r, const struct state_disk_cell *c, struct row_bracket *b,
-        int64_t t)
+static inline const struct state_disk_cell *row_settle(const struct state_store *s, const struct state_disk_row *r,
+    const struct state_disk_cell *c, struct row_bracket *b, int64_t t)
 {
     for (int where; b->lo < b->hi && (where = row_compare(r, c, b, t)) != 0; c = row_cell(s, r, b->at)) {
         if (where < 0)
@@ -69,7 +69,7 @@ static inline const struct state_disk_cell *row_settle(
     return c;
 }
 
-/* Is out[found] another interval than that before it? The span's last instant may still be in that. */
+/* Is out[found] another interval than the one before it? The span's last instant may still be in that one. */
 static inline bool row_is_next(struct state_interval *out, size_t found)
 {
     if (!found)

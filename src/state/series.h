@@ -32,22 +32,22 @@ enum {
     SERIES_MOST = STATE_CELLS * STATE_CELL_ENTRIES + SERIES_OPEN,
 };
 
-/* What is summed up over the entries of a row. RUNNING, BUSY: time spent in some, by flags of their numbers, grown
- * by their users. BYTES: bytes that uses of a file read, and those that they wrote. */
+/* What is summed up over the entries of a row. RUNNING, BUSY: time spent in entries whose number has that flag in
+ * series_pool.flags, which the users grow. BYTES: bytes that uses of a file read, and those that they wrote. */
 enum series_sum { SERIES_NO_SUM, SERIES_RUNNING, SERIES_BUSY, SERIES_FLAGS, SERIES_BYTES = SERIES_FLAGS };
 
 struct series_entry { int64_t time, number; };
 struct series {
     struct series_entry *v;
     struct series_entry last;   /* v[n - 1]: what a push reads lies here, to v it only writes */
-    uint64_t closed;         /* entries that went into blocks */
+    uint64_t closed;            /* entries that went into blocks */
     int64_t before[STATE_WAYS]; /* sums before the first entry of v */
-    uint32_t cells;          /* in blocks */
-    uint32_t id;             /* given when the first block closes; 0: none */
+    uint32_t cells;             /* in blocks */
+    uint32_t id;                /* given when the first block closes; 0: none */
     uint16_t n, cap;
-    uint8_t sum;             /* enum series_sum */
-    uint8_t lead;            /* number in force before the first entry */
-    bool pairs;              /* it goes on and off as a rule: some number, then 0 or 1 */
+    uint8_t sum;                /* enum series_sum */
+    uint8_t lead;               /* number in force before the first entry */
+    bool pairs;                 /* it goes on and off as a rule: some number, then 0 or 1 */
 };
 /* How many sums there are. */
 static inline unsigned series_sums(const struct series *s)
@@ -80,14 +80,16 @@ void series_pool_fini(struct series_pool *);
 /* All series are finished: from now on cells can be read, and the writer can go on. Fails when the file could not be
  * written. */
 int series_pool_finish(struct series_pool *, struct err *e);
-static inline const struct state_disk_cell *series_cell(const struct series_pool *p,
-    uint32_t cell) { return &p->cells.v[cell]; }
+static inline const struct state_disk_cell *series_cell(const struct series_pool *p, uint32_t cell)
+{
+    return &p->cells.v[cell];
+}
 void series_fini(struct series *);
 
 void series_grow(struct series_pool *, struct series *);
 void series_amend(struct series *, int64_t number);
-/* There is room. Number by number: what was just written in halves is read as a whole only after it has arrived in
- * memory. */
+/* There is room. Writes number by number, not the struct: a whole that was just written in halves can be read only
+ * after both have arrived in memory. */
 static inline void series_append(struct series *s, int64_t time, int64_t number)
 {
     struct series_entry *e = &s->v[s->n++];
@@ -127,8 +129,8 @@ static inline void series_tell(struct series_pool *p, struct series *s, int64_t 
         series_grow(p, s);
     series_append(s, time, number);
 }
-/* A push is near. Where its entry goes is known only when the series has come from memory, so first the one, some
- * pushes later the other. */
+/* A push comes soon: brings its memory near. Where the entry goes is known only when the series itself has come from
+ * memory, so series_fetch is called first, series_fetch_tail some pushes later. */
 static inline void series_fetch(const struct series *s) { mem_fetch(s, sizeof *s); }
 static inline void series_fetch_tail(const struct series *s)
 {
@@ -137,11 +139,11 @@ static inline void series_fetch_tail(const struct series *s)
     __builtin_prefetch((const void *)(behind + sizeof *s->v), 1);
 }
 static inline int64_t series_last(const struct series *s) { return s->n ? s->last.time : INT64_MIN; }
-/* Takes back entries from `time` on, as far as they are open. */
+/* Takes back the open entries from `time` on. */
 void series_cut(struct series *, int64_t time);
-/* Entries from `time` on that say `from` say `to`, as far as they are open. */
+/* Changes the number of open entries from `time` on that have `from` to `to`. */
 void series_rename(struct series *, int64_t time, int64_t from, int64_t to);
-/* The last entry but one did not happen. */
+/* Removes the last entry but one, which turned out not to have happened. */
 void series_mend(struct series *);
 /* Packs what is open. The series is complete then. */
 void series_finish(struct series_pool *, struct series *);
@@ -176,8 +178,10 @@ static inline size_t series_table_take(const struct series_bytes *b, const struc
 }
 
 /* ---- latencies ---- */
-/* Latencies are known at their ends and sorted by their begins: a window of open ones in order of begin; what stays
- * open too long moves aside. Where many would, as of servers whose threads all wait in calls, the window grows. */
+
+/* Latencies become known at their ends and are sorted by their begins. A window holds the open ones in order of begin;
+ * one that stays open too long moves aside. Where many would, as in servers whose threads all wait in calls, the window
+ * grows. */
 
 enum { LATENCY_HALF = 512, LATENCY_MOST_HALF = 1 << 19, LATENCY_ASIDE_SHARE = 256 };
 enum latency_progress { LATENCY_OPEN, LATENCY_CLOSED, LATENCY_DROPPED };
@@ -189,21 +193,21 @@ struct latency {
 };
 typedef VEC(int64_t) latency_far;
 struct latency_series {
-    struct latency *window;  /* a ring of 2 * half, by serial number */
-    size_t n, half;          /* half: 1 << shift, once there is a window */
+    struct latency *window;     /* a ring of 2 * half, by serial number */
+    size_t n, half;             /* half: 1 << shift, once there is a window */
     unsigned shift;
-    uint64_t first;          /* serial number of the oldest */
-    uint64_t origin;         /* the halves are counted from here: first is on their border */
-    size_t open[2];          /* how many are, in even and in odd halves */
+    uint64_t first;             /* serial number of the oldest */
+    uint64_t origin;            /* halves are counted from here: `first` is on their border */
+    size_t open[2];             /* latencies in LATENCY_OPEN, in even and in odd halves */
     int64_t last_begin;
     VEC(struct latency) aside;
-    struct map aside_of;      /* serial number -> index in aside */
+    struct map aside_of;        /* serial number -> index in aside */
     series_values buffer[STATE_LATENCY_COLUMNS];
     size_t buffered;
     struct series_bytes *bytes; /* of the pool; shared by all kinds */
     struct series_table table;
-    struct tiles tiles;      /* of the table */
-    latency_far *far;        /* shared by all kinds */
+    struct tiles tiles;         /* of the table */
+    latency_far *far;           /* shared by all kinds */
 };
 void latency_series_init(struct latency_series *, struct series_bytes *, latency_far *far);
 void latency_series_fini(struct latency_series *);
@@ -211,14 +215,15 @@ void latency_series_fini(struct latency_series *);
 uint64_t latency_open(struct latency_series *, int64_t begin, int32_t thread, uint32_t code);
 void latency_close(struct latency_series *, uint64_t handle, int64_t end, int64_t ret, int32_t cpu);
 void latency_drop(struct latency_series *, uint64_t handle);
-/* Its close is near. Handle 0: nothing. */
+/* To be called some time before its close or drop: brings its memory near. Handle 0: does nothing. */
 void latency_fetch(const struct latency_series *, uint64_t handle);
 /* Whether a latency must be left out. */
 typedef bool latency_refuse(const void *arg, int64_t thread, int64_t begin, int64_t end);
-/* The end: all that never closed is dropped. Then the table holds what came in time and `aside` the rest, in order of
- * begin. */
+/* The end: all that never closed is dropped. Then the table holds what closed within the window and `aside` the rest,
+ * in order of begin. */
 void latency_series_finish(struct latency_series *);
-/* The pool has got other bytes: packs the table from the old ones anew, without what is refused (NULL: nothing is). */
+/* The pool has got new, empty bytes: packs the table into them from the old ones, without what is refused (NULL:
+ * nothing is). */
 void latency_series_sift(struct latency_series *, const struct series_bytes *old, latency_refuse *, const void *arg);
 
 #endif

@@ -30,27 +30,27 @@ enum state_value {
     STATE_VALUES
 };
 
-enum state_kind { STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STATE_CPU_SOFTIRQ, STATE_IRQ_LINE,
-    STATE_SOFTIRQ_VECTOR,
-                  STATE_FUTEX_USER, STATE_FUTEX_WAITS, STATE_FUTEX_WAKES, STATE_IRQ_HANDLERS, STATE_KINDS };
-/* A row of states. Rows of one kind ascend by number. THREAD: number is the row of kernel and graph, and the same as
- * the row's index. CPU: the CPU; CPU_THREAD: which thread has the CPU (interval.thread). CPU_IRQ, CPU_SOFTIRQ: number =
- * cpu << 16 | irq or vector. IRQ_LINE, SOFTIRQ_VECTOR: the irq or vector over all CPUs (when several CPUs are at it,
- * the one that began last). Made from the rows of the CPUs when somebody asks, so that this costs as much as asking all
- * of those.
- * Interrupts that have no number on the host (between processors: "reschedule") have made-up ones from STATE_IPI.
- * FUTEX_USER: what one thread does with one futex; number: the row's index, name: the futex as LATENCY_LOCK names it.
- * FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: tracks. Each wait, wake or handler has the lowest one that is free when it
- * begins, so as many are taken as go on at once; number: of the track, from 0. */
+enum state_kind {
+    STATE_THREAD, STATE_CPU, STATE_CPU_THREAD, STATE_CPU_IRQ, STATE_CPU_SOFTIRQ, STATE_IRQ_LINE, STATE_SOFTIRQ_VECTOR,
+    STATE_FUTEX_USER, STATE_FUTEX_WAITS, STATE_FUTEX_WAKES, STATE_IRQ_HANDLERS, STATE_KINDS
+};
+/* A row of states. Rows of one kind ascend by number:
+ * - THREAD: the row of kernel and graph, and the same as the row's index
+ * - CPU: the CPU. CPU_THREAD: likewise; shows which thread has it (interval.thread)
+ * - CPU_IRQ, CPU_SOFTIRQ: cpu << 16 | irq or vector
+ * - IRQ_LINE, SOFTIRQ_VECTOR: the irq or vector; over all CPUs (when several handle it, the one that began last). Made
+ *   from the rows of the CPUs when asked for, which costs as much as asking for all of those
+ * - FUTEX_USER: the row's index; what one thread does with one futex. name: the futex as LATENCY_LOCK names it
+ * - FUTEX_WAITS, FUTEX_WAKES, IRQ_HANDLERS: the track, from 0. Each wait, wake or handler has the lowest track that is
+ *   free when it begins, so there are as many as go on at once
+ * Interrupts that have no number on the host (between processors: "reschedule") have made-up ones from STATE_IPI. */
 enum { STATE_IPI = 0x8000 };
 struct state_row {
     uint8_t kind;
     int32_t number;
-    const char *name;        /* thread name, "CPU 0", name of the irq line, "NET_RX"; never NULL; lives as long as
-                              * the store */
+    const char *name;        /* thread name, "CPU 0", irq's name, "NET_RX"; never NULL; lives as long as the store */
     size_t intervals;        /* stored ones: what a full read costs */
-    int64_t begin, end;      /* outside it has no states: threads: birth (or the trace's begin) and death (or the
-                              * trace's end) */
+    int64_t begin, end;      /* no states outside. Threads: birth and death, or the trace's begin and end */
     int32_t thread;          /* FUTEX_USER: the thread's row; else -1 */
     bool waits;              /* FUTEX_USER: at least once */
 };
@@ -58,13 +58,13 @@ struct state_row {
 struct state_interval {
     int64_t begin, end;      /* true bounds; end = begin of the next */
     uint8_t value;           /* enum state_value */
-    int32_t thread;          /* CPU and CPU_THREAD rows: the thread's row when one has the CPU; rows of futexes:
-                              * whose call; else -1 */
+    int32_t thread;          /* CPU, CPU_THREAD: row of the thread that has the CPU; futexes: whose call; else -1 */
     int32_t cpu;             /* IRQ_LINE, SOFTIRQ_VECTOR, IRQ_HANDLERS: the CPU that handles it; else -1 */
-    const char *name;        /* SYSCALL: its name ("openat"); IRQ, SOFTIRQ of CPU rows: name; FUTEX_USER: operation
-                              * ("WAIT"); its tracks: the futex; else NULL */
-    int64_t amount;          /* rows of counters: the value; FUTEX_USER: what the call returned; tracks of futexes:
-                              * the FUTEX_USER row; else 0 */
+    /* SYSCALL: of the call ("openat"); IRQ, SOFTIRQ of CPU rows: its own; FUTEX_USER: the operation ("WAIT"); tracks of
+     * futexes: the futex; else NULL. */
+    const char *name;
+    /* Counters: the value; FUTEX_USER: what the call returned; tracks of futexes: the FUTEX_USER row; else 0. */
+    int64_t amount;
     bool cut;                /* FUTEX_USER, IRQ_HANDLERS: it was not seen to end */
 };
 
@@ -96,31 +96,29 @@ bool state_at(const struct state_store *, int kind, size_t row, int64_t t, struc
  * begin = end of the last one, until nothing comes. */
 size_t state_range(const struct state_store *, int kind, size_t row, int64_t begin, int64_t end,
     struct state_interval *out, size_t max);
-/* The CPU that a thread's row has at t, or -1. `near`: the one that it may have still, which is looked at first; or -1.
- * O(CPUs): ask only where what the thread does tells that it may have one. */
+/* The CPU that a thread has at t, or -1. `near`: the CPU to look at first, since the thread may have it still; or -1.
+ * O(CPUs): to be called only where state_may_have_cpu holds. */
 int32_t state_thread_cpu(const struct state_store *, size_t row, int64_t t, int32_t near);
 static inline bool state_may_have_cpu(uint8_t value)
 {
-    return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED ||
-           value == STATE_IDLE || value == STATE_UNKNOWN;
+    return value == STATE_USERMODE || value == STATE_SYSCALL || value == STATE_INTERRUPTED || value == STATE_IDLE ||
+           value == STATE_UNKNOWN;
 }
 
 /* ---- counters: cumulative values, so that a difference over an interval is exact ---- */
-enum state_counter_kind { STATE_CPU_TIME, /* ns the thread `number` (row) ran; number -1 - cpu: ns that CPU was busy */
-                          STATE_DISK_READ, STATE_DISK_WRITE, /* bytes; number: index of the disk, the same in both */
-                          STATE_NET_SENT, STATE_NET_RECEIVED, /* bytes; number: index of the interface, the same in
-                                                               * both */
-                          STATE_MEMORY, /* pages allocated minus freed since the trace's begin: may be negative;
-                                         * number: row of the thread that did it, or -1 for the total */
-                          STATE_CPU_COUNTER, /* what a performance counter of a CPU showed; number: CPU *
-                                              * STATE_CPU_COUNTERS + counter; name: the counter's */
-                          STATE_CPU_FREQUENCY, /* kHz; number: the CPU */
-                          STATE_IO_READ, STATE_IO_WRITTEN, /* bytes that system calls of the thread `number` (row)
-                                                            * moved, when they return */
-                          STATE_KVM_EXITS, /* how often the thread (row), a virtual CPU, left its guest */
-                          STATE_FILE_USES, /* of files: below */
-                          STATE_DISK_REQUESTS, /* likewise of requests */
-                          STATE_COUNTER_KINDS };
+enum state_counter_kind {
+    STATE_CPU_TIME,      /* ns the thread `number` (row) ran; number -1 - cpu: ns that CPU was busy */
+    STATE_DISK_READ, STATE_DISK_WRITE, /* bytes; number: index of the disk, the same in both */
+    STATE_NET_SENT, STATE_NET_RECEIVED, /* bytes; number: index of the interface, the same in both */
+    STATE_MEMORY,        /* pages allocated minus freed since the begin, may be < 0; number: thread's row, -1 all */
+    STATE_CPU_COUNTER,   /* a performance counter; number: CPU * STATE_CPU_COUNTERS + counter; name: the counter's */
+    STATE_CPU_FREQUENCY, /* kHz; number: the CPU */
+    STATE_IO_READ, STATE_IO_WRITTEN, /* bytes moved by system calls of the thread `number` (row), when they return */
+    STATE_KVM_EXITS,     /* how often the thread (row), a virtual CPU, left its guest */
+    STATE_FILE_USES,     /* of files: below */
+    STATE_DISK_REQUESTS, /* of requests: below */
+    STATE_COUNTER_KINDS
+};
 enum { STATE_CPU_COUNTERS = 64 };
 size_t state_counters(const struct state_store *, int kind);
 struct state_counter { int32_t number; const char *name; };
@@ -137,36 +135,43 @@ int64_t state_counter_least(const struct state_store *, int kind, size_t i);
 enum { STATE_COUNTER_ROWS = 16 };
 
 /* ---- files: who did what with which ---- */
-/* Each is a row of kind STATE_FILE_ROWS; the amount of an interval: bytes that READ or WRITE moved <<
- * STATE_FILE_USE_BITS | enum state_file_use. OPEN: the thread opened it and nobody closed it yet; OTHER: all else that
- * takes a descriptor, and opening. */
+
+/* A file and a thread that used it: a row of kind STATE_FILE_ROWS. The amount of an interval: bytes that READ or WRITE
+ * moved << STATE_FILE_USE_BITS | enum state_file_use. OPEN: the thread opened it and nobody closed it yet; OTHER: all
+ * else that takes a descriptor, and opening. */
 enum { STATE_FILE_ROWS = STATE_COUNTER_ROWS + STATE_FILE_USES, STATE_FILE_USE_BITS = 3 };
-enum state_file_use { STATE_FILE_NOTHING, STATE_FILE_OPEN, STATE_FILE_READ, STATE_FILE_WRITE, STATE_FILE_SYNC,
-    STATE_FILE_OTHER };
+enum state_file_use {
+    STATE_FILE_NOTHING, STATE_FILE_OPEN, STATE_FILE_READ, STATE_FILE_WRITE, STATE_FILE_SYNC, STATE_FILE_OTHER
+};
 struct state_file {
     const char *name;        /* its path as it was given; "fd 3 of NAME (PID)" when no more is known */
     int32_t thread;          /* row */
     int64_t read, written;   /* bytes in all */
 };
-size_t state_files(const struct state_store *);              /* sorted by name, then thread; the same numbers as the
-                                                              * rows */
+/* Sorted by name, then thread; the same numbers as the rows. */
+size_t state_files(const struct state_store *);
 void state_file(const struct state_store *, size_t i, struct state_file *out);
 
 /* ---- requests of disks ---- */
-/* A row of kind STATE_REQUEST_ROWS for each place of a queue; number: disk << DISK_SHIFT | queue (0: waits, 1: the
- * driver has it) << QUEUE_SHIFT | place; name: the disk's. The amount of an interval: 0, or sector << SECTOR_SHIFT |
+
+/* A row of kind STATE_REQUEST_ROWS for each slot of a queue; number: disk << DISK_SHIFT | queue (0: waits, 1: the
+ * driver has it) << QUEUE_SHIFT | slot; name: the disk's. The amount of an interval: 0, or sector << SECTOR_SHIFT |
  * sectors (at most MOST_SECTORS) << TYPE_BITS | enum state_request. */
-enum { STATE_REQUEST_ROWS = STATE_COUNTER_ROWS + STATE_DISK_REQUESTS, STATE_REQUEST_DISK_SHIFT = 17,
-    STATE_REQUEST_QUEUE_SHIFT = 16 };
-enum { STATE_REQUEST_TYPE_BITS = 3, STATE_REQUEST_SECTOR_SHIFT = 20, STATE_REQUEST_MOST_SECTORS = (1 << 17) - 1 };
+enum {
+    STATE_REQUEST_ROWS = STATE_COUNTER_ROWS + STATE_DISK_REQUESTS,
+    STATE_REQUEST_DISK_SHIFT = 17, STATE_REQUEST_QUEUE_SHIFT = 16,
+    STATE_REQUEST_TYPE_BITS = 3, STATE_REQUEST_SECTOR_SHIFT = 20, STATE_REQUEST_MOST_SECTORS = (1 << 17) - 1
+};
 #define STATE_REQUEST_MOST_SECTOR ((UINT64_C(1) << 43) - 1)
-enum state_request { STATE_REQUEST_NONE, STATE_REQUEST_READ, STATE_REQUEST_WRITE, STATE_REQUEST_FLUSH,
-    STATE_REQUEST_OTHER, STATE_REQUESTS };
+enum state_request {
+    STATE_REQUEST_NONE, STATE_REQUEST_READ, STATE_REQUEST_WRITE, STATE_REQUEST_FLUSH, STATE_REQUEST_OTHER,
+    STATE_REQUESTS
+};
 const char *state_request_name(unsigned type); /* "read"; NULL: there is none, or no such type */
 
 /* ---- events over time ---- */
-/* Number of events with ts < t, for ascending times; `exact` tells whether all are exact (else within one checkpoint of
- * 64 events: count the events of the range by reading them). */
+/* Number of events with ts < t, for ascending times. `exact`: all are exact; else they are within one checkpoint of 64
+ * events, and exact counts take reading the events of the range. */
 void state_event_counts(const struct state_store *, const int64_t *times, size_t n, uint64_t *counts, bool *exact);
 uint64_t state_events(const struct state_store *);
 
@@ -176,20 +181,22 @@ size_t state_losses(const struct state_store *);             /* sorted by begin 
 void state_loss(const struct state_store *, size_t i, struct state_loss *out);
 
 /* ---- latencies: system calls, scheduling (wake to run), interrupts, waits for locks, requests of disks ---- */
-enum state_latency_kind { STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ,
-                          STATE_LATENCY_LOCK,
-                          STATE_LATENCY_DISK_WAIT, STATE_LATENCY_DISK_DRIVER, /* of requests, by queue */
-                          STATE_LATENCY_KINDS };
+enum state_latency_kind {
+    STATE_LATENCY_SYSCALL, STATE_LATENCY_SCHED, STATE_LATENCY_IRQ, STATE_LATENCY_SOFTIRQ, STATE_LATENCY_LOCK,
+    STATE_LATENCY_DISK_WAIT, STATE_LATENCY_DISK_DRIVER, /* of requests, by queue */
+    STATE_LATENCY_KINDS
+};
 enum { STATE_NO_PRIORITY = 1 << 20 };
 struct state_latency {
     int64_t begin, end;
-    int64_t ret;             /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, STATE_NO_PRIORITY
-                              * when not known; of requests: bytes; else 0 */
-    int32_t thread;          /* whose call; who was woken; who was interrupted; who handed the request over (-1: not
-                              * known) */
+    /* SYSCALL, LOCK: what it returned; SCHED: priority with which it ran, or STATE_NO_PRIORITY; of requests: bytes;
+     * else 0. */
+    int64_t ret;
+    int32_t thread;          /* whose call; who was woken, interrupted, handed the request over; -1: not known */
     int32_t cpu;             /* where it ended */
-    const char *name;        /* of the call, irq, vector; LOCK: process and address of the futex, "179:0x55d0"; disk
-                              * and type of the request, "vda: read"; NULL for SCHED */
+    /* Of the call, irq, vector; LOCK: process and address of the futex, "179:0x55d0"; of requests: disk and type,
+     * "vda: read"; NULL for SCHED. */
+    const char *name;
 };
 size_t state_latencies(const struct state_store *, int kind);      /* sorted by begin */
 void state_latency(const struct state_store *, int kind, size_t i, struct state_latency *out);
@@ -212,9 +219,9 @@ struct state_builder;
 /* The store is written to `path` while it is built, under a temporary name until all is well. */
 struct state_builder *state_builder_new(const struct kernel_tracker *, const char *path, uint64_t fingerprint);
 void state_builder_add(struct state_builder *, const struct kernel_record *);
-/* times of all events, in order, losses left out: for state_event_counts */
+/* Times of all events, in order, without losses: for state_event_counts. */
 void state_builder_events(struct state_builder *, const int64_t *ts, size_t n);
-/* 0, or why the store cannot be written (a full disk): it makes no sense to go on. */
+/* 0, or why the store cannot be written (a full disk): the caller stops then. */
 int state_builder_writing(const struct state_builder *, struct err *e);
 /* After kernel_tracker_finish. begin, end: time of the first and the last event. */
 int state_builder_write(struct state_builder *, int64_t begin, int64_t end, struct err *e);

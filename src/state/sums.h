@@ -14,9 +14,9 @@ static inline const int64_t *sum_of_block(const struct state_store *s, const str
     uint64_t at = r->first_block - s->first_of[r->kind].block + block;
     return &s->sums[s->first_of[r->kind].sum + at * state_block_sums(r->kind) + (of == SUM_WRITTEN)];
 }
-/* At n (ascending) times, all from the row's first entry on, those of TIME before its end. TIME: the sums. READ,
- * WRITTEN: adds to each value by how much the sum grew since the time before, so that what was not used between them
- * costs nothing. O(n) at most, whatever the length of the row. */
+/* At n (ascending) times, all from the row's first entry on, those of TIME before its end. TIME: sets the sums. READ,
+ * WRITTEN: adds to each value how much the sum grew since the time before, so that files that were not used between two
+ * times cost nothing there. O(n) at most, whatever the length of the row. */
 void sum_values(const struct state_store *, const struct state_disk_row *, enum sum_of, const int64_t *times, size_t n,
     int64_t *values);
 /* Rows of threads and CPUs: the sums of TIME at any (ascending) times. */

@@ -1,12 +1,12 @@
-/* Private to state: bytes that a thread read, or wrote: rows of STATE_IO_READ and STATE_IO_WRITTEN. The row itself
- * has what the thread moved through no file; what it moved through files their rows tell, when each use is over.
- * (thread_io.c) */
+/* Private to state: bytes that a thread read, or wrote: rows of STATE_IO_READ and STATE_IO_WRITTEN. (thread_io.c) The
+ * row itself has the bytes that the thread moved through no file; those that it moved through files are in the files'
+ * rows, counted when each use is over. */
 #ifndef WEFT_STATE_THREAD_IO_H
 #define WEFT_STATE_THREAD_IO_H
 
 #include "state/row.h"
 
-/* Of the row and those of its files: not fewer than the row has steps. */
+/* Entries of the row and of the rows of its files: not fewer than the row has steps. */
 size_t thread_io_entries(const struct state_store *, const struct state_disk_row *);
 /* Bytes up to each of the (ascending) times. O(n + files, and of each file its uses between the times or, where they
  * are many more than the times, n). */

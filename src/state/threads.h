@@ -7,7 +7,8 @@
 struct state_builder;
 
 enum thread_state { THREAD_UNSEEN, THREAD_UNKNOWN, THREAD_BLOCKED, THREAD_READY, THREAD_RUNNING, THREAD_GONE };
-struct builder_thread {      /* hundreds take turns, so what is asked most lies first */
+/* Hundreds take turns, so what is needed most lies first. */
+struct builder_thread {
     struct series series;
     uint64_t call_latency, wake_latency, lock_latency; /* handles, 0 none */
     uint32_t call;           /* code of the system call in progress, 0 none */

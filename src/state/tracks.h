@@ -1,4 +1,4 @@
-/* Private to state: rows for what goes on at once. */
+/* Private to state: tracks, that is rows for what goes on at once. */
 #ifndef WEFT_STATE_TRACKS_H
 #define WEFT_STATE_TRACKS_H
 
@@ -6,7 +6,7 @@
 
 struct state_builder;
 
-/* Each has the lowest that is free. */
+/* Whatever begins takes the lowest track that is free. */
 struct builder_tracks {
     VEC(struct series) v;
     VEC(uint64_t) free;      /* a bit per track */

@@ -1,5 +1,5 @@
 /* Private to state: a store on its way to the disk, when no more records come. Its rows are listed from all that the
- * builder keeps (write_rows.c), then put in order and written (write.c). */
+ * builder holds (write_rows.c), then put in order and written (write.c). */
 #ifndef WEFT_STATE_WRITER_H
 #define WEFT_STATE_WRITER_H
 
@@ -28,7 +28,7 @@ struct state_writer {
     VEC(struct state_disk_aside) aside;
     VEC(struct state_disk_file) files;
     VEC(uint32_t) through;
-    struct series none; /* of rows that have no entries of their own */
+    struct series none;            /* of rows that have no entries of their own */
     struct tile_list tiles;
     struct builder_gaps gaps;
 };

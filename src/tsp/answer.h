@@ -10,7 +10,7 @@
 
 struct tsp_query;
 
-/* An answer while it is written. What the protocol has no words for is written to `json`. */
+/* An answer while it is written. What has no writer below is written to `json`. */
 enum tsp_status { TSP_COMPLETED, TSP_RUNNING, TSP_FAILED, TSP_CANCELLED };
 struct tsp_answer {
     struct json json;
@@ -21,7 +21,7 @@ struct tsp_answer {
 
 /* The answer has become too large to send; long loops should end. The writers below write nothing more then. */
 bool tsp_full(const struct tsp_answer *);
-/* CANCELLED if the client has gone: for those that stop early then. */
+/* Sets CANCELLED if the client has gone; for providers that stop early then. */
 void tsp_end(struct tsp_answer *, const struct tsp_query *);
 void tsp_fail(struct tsp_answer *, const char *message);
 
@@ -29,12 +29,12 @@ void tsp_fail(struct tsp_answer *, const char *message);
 
 /* type: NUMBER, BINARY_NUMBER, TIMESTAMP, DURATION, STRING, TIME_RANGE, or NULL */
 struct tsp_header { const char *name, *tooltip, *type; };
-void tsp_begin_tree(struct tsp_answer *, const struct tsp_header *, size_t n, int auto_expand /* levels; -1: all */);
+void tsp_begin_tree(struct tsp_answer *, const struct tsp_header *, size_t n, int auto_expand); /* levels; -1: all */
 struct tsp_meta { const char *key, *text; int64_t number; };   /* text NULL: the number */
 struct tsp_entry {
     int64_t id, parent;                  /* parent -1: a root */
     const char *const *labels; size_t n_labels;
-    /* time_graph: start and end are written. The first entry of a time graph starts at the experiment's begin */
+    /* time_graph: start and end are written. The first entry of a time graph starts at the experiment's begin. */
     bool time_graph; int64_t start, end;
     bool xy, is_default;                 /* xy: isDefault is written */
     bool has_data;
@@ -60,7 +60,7 @@ void tsp_write_arrow(struct tsp_answer *, int64_t start, int64_t end, int64_t so
     const char *style_key);
 void tsp_end_arrows(struct tsp_answer *);
 
-/* entry -1: the chart. An item of the array of its category. */
+/* An item of the array of its category. entry -1: it belongs to the whole chart. */
 void tsp_write_annotation(struct tsp_answer *, int64_t time, int64_t duration, int64_t entry, const char *label,
     const char *color, double opacity);
 

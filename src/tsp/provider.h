@@ -41,8 +41,10 @@ struct tsp_output {
 
 /* ---- questions ---- */
 
-enum tsp_operation { TSP_TREE, TSP_STATES, TSP_ARROWS, TSP_TOOLTIP, TSP_XY, TSP_GENERIC_XY, TSP_COLUMNS, TSP_LINES,
-    TSP_STYLE, TSP_ANNOTATION_CATEGORIES, TSP_ANNOTATIONS };
+enum tsp_operation {
+    TSP_TREE, TSP_STATES, TSP_ARROWS, TSP_TOOLTIP, TSP_XY, TSP_GENERIC_XY, TSP_COLUMNS, TSP_LINES, TSP_STYLE,
+    TSP_ANNOTATION_CATEGORIES, TSP_ANNOTATIONS
+};
 
 struct tsp_filter;
 /* Parsed and checked for what its operation needs. All that it points to lives in the request's arena. */
@@ -65,11 +67,10 @@ struct tsp_query {
     int64_t index, count;
     int64_t table_time; bool by_time;
     const int64_t *columns; size_t n_columns; bool has_columns; /* in the order requested */
-    json_t *row_filter;                  /* table_filter_expressions: as `search`, for the only rows that there are
-                                          * then; or NULL */
+    json_t *row_filter;                  /* table_filter_expressions, as `search`: the only rows there are; or NULL */
     json_t *search;                      /* {column id: regular expression}, or NULL */
     bool search_find, search_backward;   /* the next or the previous match is wanted */
-    /* tooltips: element in lower case ("state", "annotation", "arrow"); its times and ids are 0 and -1 when not given */
+    /* tooltips: element in lower case ("state", "annotation", "arrow"); times and ids that are not given: 0 and -1 */
     const char *element;
     int64_t element_time, element_duration, element_entry, element_destination;
     json_t *configuration;               /* derived outputs: the parameters of their configuration, else NULL */

@@ -32,8 +32,7 @@ struct tsp_opening {
     struct tsp_open_request request;
     struct tsp_growing *growing;     /* by path of the request */
     struct tsp_data *data;           /* NULL until it is open */
-    struct tsp_ids ids;              /* until the traces are known: those of the opening before. `last` is under the
-                                      * server's lock */
+    struct tsp_ids ids;              /* until it is open: of the opening before. `last`: under the server's lock */
 };
 
 struct tsp_experiment {
@@ -42,7 +41,7 @@ struct tsp_experiment {
     VEC(char *) traces;              /* their uuids */
     VEC(struct tsp_bookmark) bookmarks;
     VEC(struct tsp_derived) derived;
-    struct tsp_opening *open;           /* NULL: closed */
+    struct tsp_opening *open;        /* NULL: closed */
     int64_t failed_ns;               /* monotonic; when opening failed */
     struct tsp_ids ids;              /* of the last opening that was let go */
 };
@@ -76,8 +75,7 @@ void model_free(struct tsp_server *);
 void tsp_config_fini(struct tsp_config *);
 void tsp_bookmark_fini(struct tsp_bookmark *);
 void tsp_derived_fini(struct tsp_derived *);
-/* The model as text of the protocol. */
-/* figures NULL: closed */
+/* The model as text of the protocol. figures NULL: closed. */
 void model_write_trace(struct json *, const struct tsp_trace *, const struct tsp_figures *, const char *state);
 void model_write_experiment(struct tsp_server *, struct json *, const struct tsp_experiment *);
 void model_write_config(struct json *, const struct tsp_config *);
@@ -122,7 +120,7 @@ struct call {
     json_t *body;                    /* object; NULL for requests without */
     json_t *parameters;              /* of the body: never NULL when the route needs a body; owned */
     json_t *configuration;           /* copy of a derived output's; owned */
-    struct tsp_opening *open;           /* referenced while the call runs, or NULL */
+    struct tsp_opening *open;        /* referenced while the call runs, or NULL */
     bool reads;                      /* the answer is made of what is open */
     enum tsp_operation operation;    /* of the route */
 };
@@ -136,12 +134,12 @@ bool call_integer(const json_t *, int64_t *out);
 /* Parses the body; false: the error has been sent. */
 
 typedef void call_handler(struct call *);
-call_handler traces_list, traces_post, traces_get, traces_delete, experiments_list, experiments_post, experiments_get,
-    experiments_delete, bookmarks_list,
-    bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete, config_types, config_type, configs_list,
-        configs_post, configs_get, configs_put,
-    configs_delete, outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete,
-        marker_sets, upload_post, analysis_run;
+call_handler traces_list, traces_post, traces_get, traces_delete;
+call_handler experiments_list, experiments_post, experiments_get, experiments_delete;
+call_handler bookmarks_list, bookmarks_post, bookmarks_get, bookmarks_put, bookmarks_delete;
+call_handler config_types, config_type, configs_list, configs_post, configs_get, configs_put, configs_delete;
+call_handler outputs_list, outputs_get, outputs_config_types, outputs_config_type, outputs_post, outputs_delete;
+call_handler marker_sets, upload_post, analysis_run;
 /* Server-wide configurations of markers (configurations.c): the annotations that a marker set stands for, by
  * category. */
 void markers_write(struct tsp_server *, const char *set, const struct tsp_query *, struct tsp_answer *);

@@ -14,8 +14,8 @@ struct tsp_options {
     struct http_options http;
     struct tsp_backend backend;      /* who has the data */
     const char *trace_root;          /* traces may be opened below this directory only; NULL: only those given */
-    const char *state_dir;           /* kept over restarts: traces, experiments, bookmarks, configurations, uploads;
-                                      * NULL: nothing is kept */
+    /* What lasts over a restart: traces, experiments, bookmarks, configurations, uploads. NULL: nothing does. */
+    const char *state_dir;
     const char *const *traces;       /* TRACE arguments, opened as one experiment at start; NULL at the end */
     const char *experiment_name;     /* of those; NULL: the name of the first trace's directory */
     const char *version;

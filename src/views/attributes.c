@@ -4,27 +4,26 @@
 #include "base/map.h"
 
 struct filling {
-    struct attributes *t;
+    struct view_rows *rows;
     size_t number; /* of the host */
     const struct view_host *host;
     const struct state_store *s;
 };
 
-static int64_t add(struct filling *f, int64_t parent, const char *label, const char *name, enum attribute_view view,
+static int64_t add(struct filling *f, int64_t parent, const char *label, const char *name, enum attribute attribute,
     int kind, size_t row)
 {
-    vec_push(&f->t->v, ((struct attribute){parent, f->number, kind, row, view, label, name}));
-    return (int64_t)f->t->v.n - 1;
+    return view_add_row(f->rows, (struct view_row){parent, f->number, label, kind, row, attribute, name});
 }
 
 static int64_t add_group(struct filling *f, int64_t parent, const char *label, const char *name)
 {
-    return add(f, parent, label, name, ATTRIBUTE_GROUP, 0, 0);
+    return add(f, parent, label, name, ATTRIBUTE_GROUP, VIEW_NO_STATES, 0);
 }
 
 static const char *number(struct filling *f, int64_t n)
 {
-    return arena_printf(&f->t->texts, "%lld", (long long)n);
+    return arena_printf(&f->rows->arena, "%lld", (long long)n);
 }
 
 /* A counter, where the store has it. */
@@ -104,11 +103,11 @@ static void add_cpus(struct filling *f, int64_t root)
     }
 }
 
-/* ---- futexes, lanes ---- */
+/* ---- futexes, tracks ---- */
 
 static void add_futexes(struct filling *f, int64_t root)
 {
-    struct map groups = {0}; /* name -> index; futexes of one name share its place in the store */
+    struct map groups = {0}; /* name -> index; futexes of one name share its text */
     int64_t futexes = -1;
     for (size_t i = 0; i < state_rows(f->s, STATE_FUTEX_USER); i++) {
         struct state_row r;
@@ -127,7 +126,7 @@ static void add_futexes(struct filling *f, int64_t root)
     map_fini(&groups);
 }
 
-static void add_lanes(struct filling *f, int64_t root)
+static void add_tracks(struct filling *f, int64_t root)
 {
     static const struct {
         int kind;
@@ -162,39 +161,32 @@ static void add_devices(
     }
 }
 
-void attributes_fill(struct attributes *t, const struct views *x)
+void attributes_add(const struct view *self, const struct views *x, size_t host, struct view_rows *rows)
 {
-    for (size_t i = 0; i < x->n_hosts; i++) {
-        struct filling f = {t, i, &x->hosts[i], x->hosts[i].states};
-        if (!f.s)
-            continue;
-        int64_t root = add_group(&f, -1, f.host->index->name, "");
-        add_threads(&f, root);
-        add_cpus(&f, root);
-        add_irqs(&f, root, "IRQs", STATE_IRQ_LINE, -1);
-        add_irqs(&f, root, "Soft_IRQs", STATE_SOFTIRQ_VECTOR, -1);
-        add_devices(&f, root, "Disks", (const int[2]){STATE_DISK_READ, STATE_DISK_WRITE},
-            (const char *const[2]){"Bytes_read", "Bytes_written"});
-        add_devices(&f, root, "Network", (const int[2]){STATE_NET_SENT, STATE_NET_RECEIVED},
-            (const char *const[2]){"Bytes_sent", "Bytes_received"});
-        add_counter(&f, root, "Memory", STATE_MEMORY, -1);
-        add_futexes(&f, root);
-        add_lanes(&f, root);
-    }
+    const struct view_host *h = &x->hosts[host];
+    struct filling f = {rows, host, h, h->states};
+    if (!f.s)
+        return;
+    int64_t root = add_group(&f, VIEW_NO_PARENT, h->index->name, "");
+    add_threads(&f, root);
+    add_cpus(&f, root);
+    add_irqs(&f, root, "IRQs", STATE_IRQ_LINE, -1);
+    add_irqs(&f, root, "Soft_IRQs", STATE_SOFTIRQ_VECTOR, -1);
+    add_devices(&f, root, "Disks", (const int[2]){STATE_DISK_READ, STATE_DISK_WRITE},
+        (const char *const[2]){"Bytes_read", "Bytes_written"});
+    add_devices(&f, root, "Network", (const int[2]){STATE_NET_SENT, STATE_NET_RECEIVED},
+        (const char *const[2]){"Bytes_sent", "Bytes_received"});
+    add_counter(&f, root, "Memory", STATE_MEMORY, -1);
+    add_futexes(&f, root);
+    add_tracks(&f, root);
 }
 
-void attributes_fini(struct attributes *t)
+const char *attribute_path(const struct view_rows *rows, const struct view_row *row, struct arena *a)
 {
-    vec_free(&t->v);
-    arena_fini(&t->texts);
-}
-
-const char *attribute_path(const struct attributes *t, const struct attribute *a, struct arena *arena)
-{
-    const char *path = a->label;
-    while (a->parent >= 0) {
-        a = &t->v.v[a->parent];
-        path = arena_printf(arena, "%s/%s", a->label, path);
+    const char *path = row->label;
+    while (row->parent != VIEW_NO_PARENT) {
+        row = &rows->v.v[row->parent];
+        path = arena_printf(a, "%s/%s", row->label, path);
     }
     return path;
 }

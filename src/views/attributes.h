@@ -2,12 +2,10 @@
 #ifndef WEFT_VIEWS_ATTRIBUTES_H
 #define WEFT_VIEWS_ATTRIBUTES_H
 
-#include "base/arena.h"
-#include "base/mem.h"
-#include "views/view.h"
+#include "views/rows.h"
 
-/* What an attribute's states say of the intervals of its row. */
-enum attribute_view {
+/* What an attribute's states say of the intervals of its row; the `number` of its struct view_row. */
+enum attribute {
     ATTRIBUTE_GROUP,                     /* nothing: it has no states */
     ATTRIBUTE_STATUS,                    /* the value's name */
     ATTRIBUTE_CALL,                      /* the system call */
@@ -16,20 +14,9 @@ enum attribute_view {
     ATTRIBUTE_CPU,                       /* the CPU that handles an interrupt */
     ATTRIBUTE_AMOUNT                     /* a counter's value */
 };
-struct attribute {
-    int64_t parent;                      /* index of an earlier one; -1: a root, a host */
-    size_t host;
-    int kind; size_t row;                /* of the store; not of groups */
-    enum attribute_view view;
-    const char *label, *name;            /* name: what it is called beside, or "" */
-};
-struct attributes {
-    VEC(struct attribute) v;
-    struct arena texts;
-};
-void attributes_fill(struct attributes *, const struct views *);
-void attributes_fini(struct attributes *);
+/* Adds the attributes of one host. */
+void attributes_add(const struct view *self, const struct views *, size_t host, struct view_rows *);
 /* "host/CPUs/0/Status". */
-const char *attribute_path(const struct attributes *, const struct attribute *, struct arena *);
+const char *attribute_path(const struct view_rows *, const struct view_row *, struct arena *);
 
 #endif

@@ -18,13 +18,21 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(p->id, q->id);
 }
 
+static bool is_listed(const struct view *v, struct views *x)
+{
+    bool has_data = !v->host_has_data;
+    for (size_t i = 0; i < x->n_hosts && !has_data; i++)
+        has_data = v->host_has_data(v, &x->hosts[i]);
+    return has_data && (!v->has_data || v->has_data(v, x));
+}
+
 static void find_outputs(struct views *x)
 {
     VEC(struct tsp_output) all = {0};
     for (size_t i = 0; view_list[i]; i++) {
         const struct view *v = view_list[i];
         const struct tsp_provider *p = &v->provider;
-        if (v->has_data && !v->has_data(v, x))
+        if (!is_listed(v, x))
             continue;
         if (!v->members)
             vec_push(&all, ((struct tsp_output){.provider = p, .id = p->id, .name = p->name}));
@@ -130,7 +138,7 @@ static view_operation *operation_of(const struct view *v, enum tsp_operation ope
     case TSP_TOOLTIP: return v->tooltip;
     case TSP_XY: return strcmp(v->provider.type, "TREE_GENERIC_XY") ? v->xy : NULL;
     case TSP_GENERIC_XY: return strcmp(v->provider.type, "TREE_GENERIC_XY") ? NULL : v->xy;
-    case TSP_COLUMNS: return v->table ? table_columns : v->columns;
+    case TSP_COLUMNS: return v->table_columns ? table_columns : v->columns;
     case TSP_LINES: return v->table ? table_lines : v->lines;
     case TSP_STYLE: return v->style;
     case TSP_ANNOTATION_CATEGORIES: return v->annotation_categories;
@@ -157,17 +165,41 @@ static void table_lines(const struct view *self, struct views *x, const struct t
     tsp_table_lines(answer, &t, q);
 }
 
+bool view_has_rows(const struct view *self, struct views *x)
+{
+    struct tsp_table t = {.arg = x};
+    self->table(self, x, NULL, &t);
+    return t.rows > 0;
+}
+
 static bool offers(const struct tsp_provider *p, enum tsp_operation operation)
 {
     return operation_of(view_of(p), operation) != NULL;
 }
 
+static void answer_question(const struct view *v, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    view_operation *operation = operation_of(v, q->operation);
+    bool tree = q->operation == TSP_TREE && v->headers;
+    bool chart = (q->operation == TSP_XY || q->operation == TSP_GENERIC_XY) && v->title;
+    if (tree)
+        tsp_begin_tree(answer, v->headers, v->n_headers, v->expand ? v->expand : -1);
+    if (chart)
+        tsp_begin_xy(answer, v->title);
+    if (operation)
+        operation(v, x, q, answer);
+    if (tree)
+        tsp_end_tree(answer);
+    if (chart)
+        tsp_end_xy(answer);
+    if (tree || chart)
+        tsp_end(answer, q);
+}
+
 static void ask(struct tsp_data *d, const struct tsp_provider *p, const struct tsp_query *q, struct tsp_answer *answer)
 {
     struct views *x = views_of(d);
-    view_operation *run = operation_of(view_of(p), q->operation);
-    if (run)
-        run(view_of(p), x, q, answer);
+    answer_question(view_of(p), x, q, answer);
     if (q->operation == TSP_ANNOTATION_CATEGORIES)
         view_lost_events_category(x, answer);
     else if (q->operation == TSP_ANNOTATIONS)

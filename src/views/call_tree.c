@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/search.h"
 
 struct building {
     const struct stack_store *s;
     int64_t begin, end;
     VEC(struct call_node) nodes;
     struct map children; /* (parent + 1) << 32 | function -> node + 1 */
-    uint32_t *place;     /* of nodes that are placed */
+    uint32_t *position;  /* of nodes that are laid out */
 };
 
 /* The calls of one row that are counted, in order, each with its node. */
@@ -25,14 +26,14 @@ struct counted {
 static uint32_t node_of(struct building *b, uint32_t parent, uint32_t function)
 {
     bool fresh;
-    uint64_t *place = map_put(
+    uint64_t *number = map_put(
         &b->children, (uint64_t)(parent + 1) << 32 | function, &fresh); /* CALL_TREE_NONE + 1 is 0 */
     if (fresh) {
         uint32_t depth = parent == CALL_TREE_NONE ? 0 : b->nodes.v[parent].depth + 1;
         vec_push(&b->nodes, ((struct call_node){.function = function, .parent = parent, .depth = depth}));
-        *place = b->nodes.n;
+        *number = b->nodes.n;
     }
-    return (uint32_t)(*place - 1);
+    return (uint32_t)(*number - 1);
 }
 
 static void count(struct building *b, uint32_t number, int64_t duration)
@@ -73,13 +74,13 @@ static void count_row(struct building *b, size_t row, const struct counted *abov
 
 /* ---- layout ---- */
 
-static int by_place(const void *pa, const void *pb, void *arg)
+static int by_position(const void *pa, const void *pb, void *arg)
 {
     const struct building *b = arg;
     const struct call_node *x = &b->nodes.v[*(const uint32_t *)pa], *y = &b->nodes.v[*(const uint32_t *)pb];
     struct stack_function f, g;
     if (x->parent != y->parent)
-        return b->place[x->parent] < b->place[y->parent] ? -1 : 1;
+        return b->position[x->parent] < b->position[y->parent] ? -1 : 1;
     if (x->total != y->total)
         return x->total > y->total ? -1 : 1;
     stack_function(b->s, x->function, &f);
@@ -89,9 +90,9 @@ static int by_place(const void *pa, const void *pb, void *arg)
 }
 
 /* Nodes of one depth side by side within their parents, the largest first. `before`: nodes of lower depths. */
-static void place_depth(struct building *b, uint32_t *order, size_t n, size_t before)
+static void lay_out_depth(struct building *b, uint32_t *order, size_t n, size_t before)
 {
-    qsort_r(order, n, sizeof *order, by_place, b);
+    qsort_r(order, n, sizeof *order, by_position, b);
     int64_t next = 0;
     for (size_t i = 0; i < n; i++) {
         struct call_node *node = &b->nodes.v[order[i]];
@@ -99,15 +100,15 @@ static void place_depth(struct building *b, uint32_t *order, size_t n, size_t be
             next = b->nodes.v[node->parent].begin;
         node->begin = next;
         next += node->total;
-        b->place[order[i]] = (uint32_t)(before + i);
+        b->position[order[i]] = (uint32_t)(before + i);
     }
 }
 
-static struct call_tree *place_all(struct building *b)
+static struct call_tree *lay_out(struct building *b)
 {
     struct call_tree *t = mem_zalloc(sizeof *t);
     uint32_t *order = mem_alloc(sizeof *order * (b->nodes.n + 1));
-    b->place = mem_alloc(sizeof *b->place * (b->nodes.n + 1));
+    b->position = mem_alloc(sizeof *b->position * (b->nodes.n + 1));
     t->n = b->nodes.n;
     t->depths = t->n ? b->nodes.v[t->n - 1].depth + 1 : 0;
     t->first = mem_zalloc(sizeof *t->first * (t->depths + 1));
@@ -116,17 +117,17 @@ static struct call_tree *place_all(struct building *b)
         uint32_t depth = b->nodes.v[i].depth;
         for (k = i; k < t->n && b->nodes.v[k].depth == depth; k++)
             order[k] = (uint32_t)k;
-        place_depth(b, order + i, k - i, i);
+        lay_out_depth(b, order + i, k - i, i);
         t->first[depth + 1] = k;
     }
     for (size_t i = 0; i < t->n; i++) {
         t->nodes[i] = b->nodes.v[order[i]];
         if (t->nodes[i].parent != CALL_TREE_NONE)
-            t->nodes[i].parent = b->place[t->nodes[i].parent];
+            t->nodes[i].parent = b->position[t->nodes[i].parent];
         t->total += t->nodes[i].depth ? 0 : t->nodes[i].total;
     }
     free(order);
-    free(b->place);
+    free(b->position);
     return t;
 }
 
@@ -138,7 +139,7 @@ struct call_tree *call_tree_new(const struct stack_store *s, size_t thread, int6
     stack_thread(s, thread, &t);
     for (uint32_t level = 0; level < t.rows; level++)
         count_row(&b, t.first_row + level, level ? &rows[(level - 1) % 2] : NULL, &rows[level % 2]);
-    struct call_tree *tree = place_all(&b);
+    struct call_tree *tree = lay_out(&b);
     free(rows[0].v);
     free(rows[1].v);
     vec_free(&b.nodes);
@@ -157,13 +158,6 @@ void call_tree_free(struct call_tree *t)
 
 size_t call_tree_find(const struct call_tree *t, size_t depth, size_t from, int64_t at)
 {
-    size_t lo = from > t->first[depth] ? from : t->first[depth], hi = t->first[depth + 1];
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (t->nodes[mid].begin + t->nodes[mid].total <= at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    size_t first = from > t->first[depth] ? from : t->first[depth];
+    return search_first(i, first, t->first[depth + 1], t->nodes[i].begin + t->nodes[i].total > at);
 }

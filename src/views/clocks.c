@@ -1,8 +1,6 @@
 /* Clock synchronisation: how each machine's clock was found, and how far it may be off over time. */
 #include "views/view.h"
 
-#include <string.h>
-
 static bool synchronised(const struct view *self, struct views *x)
 {
     return x->clocks != NULL;
@@ -50,64 +48,32 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     }
 }
 
-static void table_columns(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+static void table(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_table *t)
 {
-    tsp_table_columns(answer, columns, sizeof columns / sizeof *columns);
-}
-
-static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    struct tsp_table t = {
-        .columns = columns, .n_columns = sizeof columns / sizeof *columns, .rows = x->n_hosts, .arg = x, .cell = cell};
-    tsp_table_lines(answer, &t, q);
+    t->rows = x->n_hosts;
+    t->cell = cell;
 }
 
 /* ---- the corridor over time ---- */
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct tsp_header headers[] = {
-        {"Host", "Half width of the corridor that holds the true clock", "STRING"}};
-    tsp_begin_tree(answer, headers, 1, -1);
-    for (size_t i = 0; i < x->n_hosts; i++) {
-        const char *label = x->hosts[i].index->name;
-        tsp_write_entry(answer,
-            &(struct tsp_entry){.id = x->last_thread + 1 + (int64_t)i,
-                .parent = -1,
-                .labels = &label,
-                .n_labels = 1,
-                .xy = true,
-                .is_default = true,
-                .has_data = map_of(x, i)->n > 0,
-                .host_id = x->hosts[i].id});
-    }
-    tsp_end_tree(answer);
+    for (size_t i = 0; i < x->n_hosts; i++)
+        view_write_entry(answer, &x->hosts[i], view_id(x, i), -1, x->hosts[i].index->name,
+            VIEW_DEFAULT | (map_of(x, i)->n ? VIEW_DATA : 0));
 }
 
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_xy(answer, "Clock error");
     for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
         const struct clock_map *m = map_of(x, i);
-        int64_t id = x->last_thread + 1 + (int64_t)i;
-        if (!m->n || !tsp_wants(q, id))
+        if (!m->n || !tsp_wants(q, view_id(x, i)))
             continue;
         double *y = arena_new(q->http->arena, double, q->n_times);
         for (size_t k = 0; k < q->n_times; k++)
             y[k] = (double)clock_error_at(m, view_to_host(&x->hosts[i], q->times[k]));
-        tsp_write_series(answer,
-            &(struct tsp_series){.id = id,
-                .name = x->hosts[i].index->name,
-                .type = "line",
-                .x = q->times,
-                .y = y,
-                .n = q->n_times,
-                .y_label = "Error",
-                .y_unit = "ns",
-                .y_type = "DURATION"});
+        view_write_series(self, q, answer, view_id(x, i), x->hosts[i].index->name, y);
     }
-    tsp_end_xy(answer);
 }
 
 const struct view view_clock_table = {
@@ -116,8 +82,8 @@ const struct view view_clock_table = {
         .description = "Clock maps of the machines and their errors",
         .type = "TABLE"},
     .has_data = synchronised,
-    .columns = table_columns,
-    .lines = table_lines,
+    VIEW_COLUMNS(columns),
+    .table = table,
 };
 const struct view view_clock_error = {
     .provider = {.id = "weft.clocks.error",
@@ -125,6 +91,9 @@ const struct view view_clock_error = {
         .description = "Distance within which the true clock lies, over time",
         .type = "TREE_TIME_XY"},
     .has_data = synchronised,
+    VIEW_HEADERS({"Host", "Half width of the corridor that holds the true clock", "STRING"}),
     .tree = tree,
+    .title = "Clock error",
+    .series = {.type = "line", .y_label = "Error", .y_unit = "ns", .y_type = "DURATION"},
     .xy = xy,
 };

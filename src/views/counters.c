@@ -1,46 +1,34 @@
 /* Counters: what performance counters in the contexts of events showed, per host, CPU and counter. */
-#include "views/growth.h"
-#include "views/state_rows.h"
+#include "views/rates.h"
+#include "views/sampling.h"
 
-static bool has_counters(const struct view_host *h)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
     return h->states && state_counters(h->states, STATE_CPU_COUNTER);
 }
 
-static bool has_data(const struct view *self, struct views *x)
-{
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (has_counters(&x->hosts[i]))
-            return true;
-    return false;
-}
+/* ---- entries in a fixed order: per host its root, "Grouped", "CPU", then per CPU its number and its counters ---- */
 
-/* Entries in a fixed order: per host its root, "Grouped", "CPU", then per CPU its number and its counters. */
 enum level { HOST, GROUPED, CPUS, CPU, COUNTER, LEVELS };
-struct place {
+struct entry {
     const struct view_host *host;
     int64_t id, parent;
     enum level level;
-    size_t counter; /* of the host; COUNTER */
-    int32_t cpu;
+    int32_t cpu;    /* CPU, COUNTER; else -1 */
+    size_t counter; /* COUNTER: of the host */
     const char *label;
 };
-struct writing {
-    const struct tsp_query *q;
-    struct tsp_answer *answer;
-};
-typedef void on_place(const struct writing *, const struct place *);
+typedef void on_entry(const struct view *self, const struct tsp_query *, struct tsp_answer *, const struct entry *);
 
-static void each_of_host(const struct writing *w, const struct view_host *h, int64_t *id, on_place *f)
+static void each_of_host(const struct view *self, const struct view_host *h, int64_t *id, const struct tsp_query *q,
+    struct tsp_answer *answer, on_entry *f)
 {
-    static const char *const labels[CPU] = {[GROUPED] = "Grouped", [CPUS] = "CPU"};
+    const char *labels[CPU] = {h->index->name, "Grouped", "CPU"};
     int64_t above[LEVELS];
     int32_t cpu = -1;
     for (enum level l = HOST; l < CPU; l++) {
         above[l] = (*id)++;
-        f(w,
-            &(struct place){
-                h, above[l], l == HOST ? -1 : above[l - 1], l, 0, -1, l == HOST ? h->index->name : labels[l]});
+        f(self, q, answer, &(struct entry){h, above[l], l == HOST ? -1 : above[l - 1], l, -1, 0, labels[l]});
     }
     for (size_t i = 0; i < state_counters(h->states, STATE_CPU_COUNTER); i++) {
         struct state_counter c;
@@ -48,43 +36,44 @@ static void each_of_host(const struct writing *w, const struct view_host *h, int
         if (c.number / STATE_CPU_COUNTERS != cpu) {
             cpu = c.number / STATE_CPU_COUNTERS;
             above[CPU] = (*id)++;
-            f(w, &(struct place){h, above[CPU], above[CPUS], CPU, 0, cpu, arena_printf(w->q->http->arena, "%d", cpu)});
+            const char *label = arena_printf(q->http->arena, "%d", cpu);
+            f(self, q, answer, &(struct entry){h, above[CPU], above[CPUS], CPU, cpu, 0, label});
         }
-        f(w, &(struct place){h, (*id)++, above[CPU], COUNTER, i, cpu, c.name});
+        f(self, q, answer, &(struct entry){h, (*id)++, above[CPU], COUNTER, cpu, i, c.name});
     }
 }
 
-static void each_place(const struct views *x, const struct writing *w, on_place *f)
+static void each_entry(
+    const struct view *self, const struct views *x, const struct tsp_query *q, struct tsp_answer *answer, on_entry *f)
 {
-    int64_t id = x->last_thread + 1;
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(w->answer) && !http_gone(w->q->http); i++)
-        if (has_counters(&x->hosts[i]))
-            each_of_host(w, &x->hosts[i], &id, f);
+    int64_t id = view_id(x, 0);
+    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
+        if (has_data(self, &x->hosts[i]))
+            each_of_host(self, &x->hosts[i], &id, q, answer, f);
 }
 
-static void write_entry(const struct writing *w, const struct place *p)
+static void write_entry(
+    const struct view *self, const struct tsp_query *q, struct tsp_answer *answer, const struct entry *e)
 {
-    struct tsp_meta meta = {"cpu", NULL, p->cpu};
-    tsp_write_entry(w->answer,
-        &(struct tsp_entry){.id = p->id,
-            .parent = p->parent,
-            .labels = &p->label,
+    struct tsp_meta cpu = {"cpu", NULL, e->cpu};
+    tsp_write_entry(answer,
+        &(struct tsp_entry){.id = e->id,
+            .parent = e->parent,
+            .labels = &e->label,
             .n_labels = 1,
             .xy = true,
-            .has_data = p->level == COUNTER,
-            .host_id = p->host->id,
-            .meta = &meta,
-            .n_meta = p->cpu >= 0});
+            .has_data = e->level == COUNTER,
+            .host_id = e->host->id,
+            .meta = &cpu,
+            .n_meta = e->cpu >= 0});
 }
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct tsp_header headers[] = {{"Name", "CPU and counter", "STRING"}};
-    struct writing w = {q, answer};
-    tsp_begin_tree(answer, headers, 1, -1);
-    each_place(x, &w, write_entry);
-    tsp_end_tree(answer);
+    each_entry(self, x, q, answer, write_entry);
 }
+
+/* ---- over time ---- */
 
 /* What the counter first showed, and when. */
 static struct state_interval first_shown(const struct view_host *h, size_t counter)
@@ -95,46 +84,35 @@ static struct state_interval first_shown(const struct view_host *h, size_t count
 }
 
 /* Values at the sample times, and one before them. Until a counter first shows something nothing counts. */
-static const int64_t *values_of(const struct place *p, const struct tsp_query *q)
+static const int64_t *values_of(const struct entry *e, const struct tsp_query *q)
 {
-    struct arena *a = q->http->arena;
-    int64_t *values = arena_new(a, int64_t, q->n_times + 1), *times = arena_new(a, int64_t, q->n_times + 1);
-    struct state_interval first = first_shown(p->host, p->counter);
-    times[0] = view_sample_time(p->host, view_time_before(q));
-    for (size_t i = 0; i < q->n_times; i++)
-        times[i + 1] = view_sample_time(p->host, q->times[i]);
-    state_counter_values(p->host->states, STATE_CPU_COUNTER, p->counter, times, q->n_times + 1, values);
+    int64_t *values = arena_new(q->http->arena, int64_t, q->n_times + 1);
+    const int64_t *times = rates_times(e->host, q, view_sample_time);
+    struct state_interval first = first_shown(e->host, e->counter);
+    state_counter_values(e->host->states, STATE_CPU_COUNTER, e->counter, times, q->n_times + 1, values);
     for (size_t i = 0; i <= q->n_times && times[i] < first.begin; i++)
         values[i] = first.amount;
     return values;
 }
 
-static void write_series(const struct writing *w, const struct place *p)
+static void write_series(
+    const struct view *self, const struct tsp_query *q, struct tsp_answer *answer, const struct entry *e)
 {
-    const struct tsp_query *q = w->q;
-    if (p->level != COUNTER || !q->has_items || !tsp_wants(q, p->id) || tsp_full(w->answer) || http_gone(q->http))
+    struct arena *a = q->http->arena;
+    if (e->level != COUNTER || !q->has_items || !tsp_wants(q, e->id) || !view_goes_on(q, answer))
         return;
     bool cumulative = json_is_true(json_object_get(q->parameters, "isCumulative"));
-    const int64_t *values = values_of(p, q);
-    double *y = arena_new(q->http->arena, double, q->n_times);
+    const int64_t *values = values_of(e, q);
+    double *y = arena_new(a, double, q->n_times);
     for (size_t i = 0; i < q->n_times; i++)
         y[i] = (double)(cumulative ? values[i + 1] : (int64_t)((uint64_t)values[i + 1] - (uint64_t)values[i]));
-    tsp_write_series(w->answer,
-        &(struct tsp_series){.id = p->id,
-            .name = arena_printf(q->http->arena, "%s/Grouped/CPU/%d/%s", p->host->index->name, p->cpu, p->label),
-            .type = "line",
-            .x = q->times,
-            .y = y,
-            .n = q->n_times,
-            .y_label = "Count"});
+    view_write_series(
+        self, q, answer, e->id, arena_printf(a, "%s/Grouped/CPU/%d/%s", e->host->index->name, e->cpu, e->label), y);
 }
 
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct writing w = {q, answer};
-    tsp_begin_xy(answer, "Counters");
-    each_place(x, &w, write_series);
-    tsp_end_xy(answer);
+    each_entry(self, x, q, answer, write_series);
 }
 
 const struct view view_counters = {
@@ -142,7 +120,10 @@ const struct view view_counters = {
         .name = "Counters",
         .description = "Performance counters of CPUs: what was counted between two points, or what the counter showed",
         .type = "TREE_TIME_XY"},
-    .has_data = has_data,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Name", "CPU and counter", "STRING"}),
     .tree = tree,
+    .title = "Counters",
+    .series = {.type = "line", .y_label = "Count"},
     .xy = xy,
 };

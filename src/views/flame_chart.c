@@ -9,7 +9,7 @@
 
 /* ---- tree ---- */
 
-static void write_levels(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
+static void write_levels(const struct stacks_tree *w, const struct stacks_trace *p, size_t thread)
 {
     const struct view_host *h = &w->x->hosts[p->host];
     struct stack_thread t;
@@ -53,7 +53,7 @@ struct sampler {
     struct stack_call *found;
 };
 struct row {
-    const struct stack_place *place;
+    const struct stacks_trace *place;
     size_t row;
 };
 
@@ -154,7 +154,7 @@ static void sample_row(struct sampler *s, int64_t entry, const struct row *r)
 
 static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     struct sampler s = {x, q, answer, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
         arena_new(q->http->arena, struct stack_call, q->n_times + 1)};
     struct row r;
@@ -172,7 +172,7 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
 
 /* ---- tooltip ---- */
 
-static void write_call(struct tsp_answer *answer, const struct stack_place *p, const struct stack_call *c)
+static void write_call(struct tsp_answer *answer, const struct stacks_trace *p, const struct stack_call *c)
 {
     struct stack_function f;
     char text[32];
@@ -188,7 +188,7 @@ static void write_call(struct tsp_answer *answer, const struct stack_place *p, c
         tsp_write_tip(answer, "Exit", "not seen");
 }
 
-static void write_where(struct views *x, struct tsp_answer *answer, const struct stack_place *p, size_t row, int64_t t)
+static void write_where(struct views *x, struct tsp_answer *answer, const struct stacks_trace *p, size_t row, int64_t t)
 {
     struct stack_thread thread;
     struct stack_process process;
@@ -220,7 +220,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
     struct stack_call c;
     json_begin_object(&answer->json);
     if (view_tooltip_target(q, &entry, &time)) {
-        const struct stack_place *p = stacks_row(stacks_of(x), entry, &row);
+        const struct stacks_trace *p = stacks_row(stacks_of(x), entry, &row);
         const struct view_host *h = p ? &x->hosts[p->host] : NULL;
         int64_t t = p ? view_sample_time(h, time) : 0;
         if (p && stack_at(p->s, row, t, &c) && c.how != STACK_NOTHING) {
@@ -248,7 +248,6 @@ const struct view view_flame_chart = {
     .has_data = stacks_have_calls,
     .tree = tree,
     .states = states,
-    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "views/call_tree.h"
-#include "views/figures.h"
+#include "views/durations.h"
 #include "views/state_rows.h"
 #include "views/list.h"
 
@@ -19,7 +19,7 @@ struct graphs {
 
 static void *make_graphs(struct views *x)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     struct graphs *g = mem_zalloc(sizeof *g);
     g->n = all->n;
     g->of = mem_zalloc(sizeof *g->of * (g->n + 1));
@@ -76,7 +76,7 @@ static struct wanted wanted(struct views *x, const struct tsp_query *q, struct t
 }
 
 /* Valid until the next one is asked for. */
-static const struct call_tree *graph_of(struct wanted *w, const struct stack_place *p, size_t thread)
+static const struct call_tree *graph_of(struct wanted *w, const struct stacks_trace *p, size_t thread)
 {
     const struct view_host *h = &w->x->hosts[p->host];
     if (w->part) {
@@ -105,7 +105,7 @@ static const struct call_tree *graph_of(struct wanted *w, const struct stack_pla
 
 static int64_t largest(struct wanted *w)
 {
-    const struct stack_places *all = stacks_of(w->x);
+    const struct stacks *all = stacks_of(w->x);
     int64_t most = 0;
     for (size_t i = 0; i < all->n; i++)
         for (size_t t = 0; t < stack_threads(all->v[i].s) && !http_gone(w->q->http); t++) {
@@ -115,7 +115,7 @@ static int64_t largest(struct wanted *w)
     return most;
 }
 
-static void write_levels(const struct stacks_tree *tree, const struct stack_place *p, size_t thread)
+static void write_levels(const struct stacks_tree *tree, const struct stacks_trace *p, size_t thread)
 {
     const struct call_tree *g = graph_of(tree->arg, p, thread);
     struct stack_thread t;
@@ -167,7 +167,7 @@ static int tags_of(const struct tsp_query *q, const struct call_node *n, const s
     return tsp_filter_tags(q, properties, sizeof properties / sizeof *properties);
 }
 
-static void write_node(const struct wanted *w, const struct stack_place *p, const struct call_node *n)
+static void write_node(const struct wanted *w, const struct stacks_trace *p, const struct call_node *n)
 {
     struct stack_function f;
     stack_function(p->s, n->function, &f);
@@ -179,7 +179,7 @@ static void write_node(const struct wanted *w, const struct stack_place *p, cons
 }
 
 /* What lies at the amounts asked for: boxes, and blanks between them. */
-static void write_row(struct wanted *w, const struct stack_place *p, size_t row, int64_t entry)
+static void write_row(struct wanted *w, const struct stacks_trace *p, size_t row, int64_t entry)
 {
     struct stack_thread t;
     size_t thread = p->row_threads[row];
@@ -208,12 +208,12 @@ static void write_row(struct wanted *w, const struct stack_place *p, size_t row,
 
 static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     struct wanted w = wanted(x, q, answer);
     tsp_begin_rows(answer);
     for (size_t i = 0; i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
         size_t row;
-        const struct stack_place *p = stacks_row(all, q->items[i], &row);
+        const struct stacks_trace *p = stacks_row(all, q->items[i], &row);
         if (p)
             write_row(&w, p, row, q->items[i]);
     }
@@ -224,7 +224,8 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
 
 /* ---- tooltip ---- */
 
-static void write_tooltip(const struct wanted *w, const struct stack_place *p, const struct call_node *n, int64_t total)
+static void write_tooltip(
+    const struct wanted *w, const struct stacks_trace *p, const struct call_node *n, int64_t total)
 {
     struct arena *a = w->q->http->arena;
     struct stack_function f;
@@ -233,13 +234,13 @@ static void write_tooltip(const struct wanted *w, const struct stack_place *p, c
     tsp_write_tip(w->answer, "Address", arena_printf(a, "0x%" PRIx64, f.address));
     tsp_write_tip(w->answer, "Depth", arena_printf(a, "%u", n->depth + 1));
     tsp_write_tip(w->answer, "Calls", arena_printf(a, "%" PRIu64, n->calls));
-    tsp_write_tip(w->answer, "Total", figures_duration(a, (double)n->total));
+    tsp_write_tip(w->answer, "Total", durations_text(a, (double)n->total));
     tsp_write_tip(
         w->answer, "Share", arena_printf(a, "%.1f %%", total > 0 ? 100.0 * (double)n->total / (double)total : 0.0));
-    tsp_write_tip(w->answer, "Self Time", figures_duration(a, (double)(n->total - n->below)));
-    tsp_write_tip(w->answer, "Average", figures_duration(a, (double)n->total / (double)n->calls));
-    tsp_write_tip(w->answer, "Minimum", figures_duration(a, (double)n->least));
-    tsp_write_tip(w->answer, "Maximum", figures_duration(a, (double)n->most));
+    tsp_write_tip(w->answer, "Self Time", durations_text(a, (double)(n->total - n->below)));
+    tsp_write_tip(w->answer, "Average", durations_text(a, (double)n->total / (double)n->calls));
+    tsp_write_tip(w->answer, "Minimum", durations_text(a, (double)n->least));
+    tsp_write_tip(w->answer, "Maximum", durations_text(a, (double)n->most));
 }
 
 static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -248,8 +249,8 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
     int64_t entry, amount;
     size_t row;
     json_begin_object(&answer->json);
-    const struct stack_place *p = view_tooltip_target(q, &entry, &amount) ? stacks_row(stacks_of(x), entry, &row)
-                                                                          : NULL;
+    const struct stacks_trace *p = view_tooltip_target(q, &entry, &amount) ? stacks_row(stacks_of(x), entry, &row)
+                                                                           : NULL;
     if (p) {
         struct stack_thread t;
         size_t thread = p->row_threads[row];
@@ -291,7 +292,6 @@ const struct view view_flame_graph = {
     .member = member,
     .tree = tree,
     .states = states,
-    .arrows = view_no_arrows,
     .tooltip = tooltip,
     .style = style,
     .close = close_graphs,

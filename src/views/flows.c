@@ -1,11 +1,9 @@
 /* Flows: one line per direction of a connection that a traced host sent on or received from. */
-#include "views/view.h"
-#include "views/list.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "views/view.h"
 
 enum { MOST_DELAYS = 4096 };
 
@@ -134,15 +132,12 @@ static void close_rows(struct views *x, void *cache)
     free(rows);
 }
 
-static bool has_data(const struct view *self, struct views *x)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (x->hosts[i].index->flows && flow_count(x->hosts[i].index->flows))
-            return true;
-    return false;
+    return h->index->flows && flow_count(h->index->flows);
 }
 
-struct showing {
+struct lines {
     const struct views *x;
     const struct rows *rows;
 };
@@ -154,7 +149,7 @@ static void put_host(const struct views *x, int32_t host, struct text *out)
 
 static void cell(void *arg, size_t number, size_t column, struct text *out)
 {
-    const struct showing *s = arg;
+    const struct lines *s = arg;
     const struct row *r = &s->rows->v.v[number];
     char buf[64];
     switch (column) {
@@ -178,26 +173,18 @@ static void cell(void *arg, size_t number, size_t column, struct text *out)
 
 static int64_t time_of(void *arg, size_t number)
 {
-    const struct showing *s = arg;
+    const struct lines *s = arg;
     return s->rows->v.v[number].first;
 }
 
-static void table_columns(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+static void table(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_table *t)
 {
-    tsp_table_columns(answer, columns, sizeof columns / sizeof *columns);
-}
-
-static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    struct showing s = {x, view_cache(x, &view_flows, make)};
-    struct tsp_table t = {.columns = columns,
-        .n_columns = sizeof columns / sizeof *columns,
-        .rows = s.rows->v.n,
-        .arg = &s,
-        .cell = cell,
-        .time = time_of};
-    tsp_table_lines(answer, &t, q);
+    struct lines *l = arena_new(q->http->arena, struct lines, 1);
+    *l = (struct lines){x, view_cache(x, self, make)};
+    t->rows = l->rows->v.n;
+    t->arg = l;
+    t->cell = cell;
+    t->time = time_of;
 }
 
 const struct view view_flows = {
@@ -205,8 +192,8 @@ const struct view view_flows = {
         .name = "Flows",
         .description = "Connections: packets, bytes, retransmissions and delays per direction",
         .type = "TABLE"},
-    .has_data = has_data,
-    .columns = table_columns,
-    .lines = table_lines,
+    .host_has_data = has_data,
+    VIEW_COLUMNS(columns),
+    .table = table,
     .close = close_rows,
 };

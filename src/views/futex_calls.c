@@ -5,15 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/time.h"
-
 /* ---- looks ---- */
 
 enum look { WAIT, TIMED_OUT, REFUSED, INTERRUPTED, WAIT_CUT, WAKE, WAKE_CUT, DOUBT, LOOKS };
-static const struct {
-    const char *key, *color;
-    double height;
-} looks[LOOKS] = {
+static const struct view_look looks[LOOKS] = {
     [WAIT] = {"Futex wait", LOOK_BLOCKED, 1},
     [TIMED_OUT] = {"Futex wait timed out", LOOK_TIMER, 1},
     [REFUSED] = {"Futex wait refused", LOOK_IDLE, 0.5},
@@ -26,8 +21,7 @@ static const struct {
 
 void futex_write_styles(struct tsp_answer *answer)
 {
-    for (int i = 0; i < LOOKS; i++)
-        tsp_write_style(answer, looks[i].key, NULL, looks[i].color, looks[i].height, -1, looks[i].key);
+    view_write_looks(answer, looks, LOOKS);
 }
 
 /* What the kernel gives back instead of EINTR before it looks whether the call is made again. */
@@ -78,14 +72,14 @@ static bool is_call(const struct state_interval *iv)
     return iv->value == STATE_FUTEX_WAIT || iv->value == STATE_FUTEX_WAKE;
 }
 
-void futex_show(const struct view_host *h, size_t user, const struct state_interval *iv, bool with_properties,
+void futex_show(const struct view_sampler *s, const struct view_host *h, size_t user, const struct state_interval *iv,
     struct view_shown *out)
 {
     if (iv->value == STATE_NONE)
         return;
     out->style_key = looks[look_of(iv)].key;
     out->label = is_call(iv) ? result(iv, out->text, sizeof out->text) : NULL;
-    if (!with_properties)
+    if (!s->q->filter)
         return;
     struct state_row row;
     struct graph_row thread;
@@ -133,19 +127,6 @@ bool futex_woken_by(const struct view_host *h, const struct state_interval *wait
 
 /* ---- tooltips ---- */
 
-static void write_thread(
-    struct tsp_answer *answer, const struct view_host *h, int32_t row, const char *name, const char *tid)
-{
-    char number[16];
-    struct graph_row r;
-    if (row < 0 || row >= h->threads)
-        return;
-    graph_row(h->index->graph, row, &r);
-    snprintf(number, sizeof number, "%d", r.tid);
-    tsp_write_tip(answer, name, r.name);
-    tsp_write_tip(answer, tid, number);
-}
-
 void futex_write_call(struct tsp_answer *answer, const struct view_host *h, size_t user, int64_t t)
 {
     struct state_row row;
@@ -154,7 +135,7 @@ void futex_write_call(struct tsp_answer *answer, const struct view_host *h, size
     char room[48];
     state_row(h->states, STATE_FUTEX_USER, user, &row);
     tsp_write_tip(answer, "Futex", row.name);
-    write_thread(answer, h, row.thread, "Process", "TID");
+    view_write_thread(answer, h, row.thread, "Process", "TID");
     if (!state_at(h->states, STATE_FUTEX_USER, user, t, &iv) || iv.value == STATE_NONE)
         return;
     tsp_write_tip(answer, "State", looks[look_of(&iv)].key);
@@ -163,11 +144,8 @@ void futex_write_call(struct tsp_answer *answer, const struct view_host *h, size
         tsp_write_tip(answer, "Result", result(&iv, room, sizeof room));
     }
     if (futex_woken_by(h, &iv, &wake)) {
-        write_thread(answer, h, wake.thread, "Woken by", "Woken by TID");
-        struct text text = {.fd = -1};
-        text_duration(&text, iv.end - wake.at);
-        tsp_write_tip(answer, "Wake to return", text_cstr(&text));
-        text_fini(&text);
+        view_write_thread(answer, h, wake.thread, "Woken by", "Woken by TID");
+        view_write_duration(answer, "Wake to return", iv.end - wake.at);
     }
-    view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
+    view_write_interval(answer, h, &iv);
 }

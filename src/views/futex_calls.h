@@ -2,10 +2,10 @@
 #ifndef WEFT_VIEWS_FUTEX_CALLS_H
 #define WEFT_VIEWS_FUTEX_CALLS_H
 
-#include "views/state_rows.h"
+#include "views/rows.h"
 
-/* Label and style of an interval of a FUTEX_USER row; its properties where something filters. */
-void futex_show(const struct view_host *, size_t user, const struct state_interval *, bool with_properties,
+/* How an interval of a FUTEX_USER row is shown. */
+void futex_show(const struct view_sampler *, const struct view_host *, size_t user, const struct state_interval *,
     struct view_shown *);
 void futex_write_styles(struct tsp_answer *answer);
 /* Adds the call that the thread of the row made at t, a time of the host, to an open tooltip. */

@@ -3,51 +3,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "views/futex_calls.h"
 #include "views/list.h"
 
 enum { NONE = -1 };
 
-/* ---- entries ---- */
-
-/* user NONE: a host or a futex. parent: index of the entry, NONE. */
-struct row {
-    int64_t parent, user;
-    size_t host;
-    const char *futex;
-    struct figures waits; /* of all threads */
-};
-struct of_host {
-    int64_t *entry_of;  /* by FUTEX_USER row: index of its entry, NONE */
-    int64_t *by_thread; /* FUTEX_USER rows in order of their threads */
-};
-/* The entry with index i has the id first + i. */
-struct rows {
-    VEC(struct row) v;
-    int64_t first;
-    struct of_host *hosts;
-};
-
 static size_t users_of(const struct view_host *h)
 {
     return h->states ? state_rows(h->states, STATE_FUTEX_USER) : 0;
 }
 
-static bool has_data(const struct view *self, struct views *x)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
     struct state_row r;
-    for (size_t i = 0; i < x->n_hosts; i++)
-        for (size_t k = 0; k < users_of(&x->hosts[i]); k++) {
-            state_row(x->hosts[i].states, STATE_FUTEX_USER, k, &r);
-            if (r.waits)
-                return true;
-        }
+    for (size_t k = 0; k < users_of(h); k++) {
+        state_row(h->states, STATE_FUTEX_USER, k, &r);
+        if (r.waits)
+            return true;
+    }
     return false;
 }
 
-/* A FUTEX_USER row on its way to its place, with the figures of its futex. */
+/* ---- rows: hosts, futexes, threads ---- */
+
+/* By host, the view's own: what arrows look up. */
+struct users {
+    int64_t *rows_of;      /* by FUTEX_USER row: number of its row, NONE */
+    int64_t *by_thread;    /* FUTEX_USER rows in order of their threads */
+    struct figures *waits; /* of all threads; the `row` of a futex's row is a number in it */
+};
+
+/* A FUTEX_USER row that is being put in order, with the figures of its futex. */
 struct use {
     struct state_row row;
     struct figures waits;
@@ -80,16 +68,9 @@ static void add_figures(const struct state_store *s, struct use *uses, size_t n)
     state_latency_figures(s, STATE_LATENCY_LOCK, 0, state_latencies(s, STATE_LATENCY_LOCK), figures);
     for (size_t k = 0; k < names; k++) {
         struct use of = {.row = {.name = state_latency_name(s, STATE_LATENCY_LOCK, k), .number = NONE}};
-        size_t lo = 0, hi = n;
-        while (lo < hi) {
-            size_t mid = lo + (hi - lo) / 2;
-            if (by_futex(&uses[mid], &of) < 0)
-                lo = mid + 1;
-            else
-                hi = mid;
-        }
-        for (; lo < n && !strcmp(uses[lo].row.name, of.row.name); lo++)
-            uses[lo].waits = figures[k];
+        size_t first = search_first(i, 0, n, by_futex(&uses[i], &of) >= 0);
+        for (size_t i = first; i < n && !strcmp(uses[i].row.name, of.row.name); i++)
+            uses[i].waits = figures[k];
     }
     free(figures);
 }
@@ -102,158 +83,95 @@ static int by_thread(const void *pa, const void *pb, void *states)
     return a.thread != b.thread ? (a.thread < b.thread ? -1 : 1) : (a.number > b.number) - (a.number < b.number);
 }
 
-static int64_t add(struct rows *t, struct row row)
+static void add_user(
+    struct view_rows *rows, const struct state_row *r, size_t host, const struct view_host *h, int64_t futex)
 {
-    vec_push(&t->v, row);
-    return (int64_t)t->v.n - 1;
+    struct graph_row thread = {.tid = -1};
+    if (r->thread >= 0 && r->thread < h->threads)
+        graph_row(h->index->graph, r->thread, &thread);
+    const char *name = thread.tid < 0 || !*thread.name ? "?" : thread.name,
+               *tid = thread.tid < 0 ? NULL : arena_printf(&rows->arena, "%d", thread.tid);
+    view_add_row(rows, (struct view_row){futex, host, name, STATE_FUTEX_USER, (size_t)r->number, thread.tid, tid});
 }
 
-static void add_host(struct rows *t, const struct views *x, size_t host)
+static void add(const struct view *self, const struct views *x, size_t host, struct view_rows *rows)
 {
-    const struct state_store *s = x->hosts[host].states;
-    struct of_host *of = &t->hosts[host];
-    size_t n = users_of(&x->hosts[host]);
+    const struct view_host *h = &x->hosts[host];
+    size_t n = users_of(h);
+    if (!rows->own)
+        rows->own = arena_new(&rows->arena, struct users, x->n_hosts);
+    if (!n)
+        return;
+    struct users *of = &((struct users *)rows->own)[host];
     struct use *uses = mem_zalloc((n + 1) * sizeof *uses);
-    of->entry_of = mem_alloc((n + 1) * sizeof *of->entry_of);
-    of->by_thread = mem_alloc((n + 1) * sizeof *of->by_thread);
+    of->rows_of = arena_new(&rows->arena, int64_t, n);
+    of->by_thread = arena_new(&rows->arena, int64_t, n);
+    of->waits = arena_new(&rows->arena, struct figures, n);
     for (size_t i = 0; i < n; i++) {
-        state_row(s, STATE_FUTEX_USER, i, &uses[i].row);
-        of->entry_of[i] = NONE;
+        state_row(h->states, STATE_FUTEX_USER, i, &uses[i].row);
+        of->rows_of[i] = NONE;
         of->by_thread[i] = (int64_t)i;
     }
     qsort(uses, n, sizeof *uses, by_futex);
-    add_figures(s, uses, n);
+    add_figures(h->states, uses, n);
     qsort(uses, n, sizeof *uses, by_time_waited);
-    qsort_r(of->by_thread, n, sizeof *of->by_thread, by_thread, (void *)s);
+    qsort_r(of->by_thread, n, sizeof *of->by_thread, by_thread, (void *)(uintptr_t)h->states);
     int64_t root = NONE, futex = NONE;
     for (size_t i = 0; i < n; i++) {
         const struct use *u = &uses[i];
         if (!i || strcmp(u->row.name, u[-1].row.name)) {
             if (root == NONE && u->row.waits)
-                root = add(t, (struct row){NONE, NONE, host, NULL, {0}});
-            futex = u->row.waits ? add(t, (struct row){root, NONE, host, u->row.name, u->waits}) : NONE;
+                root = view_add_group(rows, VIEW_NO_PARENT, host, h->index->name);
+            of->waits[i] = u->waits;
+            futex = u->row.waits
+                ? view_add_row(rows, (struct view_row){root, host, u->row.name, VIEW_NO_STATES, i, -1, NULL})
+                : NONE;
         }
-        if (futex != NONE)
-            of->entry_of[u->row.number] = add(t, (struct row){futex, u->row.number, host, u->row.name, {0}});
+        if (futex == NONE)
+            continue;
+        of->rows_of[u->row.number] = (int64_t)rows->v.n;
+        add_user(rows, &u->row, host, h, futex);
     }
     free(uses);
 }
-
-static void *find_rows(struct views *x)
+static const char *futex_name(const struct view_host *h, const struct view_row *row)
 {
-    struct rows *t = mem_zalloc(sizeof *t);
-    t->first = x->last_thread + 1;
-    t->hosts = mem_zalloc((x->n_hosts + 1) * sizeof *t->hosts);
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (users_of(&x->hosts[i]))
-            add_host(t, x, i);
-    return t;
+    struct state_row r;
+    if (row->kind == VIEW_NO_STATES)
+        return row->label;
+    state_row(h->states, STATE_FUTEX_USER, row->row, &r);
+    return r.name;
 }
 
-static void close_rows(struct views *x, void *cache)
+static void describe(const struct views *x, const struct view_rows *rows, const struct view_row *row, struct arena *a,
+    struct view_row_entry *e)
 {
-    struct rows *t = cache;
-    for (size_t i = 0; i < x->n_hosts; i++) {
-        free(t->hosts[i].entry_of);
-        free(t->hosts[i].by_thread);
+    const struct users *of = &((const struct users *)rows->own)[row->host];
+    if (row->parent == VIEW_NO_PARENT)
+        return;
+    e->meta[0] = (struct tsp_meta){"futex", futex_name(&x->hosts[row->host], row), 0};
+    e->entry.n_meta = 1;
+    if (row->kind == VIEW_NO_STATES) {
+        e->labels[2] = arena_printf(a, "%llu", (unsigned long long)of->waits[row->row].n);
+        e->labels[3] = arena_duration(a, of->waits[row->row].sum);
+    } else if (row->number >= 0) {
+        e->entry.has_tid = true;
+        e->entry.tid = (int32_t)row->number;
     }
-    free(t->hosts);
-    vec_free(&t->v);
-    free(t);
 }
 
-static const struct rows *rows_of(struct views *x)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
-    return view_cache(x, &view_futexes, find_rows);
+    futex_show(s, &s->x->hosts[row->host], row->row, iv, out);
 }
 
-static const struct row *row_of(const struct rows *t, int64_t id)
+static bool tooltip(const struct view_pointed *p)
 {
-    return id >= t->first && id - t->first < (int64_t)t->v.n ? &t->v.v[id - t->first] : NULL;
-}
-
-/* ---- tree ---- */
-
-static const char *duration(struct arena *a, int64_t ns)
-{
-    struct text t = {.fd = -1};
-    text_duration(&t, ns);
-    const char *kept = arena_strdup(a, text_cstr(&t));
-    text_fini(&t);
-    return kept;
-}
-
-static void write_row(const struct views *x, const struct rows *t, size_t i, struct arena *a, struct tsp_answer *answer)
-{
-    const struct row *r = &t->v.v[i];
-    const struct view_host *h = &x->hosts[r->host];
-    const char *labels[4] = {r->futex ? r->futex : h->index->name, "", "", ""};
-    struct tsp_meta meta = {"futex", r->futex, 0};
-    struct graph_row thread = {.tid = -1};
-    int64_t begin, end;
-    state_span(h->states, &begin, &end);
-    if (r->user >= 0) {
-        struct state_row of;
-        state_row(h->states, STATE_FUTEX_USER, (size_t)r->user, &of);
-        if (of.thread >= 0 && of.thread < h->threads)
-            graph_row(h->index->graph, of.thread, &thread);
-        labels[0] = thread.tid < 0 || !*thread.name ? "?" : thread.name;
-        labels[1] = thread.tid < 0 ? "" : arena_printf(a, "%d", thread.tid);
-    } else if (r->futex) {
-        labels[2] = arena_printf(a, "%llu", (unsigned long long)r->waits.n);
-        labels[3] = duration(a, r->waits.sum);
-    }
-    tsp_write_entry(answer,
-        &(struct tsp_entry){.id = t->first + (int64_t)i,
-            .parent = r->parent == NONE ? -1 : t->first + r->parent,
-            .labels = labels,
-            .n_labels = 4,
-            .time_graph = true,
-            .start = i ? view_to_reference(h, begin) : x->data.begin, /* what clients count from */
-            .end = view_to_reference(h, end),
-            .has_data = r->user >= 0,
-            .host_id = h->id,
-            .has_tid = thread.tid >= 0,
-            .tid = thread.tid,
-            .meta = &meta,
-            .n_meta = r->futex != NULL});
-}
-
-static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    static const struct tsp_header headers[] = {
-        {"Futex", "Process and address; below it the threads that wait for it or wake others", "STRING"},
-        {"TID", "Number of the thread", "STRING"},
-        {"Waits", "How many were seen from their begin to their end", "STRING"},
-        {"Waited", "How long in all", "STRING"}};
-    const struct rows *t = rows_of(x);
-    tsp_begin_tree(answer, headers, 4, -1);
-    for (size_t i = 0; i < t->v.n && !tsp_full(answer); i++)
-        write_row(x, t, i, q->http->arena, answer);
-    tsp_end_tree(answer);
-}
-
-/* ---- states ---- */
-
-static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct view_shown *out)
-{
-    futex_show(&x->hosts[row->host], row->row, iv, with_properties, out);
-}
-
-static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    const struct rows *t = rows_of(x);
-    struct view_sampler s = view_begin_sampling(x, q, answer, show);
-    size_t n = q->has_items ? q->n_items : t->v.n;
-    for (size_t i = 0; i < n; i++) {
-        int64_t id = q->has_items ? q->items[i] : t->first + (int64_t)i;
-        const struct row *r = row_of(t, id);
-        if (r && r->user >= 0 &&
-            !view_sample_row(&s, &(struct view_state_row){id, r->host, STATE_FUTEX_USER, (size_t)r->user}))
-            break;
-    }
-    view_end_sampling(&s);
+    tsp_write_tip(p->answer, "Host", p->host->index->name);
+    if (p->row->kind != VIEW_NO_STATES)
+        futex_write_call(p->answer, p->host, p->row->row, p->t);
+    return true;
 }
 
 /* ---- arrows: from who wakes to who waited ---- */
@@ -262,11 +180,12 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
 enum { MOST_WAITS = 20000, MOST_SAMPLES = 1 << 17, LEAST_SAMPLES = 16 };
 
 struct waking {
-    const struct rows *t;
+    const struct views *x;
+    const struct view_rows *rows;
     const struct tsp_query *q;
     struct tsp_answer *answer;
     const struct view_host *h;
-    const struct of_host *of;
+    const struct users *of;
     int64_t begin, end; /* on the host's clock */
 };
 
@@ -280,61 +199,51 @@ static bool wakes_at(const struct state_store *s, size_t user, int64_t t)
         iv.end == t;
 }
 
-/* The first of a thread's rows in by_thread. */
-static size_t first_of_thread(const struct waking *w, int32_t thread)
+static struct state_row user_of(const struct waking *w, size_t by_thread)
 {
-    size_t lo = 0, hi = users_of(w->h);
     struct state_row r;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        state_row(w->h->states, STATE_FUTEX_USER, (size_t)w->of->by_thread[mid], &r);
-        if (r.thread < thread)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    state_row(w->h->states, STATE_FUTEX_USER, (size_t)w->of->by_thread[by_thread], &r);
+    return r;
 }
 
-/* The entry of the wake call that the thread is in. First its row of that futex is looked at: a wait is seldom moved to
+/* The row of the wake call that the thread is in. First its row of that futex is looked at: a wait is seldom moved to
  * another one. NONE: none is shown. */
-static int64_t waker_entry(const struct waking *w, const struct futex_wake *wake, const char *futex)
+static int64_t waker_row(const struct waking *w, const struct futex_wake *wake, const char *futex)
 {
-    size_t n = users_of(w->h), first = first_of_thread(w, wake->thread);
-    struct state_row r;
+    size_t n = users_of(w->h), first = search_first(i, 0, n, user_of(w, i).thread >= wake->thread);
     for (int others = 0; others < 2; others++)
         for (size_t i = first; i < n; i++) {
             size_t user = (size_t)w->of->by_thread[i];
-            state_row(w->h->states, STATE_FUTEX_USER, user, &r);
+            struct state_row r = user_of(w, i);
             if (r.thread != wake->thread)
                 break;
-            if (w->of->entry_of[user] != NONE && (strcmp(r.name, futex) != 0) == others &&
+            if (w->of->rows_of[user] != NONE && (strcmp(r.name, futex) != 0) == others &&
                 wakes_at(w->h->states, user, wake->at))
-                return w->of->entry_of[user];
+                return w->of->rows_of[user];
         }
     return NONE;
 }
 
-static void write_wake(const struct waking *w, const struct row *r, int64_t entry, const struct state_interval *iv)
+static void write_wake(const struct waking *w, size_t row, const struct state_interval *iv)
 {
     struct futex_wake wake;
     if (!futex_woken_by(w->h, iv, &wake) || wake.at > w->end || iv->end < w->begin)
         return;
-    int64_t from = waker_entry(w, &wake, r->futex);
+    int64_t from = waker_row(w, &wake, futex_name(w->h, &w->rows->v.v[row]));
     int64_t begin = view_to_reference(w->h, wake.at), end = view_to_reference(w->h, iv->end);
     if (from != NONE && begin <= w->q->end && end >= w->q->begin)
-        tsp_write_arrow(w->answer, begin, end, w->t->first + from, entry, "Futex hand-over");
+        tsp_write_arrow(w->answer, begin, end, view_id(w->x, (size_t)from), view_id(w->x, row), "Futex hand-over");
 }
 
-static void write_all(const struct waking *w, const struct row *r, int64_t entry)
+static void write_all(const struct waking *w, size_t row)
 {
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
     int64_t at = w->begin;
-    for (size_t n = BATCH; n == BATCH && !tsp_full(w->answer) && !http_gone(w->q->http); at = batch[n - 1].end) {
-        n = state_range(w->h->states, STATE_FUTEX_USER, (size_t)r->user, at, w->end, batch, BATCH);
+    for (size_t n = BATCH; n == BATCH && view_goes_on(w->q, w->answer); at = batch[n - 1].end) {
+        n = state_range(w->h->states, STATE_FUTEX_USER, w->rows->v.v[row].row, at, w->end, batch, BATCH);
         for (size_t i = 0; i < n; i++)
-            write_wake(w, r, entry, &batch[i]);
+            write_wake(w, row, &batch[i]);
         if (!n || batch[n - 1].end <= at)
             break;
     }
@@ -350,7 +259,6 @@ static double share_of(const struct waking *w)
 
 static void write_host_arrows(struct waking *w, size_t host)
 {
-    const struct rows *t = w->t;
     double stored = 0;
     size_t rows = 0;
     for (size_t i = 0; i < users_of(w->h); i++) {
@@ -366,54 +274,34 @@ static void write_host_arrows(struct waking *w, size_t host)
     struct state_interval *room = arena_new(w->q->http->arena, struct state_interval, n);
     for (size_t i = 0; i < n; i++)
         times[i] = (int64_t)((uint64_t)w->begin + ((uint64_t)w->end - (uint64_t)w->begin) / (n - 1) * i);
-    for (size_t i = 0; i < t->v.n && !tsp_full(w->answer) && !http_gone(w->q->http); i++) {
-        const struct row *r = &t->v.v[i];
-        if (r->host != host || r->user < 0)
+    for (size_t i = 0; i < w->rows->v.n && view_goes_on(w->q, w->answer); i++) {
+        const struct view_row *row = &w->rows->v.v[i];
+        if (row->host != host || row->kind == VIEW_NO_STATES)
             continue;
         if (all) {
-            write_all(w, r, t->first + (int64_t)i);
+            write_all(w, i);
             continue;
         }
-        size_t found = state_sample(w->h->states, STATE_FUTEX_USER, (size_t)r->user, times, n, room);
+        size_t found = state_sample(w->h->states, STATE_FUTEX_USER, row->row, times, n, room);
         for (size_t k = 0; k < found; k++)
-            write_wake(w, r, t->first + (int64_t)i, &room[k]);
+            write_wake(w, i, &room[k]);
     }
 }
 
 static void arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct rows *t = rows_of(x);
-    json_begin_array(&answer->json);
+    const struct view_rows *rows = view_rows_of(x, self);
+    tsp_begin_arrows(answer);
     for (size_t i = 0; i < x->n_hosts; i++) {
-        struct waking w = {t, q, answer, &x->hosts[i], &t->hosts[i], view_to_host(&x->hosts[i], q->begin),
-            view_to_host(&x->hosts[i], q->end)};
-        int64_t first, last;
-        if (!users_of(w.h) || !w.h->index->graph)
+        const struct view_host *h = &x->hosts[i];
+        struct waking w = {.x = x, .rows = rows, .q = q, .answer = answer, .h = h};
+        if (!users_of(h) || !h->index->graph)
             continue;
-        state_span(w.h->states, &first, &last);
-        w.begin = w.begin < first ? first : w.begin;
-        w.end = w.end > last ? last : w.end;
-        if (w.begin <= w.end)
+        w.of = &((const struct users *)rows->own)[i];
+        if (view_range_on(h, q->begin, q->end, &w.begin, &w.end))
             write_host_arrows(&w, i);
     }
-    json_end_array(&answer->json);
-}
-
-/* ---- tooltip, style ---- */
-
-static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    int64_t entry, t;
-    const struct row *r = view_tooltip_target(q, &entry, &t) ? row_of(rows_of(x), entry) : NULL;
-    json_begin_object(&answer->json);
-    if (r) {
-        const struct view_host *h = &x->hosts[r->host];
-        tsp_write_tip(answer, "Host", h->index->name);
-        if (r->user >= 0)
-            futex_write_call(answer, h, (size_t)r->user, view_sample_time(h, t));
-        view_write_clock_error(answer, h, t);
-    }
-    json_end_object(&answer->json);
+    tsp_end_arrows(answer);
 }
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -424,16 +312,19 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
     tsp_end_styles(answer);
 }
 
+static const struct view_row_graph graph = {.add = add, .describe = describe, .show = show, .tooltip = tooltip};
+
 const struct view view_futexes = {
     .provider = {.id = "lttng2.kernel.core.futex.uaddrvswaiter",
         .name = "Futex Contention Analysis: Uaddr vs Waiter",
         .description = "Which threads wait for which futex, and who wakes them",
         .type = "TIME_GRAPH"},
-    .has_data = has_data,
-    .tree = tree,
-    .states = states,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Futex", "Process and address; below it the threads that wait for it or wake others", "STRING"},
+        {"TID", "Number of the thread", "STRING"},
+        {"Waits", "How many were seen from their begin to their end", "STRING"},
+        {"Waited", "How long in all", "STRING"}),
+    VIEW_ROWS(graph),
     .arrows = arrows,
-    .tooltip = tooltip,
     .style = style,
-    .close = close_rows,
 };

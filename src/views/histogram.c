@@ -1,11 +1,11 @@
 /* Histogram: events and lost events over time, of each trace and of all. A point counts the events after the point
  * before it, up to and including its own time (the first one: those at its very time), so that the points of the whole
  * range sum to all events. */
+#include "base/search.h"
 #include "ctf/ctf.h"
-#include "views/view.h"
 #include "views/list.h"
 
-enum { BATCH = 512, READ_AT_MOST = 500000, MAX_KEPT = 50000000 };
+enum { BATCH = 512, READ_AT_MOST = 500000, MAX_READ = 50000000 };
 
 /* One trace. Times are on the experiment's clock. */
 struct unit {
@@ -22,7 +22,7 @@ struct histogram {
     size_t n;
 };
 
-/* ---- what is kept ---- */
+/* ---- the traces ---- */
 
 static void add_loss(struct unit *u, int64_t time, uint64_t count)
 {
@@ -42,7 +42,7 @@ static void read_times(struct unit *u, const struct ctf_source *source)
     struct err e = {0};
     if (ctf_merge_new(source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &merge, &e))
         return;
-    for (size_t n; u->times.n < MAX_KEPT && (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
+    for (size_t n; u->times.n < MAX_READ && (n = ctf_merge_next(merge, batch, BATCH)) > 0;)
         for (size_t i = 0; i < n; i++)
             if (batch[i].cls->item == CTF_EVENT)
                 vec_push(&u->times, batch[i].ts);
@@ -115,7 +115,7 @@ static const struct unit *unit_of(const struct histogram *h, size_t group)
 }
 static int64_t entry_id(const struct views *x, size_t group, int which)
 {
-    return x->last_thread + 1 + (int64_t)group * 3 + which;
+    return view_id(x, group * 3 + (size_t)which);
 }
 
 static uint64_t losses_of(const struct unit *u)
@@ -140,31 +140,16 @@ static const char *name_of(const struct views *x, const struct tsp_query *q, con
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct tsp_header headers[] = {{"Name", "Trace, and what is counted", NULL}};
     const struct histogram *h = histogram_of(x);
-    tsp_begin_tree(answer, headers, 1, -1);
     for (size_t g = 0; g < groups(h); g++) {
         const struct unit *u = unit_of(h, g);
-        const char *name = name_of(x, q, u), *total = "Total", *lost = "Lost";
-        struct tsp_entry e = {.id = entry_id(x, g, 0),
-            .parent = -1,
-            .labels = &name,
-            .n_labels = 1,
-            .xy = true,
-            .host_id = u && u->host ? u->host->id : NULL};
-        tsp_write_entry(answer, &e);
-        e.parent = e.id;
-        e.has_data = true;
-        e.is_default = g == 0;
-        e.id = entry_id(x, g, 1);
-        e.labels = &total;
-        tsp_write_entry(answer, &e);
-        e.id = entry_id(x, g, 2);
-        e.labels = &lost;
-        e.is_default = g == 0 && any_losses(h, u);
-        tsp_write_entry(answer, &e);
+        const struct view_host *host = u ? u->host : NULL;
+        int64_t root = entry_id(x, g, 0);
+        unsigned flags = VIEW_DATA | (g ? 0 : VIEW_DEFAULT);
+        view_write_entry(answer, host, root, -1, name_of(x, q, u), VIEW_GROUP);
+        view_write_entry(answer, host, entry_id(x, g, 1), root, "Total", flags);
+        view_write_entry(answer, host, entry_id(x, g, 2), root, "Lost", any_losses(h, u) ? flags : VIEW_DATA);
     }
-    tsp_end_tree(answer);
 }
 
 /* ---- counting ---- */
@@ -172,15 +157,7 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 /* How many of the ascending times are at or before t. */
 static size_t at_most(const int64_t *v, size_t n, int64_t t)
 {
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (v[mid] <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return search_first(i, 0, n, v[i] > t);
 }
 
 /* The times that bound the points: the one before the first, then all. */
@@ -233,7 +210,7 @@ static void count_events(const struct views *x, const struct tsp_query *q, const
     bool exact = true;
     for (size_t i = 0; i < b.n; i++) {
         int64_t t = view_to_host(u->host, b.t[i]);
-        host[i] = t < INT64_MAX ? t + 1 : t; /* the store counts events before a time */
+        host[i] = view_after(t); /* the store counts events before a time */
         if (i && host[i] < host[i - 1])
             host[i] = host[i - 1];
     }
@@ -254,8 +231,8 @@ static void count_losses(const struct unit *u, struct bounds b, uint64_t *counts
     }
 }
 
-static void write_series(struct views *x, const struct tsp_query *q, const struct histogram *h, size_t group, bool lost,
-    struct bounds b, struct tsp_answer *answer)
+static void write_series(const struct view *self, struct views *x, const struct tsp_query *q, const struct histogram *h,
+    size_t group, bool lost, struct bounds b, struct tsp_answer *answer)
 {
     const struct unit *u = unit_of(h, group);
     uint64_t *counts = arena_new(q->http->arena, uint64_t, b.n);
@@ -271,28 +248,18 @@ static void write_series(struct views *x, const struct tsp_query *q, const struc
     }
     for (size_t i = 1; i < b.n; i++)
         y[i - 1] = (double)(counts[i] - counts[i - 1]);
-    tsp_write_series(answer,
-        &(struct tsp_series){.id = entry_id(x, group, lost ? 2 : 1),
-            .name = arena_printf(q->http->arena, "%s/%s", name_of(x, q, u), lost ? "Lost" : "Total"),
-            .type = "bar",
-            .x = b.t + 1,
-            .y = y,
-            .n = b.n - 1,
-            .y_label = "Events",
-            .y_unit = ""});
+    view_write_series(self, q, answer, entry_id(x, group, lost ? 2 : 1),
+        arena_printf(q->http->arena, "%s/%s", name_of(x, q, u), lost ? "Lost" : "Total"), y);
 }
 
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct histogram *h = histogram_of(x);
     struct bounds b = bounds_of(q);
-    tsp_begin_xy(answer, "Histogram");
     for (size_t g = 0; g < groups(h) && !http_gone(q->http); g++)
         for (int lost = 0; lost < 2; lost++)
             if (tsp_wants(q, entry_id(x, g, lost ? 2 : 1)))
-                write_series(x, q, h, g, lost, b, answer);
-    tsp_end_xy(answer);
-    tsp_end(answer, q);
+                write_series(self, x, q, h, g, lost, b, answer);
 }
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -315,7 +282,10 @@ const struct view view_histogram = {
         .description = "Number of events over time",
         .type = "TREE_TIME_XY"},
     .has_data = has_data,
+    VIEW_HEADERS({"Name", "Trace, and what is counted", NULL}),
     .tree = tree,
+    .title = "Histogram",
+    .series = {.type = "bar", .y_label = "Events", .y_unit = ""},
     .xy = xy,
     .style = style,
     .close = close_histogram,

@@ -1,18 +1,20 @@
 /* In-and-out: a template for analyses of a user's own from expressions over events; a flame chart and a table of
  * what each found. */
 #include "views/inout.h"
-#include "views/state_rows.h"
+#include "views/sampling.h"
+#include "views/spans.h"
+#include "views/tips.h"
 #include "views/list.h"
 #include "views/stacks.h"
 
-static struct inout_kept *kept_of(struct views *x)
+static struct inout_cache *cache_of(struct views *x)
 {
-    return view_cache(x, &view_inout, inout_kept_new);
+    return view_cache(x, &view_inout, inout_cache_new);
 }
 
-static void close_kept(struct views *x, void *kept)
+static void close_cache(struct views *x, void *cache)
 {
-    inout_kept_free(kept);
+    inout_cache_free(cache);
 }
 
 static bool has_data(const struct view *self, struct views *x)
@@ -23,7 +25,7 @@ static bool has_data(const struct view *self, struct views *x)
 static const char *config_check(struct views *x, json_t *parameters, struct arena *a)
 {
     struct event_pair_config c;
-    const char *wrong = inout_config_parse(inout_table(kept_of(x)), parameters, a, &c);
+    const char *wrong = inout_config_parse(inout_table(cache_of(x)), parameters, a, &c);
     if (!wrong)
         event_pair_config_free(&c);
     return wrong;
@@ -31,33 +33,37 @@ static const char *config_check(struct views *x, json_t *parameters, struct aren
 
 static void derived_gone(struct views *x, json_t *parameters)
 {
-    inout_forget(kept_of(x), parameters);
+    inout_forget(cache_of(x), parameters);
 }
 
 /* ---- what the views share ---- */
 
-int64_t inout_host_id(const struct views *x, size_t host)
-{
-    return x->last_thread + 1 + (int64_t)host;
-}
-
 int64_t inout_row_id(const struct views *x, size_t row)
 {
-    return x->last_thread + 1 + (int64_t)(x->n_hosts + row);
+    return view_id(x, x->n_hosts + row);
 }
 
-int64_t inout_name_id(const struct views *x, size_t name)
+static inout_write *writer_of(const struct inout_view *v, enum tsp_operation operation)
 {
-    return x->last_thread + 1 + (int64_t)(x->n_hosts + name);
+    switch (operation) {
+    case TSP_TREE: return v->tree;
+    case TSP_STATES: return v->states;
+    case TSP_TOOLTIP: return v->tooltip;
+    case TSP_LINES: return v->lines;
+    default: return v->xy;
+    }
 }
 
-void inout_answer_with(struct views *x, const struct tsp_query *q, struct tsp_answer *answer, inout_write *write)
+void inout_ask(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    struct inout_kept *kept = kept_of(x);
-    struct inout_answer a = inout_get(kept, q->configuration, q->http);
+    static const struct event_pairs nothing;
+    struct inout_cache *cache = cache_of(x);
+    struct inout_answer a = inout_get(cache, q->configuration, q->http);
+    if (!a.pairs && a.status == TSP_RUNNING && q->operation == TSP_LINES)
+        a.pairs = &nothing; /* a table has lines, if only none yet */
     if (a.pairs)
-        write(x, q, a.pairs, answer);
-    inout_release(kept, &a);
+        writer_of((const struct inout_view *)self, q->operation)(x, q, a.pairs, answer);
+    inout_release(cache, &a);
     answer->status = a.status;
     answer->message = a.message;
 }
@@ -68,7 +74,7 @@ static void write_host(struct views *x, size_t host, struct tsp_answer *answer)
 {
     const char *labels[2] = {x->hosts[host].index->name, ""};
     tsp_write_entry(answer,
-        &(struct tsp_entry){.id = inout_host_id(x, host),
+        &(struct tsp_entry){.id = view_id(x, host),
             .parent = -1,
             .labels = labels,
             .n_labels = 2,
@@ -94,7 +100,7 @@ static void write_row(
     }
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = inout_row_id(x, row),
-            .parent = r->level ? inout_row_id(x, row - r->level) : inout_host_id(x, r->host),
+            .parent = r->level ? inout_row_id(x, row - r->level) : view_id(x, r->host),
             .labels = labels,
             .n_labels = 2,
             .time_graph = true,
@@ -117,11 +123,6 @@ static void write_tree(
         write_row(x, q, p, i, answer);
     }
     tsp_end_tree(answer);
-}
-
-static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    inout_answer_with(x, q, answer, write_tree);
 }
 
 /* ---- flame chart: states ---- */
@@ -204,11 +205,6 @@ static void write_states(
     tsp_end_rows(answer);
 }
 
-static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    inout_answer_with(x, q, answer, write_states);
-}
-
 /* ---- flame chart: tooltip and styles ---- */
 
 static void write_tooltip(
@@ -238,11 +234,6 @@ static void write_tooltip(
     json_end_object(&answer->json);
 }
 
-static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    inout_answer_with(x, q, answer, write_tooltip);
-}
-
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     tsp_begin_styles(answer);
@@ -258,7 +249,6 @@ static const struct tsp_column columns[] = {{START, "Start Time", "Time of the e
     {NAME, "Name", "The specifier's label", "STRING"}, {HOST, "Host", "Machine", "STRING"},
     {CLASSIFIER, "Classifier", "What the classifier tells apart", "STRING"},
     {CONTEXT, "Context", "What the context expressions captured", "STRING"}};
-enum { COLUMNS = sizeof columns / sizeof *columns };
 
 struct lines {
     const struct views *x;
@@ -287,53 +277,46 @@ static int64_t time_of(void *arg, size_t line)
     return l->pairs->v[line].begin;
 }
 
-static void table_columns(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    tsp_table_columns(answer, columns, COLUMNS);
-}
-
 static void write_lines(
     struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
     struct lines l = {x, p};
-    struct tsp_table t = {
-        .columns = columns, .n_columns = COLUMNS, .rows = p->closed, .arg = &l, .cell = cell, .time = time_of};
+    struct tsp_table t = {.columns = columns,
+        .n_columns = sizeof columns / sizeof *columns,
+        .rows = p->closed,
+        .arg = &l,
+        .cell = cell,
+        .time = time_of};
     tsp_table_lines(answer, &t, q);
-}
-
-static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    static const struct event_pairs nothing;
-    size_t before = answer->json.out->n;
-    inout_answer_with(x, q, answer, write_lines);
-    if (answer->status == TSP_RUNNING && answer->json.out->n == before)
-        write_lines(x, q, &nothing, answer); /* a table has lines, if only none yet */
 }
 
 /* ---- the outputs ---- */
 
-const struct view view_inout_chart = {
-    .provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.flamechart",
-        .name = "Flame Chart",
-        .description = "What was open, over time",
-        .type = "TIME_GRAPH"},
-    .tree = tree,
-    .states = states,
-    .arrows = view_no_arrows,
-    .tooltip = tooltip,
-    .style = style,
+const struct inout_view view_inout_chart = {
+    .view = {.provider = {.id = "org.eclipse.tracecompass.analysis.profiling.core.flamechart",
+                 .name = "Flame Chart",
+                 .description = "What was open, over time",
+                 .type = "TIME_GRAPH"},
+        .tree = inout_ask,
+        .states = inout_ask,
+        .tooltip = inout_ask,
+        .style = style},
+    .tree = write_tree,
+    .states = write_states,
+    .tooltip = write_tooltip,
 };
-const struct view view_inout_table = {
-    .provider = {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider",
-        .name = "Latency Table",
-        .description = "Every pair in order of its begin",
-        .type = "TABLE"},
-    .columns = table_columns,
-    .lines = table_lines,
+const struct inout_view view_inout_table = {
+    .view =
+        {.provider = {.id = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider",
+             .name = "Latency Table",
+             .description = "Every pair in order of its begin",
+             .type = "TABLE"},
+            VIEW_COLUMNS(columns),
+            .lines = inout_ask},
+    .lines = write_lines,
 };
-static const struct tsp_provider *const views[] = {&view_inout_chart.provider, &view_inout_table.provider,
-    &view_inout_scatter.provider, &view_inout_statistics.provider, &view_inout_density.provider, NULL};
+static const struct tsp_provider *const views[] = {&view_inout_chart.view.provider, &view_inout_table.view.provider,
+    &view_inout_scatter.view.provider, &view_inout_statistics.view.provider, &view_inout_density.view.provider, NULL};
 
 static const struct tsp_derivation derivation = {
     .type = INOUT_TYPE,
@@ -351,5 +334,5 @@ const struct view view_inout = {
     .has_data = has_data,
     .check = config_check,
     .forget = derived_gone,
-    .close = close_kept,
+    .close = close_cache,
 };

@@ -1,141 +1,64 @@
 /* Disk and network throughput: per host and device one line per direction, in bytes a second. */
-#include "views/growth.h"
+#include "views/rates.h"
 
-struct io {
-    int kinds[2];
+/* What the views' `kind` stands for. */
+static const struct {
+    int counters[2];
     const char *labels[2];
-    const char *title;
-};
-static const struct io disk = {{STATE_DISK_READ, STATE_DISK_WRITE}, {"read", "write"}, "Disk I/O"};
-static const struct io network = {{STATE_NET_SENT, STATE_NET_RECEIVED}, {"sent", "received"}, "Network I/O"};
+} directions[] = {{{STATE_DISK_READ, STATE_DISK_WRITE}, {"read", "write"}},
+    {{STATE_NET_SENT, STATE_NET_RECEIVED}, {"sent", "received"}}};
+enum { DISK, NETWORK };
 
-static bool has_counters(const struct views *x, const struct io *io)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (x->hosts[i].states &&
-            (state_counters(x->hosts[i].states, io->kinds[0]) || state_counters(x->hosts[i].states, io->kinds[1])))
-            return true;
-    return false;
+    const int *counters = directions[self->kind].counters;
+    return h->states && (state_counters(h->states, counters[0]) || state_counters(h->states, counters[1]));
 }
 
-/* Entries in a fixed order: per host its root, then per device the device and its two directions. Calls f for each with
- * its id. */
-struct place {
-    const struct view_host *host;
-    int64_t id, parent;
-    int level, direction;
-    struct state_counter counter;
-};
-
-static void each_entry(
-    const struct views *x, const struct io *io, void (*f)(void *arg, const struct place *), void *arg)
+static size_t devices(const struct view *self, const struct view_host *h)
 {
-    int64_t id = x->last_thread + 1;
+    return h->states ? state_counters(h->states, directions[self->kind].counters[0]) : 0;
+}
+
+/* Entry ids: per host its root, then per device the device and its two directions. */
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    int64_t id = view_id(x, 0);
     for (size_t i = 0; i < x->n_hosts; i++) {
         const struct view_host *h = &x->hosts[i];
-        struct place p = {.host = h, .id = id++, .parent = -1};
-        int64_t root = p.id;
-        f(arg, &p);
-        for (size_t k = 0; h->states && k < state_counters(h->states, io->kinds[0]); k++) {
-            p = (struct place){.host = h, .id = id++, .parent = root, .level = 1};
-            state_counter(h->states, io->kinds[0], k, &p.counter);
-            int64_t device = p.id;
-            f(arg, &p);
-            for (int d = 0; d < 2; d++) {
-                p = (struct place){
-                    .host = h, .id = id++, .parent = device, .level = 2, .direction = d, .counter = p.counter};
-                f(arg, &p);
-            }
+        int64_t root = id++;
+        view_write_entry(answer, h, root, -1, h->index->name, VIEW_GROUP);
+        for (size_t k = 0; k < devices(self, h); k++, id += 3) {
+            struct state_counter device;
+            state_counter(h->states, directions[self->kind].counters[0], k, &device);
+            view_write_entry(answer, h, id, root, device.name, VIEW_GROUP);
+            for (int d = 0; d < 2; d++)
+                view_write_entry(answer, h, id + 1 + d, id, directions[self->kind].labels[d], VIEW_DATA);
         }
     }
 }
 
-struct writing {
-    const struct io *io;
-    const struct tsp_query *q;
-    struct tsp_answer *answer;
-};
-
-static void write_entry(void *arg, const struct place *p)
+static void write_series(const struct view *self, const struct view_host *h, const struct tsp_query *q,
+    struct tsp_answer *answer, int64_t id, size_t device, int direction)
 {
-    const struct writing *w = arg;
-    const char *label = p->level == 0 ? p->host->index->name
-        : p->level == 1               ? p->counter.name
-                                      : w->io->labels[p->direction];
-    tsp_write_entry(w->answer,
-        &(struct tsp_entry){.id = p->id,
-            .parent = p->parent,
-            .labels = &label,
-            .n_labels = 1,
-            .xy = true,
-            .has_data = p->level == 2,
-            .host_id = p->host->id});
+    struct arena *a = q->http->arena;
+    struct state_counter c;
+    int kind = directions[self->kind].counters[direction];
+    double *y = arena_new(a, double, q->n_times);
+    state_counter(h->states, directions[self->kind].counters[0], device, &c);
+    rates_add(h, q, rates_times(h, q, view_to_host), kind, state_find_counter(h->states, kind, c.number), 1e9, y);
+    view_write_series(self, q, answer, id,
+        arena_printf(a, "%s/%s/%s", h->index->name, c.name, directions[self->kind].labels[direction]), y);
 }
 
-static void write_series(void *arg, const struct place *p)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct writing *w = arg;
-    struct arena *a = w->q->http->arena;
-    if (p->level < 2 || !w->q->has_items || !tsp_wants(w->q, p->id) || tsp_full(w->answer) || http_gone(w->q->http))
-        return;
-    struct tsp_samples s = tsp_samples_of(p->host, w->q);
-    double *y = arena_new(a, double, w->q->n_times);
-    int kind = w->io->kinds[p->direction];
-    tsp_add_rates(p->host, kind, state_find_counter(p->host->states, kind, p->counter.number), &s, 1e9, y, a);
-    tsp_write_series(w->answer,
-        &(struct tsp_series){.id = p->id,
-            .name = arena_printf(a, "%s/%s/%s", p->host->index->name, p->counter.name, w->io->labels[p->direction]),
-            .type = "area",
-            .x = w->q->times,
-            .y = y,
-            .n = w->q->n_times,
-            .y_label = "Throughput",
-            .y_unit = "B/s",
-            .y_type = "BINARY_NUMBER"});
-}
-
-static void write_tree(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const struct io *io)
-{
-    static const struct tsp_header headers[] = {{"Name", "Device and direction", "STRING"}};
-    struct writing w = {io, q, answer};
-    tsp_begin_tree(answer, headers, 1, -1);
-    each_entry(x, io, write_entry, &w);
-    tsp_end_tree(answer);
-}
-
-static void write_xy(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const struct io *io)
-{
-    struct writing w = {io, q, answer};
-    tsp_begin_xy(answer, io->title);
-    each_entry(x, io, write_series, &w);
-    tsp_end_xy(answer);
-}
-
-static bool has_disks(const struct view *self, struct views *x)
-{
-    return has_counters(x, &disk);
-}
-static void disk_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    write_tree(self, x, q, answer, &disk);
-}
-static void disk_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    write_xy(self, x, q, answer, &disk);
-}
-static bool has_network(const struct view *self, struct views *x)
-{
-    return has_counters(x, &network);
-}
-static void network_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    write_tree(self, x, q, answer, &network);
-}
-static void network_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    write_xy(self, x, q, answer, &network);
+    int64_t id = view_id(x, 0);
+    for (size_t i = 0; i < x->n_hosts; i++, id++)
+        for (size_t k = 0; k < devices(self, &x->hosts[i]); k++, id += 3)
+            for (int d = 0; d < 2; d++)
+                if (q->has_items && tsp_wants(q, id + 2 + d) && view_goes_on(q, answer))
+                    write_series(self, &x->hosts[i], q, answer, id + 2 + d, k, d);
 }
 
 const struct view view_disk_io = {
@@ -143,16 +66,24 @@ const struct view view_disk_io = {
         .name = "Disk I/O View",
         .description = "Bytes read and written per disk, when their requests complete",
         .type = "TREE_TIME_XY"},
-    .has_data = has_disks,
-    .tree = disk_tree,
-    .xy = disk_xy,
+    .kind = DISK,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Name", "Device and direction", "STRING"}),
+    .tree = tree,
+    .title = "Disk I/O",
+    .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"},
+    .xy = xy,
 };
 const struct view view_network_io = {
     .provider = {.id = "weft.network.io",
         .name = "Network I/O",
         .description = "Bytes sent and received per network interface",
         .type = "TREE_TIME_XY"},
-    .has_data = has_network,
-    .tree = network_tree,
-    .xy = network_xy,
+    .kind = NETWORK,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Name", "Device and direction", "STRING"}),
+    .tree = tree,
+    .title = "Network I/O",
+    .series = {.type = "area", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"},
+    .xy = xy,
 };

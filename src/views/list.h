@@ -1,5 +1,5 @@
-/* Private to views: the list of views, each a `const struct view view_NAME`. A new one: its file, a line here, a line in
- * meson.build. Who uses another's cache stands behind it: they are closed from the end. */
+/* Private to views: the list of views, each a `const struct view view_NAME`. A new one: its file, a line here, a
+ * line in meson.build. Who uses another's cache stands behind it: they are closed from the end. */
 #ifndef WEFT_VIEWS_LIST_H
 #define WEFT_VIEWS_LIST_H
 
@@ -31,7 +31,7 @@
     X(futex_scenarios) \
     X(irq_scenarios) \
     X(flows) \
-    X(stack_places) \
+    X(stacks) \
     X(flame_chart) \
     X(function_statistics) \
     X(function_density) \

@@ -1,49 +1,28 @@
 /* Machines: one row per host, how busy its CPUs were. A state stands for the time between samples: what share of its
  * CPU time was used. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "views/state_rows.h"
+#include "views/looks.h"
+#include "views/sampling.h"
+#include "views/tips.h"
 
 #define LOST_BY_MACHINE "Lost events by machine"
 
+static const struct view_look looks[] = {{"idle", LOOK_RUNNING, 1, 0.08}, {"low", LOOK_RUNNING, 1, 0.35},
+    {"medium", LOOK_RUNNING, 1, 0.65}, {"high", LOOK_RUNNING, 1, 1}};
+enum { LEVELS = sizeof looks / sizeof *looks, BUSIEST = 3 };
 /* Least share of busy time of each level. */
-static const struct level {
-    double share;
-    const char *key;
-    double opacity;
-} levels[] = {{0, "idle", 0.08}, {0.05, "low", 0.35}, {0.4, "medium", 0.65}, {0.75, "high", 1}};
-enum { LEVELS = sizeof levels / sizeof *levels, BUSIEST = 3 };
+static const double least[LEVELS] = {0, 0.05, 0.4, 0.75};
 
-static bool shown(const struct view_host *h)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
     return h->states && state_rows(h->states, STATE_CPU);
-}
-
-static bool has_data(const struct view *self, struct views *x)
-{
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (shown(&x->hosts[i]))
-            return true;
-    return false;
-}
-
-static int64_t entry_of(const struct views *x, size_t host)
-{
-    return x->last_thread + 1 + (int64_t)host;
-}
-
-static const struct view_host *host_of(const struct views *x, int64_t entry)
-{
-    int64_t i = entry - entry_of(x, 0);
-    return i >= 0 && i < (int64_t)x->n_hosts && shown(&x->hosts[i]) ? &x->hosts[i] : NULL;
 }
 
 static int level_of(double share)
 {
     int i = LEVELS - 1;
-    while (i > 0 && share < levels[i].share)
+    while (i > 0 && share < least[i])
         i--;
     return i;
 }
@@ -108,39 +87,25 @@ static const char *clock_error(const struct view_host *h, int64_t begin, int64_t
     if (!h->map || h->map->predecessor < 0)
         return "";
     int64_t at_begin = clock_error_at(h->map, begin), at_end = clock_error_at(h->map, end);
-    struct text t = {.fd = -1};
-    text_puts(&t, "±");
-    text_duration(&t, at_begin > at_end ? at_begin : at_end);
-    const char *s = arena_strdup(a, text_cstr(&t));
-    text_fini(&t);
-    return s;
+    return arena_printf(a, "±%s", arena_duration(a, at_begin > at_end ? at_begin : at_end));
 }
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct tsp_header headers[] = {{"Machine", "Name of the host", "STRING"},
-        {"CPUs", "Number of CPUs seen", "NUMBER"},
-        {"Busy", "Share of all CPU time that was used within the range", "STRING"},
-        {"Events", "Events recorded", "NUMBER"}, {"Lost", "Events lost within the range", "NUMBER"},
-        {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"}};
     struct arena *a = q->http->arena;
-    tsp_begin_tree(answer, headers, 6, -1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++) {
+    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++) {
         const struct view_host *h = &x->hosts[i];
-        if (!shown(h))
+        if (!has_data(self, h))
             continue;
-        int64_t begin = view_to_host(h, q->begin), end = view_to_host(h, q->end), first, last;
-        state_span(h->states, &first, &last);
-        begin = begin < first ? first : begin;
-        end = end > last ? last : end;
-        bool some = begin < end;
+        int64_t begin, end;
+        bool some = view_range_on(h, q->begin, q->end, &begin, &end) && begin < end;
         const char *labels[6] = {h->index->name, arena_printf(a, "%zu", state_rows(h->states, STATE_CPU)),
             some ? percent(a, share_within(h, begin, end, a)) : "",
             arena_printf(a, "%llu", (unsigned long long)state_events(h->states)),
             arena_printf(a, "%llu", some ? (unsigned long long)lost_within(h, begin, end) : 0ULL),
             some ? clock_error(h, begin, end, a) : ""};
         tsp_write_entry(answer,
-            &(struct tsp_entry){.id = entry_of(x, i),
+            &(struct tsp_entry){.id = view_id(x, i),
                 .parent = -1,
                 .labels = labels,
                 .n_labels = 6,
@@ -150,7 +115,6 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 .has_data = true,
                 .host_id = h->id});
     }
-    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
@@ -193,17 +157,11 @@ static void write_level(const struct tsp_query *q, const struct view_host *h, co
 {
     struct arena *a = q->http->arena;
     double share = share_of(h, sums[to] - sums[from], g->host[to] - g->host[from]);
-    const char *key = levels[level_of(share)].key;
-    struct tsp_state s = {g->reference[from], g->reference[to], percent(a, share), key, 0};
-    if (q->filter) {
-        struct tsp_property p[] = {{"label", s.label}, {"state", key}, {"host", h->index->name},
-            {"busy", arena_printf(a, "%.1f", 100 * share)}, {"start", arena_printf(a, "%lld", (long long)s.start)},
-            {"duration", arena_printf(a, "%lld", (long long)(s.end - s.start))}};
-        s.tags = tsp_filter_tags(q, p, sizeof p / sizeof *p);
-        if (s.tags & 4)
-            s.label = s.style_key = NULL;
-    }
-    tsp_write_state(answer, &s);
+    struct view_shown shown = {.label = percent(a, share), .style_key = looks[level_of(share)].key};
+    view_add_property(&shown, "state", shown.style_key);
+    view_add_property(&shown, "host", h->index->name);
+    view_add_property(&shown, "busy", arena_printf(a, "%.1f", 100 * share));
+    view_write_shown(q, answer, g->reference[from], g->reference[to], &shown, false);
 }
 
 /* Neighbours of the same level are one state. */
@@ -232,9 +190,9 @@ static void write_row(const struct tsp_query *q, const struct view_host *h, int6
 static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     tsp_begin_rows(answer);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++)
-        if (shown(&x->hosts[i]) && tsp_wants(q, entry_of(x, i)))
-            write_row(q, &x->hosts[i], entry_of(x, i), answer);
+    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
+        if (has_data(self, &x->hosts[i]) && tsp_wants(q, view_id(x, i)))
+            write_row(q, &x->hosts[i], view_id(x, i), answer);
     tsp_end_rows(answer);
 }
 
@@ -282,51 +240,46 @@ static void write_busiest(
     }
 }
 
+static void write_range(
+    struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, int64_t begin, int64_t end)
+{
+    struct arena *a = q->http->arena;
+    tsp_write_tip(answer, "Busy", percent(a, share_within(h, begin, end, a)));
+    if (h->index->graph)
+        write_busiest(answer, q, h, begin, end);
+    uint64_t lost = lost_within(h, begin, end);
+    if (lost)
+        tsp_write_tip(answer, "Lost events", arena_printf(a, "%llu", (unsigned long long)lost));
+    view_write_span(answer, view_to_reference(h, begin), view_to_reference(h, end));
+}
+
 static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    int64_t entry, t;
-    const struct view_host *h = view_tooltip_target(q, &entry, &t) ? host_of(x, entry) : NULL;
-    json_begin_object(&answer->json);
-    if (h) {
-        int64_t length = q->element_duration > 0 ? q->element_duration : 1000000,
-                from = q->element_duration > 0 ? q->element_time : t;
-        int64_t until, first, last;
-        if (__builtin_add_overflow(from, length, &until))
+    int64_t entry, t, begin, end, until;
+    bool named = view_tooltip_target(q, &entry, &t);
+    int64_t i = entry - view_id(x, 0);
+    tsp_begin_tooltip(answer);
+    if (named && i >= 0 && i < (int64_t)x->n_hosts && has_data(self, &x->hosts[i])) {
+        const struct view_host *h = &x->hosts[i];
+        bool lasts = q->element_duration > 0; /* else: what was there in the millisecond that follows */
+        int64_t from = lasts ? q->element_time : t;
+        if (__builtin_add_overflow(from, lasts ? q->element_duration : 1000000, &until))
             until = INT64_MAX;
-        int64_t begin = view_to_host(h, from), end = view_to_host(h, until);
-        state_span(h->states, &first, &last);
-        begin = begin < first ? first : begin;
-        end = end > last ? last : end;
         tsp_write_tip(answer, "Host", h->index->name);
-        tsp_write_tip(answer, "CPUs", arena_printf(q->http->arena, "%zu", state_rows(h->states, STATE_CPU)));
-        if (begin < end) {
-            tsp_write_tip(answer, "Busy", percent(q->http->arena, share_within(h, begin, end, q->http->arena)));
-            if (h->index->graph)
-                write_busiest(answer, q, h, begin, end);
-            uint64_t lost = lost_within(h, begin, end);
-            if (lost)
-                tsp_write_tip(answer, "Lost events", arena_printf(q->http->arena, "%llu", (unsigned long long)lost));
-            view_write_span(answer, view_to_reference(h, begin), view_to_reference(h, end));
-        }
+        view_write_number(answer, "CPUs", (int64_t)state_rows(h->states, STATE_CPU));
+        if (view_range_on(h, from, until, &begin, &end) && begin < end)
+            write_range(answer, q, h, begin, end);
         view_write_clock_error(answer, h, t);
     }
-    json_end_object(&answer->json);
+    tsp_end_tooltip(answer);
 }
 
-/* ---- styles, annotations ---- */
+/* ---- lost events ---- */
 
-static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    tsp_begin_styles(answer);
-    for (int i = 0; i < LEVELS; i++)
-        tsp_write_style(answer, levels[i].key, NULL, LOOK_RUNNING, 1, levels[i].opacity, levels[i].key);
-    tsp_end_styles(answer);
-}
-
-static bool has_losses(const struct views *x)
+static bool has_losses(const struct view *self, const struct views *x)
 {
     for (size_t i = 0; i < x->n_hosts; i++)
-        if (shown(&x->hosts[i]) && state_losses(x->hosts[i].states))
+        if (has_data(self, &x->hosts[i]) && state_losses(x->hosts[i].states))
             return true;
     return false;
 }
@@ -334,7 +287,7 @@ static bool has_losses(const struct views *x)
 static void annotation_categories(
     const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    if (has_losses(x))
+    if (has_losses(self, x))
         json_write_string(&answer->json, LOST_BY_MACHINE);
 }
 
@@ -342,7 +295,7 @@ static void annotation_categories(
 static void write_losses(const struct tsp_query *q, const struct view_host *h, int64_t entry, struct tsp_answer *answer)
 {
     size_t n = state_losses(h->states);
-    for (size_t i = 0; i < n && !tsp_full(answer) && !http_gone(q->http);) {
+    for (size_t i = 0; i < n && view_goes_on(q, answer);) {
         struct state_loss l, next;
         state_loss(h->states, i, &l);
         for (i++; i < n; i++) {
@@ -361,13 +314,13 @@ static void write_losses(const struct tsp_query *q, const struct view_host *h, i
 
 static void annotations(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    if (!has_losses(x) || !tsp_wants_category(q, LOST_BY_MACHINE))
+    if (!has_losses(self, x) || !tsp_wants_category(q, LOST_BY_MACHINE))
         return;
     json_key(&answer->json, LOST_BY_MACHINE);
     json_begin_array(&answer->json);
     for (size_t i = 0; i < x->n_hosts; i++)
-        if (shown(&x->hosts[i]) && tsp_wants(q, entry_of(x, i)))
-            write_losses(q, &x->hosts[i], entry_of(x, i), answer);
+        if (has_data(self, &x->hosts[i]) && tsp_wants(q, view_id(x, i)))
+            write_losses(q, &x->hosts[i], view_id(x, i), answer);
     json_end_array(&answer->json);
 }
 
@@ -376,12 +329,15 @@ const struct view view_machines = {
         .name = "Machines",
         .description = "How busy the CPUs of each machine were, and where events were lost",
         .type = "TIME_GRAPH"},
-    .has_data = has_data,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Machine", "Name of the host", "STRING"}, {"CPUs", "Number of CPUs seen", "NUMBER"},
+        {"Busy", "Share of all CPU time that was used within the range", "STRING"},
+        {"Events", "Events recorded", "NUMBER"}, {"Lost", "Events lost within the range", "NUMBER"},
+        {"Clock error", "The machine's clock is known this well, at the worse end of the range", "STRING"}),
     .tree = tree,
     .states = states,
-    .arrows = view_no_arrows,
     .tooltip = tooltip,
-    .style = style,
+    VIEW_LOOKS(looks),
     .annotation_categories = annotation_categories,
     .annotations = annotations,
 };

@@ -1,25 +1,13 @@
 /* Memory Usage: pages that the kernel's page allocator gave out, per host in total and per thread that got or returned
  * some. */
-#include "views/state_rows.h"
+#include "views/rates.h"
+#include "views/sampling.h"
 
 enum { PAGE_BYTES = 4096, TOTAL = -1 };
 
-static int64_t total_id(const struct views *x, size_t host)
-{
-    return x->last_thread + 1 + (int64_t)host;
-}
-
-static bool has_memory(const struct view_host *h)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
     return h->states && state_counters(h->states, STATE_MEMORY);
-}
-
-static bool has_data(const struct view *self, struct views *x)
-{
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (has_memory(&x->hosts[i]))
-            return true;
-    return false;
 }
 
 /* Does the counter change within the query's range? */
@@ -33,17 +21,14 @@ static bool changes(const struct view_host *h, size_t counter, const struct tsp_
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct tsp_header headers[] = {
-        {"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}};
     bool active_only = json_is_true(json_object_get(q->parameters, "isFiltered"));
-    tsp_begin_tree(answer, headers, 2, 1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
+    for (size_t i = 0; i < x->n_hosts; i++) {
         const struct view_host *h = &x->hosts[i];
-        for (size_t k = 0; has_memory(h) && k < state_counters(h->states, STATE_MEMORY) && !http_gone(q->http); k++) {
+        size_t n = has_data(self, h) ? state_counters(h->states, STATE_MEMORY) : 0;
+        for (size_t k = 0; k < n && view_goes_on(q, answer); k++) {
             struct state_counter c;
-            struct tsp_entry e = {
-                .id = total_id(x, i), .parent = -1, .n_labels = 2, .xy = true, .has_data = true, .host_id = h->id};
             const char *labels[2] = {h->index->name, "Total"};
+            struct tsp_entry e = {.id = view_id(x, i), .parent = -1, .xy = true, .has_data = true, .host_id = h->id};
             state_counter(h->states, STATE_MEMORY, k, &c);
             if (c.number != TOTAL) {
                 struct graph_row t;
@@ -52,67 +37,51 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 graph_row(h->index->graph, c.number, &t);
                 labels[0] = t.name;
                 labels[1] = arena_printf(q->http->arena, "%d", t.tid);
+                e.parent = e.id;
                 e.id = h->first_thread + c.number;
-                e.parent = total_id(x, i);
                 e.has_tid = true;
                 e.tid = t.tid;
             }
             e.labels = labels;
+            e.n_labels = 2;
             tsp_write_entry(answer, &e);
         }
     }
-    tsp_end_tree(answer);
 }
 
-/* What is freed has been held before: the line is lifted so far that its least value is 0, for every question alike. */
-static void write_series(const struct view_host *h, const struct tsp_query *q, const int64_t *times, int32_t number,
-    int64_t id, struct tsp_answer *answer)
+/* Bytes at the host's times; NULL: nothing is known. What is freed has been held before: the line is lifted so far that
+ * its least value is 0, for every question alike. */
+static const double *bytes_of(
+    const struct view_host *h, const struct tsp_query *q, const int64_t *times, int32_t number)
 {
-    struct arena *a = q->http->arena;
     int64_t counter = state_find_counter(h->states, STATE_MEMORY, number);
     if (counter < 0)
-        return;
-    int64_t *pages = arena_new(a, int64_t, q->n_times),
-            least = state_counter_least(h->states, STATE_MEMORY, (size_t)counter);
-    double *y = arena_new(a, double, q->n_times);
-    struct graph_row t;
+        return NULL;
+    int64_t *pages = arena_new(q->http->arena, int64_t, q->n_times);
+    int64_t least = state_counter_least(h->states, STATE_MEMORY, (size_t)counter);
+    double *y = arena_new(q->http->arena, double, q->n_times);
     state_counter_values(h->states, STATE_MEMORY, (size_t)counter, times, q->n_times, pages);
     for (size_t i = 0; i < q->n_times; i++)
         y[i] = PAGE_BYTES * ((double)pages[i] - (double)least);
-    if (number != TOTAL)
-        graph_row(h->index->graph, number, &t);
-    tsp_write_series(answer,
-        &(struct tsp_series){.id = id,
-            .name = number == TOTAL ? arena_printf(a, "%s:total", h->index->name)
-                                    : arena_printf(a, "%s:%d", h->index->name, t.tid),
-            .type = "line",
-            .x = q->times,
-            .y = y,
-            .n = q->n_times,
-            .y_label = "Memory",
-            .y_unit = "B",
-            .y_type = "BINARY_NUMBER"});
+    return y;
 }
 
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_xy(answer, "Memory Usage");
+    struct arena *a = q->http->arena;
     for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
         const struct view_host *h = &x->hosts[i];
-        if (!has_memory(h))
+        struct view_thread t;
+        const double *y;
+        if (!has_data(self, h))
             continue;
-        int64_t *times = arena_new(q->http->arena, int64_t, q->n_times);
-        for (size_t k = 0; k < q->n_times; k++)
-            times[k] = view_sample_time(h, q->times[k]);
-        write_series(h, q, times, TOTAL, total_id(x, i), answer);
-        for (size_t k = 0; q->has_items && k < q->n_items && !tsp_full(answer) && !http_gone(q->http); k++) {
-            size_t host;
-            int32_t row;
-            if (view_thread_of(x, q->items[k], &host, &row) && host == i)
-                write_series(h, q, times, row, q->items[k], answer);
-        }
+        const int64_t *times = rates_times(h, q, view_sample_time) + 1;
+        if ((y = bytes_of(h, q, times, TOTAL)))
+            view_write_series(self, q, answer, view_id(x, i), arena_printf(a, "%s:total", h->index->name), y);
+        for (size_t k = 0; view_next_thread(x, h, q, answer, &k, &t);)
+            if ((y = bytes_of(h, q, times, t.row)))
+                view_write_series(self, q, answer, t.id, arena_printf(a, "%s:%d", h->index->name, t.is.tid), y);
     }
-    tsp_end_xy(answer);
 }
 
 const struct view view_memory_usage = {
@@ -120,7 +89,11 @@ const struct view view_memory_usage = {
         .name = "Memory Usage",
         .description = "Pages of memory that threads got from the kernel and gave back",
         .type = "TREE_TIME_XY"},
-    .has_data = has_data,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"}),
+    .expand = 1,
     .tree = tree,
+    .title = "Memory Usage",
+    .series = {.type = "line", .y_label = "Memory", .y_unit = "B", .y_type = "BINARY_NUMBER"},
     .xy = xy,
 };

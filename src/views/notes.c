@@ -1,11 +1,5 @@
-/* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs tell the same on stderr. */
+/* Trace Notes: what was found wrong with the traces and stopped nothing. The verbs print the same on stderr. */
 #include "views/view.h"
-
-static bool has_notes(const struct view *self, struct views *x)
-{
-    const struct index_note *notes;
-    return experiment_notes(x->x, &notes) > 0;
-}
 
 enum { HOST, WHAT, TIMES, ADVICE, PLACE };
 static const struct tsp_column columns[] = {{HOST, "Host", "Machine that it concerns, or what was given", "STRING"},
@@ -24,22 +18,12 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     }
 }
 
-static void table_columns(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    tsp_table_columns(answer, columns, sizeof columns / sizeof *columns);
-}
-
-static void table_lines(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+static void table(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_table *t)
 {
     const struct index_note *notes;
-    size_t n = experiment_notes(x->x, &notes);
-    struct tsp_table t = {.columns = columns,
-        .n_columns = sizeof columns / sizeof *columns,
-        .rows = n,
-        .arg = (void *)(uintptr_t)notes,
-        .cell = cell};
-    tsp_table_lines(answer, &t, q);
+    t->rows = experiment_notes(x->x, &notes);
+    t->arg = (void *)(uintptr_t)notes;
+    t->cell = cell;
 }
 
 const struct view view_trace_notes = {
@@ -47,7 +31,7 @@ const struct view view_trace_notes = {
         .name = "Trace Notes",
         .description = "What was found wrong with the traces, and what to do about it",
         .type = "TABLE"},
-    .has_data = has_notes,
-    .columns = table_columns,
-    .lines = table_lines,
+    .has_data = view_has_rows,
+    VIEW_COLUMNS(columns),
+    .table = table,
 };

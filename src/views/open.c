@@ -1,43 +1,10 @@
-/* Opening the traces of an experiment, and what all views know of them. */
+/* Opening the traces of an experiment: hosts, sources, entry ids, and what is known of each trace. */
 #include "views/open.h"
 
 #include "base/map.h"
 #include "ctf/ctf.h"
 
 enum { BATCH = 512 };
-
-int64_t view_to_host(const struct view_host *h, int64_t t)
-{
-    return h->map ? clock_from_reference(h->map, t) : t;
-}
-int64_t view_to_reference(const struct view_host *h, int64_t t)
-{
-    return h->map ? clock_to_reference(h->map, t) : t;
-}
-
-bool view_thread_of(const struct views *x, int64_t id, size_t *host, int32_t *row)
-{
-    for (size_t i = 0; i < x->n_hosts; i++) {
-        int64_t at = id - x->hosts[i].first_thread;
-        if (at >= 0 && at < x->hosts[i].threads) {
-            *host = i;
-            *row = (int32_t)at;
-            return true;
-        }
-    }
-    return false;
-}
-
-void *view_cache(struct views *x, const struct view *v, void *(*make)(struct views *))
-{
-    size_t n = view_number(v);
-    pthread_mutex_lock(&x->lock);
-    if (!x->caches[n])
-        x->caches[n] = make(x);
-    void *cache = x->caches[n];
-    pthread_mutex_unlock(&x->lock);
-    return cache;
-}
 
 /* ---- hosts, sources, times ---- */
 

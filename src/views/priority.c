@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "views/figures.h"
+#include "views/durations.h"
 #include "views/latencies.h"
 #include "views/list.h"
 
@@ -14,22 +14,19 @@ static bool known(const struct state_latency *v)
     return v->ret != STATE_NO_PRIORITY && v->ret >= INT16_MIN && v->ret <= INT16_MAX;
 }
 
-/* A trace tells priorities of all its switches or of none. */
-static bool has_data(const struct view *self, struct views *x)
+/* A trace records the priorities of all its switches or of none. */
+static bool has_data(const struct view *self, const struct view_host *h)
 {
     struct state_latency first;
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (x->hosts[i].states && state_latencies(x->hosts[i].states, STATE_LATENCY_SCHED)) {
-            state_latency(x->hosts[i].states, STATE_LATENCY_SCHED, 0, &first);
-            if (known(&first))
-                return true;
-        }
-    return false;
+    if (!h->states || !state_latencies(h->states, STATE_LATENCY_SCHED))
+        return false;
+    state_latency(h->states, STATE_LATENCY_SCHED, 0, &first);
+    return known(&first);
 }
 
 static size_t members(struct views *x)
 {
-    return has_data(&view_priority_statistics, x);
+    return 1;
 }
 
 static void member(struct views *x, size_t i, const char **suffix, const char **name)
@@ -49,7 +46,7 @@ struct group {
 /* In order of host, priority, name. */
 struct groups {
     VEC(struct group) v;
-    struct map places; /* key -> place in v + 1 */
+    struct map numbers; /* key -> index in v + 1 */
     struct strings names;
     VEC(uint32_t)
     thread_names; /* of all threads in the order of their entry ids: number of the name; empty when only priorities
@@ -98,15 +95,15 @@ static void each_latency(
 static void add_to_all(void *arg, const struct group *of, const struct figures *one)
 {
     struct groups *g = arg;
-    uint64_t *place = map_put(&g->places, of->key, NULL);
-    if (!*place) {
+    uint64_t *number = map_put(&g->numbers, of->key, NULL);
+    if (!*number) {
         vec_push(&g->v, *of);
-        *place = g->v.n;
+        *number = g->v.n;
     }
-    figures_join(&g->v.v[*place - 1].figures, one);
+    figures_join(&g->v.v[*number - 1].figures, one);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
     if (x->host != y->host)
@@ -125,9 +122,9 @@ static struct groups *find_groups(struct views *x, bool by_name)
         if (x->hosts[i].states)
             each_latency(g, x, i, 0, state_latencies(x->hosts[i].states, STATE_LATENCY_SCHED), add_to_all, g);
     if (g->v.n)
-        qsort(g->v.v, g->v.n, sizeof *g->v.v, by_place);
+        qsort(g->v.v, g->v.n, sizeof *g->v.v, by_key);
     for (size_t i = 0; i < g->v.n; i++)
-        *map_put(&g->places, g->v.v[i].key, NULL) = i + 1;
+        *map_put(&g->numbers, g->v.v[i].key, NULL) = i + 1;
     return g;
 }
 
@@ -144,7 +141,7 @@ static void close_groups(struct views *x, void *cache)
 {
     struct groups *g = cache;
     vec_free(&g->v);
-    map_fini(&g->places);
+    map_fini(&g->numbers);
     strings_fini(&g->names);
     vec_free(&g->thread_names);
     free(g);
@@ -152,71 +149,52 @@ static void close_groups(struct views *x, void *cache)
 
 /* ---- figures ---- */
 
-static const char *label(const struct views *x, const struct group *g, bool by_name, struct arena *a)
-{
-    const char *of = by_name ? arena_printf(a, "Priority %d/%s", g->priority, g->name)
-                             : arena_printf(a, "Priority %d", g->priority);
-    return x->n_hosts > 1 ? arena_printf(a, "%s/%s", x->hosts[g->host].index->name, of) : of;
-}
+struct statistics {
+    const struct views *x;
+    const struct tsp_query *q;
+    const struct groups *groups;
+    struct figures *figures; /* those of a selection while they are found */
+};
 
-static void write_groups(struct tsp_answer *answer, const struct views *x, const struct groups *g, struct arena *a,
-    int64_t root, const char *name, const struct figures *of)
+static const char *label(void *arg, size_t i)
 {
-    struct figures all = {0};
-    for (size_t i = 0; i < g->v.n; i++)
-        figures_join(&all, &of[i]);
-    figures_write(answer, a, root, -1, name, &all, NULL, 0);
-    for (size_t i = 0; i < g->v.n && !tsp_full(answer); i++)
-        figures_write(
-            answer, a, root + 1 + (int64_t)i, root, label(x, &g->v.v[i], g->thread_names.n > 0, a), &of[i], NULL, 0);
+    const struct statistics *s = arg;
+    const struct group *g = &s->groups->v.v[i];
+    struct arena *a = s->q->http->arena;
+    const char *of = s->groups->thread_names.n ? arena_printf(a, "Priority %d/%s", g->priority, g->name)
+                                               : arena_printf(a, "Priority %d", g->priority);
+    return s->x->n_hosts > 1 ? arena_printf(a, "%s/%s", s->x->hosts[g->host].index->name, of) : of;
 }
 
 /* What is cached is shared and does not change any more: the names of a selection's threads are known from the whole.
  */
-struct selection {
-    const struct groups *groups;
-    struct figures *figures;
-};
-
 static void add_to_selection(void *arg, const struct group *of, const struct figures *one)
 {
-    struct selection *s = arg;
-    const uint64_t *place = map_find(&s->groups->places, of->key);
-    if (place)
-        figures_join(&s->figures[*place - 1], one);
+    struct statistics *s = arg;
+    const uint64_t *number = map_find(&s->groups->numbers, of->key);
+    if (number)
+        figures_join(&s->figures[*number - 1], one);
 }
 
-static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
-    const struct groups *g)
+static void find(void *arg, bool selection, struct figures *out)
 {
-    struct arena *a = q->http->arena;
-    int64_t total = x->last_thread + 1;
-    struct figures *figures = arena_new(a, struct figures, g->v.n + 1);
-    for (size_t i = 0; i < g->v.n; i++)
-        figures[i] = g->v.v[i].figures;
-    tsp_begin_tree(answer, figures_headers, FIGURES_HEADERS, -1);
-    write_groups(answer, x, g, a, total, "Total", figures);
-    if (q->has_range && (q->begin > x->data.begin || q->end < x->data.end)) {
-        struct selection s = {g, figures};
-        memset(figures, 0, sizeof *figures * g->v.n);
-        for (size_t i = 0; i < x->n_hosts; i++)
-            if (x->hosts[i].states)
-                each_latency(g, x, i, latency_find(x, i, STATE_LATENCY_SCHED, q->begin),
-                    latency_find(x, i, STATE_LATENCY_SCHED, q->end < INT64_MAX ? q->end + 1 : q->end), add_to_selection,
-                    &s);
-        write_groups(answer, x, g, a, total + 1 + (int64_t)g->v.n, "Selection", figures);
-    }
-    tsp_end_tree(answer);
+    struct statistics *s = arg;
+    s->figures = out;
+    for (size_t i = 0; i < s->groups->v.n && !selection; i++)
+        out[i] = s->groups->v.v[i].figures;
+    for (size_t i = 0; i < s->x->n_hosts && selection; i++)
+        if (s->x->hosts[i].states)
+            each_latency(s->groups, s->x, i, latency_find(s->x, i, STATE_LATENCY_SCHED, s->q->begin),
+                latency_find(s->x, i, STATE_LATENCY_SCHED, view_after(s->q->end)), add_to_selection, s);
 }
 
-static void priority_tree(
-    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+enum { BY_PRIORITY, BY_NAME };
+
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tree(self, x, q, answer, view_cache(x, &view_priority_statistics, find_by_priority));
-}
-static void name_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    tree(self, x, q, answer, view_cache(x, &view_priority_name_statistics, find_by_name));
+    struct statistics s = {.x = x, .q = q};
+    s.groups = view_cache(x, self, self->kind == BY_NAME ? find_by_name : find_by_priority);
+    durations_write_statistics(x, q, answer, &(struct durations_statistics){&s, s.groups->v.n, find, label});
 }
 
 const struct view view_priority_statistics = {
@@ -225,10 +203,13 @@ const struct view view_priority_statistics = {
             .name = "Priority Statistics Table",
             .description = "Least, most, mean and spread of the waits for a CPU, by priority",
             .type = "DATA_TREE"},
-    .has_data = has_data,
+    .kind = BY_PRIORITY,
+    .host_has_data = has_data,
     .members = members,
     .member = member,
-    .tree = priority_tree,
+    .headers = durations_headers,
+    .n_headers = DURATIONS_HEADERS,
+    .tree = tree,
     .close = close_groups,
 };
 const struct view view_priority_name_statistics = {
@@ -237,9 +218,12 @@ const struct view view_priority_name_statistics = {
         .name = "Priority/Thread name Statistics Table",
         .description = "Least, most, mean and spread of the waits for a CPU, by priority and name of the thread",
         .type = "DATA_TREE"},
-    .has_data = has_data,
+    .kind = BY_NAME,
+    .host_has_data = has_data,
     .members = members,
     .member = member,
-    .tree = name_tree,
+    .headers = durations_headers,
+    .n_headers = DURATIONS_HEADERS,
+    .tree = tree,
     .close = close_groups,
 };

@@ -1,204 +1,122 @@
 /* Resources Status: what the CPUs and the interrupts of every host did over time. Rows: hosts; their CPUs, each with
  * the thread that has it, its frequency where that is told, and its interrupts; interrupts over all CPUs. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "views/state_rows.h"
 #include "views/list.h"
+#include "views/rows.h"
 
 enum {
-    NO_STATES = STATE_KINDS,
     FREQUENCY = STATE_COUNTER_ROWS + STATE_CPU_FREQUENCY,
     LEVELS = 10,
     FREQUENCY_TEXT = 32,
-    ROOT = -1
 };
 
-/* ---- entries ---- */
-
-/* kind NO_STATES: a host or a group. parent: index of the entry. */
-struct row {
-    int64_t parent;
-    size_t host;
-    int kind;
-    size_t row;
-    int32_t number;
-    const char *label;
-};
-/* The entry with index i has the id first + i. */
-struct rows {
-    VEC(struct row) v;
-    int64_t first;
-    int64_t *most_khz; /* by host */
-    struct arena labels;
-};
-
-static bool has_data(const struct view *self, struct views *x)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (x->hosts[i].states && state_rows(x->hosts[i].states, STATE_CPU))
-            return true;
-    return false;
+    return h->states && state_rows(h->states, STATE_CPU);
 }
 
-static int64_t add(struct rows *t, struct row row)
-{
-    vec_push(&t->v, row);
-    return (int64_t)t->v.n - 1;
-}
+/* ---- rows: `number` is the CPU or the interrupt; `own` is the highest frequency by host, in kHz ---- */
 
-static const char *irq_label(struct rows *t, const struct state_row *r, int32_t number, bool soft)
+static const char *irq_label(struct view_rows *t, const struct state_row *r, int32_t number, bool soft)
 {
     if (number >= STATE_IPI)
-        return arena_printf(&t->labels, "IPI %s", r->name);
-    return arena_printf(&t->labels, "%s %d %s", soft ? "SoftIRQ" : "IRQ", number, r->name);
+        return arena_printf(&t->arena, "IPI %s", r->name);
+    return arena_printf(&t->arena, "%s %d %s", soft ? "SoftIRQ" : "IRQ", number, r->name);
 }
 
 /* Interrupts below `parent`: those of one CPU, or over all (cpu < 0). The group appears with its first member. */
-static void add_irqs(struct rows *t, size_t host, const struct state_store *s, int kind, int32_t cpu, int64_t parent)
+static void add_irqs(
+    struct view_rows *t, size_t host, const struct state_store *s, int kind, int32_t cpu, int64_t parent)
 {
     bool soft = kind == STATE_CPU_SOFTIRQ || kind == STATE_SOFTIRQ_VECTOR;
-    int64_t group = ROOT;
+    int64_t group = VIEW_NO_PARENT;
     for (size_t i = 0; i < state_rows(s, kind); i++) {
         struct state_row r;
         state_row(s, kind, i, &r);
         if (cpu >= 0 && (uint32_t)r.number >> 16 != (uint32_t)cpu)
             continue;
-        if (group == ROOT)
-            group = add(t, (struct row){parent, host, NO_STATES, 0, cpu, soft ? "SoftIRQs" : "IRQs"});
+        if (group == VIEW_NO_PARENT)
+            group = view_add_group(t, parent, host, soft ? "SoftIRQs" : "IRQs");
         int32_t number = cpu >= 0 ? r.number & 0xffff : r.number;
-        add(t, (struct row){group, host, kind, i, number, irq_label(t, &r, number, soft)});
+        view_add_row(t, (struct view_row){group, host, irq_label(t, &r, number, soft), kind, i, number});
     }
 }
 
 /* Heights tell how the frequency compares with the highest that a CPU of the host had. */
 static void add_frequency(
-    struct rows *t, size_t host, const struct state_store *s, size_t row, int32_t cpu, int64_t parent)
+    struct view_rows *t, size_t host, const struct state_store *s, size_t row, int32_t cpu, int64_t parent)
 {
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
-    int64_t at = INT64_MIN;
+    int64_t at = INT64_MIN, *most_khz = &((int64_t *)t->own)[host];
     for (size_t n = BATCH; n == BATCH; at = n ? batch[n - 1].end : at) {
         n = state_range(s, FREQUENCY, row, at, INT64_MAX, batch, BATCH);
         for (size_t i = 0; i < n; i++)
-            t->most_khz[host] = batch[i].amount > t->most_khz[host] ? batch[i].amount : t->most_khz[host];
+            *most_khz = batch[i].amount > *most_khz ? batch[i].amount : *most_khz;
     }
-    add(t, (struct row){parent, host, FREQUENCY, row, cpu, arena_printf(&t->labels, "CPU %d Frequency", cpu)});
+    const char *label = arena_printf(&t->arena, "CPU %d Frequency", cpu);
+    view_add_row(t, (struct view_row){parent, host, label, FREQUENCY, row, cpu});
 }
 
-static void add_cpus(struct rows *t, size_t host, const struct state_store *s, int64_t root)
+static void add_cpu(struct view_rows *t, size_t host, const struct state_store *s, size_t row, int64_t root)
 {
-    for (size_t i = 0; i < state_rows(s, STATE_CPU); i++) {
-        struct state_row r;
-        state_row(s, STATE_CPU, i, &r);
-        int64_t cpu = add(
-            t, (struct row){root, host, STATE_CPU, i, r.number, arena_printf(&t->labels, "CPU %d States", r.number)});
-        int64_t threads = state_find_row(s, STATE_CPU_THREAD, r.number);
-        if (threads >= 0)
-            add(t,
-                (struct row){cpu, host, STATE_CPU_THREAD, (size_t)threads, r.number,
-                    arena_printf(&t->labels, "CPU %d Threads", r.number)});
-        int64_t frequency = state_find_row(s, FREQUENCY, r.number);
-        if (frequency >= 0)
-            add_frequency(t, host, s, (size_t)frequency, r.number, cpu);
-        add_irqs(t, host, s, STATE_CPU_IRQ, r.number, cpu);
-        add_irqs(t, host, s, STATE_CPU_SOFTIRQ, r.number, cpu);
-    }
-    for (size_t i = 0; i < state_rows(s, FREQUENCY); i++) { /* told by others, of CPUs that have no events */
+    struct state_row r;
+    state_row(s, STATE_CPU, row, &r);
+    const char *label = arena_printf(&t->arena, "CPU %d States", r.number);
+    int64_t cpu = view_add_row(t, (struct view_row){root, host, label, STATE_CPU, row, r.number}),
+            threads = state_find_row(s, STATE_CPU_THREAD, r.number), frequency = state_find_row(s, FREQUENCY, r.number);
+    label = arena_printf(&t->arena, "CPU %d Threads", r.number);
+    if (threads >= 0)
+        view_add_row(t, (struct view_row){cpu, host, label, STATE_CPU_THREAD, (size_t)threads, r.number});
+    if (frequency >= 0)
+        add_frequency(t, host, s, (size_t)frequency, r.number, cpu);
+    add_irqs(t, host, s, STATE_CPU_IRQ, r.number, cpu);
+    add_irqs(t, host, s, STATE_CPU_SOFTIRQ, r.number, cpu);
+}
+
+static void add(const struct view *self, const struct views *x, size_t host, struct view_rows *t)
+{
+    const struct state_store *s = x->hosts[host].states;
+    if (!t->own)
+        t->own = arena_new(&t->arena, int64_t, x->n_hosts);
+    if (!has_data(self, &x->hosts[host]))
+        return;
+    int64_t root = view_add_group(t, VIEW_NO_PARENT, host, x->hosts[host].index->name);
+    for (size_t i = 0; i < state_rows(s, STATE_CPU); i++)
+        add_cpu(t, host, s, i, root);
+    for (size_t i = 0; i < state_rows(s, FREQUENCY); i++) { /* of CPUs that have no events: others reported it */
         struct state_row r;
         state_row(s, FREQUENCY, i, &r);
         if (state_find_row(s, STATE_CPU, r.number) < 0)
             add_frequency(t, host, s, i, r.number, root);
     }
+    add_irqs(t, host, s, STATE_IRQ_LINE, -1, root);
+    add_irqs(t, host, s, STATE_SOFTIRQ_VECTOR, -1, root);
 }
 
-static void *find_rows(struct views *x)
-{
-    struct rows *t = mem_zalloc(sizeof *t);
-    t->first = x->last_thread + 1;
-    t->most_khz = arena_new(&t->labels, int64_t, x->n_hosts);
-    for (size_t i = 0; i < x->n_hosts; i++) {
-        const struct state_store *s = x->hosts[i].states;
-        if (!s || !state_rows(s, STATE_CPU))
-            continue;
-        int64_t root = add(t, (struct row){ROOT, i, NO_STATES, 0, -1, x->hosts[i].index->name});
-        add_cpus(t, i, s, root);
-        add_irqs(t, i, s, STATE_IRQ_LINE, -1, root);
-        add_irqs(t, i, s, STATE_SOFTIRQ_VECTOR, -1, root);
-    }
-    return t;
-}
-
-static void close_rows(struct views *x, void *cache)
-{
-    struct rows *t = cache;
-    vec_free(&t->v);
-    arena_fini(&t->labels);
-    free(t);
-}
-
-static const struct rows *rows_of(struct views *x)
-{
-    return view_cache(x, &view_resources, find_rows);
-}
-
-static const struct row *row_of(const struct rows *t, int64_t id)
-{
-    return id >= t->first && id - t->first < (int64_t)t->v.n ? &t->v.v[id - t->first] : NULL;
-}
-
-static bool is_cpu_row(const struct row *r)
+static bool is_cpu_row(const struct view_row *r)
 {
     return r->kind == STATE_CPU || r->kind == STATE_CPU_THREAD || r->kind == FREQUENCY;
 }
 
-static int32_t cpu_of(const struct row *r, const struct state_interval *iv, const struct state_store *s)
+static int32_t cpu_of(const struct view_row *r, const struct state_interval *iv, const struct state_store *s)
 {
     struct state_row of;
     if (is_cpu_row(r))
-        return r->number;
+        return (int32_t)r->number;
     if (r->kind != STATE_CPU_IRQ && r->kind != STATE_CPU_SOFTIRQ)
         return iv->cpu;
     state_row(s, r->kind, r->row, &of);
     return (int32_t)((uint32_t)of.number >> 16);
 }
 
-/* ---- tree ---- */
-
-static void write_row(const struct views *x, const struct rows *t, size_t i, struct tsp_answer *answer)
+static void describe(const struct views *x, const struct view_rows *t, const struct view_row *r, struct arena *a,
+    struct view_row_entry *e)
 {
-    const struct row *r = &t->v.v[i];
-    const struct view_host *h = &x->hosts[r->host];
-    bool numbered = r->kind != NO_STATES;
-    int64_t begin, end;
-    state_span(h->states, &begin, &end);
-    struct tsp_meta meta = {is_cpu_row(r)                           ? "cpu"
-            : r->kind == STATE_CPU_IRQ || r->kind == STATE_IRQ_LINE ? "irq"
-                                                                    : "softirq",
-        NULL, r->number};
-    tsp_write_entry(answer,
-        &(struct tsp_entry){.id = t->first + (int64_t)i,
-            .parent = r->parent == ROOT ? -1 : t->first + r->parent,
-            .labels = &r->label,
-            .n_labels = 1,
-            .time_graph = true,
-            .start = i ? view_to_reference(h, begin) : x->data.begin, /* what clients count from */
-            .end = view_to_reference(h, end),
-            .has_data = numbered,
-            .host_id = h->id,
-            .meta = &meta,
-            .n_meta = numbered});
-}
-
-static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    static const struct tsp_header headers[] = {{"Resource", "CPU, interrupt line or software interrupt", "STRING"}};
-    const struct rows *t = rows_of(x);
-    tsp_begin_tree(answer, headers, 1, 2);
-    for (size_t i = 0; i < t->v.n && !tsp_full(answer); i++)
-        write_row(x, t, i, answer);
-    tsp_end_tree(answer);
+    bool hard = r->kind == STATE_CPU_IRQ || r->kind == STATE_IRQ_LINE;
+    e->meta[0] = (struct tsp_meta){is_cpu_row(r) ? "cpu" : hard ? "irq" : "softirq", NULL, r->number};
+    e->entry.n_meta = r->kind != VIEW_NO_STATES;
 }
 
 /* ---- states ---- */
@@ -224,8 +142,7 @@ static const char *frequency_text(int64_t khz, char out[FREQUENCY_TEXT])
     return out;
 }
 
-static const char *style_of(
-    const struct view_host *h, int kind, const struct state_interval *iv, struct graph_row *thread)
+static const char *style_of(int kind, const struct state_interval *iv, const struct graph_row *thread)
 {
     switch (kind) {
     case STATE_CPU_THREAD:
@@ -248,44 +165,43 @@ static bool find_thread(const struct view_host *h, const struct state_interval *
     return true;
 }
 
-static void show_frequency(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct view_shown *out)
+static void show_frequency(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
-    const struct rows *t = rows_of(x);
+    const int64_t *most_khz = s->rows->own;
     if (iv->value == STATE_NONE)
         return;
-    out->style_key = frequency_style(iv->amount, t->most_khz[row->host]);
+    out->style_key = frequency_style(iv->amount, most_khz[row->host]);
     out->label = frequency_text(iv->amount, out->text);
-    if (!with_properties)
+    if (!s->q->filter)
         return;
     view_add_property(out, "state", "Frequency");
-    view_add_property(out, "host", x->hosts[row->host].index->name);
-    view_add_number(out, "cpu", row_of(t, row->entry)->number);
+    view_add_property(out, "host", s->x->hosts[row->host].index->name);
+    view_add_number(out, "cpu", row->number);
     view_add_number(out, "kHz", iv->amount);
 }
 
-static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
-    const struct view_host *h = &x->hosts[row->host];
+    const struct view_host *h = &s->x->hosts[row->host];
     struct graph_row thread;
     if (row->kind == FREQUENCY) {
-        show_frequency(x, row, iv, with_properties, out);
+        show_frequency(s, row, iv, out);
         return;
     }
     bool has_thread = find_thread(h, iv, &thread);
-    out->style_key = style_of(h, row->kind, iv, has_thread ? &thread : NULL);
+    out->style_key = style_of(row->kind, iv, has_thread ? &thread : NULL);
     out->label = row->kind != STATE_CPU_THREAD ? iv->name : has_thread && thread.idle_cpu < 0 ? thread.name : NULL;
-    if (!with_properties || !out->style_key)
+    if (!s->q->filter || !out->style_key)
         return;
-    const struct row *r = row_of(rows_of(x), row->entry);
-    int32_t cpu = cpu_of(r, iv, h->states);
+    int32_t cpu = cpu_of(row, iv, h->states);
     view_add_property(out, "state", row->kind == STATE_CPU_THREAD ? "Thread" : out->style_key);
     view_add_property(out, "host", h->index->name);
     if (row->kind == STATE_CPU && iv->value == STATE_SYSCALL)
         view_add_property(out, "System call", iv->name);
-    if (!is_cpu_row(r))
-        view_add_property(out, "interrupt", r->label);
+    if (!is_cpu_row(row))
+        view_add_property(out, "interrupt", row->label);
     if (cpu >= 0)
         view_add_number(out, "cpu", cpu);
     if (has_thread) {
@@ -295,79 +211,41 @@ static void show(struct views *x, const struct view_state_row *row, const struct
     }
 }
 
-static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    const struct rows *t = rows_of(x);
-    struct view_sampler s = view_begin_sampling(x, q, answer, show);
-    size_t n = q->has_items ? q->n_items : t->v.n;
-    for (size_t i = 0; i < n; i++) {
-        int64_t id = q->has_items ? q->items[i] : t->first + (int64_t)i;
-        const struct row *r = row_of(t, id);
-        if (r && r->kind != NO_STATES && !view_sample_row(&s, &(struct view_state_row){id, r->host, r->kind, r->row}))
-            break;
-    }
-    view_end_sampling(&s);
-}
+/* ---- tooltip, styles ---- */
 
-/* ---- tooltip ---- */
-
-static void write_frequency(struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h,
-    const struct row *r, const struct state_interval *iv)
+static void write_state(struct tsp_answer *answer, const struct view_pointed *p, const struct state_interval *iv)
 {
-    char text[FREQUENCY_TEXT];
-    if (iv->value == STATE_NONE)
-        return;
-    tsp_write_tip(answer, "Frequency", frequency_text(iv->amount, text));
-    tsp_write_tip(answer, "CPU", arena_printf(q->http->arena, "%d", r->number));
-    view_write_span(answer, view_to_reference(h, iv->begin), view_to_reference(h, iv->end));
-}
-
-static void write_tooltip(
-    struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h, const struct row *r, int64_t t)
-{
-    struct state_interval iv;
     struct graph_row thread;
-    int64_t at = view_sample_time(h, t);
-    if (!state_at(h->states, r->kind, r->row, at, &iv))
-        return;
-    if (r->kind == FREQUENCY) {
-        write_frequency(answer, q, h, r, &iv);
-        return;
-    }
-    bool has_thread = find_thread(h, &iv, &thread);
-    const char *key = style_of(h, r->kind, &iv, has_thread ? &thread : NULL);
+    int kind = p->row->kind;
+    bool has_thread = find_thread(p->host, iv, &thread);
+    const char *key = style_of(kind, iv, has_thread ? &thread : NULL);
     if (!key)
         return;
-    if (r->kind != STATE_CPU_THREAD || !has_thread || thread.idle_cpu >= 0)
+    if (kind != STATE_CPU_THREAD || !has_thread || thread.idle_cpu >= 0)
         tsp_write_tip(answer, "State", key);
-    if (iv.name)
-        tsp_write_tip(answer, iv.value == STATE_SYSCALL ? "System call" : "Interrupt", iv.name);
-    int32_t cpu = cpu_of(r, &iv, h->states);
+    if (iv->name)
+        tsp_write_tip(answer, iv->value == STATE_SYSCALL ? "System call" : "Interrupt", iv->name);
+    int32_t cpu = cpu_of(p->row, iv, p->host->states);
     if (cpu >= 0)
-        tsp_write_tip(answer, "CPU", arena_printf(q->http->arena, "%d", cpu));
-    if (has_thread) {
-        tsp_write_tip(answer, "Process", thread.name);
-        tsp_write_tip(answer, "TID", arena_printf(q->http->arena, "%d", thread.tid));
-    }
-    view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
+        view_write_number(answer, "CPU", cpu);
+    view_write_thread(answer, p->host, iv->thread, "Process", "TID");
+    view_write_interval(answer, p->host, iv);
 }
 
-static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+static bool tooltip(const struct view_pointed *p)
 {
-    int64_t entry, t;
-    const struct row *r = view_tooltip_target(q, &entry, &t) ? row_of(rows_of(x), entry) : NULL;
-    json_begin_object(&answer->json);
-    if (r) {
-        const struct view_host *h = &x->hosts[r->host];
-        tsp_write_tip(answer, "Host", h->index->name);
-        if (r->kind != NO_STATES)
-            write_tooltip(answer, q, h, r, t);
-        view_write_clock_error(answer, h, t);
+    const struct state_interval *iv = p->interval;
+    char text[FREQUENCY_TEXT];
+    tsp_write_tip(p->answer, "Host", p->host->index->name);
+    if (iv && p->row->kind != FREQUENCY) {
+        write_state(p->answer, p, iv);
+    } else if (iv && iv->value != STATE_NONE) {
+        tsp_write_tip(p->answer, "Frequency", frequency_text(iv->amount, text));
+        view_write_number(p->answer, "CPU", p->row->number);
+        view_write_interval(p->answer, p->host, iv);
     }
-    json_end_object(&answer->json);
+    return true;
 }
-
-/* ---- styles, annotations ---- */
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
@@ -381,6 +259,8 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
         tsp_write_style(answer, frequency_keys[i], NULL, LOOK_TIMER, (i + 1.0) / LEVELS, -1, frequency_keys[i]);
     tsp_end_styles(answer);
 }
+
+/* ---- lost events ---- */
 
 #define LOST_BY_CPU "Lost events by CPU"
 
@@ -401,7 +281,7 @@ static void annotation_categories(
 
 /* Losses of the CPU whose row this is, or of all CPUs. */
 static void write_losses(
-    const struct views *x, const struct tsp_query *q, const struct row *r, int64_t id, struct tsp_answer *answer)
+    const struct views *x, const struct tsp_query *q, const struct view_row *r, int64_t id, struct tsp_answer *answer)
 {
     const struct view_host *h = &x->hosts[r->host];
     for (size_t i = 0; i < state_losses(h->states) && !tsp_full(answer) && !http_gone(q->http); i++) {
@@ -418,16 +298,18 @@ static void write_losses(
 
 static void annotations(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct rows *t = rows_of(x);
+    const struct view_rows *t = view_rows_of(x, self);
     if (!has_losses(x) || !tsp_wants_category(q, LOST_BY_CPU))
         return;
     json_key(&answer->json, LOST_BY_CPU);
     json_begin_array(&answer->json);
     for (size_t i = 0; i < t->v.n; i++)
-        if (t->v.v[i].kind == STATE_CPU && tsp_wants(q, t->first + (int64_t)i))
-            write_losses(x, q, &t->v.v[i], t->first + (int64_t)i, answer);
+        if (t->v.v[i].kind == STATE_CPU && tsp_wants(q, view_id(x, i)))
+            write_losses(x, q, &t->v.v[i], view_id(x, i), answer);
     json_end_array(&answer->json);
 }
+
+static const struct view_row_graph graph = {.add = add, .describe = describe, .show = show, .tooltip = tooltip};
 
 const struct view view_resources = {
     .provider =
@@ -435,13 +317,11 @@ const struct view view_resources = {
             .name = "Resources Status",
             .description = "States of CPUs, the threads that have them, and interrupts",
             .type = "TIME_GRAPH"},
-    .has_data = has_data,
-    .tree = tree,
-    .states = states,
-    .arrows = view_no_arrows,
-    .tooltip = tooltip,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Resource", "CPU, interrupt line or software interrupt", "STRING"}),
+    .expand = 2,
+    VIEW_ROWS(graph),
     .style = style,
     .annotation_categories = annotation_categories,
     .annotations = annotations,
-    .close = close_rows,
 };

@@ -4,27 +4,28 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "views/state_rows.h"
+#include "base/search.h"
+#include "views/looks.h"
 #include "views/list.h"
 
-/* ---- places ---- */
+/* ---- traces, entry ids ---- */
 
 int64_t stacks_root(const struct views *x, size_t host)
 {
-    return x->last_thread + 1 + (int64_t)host;
+    return view_id(x, host);
 }
 
-static void *find_places(struct views *x)
+static void *find_stacks(struct views *x)
 {
-    struct stack_places *all = mem_zalloc(sizeof *all);
+    struct stacks *all = mem_zalloc(sizeof *all);
     int64_t id = stacks_root(x, x->n_hosts);
     all->v = mem_zalloc(sizeof *all->v * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
         const struct stack_store *s = x->traces[i].stacks;
         if (!s)
             continue;
-        struct stack_place *p = &all->v[all->n++];
-        *p = (struct stack_place){.s = s, .host = (size_t)x->traces[i].host, .first_process = id};
+        struct stacks_trace *p = &all->v[all->n++];
+        *p = (struct stacks_trace){.s = s, .host = (size_t)x->traces[i].host, .first_process = id};
         p->first_thread = p->first_process + (int64_t)stack_processes(s);
         p->first_row = p->first_thread + (int64_t)stack_threads(s);
         id = p->first_row + (int64_t)stack_rows(s);
@@ -39,63 +40,56 @@ static void *find_places(struct views *x)
     return all;
 }
 
-static void close_places(struct views *x, void *cache)
+static void close_stacks(struct views *x, void *cache)
 {
-    struct stack_places *all = cache;
+    struct stacks *all = cache;
     for (size_t i = 0; i < all->n; i++)
         free(all->v[i].row_threads);
     free(all->v);
     free(all);
 }
 
-/* The places are kept with a provider that is never listed, so that all views share them. */
+/* They are kept with a view that is never listed, so that all views share them. */
 static bool never(const struct view *self, struct views *x)
 {
     return false;
 }
-const struct view view_stack_places = {
-    .provider = {.id = "weft.stacks", .name = "", .type = "NONE"}, .has_data = never, .close = close_places};
+const struct view view_stacks = {
+    .provider = {.id = "weft.stacks", .name = "", .type = "NONE"}, .has_data = never, .close = close_stacks};
 
-const struct stack_places *stacks_of(struct views *x)
+const struct stacks *stacks_of(struct views *x)
 {
-    return view_cache(x, &view_stack_places, find_places);
+    return view_cache(x, &view_stacks, find_stacks);
 }
 
-/* The last place that begins at or before the id. */
-static const struct stack_place *place_of(const struct stack_places *all, int64_t id)
+/* The last trace whose ids begin at or before the id. */
+static const struct stacks_trace *trace_of(const struct stacks *all, int64_t id)
 {
-    size_t lo = 0, hi = all->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (all->v[mid].first_process <= id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? &all->v[lo - 1] : NULL;
+    size_t behind = search_first(i, 0, all->n, all->v[i].first_process > id);
+    return behind ? &all->v[behind - 1] : NULL;
 }
 
-const struct stack_place *stacks_row(const struct stack_places *all, int64_t id, size_t *row)
+const struct stacks_trace *stacks_row(const struct stacks *all, int64_t id, size_t *row)
 {
-    const struct stack_place *p = place_of(all, id);
+    const struct stacks_trace *p = trace_of(all, id);
     if (!p || id < p->first_row || id - p->first_row >= (int64_t)stack_rows(p->s))
         return NULL;
     *row = (size_t)(id - p->first_row);
     return p;
 }
 
-const struct stack_place *stacks_thread(const struct stack_places *all, int64_t id, size_t *thread)
+const struct stacks_trace *stacks_thread(const struct stacks *all, int64_t id, size_t *thread)
 {
-    const struct stack_place *p = place_of(all, id);
+    const struct stacks_trace *p = trace_of(all, id);
     if (!p || id < p->first_thread || id >= p->first_row)
         return NULL;
     *thread = (size_t)(id - p->first_thread);
     return p;
 }
 
-const struct stack_place *stacks_process(const struct stack_places *all, int64_t id, size_t *process)
+const struct stacks_trace *stacks_process(const struct stacks *all, int64_t id, size_t *process)
 {
-    const struct stack_place *p = place_of(all, id);
+    const struct stacks_trace *p = trace_of(all, id);
     if (!p || id >= p->first_thread)
         return NULL;
     *process = (size_t)(id - p->first_process);
@@ -103,7 +97,7 @@ const struct stack_place *stacks_process(const struct stack_places *all, int64_t
 }
 
 /* Maps there and back may differ by rounding. */
-size_t stacks_begun(const struct views *x, const struct stack_place *p, size_t row, size_t from, int64_t t)
+size_t stacks_begun(const struct views *x, const struct stacks_trace *p, size_t row, size_t from, int64_t t)
 {
     const struct view_host *h = &x->hosts[p->host];
     size_t i = stack_begun(p->s, row, from, view_to_host(h, t));
@@ -118,7 +112,7 @@ size_t stacks_begun(const struct views *x, const struct stack_place *p, size_t r
 }
 
 struct stacks_range stacks_range(
-    const struct views *x, const struct stack_place *p, size_t row, int64_t begin, int64_t end)
+    const struct views *x, const struct stacks_trace *p, size_t row, int64_t begin, int64_t end)
 {
     size_t first = stacks_begun(x, p, row, 0, begin),
            last = end == INT64_MAX ? stack_calls(p->s, row) : stacks_begun(x, p, row, 0, end + 1);
@@ -136,7 +130,7 @@ bool stacks_memory_shown(const struct stack_thread *t)
     return t->has_memory;
 }
 
-bool stacks_place_shown(const struct stack_place *p, stacks_shown *shown)
+bool stacks_trace_shown(const struct stacks_trace *p, stacks_shown *shown)
 {
     for (size_t i = 0; i < stack_threads(p->s); i++) {
         struct stack_thread t;
@@ -149,9 +143,9 @@ bool stacks_place_shown(const struct stack_place *p, stacks_shown *shown)
 
 static bool any(struct views *x, stacks_shown *shown)
 {
-    const struct stack_places *all = stacks_of(x);
+    const struct stacks *all = stacks_of(x);
     for (size_t i = 0; i < all->n; i++)
-        if (stacks_place_shown(&all->v[i], shown))
+        if (stacks_trace_shown(&all->v[i], shown))
             return true;
     return false;
 }
@@ -175,7 +169,7 @@ static const char *number(struct arena *a, int32_t n)
     return n >= 0 ? arena_printf(a, "%d", n) : "";
 }
 
-const char *stacks_process_label(struct arena *a, const struct stack_place *p, size_t process)
+const char *stacks_process_label(struct arena *a, const struct stacks_trace *p, size_t process)
 {
     struct stack_process d;
     stack_process(p->s, process, &d);
@@ -191,36 +185,48 @@ const char *stacks_thread_label(struct arena *a, const struct stack_thread *t)
     return *t->name ? t->name : arena_printf(a, "thread %d", t->tid);
 }
 
-static bool is_shown(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
+static bool is_shown(const struct stacks_tree *w, const struct stacks_trace *p, size_t thread)
 {
     struct stack_thread t;
     stack_thread(p->s, thread, &t);
     return w->shown(&t);
 }
 
-static void write_process(const struct stacks_tree *w, const struct stack_place *p, size_t process)
+/* What hosts, processes and threads have in common; begin and end by the reference clock. */
+static struct tsp_entry entry_of(const struct stacks_tree *w, const struct view_host *h, int64_t begin, int64_t end)
 {
-    struct stack_process d;
-    stack_process(p->s, process, &d);
-    struct tsp_meta pid = {"PID", NULL, d.pid};
-    const char *labels[3] = {
-        *d.name ? d.name : stacks_process_label(w->q->http->arena, p, process), number(w->q->http->arena, d.pid), ""};
-    tsp_write_entry(w->answer,
-        &(struct tsp_entry){.id = p->first_process + (int64_t)process,
-            .parent = stacks_root(w->x, p->host),
-            .labels = labels,
-            .n_labels = 3,
-            .time_graph = w->time_graph,
-            .start = w->amounts ? 0 : w->x->data.begin,
-            .end = w->amounts ? w->most : w->x->data.end,
-            .xy = w->xy,
-            .has_data = w->have_data,
-            .host_id = w->x->hosts[p->host].id,
-            .meta = &pid,
-            .n_meta = d.pid >= 0});
+    struct tsp_entry e = {.parent = -1, .n_labels = 3, .time_graph = w->time_graph, .xy = w->xy, .host_id = h->id};
+    e.start = w->amounts ? 0 : begin;
+    e.end = w->amounts ? w->most : end;
+    e.has_data = w->have_data;
+    return e;
 }
 
-static void write_thread(const struct stacks_tree *w, const struct stack_place *p, size_t thread)
+static void write_host(const struct stacks_tree *w, size_t host)
+{
+    const struct view_host *h = &w->x->hosts[host];
+    struct tsp_entry e = entry_of(w, h, w->x->data.begin, w->x->data.end);
+    e.id = stacks_root(w->x, host);
+    e.labels = (const char *const[]){h->index->name, "", ""};
+    e.is_default = w->have_data;
+    tsp_write_entry(w->answer, &e);
+}
+
+static void write_process(const struct stacks_tree *w, const struct stacks_trace *p, size_t process)
+{
+    struct arena *a = w->q->http->arena;
+    struct tsp_entry e = entry_of(w, &w->x->hosts[p->host], w->x->data.begin, w->x->data.end);
+    struct stack_process d;
+    stack_process(p->s, process, &d);
+    e.id = p->first_process + (int64_t)process;
+    e.parent = stacks_root(w->x, p->host);
+    e.labels = (const char *const[]){*d.name ? d.name : stacks_process_label(a, p, process), number(a, d.pid), ""};
+    e.meta = &(struct tsp_meta){"PID", NULL, d.pid};
+    e.n_meta = d.pid >= 0;
+    tsp_write_entry(w->answer, &e);
+}
+
+static void write_thread(const struct stacks_tree *w, const struct stacks_trace *p, size_t thread)
 {
     const struct view_host *h = &w->x->hosts[p->host];
     struct arena *a = w->q->http->arena;
@@ -228,26 +234,18 @@ static void write_thread(const struct stacks_tree *w, const struct stack_place *
     struct stack_process d;
     stack_thread(p->s, thread, &t);
     stack_process(p->s, t.process, &d);
-    struct tsp_meta pid = {"PID", NULL, d.pid};
-    const char *labels[3] = {stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
-    tsp_write_entry(w->answer,
-        &(struct tsp_entry){.id = p->first_thread + (int64_t)thread,
-            .parent = p->first_process + t.process,
-            .labels = labels,
-            .n_labels = 3,
-            .time_graph = w->time_graph,
-            .start = w->amounts ? 0 : view_to_reference(h, t.begin),
-            .end = w->amounts ? w->most : view_to_reference(h, t.end),
-            .xy = w->xy,
-            .has_data = w->have_data,
-            .host_id = h->id,
-            .has_tid = t.tid >= 0,
-            .tid = t.tid,
-            .meta = &pid,
-            .n_meta = d.pid >= 0});
+    struct tsp_entry e = entry_of(w, h, view_to_reference(h, t.begin), view_to_reference(h, t.end));
+    e.id = p->first_thread + (int64_t)thread;
+    e.parent = p->first_process + t.process;
+    e.labels = (const char *const[]){stacks_thread_label(a, &t), number(a, d.pid), number(a, t.tid)};
+    e.has_tid = t.tid >= 0;
+    e.tid = t.tid;
+    e.meta = &(struct tsp_meta){"PID", NULL, d.pid};
+    e.n_meta = d.pid >= 0;
+    tsp_write_entry(w->answer, &e);
 }
 
-static void write_place(const struct stacks_tree *w, const struct stack_place *p)
+static void write_trace(const struct stacks_tree *w, const struct stacks_trace *p)
 {
     for (size_t i = 0; i < stack_processes(p->s) && !tsp_full(w->answer) && !http_gone(w->q->http); i++) {
         struct stack_process d;
@@ -268,28 +266,15 @@ static void write_place(const struct stacks_tree *w, const struct stack_place *p
 
 void stacks_write_tree(const struct stacks_tree *w)
 {
-    const struct stack_places *all = stacks_of(w->x);
+    const struct stacks *all = stacks_of(w->x);
     bool *begun = arena_new(w->q->http->arena, bool, w->x->n_hosts + 1);
     for (size_t i = 0; i < all->n; i++) {
-        const struct stack_place *p = &all->v[i];
-        const struct view_host *h = &w->x->hosts[p->host];
-        const char *labels[3] = {h->index->name, "", ""};
-        bool some = stacks_place_shown(p, w->shown);
+        const struct stacks_trace *p = &all->v[i];
+        bool some = stacks_trace_shown(p, w->shown);
         if (some && !begun[p->host])
-            tsp_write_entry(w->answer,
-                &(struct tsp_entry){.id = stacks_root(w->x, p->host),
-                    .parent = -1,
-                    .labels = labels,
-                    .n_labels = 3,
-                    .time_graph = w->time_graph,
-                    .start = w->amounts ? 0 : w->x->data.begin,
-                    .end = w->amounts ? w->most : w->x->data.end,
-                    .xy = w->xy,
-                    .is_default = w->have_data,
-                    .has_data = w->have_data,
-                    .host_id = h->id});
+            write_host(w, p->host);
         begun[p->host] |= some;
-        write_place(w, p);
+        write_trace(w, p);
     }
 }
 

@@ -1,19 +1,19 @@
-/* Private to views: the call stacks of an experiment, over all its user-space traces; what the views of functions and of
- * their memory share. */
+/* Private to views: the call stacks of an experiment, over all its user-space traces; what the views of functions and
+ * of their memory share. */
 #ifndef WEFT_VIEWS_STACKS_H
 #define WEFT_VIEWS_STACKS_H
 
 #include "views/view.h"
 
 /* One trace with its entry ids, which are the same in all these views. */
-struct stack_place {
+struct stacks_trace {
     const struct stack_store *s;
     size_t host;
     int64_t first_process, first_thread, first_row; /* ids: these + number in the store */
     uint32_t *row_threads;               /* by row */
 };
-struct stack_places { struct stack_place *v; size_t n; };
-const struct stack_places *stacks_of(struct views *);
+struct stacks { struct stacks_trace *v; size_t n; };
+const struct stacks *stacks_of(struct views *);
 int64_t stacks_root(const struct views *, size_t host); /* id of a host's entry */
 
 bool stacks_have_calls(const struct view *, struct views *);
@@ -21,36 +21,35 @@ bool stacks_have_memory(const struct view *, struct views *);
 /* Of a process or a thread: does anything of it belong into the tree? */
 typedef bool stacks_shown(const struct stack_thread *);
 stacks_shown stacks_calls_shown, stacks_memory_shown;
-bool stacks_place_shown(const struct stack_place *, stacks_shown *);
+bool stacks_trace_shown(const struct stacks_trace *, stacks_shown *);
 
-/* Writes hosts, processes and threads that are shown, with three labels (name, PID, TID) and what `finish` makes of
- * each entry; after each thread `below` (or NULL) writes what is below it. The tree is begun and ended by the
- * caller. */
+/* Writes hosts, processes and threads that are shown, with three labels (name, PID, TID); after each thread `below`
+ * (or NULL) writes what is below it. The tree is begun and ended by the caller. */
 struct stacks_tree {
     struct views *x; const struct tsp_query *q; struct tsp_answer *answer;
     stacks_shown *shown;
     bool time_graph, xy;
     bool have_data;                      /* hosts, processes and threads do */
     bool amounts; int64_t most;          /* time graphs whose axis is not time: from 0 to most */
-    void (*below)(const struct stacks_tree *, const struct stack_place *, size_t thread);
+    void (*below)(const struct stacks_tree *, const struct stacks_trace *, size_t thread);
     void *arg;
 };
 extern const struct tsp_header stacks_headers[3];
 void stacks_write_tree(const struct stacks_tree *);
 
 /* "app (100)": what a process is called. Memory of the arena. */
-const char *stacks_process_label(struct arena *, const struct stack_place *, size_t process);
+const char *stacks_process_label(struct arena *, const struct stacks_trace *, size_t process);
 const char *stacks_thread_label(struct arena *, const struct stack_thread *);
-/* The place whose rows hold that entry id; NULL: none. */
-const struct stack_place *stacks_row(const struct stack_places *, int64_t id, size_t *row);
-const struct stack_place *stacks_thread(const struct stack_places *, int64_t id, size_t *thread);
-const struct stack_place *stacks_process(const struct stack_places *, int64_t id, size_t *process);
+/* The trace whose rows hold that entry id; NULL: none. */
+const struct stacks_trace *stacks_row(const struct stacks *, int64_t id, size_t *row);
+const struct stacks_trace *stacks_thread(const struct stacks *, int64_t id, size_t *thread);
+const struct stacks_trace *stacks_process(const struct stacks *, int64_t id, size_t *process);
 
 /* How many of the row's calls begin before t of the reference clock; `from`: so many are known to do. */
-size_t stacks_begun(const struct views *, const struct stack_place *, size_t row, size_t from, int64_t t);
+size_t stacks_begun(const struct views *, const struct stacks_trace *, size_t row, size_t from, int64_t t);
 /* The row's calls that begin within [begin, end]. */
 struct stacks_range { size_t first, end; };
-struct stacks_range stacks_range(const struct views *, const struct stack_place *, size_t row, int64_t begin,
+struct stacks_range stacks_range(const struct views *, const struct stacks_trace *, size_t row, int64_t begin,
     int64_t end);
 
 /* Style of a function: one of STACKS_COLORS keys, the same for the same name wherever it is shown. */

@@ -3,73 +3,11 @@
 #include <stdlib.h>
 
 #include "views/attributes.h"
-#include "views/state_rows.h"
 #include "views/list.h"
 
-static bool has_data(const struct view *self, struct views *x)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (x->hosts[i].states)
-            return true;
-    return false;
-}
-
-static void *find_attributes(struct views *x)
-{
-    struct attributes *t = mem_zalloc(sizeof *t);
-    attributes_fill(t, x);
-    return t;
-}
-
-static void close_attributes(struct views *x, void *cache)
-{
-    attributes_fini(cache);
-    free(cache);
-}
-
-static const struct attributes *attributes_of(struct views *x)
-{
-    return view_cache(x, &view_state_system, find_attributes);
-}
-
-/* The attribute with index i has the id first_id + i. */
-static int64_t first_id(const struct views *x)
-{
-    return x->last_thread + 1;
-}
-
-static const struct attribute *attribute_of(const struct views *x, const struct attributes *t, int64_t id)
-{
-    int64_t i = id - first_id(x);
-    return i >= 0 && i < (int64_t)t->v.n ? &t->v.v[i] : NULL;
-}
-
-/* ---- tree ---- */
-
-static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    static const struct tsp_header headers[] = {
-        {"Attribute", "What has a state", "STRING"}, {"Name", "Of threads and interrupts", "STRING"}};
-    const struct attributes *t = attributes_of(x);
-    tsp_begin_tree(answer, headers, 2, 2);
-    for (size_t i = 0; i < t->v.n && !tsp_full(answer); i++) {
-        const struct attribute *a = &t->v.v[i];
-        const char *labels[2] = {a->label, a->name};
-        const struct view_host *h = &x->hosts[a->host];
-        int64_t begin, end;
-        state_span(h->states, &begin, &end);
-        tsp_write_entry(answer,
-            &(struct tsp_entry){.id = first_id(x) + (int64_t)i,
-                .parent = a->parent < 0 ? -1 : first_id(x) + a->parent,
-                .labels = labels,
-                .n_labels = 2,
-                .time_graph = true,
-                .start = i ? view_to_reference(h, begin) : x->data.begin, /* what clients count from */
-                .end = view_to_reference(h, end),
-                .has_data = a->view != ATTRIBUTE_GROUP,
-                .host_id = h->id});
-    }
-    tsp_end_tree(answer);
+    return h->states != NULL;
 }
 
 /* ---- states ---- */
@@ -94,14 +32,14 @@ static int64_t tid_of(const struct view_host *h, int32_t row)
 }
 
 /* Nothing for what the attribute does not have at the time. */
-static void show_value(const struct view_host *h, size_t row, enum attribute_view view, const struct state_interval *iv,
-    struct view_shown *out)
+static void show_value(
+    const struct view_host *h, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
     int32_t cpu = iv->cpu;
-    if (view == ATTRIBUTE_CPU_OF_THREAD && cpu < 0 &&
+    if (row->number == ATTRIBUTE_CPU_OF_THREAD && cpu < 0 &&
         state_may_have_cpu(iv->value)) /* an interval of the thread that was not sampled */
-        cpu = state_thread_cpu(h->states, row, iv->begin, -1);
-    switch (view) {
+        cpu = state_thread_cpu(h->states, row->row, iv->begin, -1);
+    switch (row->number) {
     case ATTRIBUTE_STATUS: out->label = out->style_key = view_state_key(iv->value); break;
     case ATTRIBUTE_CALL:
         if (iv->value == STATE_SYSCALL) {
@@ -114,23 +52,23 @@ static void show_value(const struct view_host *h, size_t row, enum attribute_vie
             show_number(out, iv->amount);
         break;
     default:
-        if (view == ATTRIBUTE_THREAD ? iv->thread >= 0 : cpu >= 0)
-            show_number(out, view == ATTRIBUTE_THREAD ? tid_of(h, iv->thread) : cpu);
-        else if (view != ATTRIBUTE_CPU_OF_THREAD && iv->value == STATE_UNKNOWN)
+        if (row->number == ATTRIBUTE_THREAD ? iv->thread >= 0 : cpu >= 0)
+            show_number(out, row->number == ATTRIBUTE_THREAD ? tid_of(h, iv->thread) : cpu);
+        else if (row->number != ATTRIBUTE_CPU_OF_THREAD && iv->value == STATE_UNKNOWN)
             out->label = out->style_key = view_state_key(STATE_UNKNOWN);
     }
 }
 
-static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
-    const struct view_host *h = &x->hosts[row->host];
-    show_value(h, row->row, (enum attribute_view)row->view, iv, out);
-    if (!with_properties || !out->style_key)
+    const struct view_host *h = &s->x->hosts[row->host];
+    show_value(h, row, iv, out);
+    if (!s->q->filter || !out->style_key)
         return;
     view_add_property(out, "value", out->label);
     view_add_property(out, "host", h->index->name);
-    view_add_property(out, "attribute", attribute_of(x, attributes_of(x), row->entry)->label);
+    view_add_property(out, "attribute", row->label);
 }
 
 /* Which CPU a thread had at the times: as long as the CPU was its own, and blanks between. */
@@ -164,53 +102,30 @@ static size_t sample_cpus(
     return found;
 }
 
-static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+static size_t sample(
+    const struct state_store *s, const struct view_row *row, const int64_t *times, size_t n, struct state_interval *out)
 {
-    const struct attributes *t = attributes_of(x);
-    struct view_sampler s = view_begin_sampling(x, q, answer, show);
-    size_t n = q->has_items ? q->n_items : t->v.n;
-    for (size_t i = 0; i < n; i++) {
-        int64_t id = q->has_items ? q->items[i] : first_id(x) + (int64_t)i;
-        const struct attribute *a = attribute_of(x, t, id);
-        if (!a || a->view == ATTRIBUTE_GROUP)
-            continue;
-        struct view_state_row row = {id, a->host, a->kind, a->row, (int)a->view};
-        if (!view_sample_row_by(&s, &row, a->view == ATTRIBUTE_CPU_OF_THREAD ? sample_cpus : NULL))
-            break;
-    }
-    view_end_sampling(&s);
+    return row->number == ATTRIBUTE_CPU_OF_THREAD ? sample_cpus(s, row->row, times, n, out)
+                                                  : state_sample(s, row->kind, row->row, times, n, out);
 }
 
 /* ---- tooltip, style ---- */
 
-static void write_value(struct tsp_answer *answer, const struct view_host *h, const struct attribute *a, int64_t t)
+static bool tooltip(const struct view_pointed *p)
 {
-    struct state_interval iv;
+    const struct state_interval *iv = p->interval;
+    struct state_interval own;
     struct view_shown shown;
-    int64_t at = view_sample_time(h, t);
     shown.label = shown.style_key = NULL;
-    if (a->view == ATTRIBUTE_CPU_OF_THREAD ? !sample_cpus(h->states, a->row, &at, 1, &iv)
-                                           : !state_at(h->states, a->kind, a->row, at, &iv))
-        return;
-    show_value(h, a->row, a->view, &iv, &shown);
-    tsp_write_tip(answer, "Value", shown.label ? shown.label : "");
-    view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
-}
-
-static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    int64_t entry, t;
-    const struct attributes *all = attributes_of(x);
-    const struct attribute *a = view_tooltip_target(q, &entry, &t) ? attribute_of(x, all, entry) : NULL;
-    json_begin_object(&answer->json);
-    if (a) {
-        const struct view_host *h = &x->hosts[a->host];
-        tsp_write_tip(answer, "Attribute path", attribute_path(all, a, q->http->arena));
-        if (a->view != ATTRIBUTE_GROUP)
-            write_value(answer, h, a, t);
-        view_write_clock_error(answer, h, t);
+    tsp_write_tip(p->answer, "Attribute path", attribute_path(p->rows, p->row, p->q->http->arena));
+    if (p->row->number == ATTRIBUTE_CPU_OF_THREAD)
+        iv = sample_cpus(p->host->states, p->row->row, &p->t, 1, &own) ? &own : NULL;
+    if (iv) {
+        show_value(p->host, p->row, iv, &shown);
+        tsp_write_tip(p->answer, "Value", shown.label ? shown.label : "");
+        view_write_interval(p->answer, p->host, iv);
     }
-    json_end_object(&answer->json);
+    return true;
 }
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -222,16 +137,16 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
     tsp_end_styles(answer);
 }
 
+static const struct view_row_graph graph = {.add = attributes_add, .show = show, .sample = sample, .tooltip = tooltip};
+
 const struct view view_state_system = {
     .provider = {.id = "org.eclipse.tracecompass.internal.tmf.core.statesystem.provider.StateSystemDataProvider",
         .name = "State System Explorer",
         .description = "Every state and counter that is stored, as it is stored",
         .type = "TIME_GRAPH"},
-    .has_data = has_data,
-    .tree = tree,
-    .states = states,
-    .arrows = view_no_arrows,
-    .tooltip = tooltip,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Attribute", "What has a state", "STRING"}, {"Name", "Of threads and interrupts", "STRING"}),
+    .expand = 2,
+    VIEW_ROWS(graph),
     .style = style,
-    .close = close_attributes,
 };

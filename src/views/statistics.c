@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "ctf/ctf.h"
 #include "views/view.h"
-#include "views/list.h"
 
 /* A name; several classes (of several channels) may have it. */
 struct type {
@@ -28,7 +27,7 @@ struct statistics {
     size_t n;
 };
 
-/* ---- what is kept ---- */
+/* ---- the traces and their types ---- */
 
 static int most_first(const void *a, const void *b)
 {
@@ -38,8 +37,8 @@ static int most_first(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Place of the name, behind all types when none has it. */
-static size_t place_of(const struct unit *u, const char *name)
+/* Number of the name's type, behind all types when none has it. */
+static size_t type_of(const struct unit *u, const char *name)
 {
     size_t i = 0;
     while (i < u->n_types && strcmp(u->types[i].name, name) != 0)
@@ -56,22 +55,22 @@ static void find_types(struct unit *u)
     u->type_of = mem_zalloc(sizeof *u->type_of * (classes + 1));
     for (size_t i = 0; i < classes; i++) {
         const char *name = index_type(u->counts, i, &events)->name;
-        size_t place = place_of(u, name);
-        u->n_types += place == u->n_types;
-        u->types[place].name = name;
-        u->types[place].events += events;
+        size_t type = type_of(u, name);
+        u->n_types += type == u->n_types;
+        u->types[type].name = name;
+        u->types[type].events += events;
         u->events += events;
     }
     if (u->n_types)
         qsort(u->types, u->n_types, sizeof *u->types, most_first);
     for (size_t i = 0; i < classes; i++)
-        u->type_of[i] = place_of(u, index_type(u->counts, i, &events)->name);
+        u->type_of[i] = type_of(u, index_type(u->counts, i, &events)->name);
 }
 
 static void *make(struct views *x)
 {
     struct statistics *all = mem_zalloc(sizeof *all);
-    int64_t id = x->last_thread + 1;
+    int64_t id = view_id(x, 0);
     all->units = mem_zalloc(sizeof *all->units * (x->n_sources + 1));
     for (size_t i = 0; i < x->n_sources; i++) {
         if (!x->traces[i].types)
@@ -154,14 +153,9 @@ static void write_row(struct tsp_answer *answer, struct arena *a, const struct r
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct tsp_header headers[] = {{"Level", "Trace, and name of the event", "STRING"},
-        {"Events total", "How many the trace has", "NUMBER"}, {"Percentage", "Share of the trace's events", "NUMBER"},
-        {"Events in range", "How many lie within the range", "NUMBER"},
-        {"Percentage in range", "Share of the events within the range", "NUMBER"}};
-    const struct statistics *all = view_cache(x, &view_event_statistics, make);
+    const struct statistics *all = view_cache(x, self, make);
     struct arena *a = q->http->arena;
-    tsp_begin_tree(answer, headers, 5, -1);
-    for (size_t i = 0; i < all->n && !tsp_full(answer) && !http_gone(q->http); i++) {
+    for (size_t i = 0; i < all->n && view_goes_on(q, answer); i++) {
         const struct unit *u = &all->units[i];
         uint64_t *events = arena_new(a, uint64_t, u->n_types + 1), within = count_range(x, q, u, events);
         const char *name = u->name ? u->name : arena_printf(a, "%s (user space)", u->host->index->name);
@@ -171,8 +165,6 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 &(struct row){u->id + 1 + (int64_t)k, u->id, u->types[k].name, u->host->id, u->types[k].events,
                     u->events, events[k], within});
     }
-    tsp_end_tree(answer);
-    tsp_end(answer, q);
 }
 
 const struct view view_event_statistics = {
@@ -181,6 +173,10 @@ const struct view view_event_statistics = {
         .description = "How many events of each name there are, in all and within the range",
         .type = "DATA_TREE"},
     .has_data = has_data,
+    VIEW_HEADERS({"Level", "Trace, and name of the event", "STRING"},
+        {"Events total", "How many the trace has", "NUMBER"}, {"Percentage", "Share of the trace's events", "NUMBER"},
+        {"Events in range", "How many lie within the range", "NUMBER"},
+        {"Percentage in range", "Share of the events within the range", "NUMBER"}),
     .tree = tree,
     .close = close_statistics,
 };

@@ -1,57 +1,40 @@
 /* What threads do, counted: bytes that their system calls read and wrote, exits of those that are virtual CPUs. Per
  * host the threads that did so within the range, over time as a rate. */
-#include "views/growth.h"
+#include "views/rates.h"
 
 enum { MOST_COUNTED = 2 };
-struct counted {
-    const char *title, *y_label, *unit, *y_type;
-    size_t n; /* counters of a thread: with several, each has an entry below the thread's */
-    int kinds[MOST_COUNTED];
+/* What the views' `kind` stands for: the counters of a thread; with several, each has an entry below the thread's. */
+static const struct counted {
+    size_t n;
+    int counters[MOST_COUNTED];
     const char *labels[MOST_COUNTED];
-    const struct tsp_header *headers; /* name, TID, and one per counter */
-};
+} counted[] = {{2, {STATE_IO_READ, STATE_IO_WRITTEN}, {"Read", "Write"}}, {1, {STATE_KVM_EXITS}, {"Exits"}}};
+enum { IO, EXITS };
 
-static const struct tsp_header io_headers[] = {{"Process", "Name of the thread", "STRING"},
-    {"TID", "Number of the thread", "STRING"}, {"Read", "Bytes read within the range", "BINARY_NUMBER"},
-    {"Written", "Bytes written within the range", "BINARY_NUMBER"}};
-static const struct counted io = {"IO per process", "Throughput", "B/s", "BINARY_NUMBER", 2,
-    {STATE_IO_READ, STATE_IO_WRITTEN}, {"Read", "Write"}, io_headers};
-static const struct tsp_header exit_headers[] = {{"Process", "Name of the thread", "STRING"},
-    {"TID", "Number of the thread", "STRING"}, {"Exits", "How often it left its guest within the range", "NUMBER"}};
-static const struct counted exits = {
-    "KVM Exit Rate", "KVM exits", "exits/s", NULL, 1, {STATE_KVM_EXITS}, {"Exits"}, exit_headers};
-
-static bool has_counters(const struct views *x, const struct counted *c)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
-    for (size_t i = 0; i < x->n_hosts; i++)
-        for (size_t k = 0; x->hosts[i].states && k < c->n; k++)
-            if (state_counters(x->hosts[i].states, c->kinds[k]))
-                return true;
-    return false;
+    const struct counted *c = &counted[self->kind];
+    return h->states &&
+        (state_counters(h->states, c->counters[0]) || (c->n > 1 && state_counters(h->states, c->counters[1])));
 }
 
 /* ---- entries: those of threads are the same everywhere; then one per host, then one per thread and counter ---- */
 
-static int64_t host_id(const struct views *x, size_t host)
-{
-    return x->last_thread + 1 + (int64_t)host;
-}
-
 static int64_t counter_id(const struct views *x, const struct counted *c, int64_t thread, size_t k)
 {
-    return c->n == 1 ? thread : host_id(x, x->n_hosts) + (thread - 1) * (int64_t)c->n + (int64_t)k;
+    return c->n == 1 ? thread : view_id(x, x->n_hosts) + (thread - 1) * (int64_t)c->n + (int64_t)k;
 }
 
 /* Thread and counter of an entry; false when it has none. */
 static bool counter_of(
     const struct views *x, const struct counted *c, int64_t id, size_t *host, int32_t *row, size_t *k)
 {
-    int64_t place = id - host_id(x, x->n_hosts), n = (int64_t)c->n;
+    int64_t at = id - view_id(x, x->n_hosts), n = (int64_t)c->n;
     *k = 0;
     if (n == 1)
         return view_thread_of(x, id, host, row);
-    *k = place >= 0 ? (size_t)(place % n) : 0;
-    return place >= 0 && view_thread_of(x, place / n + 1, host, row);
+    *k = at >= 0 ? (size_t)(at % n) : 0;
+    return at >= 0 && view_thread_of(x, at / n + 1, host, row);
 }
 
 static void write_entry(struct tsp_answer *answer, const struct tsp_query *q, struct tsp_entry e, const char *name,
@@ -73,7 +56,7 @@ static void write_thread(struct tsp_answer *answer, const struct views *x, const
     struct graph_row t;
     graph_row(h->index->graph, row, &t);
     struct tsp_entry e = {.id = h->first_thread + row,
-        .parent = host_id(x, host),
+        .parent = view_id(x, host),
         .has_data = c->n == 1,
         .host_id = h->id,
         .has_tid = true,
@@ -89,10 +72,9 @@ static void write_thread(struct tsp_answer *answer, const struct views *x, const
     }
 }
 
-static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
-    const struct counted *c)
+static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_tree(answer, c->headers, 2 + c->n, c->n > 1 ? 2 : 1);
+    const struct counted *c = &counted[self->kind];
     for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++) {
         const struct view_host *h = &x->hosts[i];
         if (!h->states)
@@ -101,82 +83,44 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
             q->http->arena, int64_t, ((size_t)h->threads + 1) * MOST_COUNTED);
         int64_t all[MOST_COUNTED] = {0};
         for (size_t k = 0; k < c->n; k++)
-            for (size_t n = 0; n < state_counters(h->states, c->kinds[k]) && !http_gone(q->http); n++) {
+            for (size_t n = 0; n < state_counters(h->states, c->counters[k]) && !http_gone(q->http); n++) {
                 struct state_counter thread;
-                state_counter(h->states, c->kinds[k], n, &thread);
+                state_counter(h->states, c->counters[k], n, &thread);
                 if (thread.number >= h->threads)
                     continue;
-                grown[thread.number][k] = view_growth(
-                    h, c->kinds[k], (int64_t)n, q->begin - (q->begin > INT64_MIN), q->end);
+                grown[thread.number][k] = rates_growth(
+                    h, c->counters[k], (int64_t)n, q->begin - (q->begin > INT64_MIN), q->end);
                 all[k] += grown[thread.number][k];
             }
-        write_entry(answer, q, (struct tsp_entry){.id = host_id(x, i), .parent = -1, .host_id = h->id}, h->index->name,
+        write_entry(answer, q, (struct tsp_entry){.id = view_id(x, i), .parent = -1, .host_id = h->id}, h->index->name,
             "", c, all);
         for (int32_t row = 0; row < h->threads && !tsp_full(answer) && !http_gone(q->http); row++)
             if (grown[row][0] || grown[row][1])
                 write_thread(answer, x, q, c, i, row, grown[row]);
     }
-    tsp_end_tree(answer);
-    tsp_end(answer, q);
 }
 
 /* ---- over time ---- */
 
-static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer,
-    const struct counted *c)
+static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
+    const struct counted *c = &counted[self->kind];
     struct arena *a = q->http->arena;
-    tsp_begin_xy(answer, c->title);
-    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
+    int64_t id;
+    for (size_t i = 0; view_next_item(q, answer, &i, &id);) {
         size_t host, k;
         int32_t row;
-        if (!counter_of(x, c, q->items[i], &host, &row, &k) || !x->hosts[host].states)
+        struct graph_row t;
+        if (!counter_of(x, c, id, &host, &row, &k) || !x->hosts[host].states)
             continue;
         const struct view_host *h = &x->hosts[host];
-        struct tsp_samples s = tsp_samples_of(h, q);
         double *y = arena_new(a, double, q->n_times);
-        struct graph_row t;
+        rates_add(h, q, rates_times(h, q, view_to_host), c->counters[k],
+            state_find_counter(h->states, c->counters[k], row), 1e9, y);
         graph_row(h->index->graph, row, &t);
-        tsp_add_rates(h, c->kinds[k], state_find_counter(h->states, c->kinds[k], row), &s, 1e9, y, a);
-        tsp_write_series(answer,
-            &(struct tsp_series){.id = q->items[i],
-                .name = c->n > 1 ? arena_printf(a, "%s/%s (%d)/%s", h->index->name, t.name, t.tid, c->labels[k])
-                                 : arena_printf(a, "%s/%s (%d)", h->index->name, t.name, t.tid),
-                .type = "line",
-                .x = q->times,
-                .y = y,
-                .n = q->n_times,
-                .y_label = c->y_label,
-                .y_unit = c->unit,
-                .y_type = c->y_type});
+        const char *name = arena_printf(a, "%s/%s (%d)", h->index->name, t.name, t.tid);
+        view_write_series(self, q, answer, id, c->n > 1 ? arena_printf(a, "%s/%s", name, c->labels[k]) : name, y);
     }
-    tsp_end_xy(answer);
-    tsp_end(answer, q);
-}
-
-static bool has_io(const struct view *self, struct views *x)
-{
-    return has_counters(x, &io);
-}
-static void io_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    tree(self, x, q, answer, &io);
-}
-static void io_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    xy(self, x, q, answer, &io);
-}
-static bool has_exits(const struct view *self, struct views *x)
-{
-    return has_counters(x, &exits);
-}
-static void exits_tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    tree(self, x, q, answer, &exits);
-}
-static void exits_xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
-{
-    xy(self, x, q, answer, &exits);
 }
 
 const struct view view_io_per_process = {
@@ -184,16 +128,29 @@ const struct view view_io_per_process = {
         .name = "IO per process",
         .description = "Bytes that system calls of each thread read and wrote",
         .type = "TREE_TIME_XY"},
-    .has_data = has_io,
-    .tree = io_tree,
-    .xy = io_xy,
+    .kind = IO,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
+        {"Read", "Bytes read within the range", "BINARY_NUMBER"},
+        {"Written", "Bytes written within the range", "BINARY_NUMBER"}),
+    .expand = 2,
+    .tree = tree,
+    .title = "IO per process",
+    .series = {.type = "line", .y_label = "Throughput", .y_unit = "B/s", .y_type = "BINARY_NUMBER"},
+    .xy = xy,
 };
 const struct view view_kvm_exits = {
     .provider = {.id = "org.eclipse.incubator.overhead.xy.rate.dataprovider",
         .name = "KVM Exit Rate",
         .description = "How often the threads that are virtual CPUs leave their guest",
         .type = "TREE_TIME_XY"},
-    .has_data = has_exits,
-    .tree = exits_tree,
-    .xy = exits_xy,
+    .kind = EXITS,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "STRING"},
+        {"Exits", "How often it left its guest within the range", "NUMBER"}),
+    .expand = 1,
+    .tree = tree,
+    .title = "KVM Exit Rate",
+    .series = {.type = "line", .y_label = "KVM exits", .y_unit = "exits/s"},
+    .xy = xy,
 };

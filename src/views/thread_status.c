@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "views/state_rows.h"
+#include "base/search.h"
 #include "views/list.h"
+#include "views/looks.h"
+#include "views/sampling.h"
+#include "views/tips.h"
 
 /* ---- who is whose child ---- */
 
@@ -16,17 +19,9 @@ struct family {
     int32_t n;
 };
 
-static bool shown(const struct view_host *h)
+static bool has_data(const struct view *self, const struct view_host *h)
 {
-    return h->states && h->index->graph;
-}
-
-static bool has_data(const struct view *self, struct views *x)
-{
-    for (size_t i = 0; i < x->n_hosts; i++)
-        if (shown(&x->hosts[i]) && x->hosts[i].threads)
-            return true;
-    return false;
+    return h->states && h->index->graph && h->threads;
 }
 
 static int by_tid_and_begin(const void *pa, const void *pb, void *arg)
@@ -42,20 +37,14 @@ static int by_tid_and_begin(const void *pa, const void *pb, void *arg)
 /* The life of `tid` at t; when none is known to be there, the next one that was not born after t. -1: none. */
 static int32_t life_at(const struct family *f, int32_t tid, int64_t t)
 {
-    int32_t lo = 0, hi = f->n, found = -1;
-    while (lo < hi) {
-        int32_t mid = lo + (hi - lo) / 2;
-        if (f->rows[f->order[mid]].tid < tid)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < f->n && f->rows[f->order[lo]].tid == tid; lo++) {
-        const struct graph_row *r = &f->rows[f->order[lo]];
+    int32_t found = -1;
+    size_t n = (size_t)f->n, first = search_first(i, 0, n, f->rows[f->order[i]].tid >= tid);
+    for (size_t i = first; i < n && f->rows[f->order[i]].tid == tid; i++) {
+        const struct graph_row *r = &f->rows[f->order[i]];
         if (r->begin <= t && t <= r->end)
-            found = f->order[lo];
+            found = f->order[i];
         else if (r->begin > t)
-            return found < 0 && !r->born ? f->order[lo] : found;
+            return found < 0 && !r->born ? f->order[i] : found;
     }
     return found;
 }

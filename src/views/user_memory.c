@@ -1,22 +1,20 @@
 /* Memory Usage of user space: what threads allocated by malloc and its kin and did not free, by thread, process and
  * host. */
-#include "views/list.h"
-#include "views/state_rows.h"
+#include "views/rates.h"
 #include "views/stacks.h"
+#include "views/sampling.h"
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    tsp_begin_tree(answer, stacks_headers, 3, 2);
     stacks_write_tree(&(struct stacks_tree){
         .x = x, .q = q, .answer = answer, .shown = stacks_memory_shown, .xy = true, .have_data = true});
-    tsp_end_tree(answer);
 }
 
 enum { ALL = -1 };
 
 /* Adds what the threads of a process (or of all) held at the host's times. */
 static void add_threads(
-    const struct stack_place *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
+    const struct stacks_trace *p, int64_t process, const int64_t *times, size_t n, int64_t *bytes, double *y)
 {
     for (size_t i = 0; i < stack_threads(p->s); i++) {
         struct stack_thread t;
@@ -30,44 +28,33 @@ static void add_threads(
 }
 
 struct lines {
+    const struct view *self;
     struct views *x;
     const struct tsp_query *q;
     struct tsp_answer *answer;
-    int64_t **times; /* by host, on its clock; made on first use */
+    const int64_t **times; /* by host, on its clock; made on first use */
     int64_t *bytes;
 };
 
 static const int64_t *times_of(struct lines *l, size_t host)
 {
-    if (!l->times[host]) {
-        l->times[host] = arena_new(l->q->http->arena, int64_t, l->q->n_times);
-        for (size_t i = 0; i < l->q->n_times; i++)
-            l->times[host][i] = view_sample_time(&l->x->hosts[host], l->q->times[i]);
-    }
+    if (!l->times[host])
+        l->times[host] = rates_times(&l->x->hosts[host], l->q, view_sample_time) + 1;
     return l->times[host];
 }
 
 static void write_line(const struct lines *l, int64_t id, const char *name, const double *y)
 {
-    tsp_write_series(l->answer,
-        &(struct tsp_series){.id = id,
-            .name = name,
-            .type = "line",
-            .x = l->q->times,
-            .y = y,
-            .n = l->q->n_times,
-            .y_label = "Memory",
-            .y_unit = "B",
-            .y_type = "BINARY_NUMBER"});
+    view_write_series(l->self, l->q, l->answer, id, name, y);
 }
 
 static void write_host(struct lines *l, size_t host)
 {
-    const struct stack_places *all = stacks_of(l->x);
+    const struct stacks *all = stacks_of(l->x);
     double *y = arena_new(l->q->http->arena, double, l->q->n_times);
     bool any = false;
     for (size_t i = 0; i < all->n; i++) {
-        if (all->v[i].host != host || !stacks_place_shown(&all->v[i], stacks_memory_shown))
+        if (all->v[i].host != host || !stacks_trace_shown(&all->v[i], stacks_memory_shown))
             continue;
         add_threads(&all->v[i], ALL, times_of(l, host), l->q->n_times, l->bytes, y);
         any = true;
@@ -77,7 +64,7 @@ static void write_host(struct lines *l, size_t host)
             l, stacks_root(l->x, host), arena_printf(l->q->http->arena, "%s:total", l->x->hosts[host].index->name), y);
 }
 
-static void write_thread(struct lines *l, const struct stack_place *p, size_t thread, int64_t id)
+static void write_thread(struct lines *l, const struct stacks_trace *p, size_t thread, int64_t id)
 {
     struct stack_thread t;
     const char *host = l->x->hosts[p->host].index->name;
@@ -94,7 +81,7 @@ static void write_thread(struct lines *l, const struct stack_place *p, size_t th
         y);
 }
 
-static void write_process(struct lines *l, const struct stack_place *p, size_t process, int64_t id)
+static void write_process(struct lines *l, const struct stacks_trace *p, size_t process, int64_t id)
 {
     struct arena *a = l->q->http->arena;
     double *y = arena_new(a, double, l->q->n_times);
@@ -106,22 +93,20 @@ static void write_process(struct lines *l, const struct stack_place *p, size_t p
 /* The hosts' totals are always there. */
 static void xy(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    const struct stack_places *all = stacks_of(x);
-    struct lines l = {x, q, answer, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
+    const struct stacks *all = stacks_of(x);
+    struct lines l = {self, x, q, answer, arena_new(q->http->arena, const int64_t *, x->n_hosts + 1),
         arena_new(q->http->arena, int64_t, q->n_times)};
-    tsp_begin_xy(answer, "Memory Usage");
+    int64_t id;
     for (size_t i = 0; i < x->n_hosts && !tsp_full(answer); i++)
         write_host(&l, i);
-    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
+    for (size_t i = 0; view_next_item(q, answer, &i, &id);) {
         size_t number;
-        const struct stack_place *p = stacks_thread(all, q->items[i], &number);
+        const struct stacks_trace *p = stacks_thread(all, id, &number);
         if (p)
-            write_thread(&l, p, number, q->items[i]);
-        else if ((p = stacks_process(all, q->items[i], &number)))
-            write_process(&l, p, number, q->items[i]);
+            write_thread(&l, p, number, id);
+        else if ((p = stacks_process(all, id, &number)))
+            write_process(&l, p, number, id);
     }
-    tsp_end_xy(answer);
-    tsp_end(answer, q);
 }
 
 const struct view view_user_memory = {
@@ -130,6 +115,11 @@ const struct view view_user_memory = {
         .description = "Memory that threads of user space allocated and did not free",
         .type = "TREE_TIME_XY"},
     .has_data = stacks_have_memory,
+    .headers = stacks_headers,
+    .n_headers = 3,
+    .expand = 2,
     .tree = tree,
+    .title = "Memory Usage",
+    .series = {.type = "line", .y_label = "Memory", .y_unit = "B", .y_type = "BINARY_NUMBER"},
     .xy = xy,
 };

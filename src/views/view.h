@@ -47,21 +47,19 @@ struct views {
     void *caches[VIEWS_MAX];             /* by view; made by view_cache, freed by the view's close() */
     struct arena arena;                  /* lives as long as the experiment is open */
 };
-int64_t view_to_host(const struct view_host *, int64_t t);
-int64_t view_to_reference(const struct view_host *, int64_t t);
-/* Host and row of a thread's entry id; false when it is none. */
-bool view_thread_of(const struct views *, int64_t id, size_t *host, int32_t *row);
-
 /* ---- a view ---- */
 
 struct view;
+struct view_row_graph;
 /* Writes the model and, unless it is COMPLETED, sets the answer's status. Called by many threads at once. */
 typedef void view_operation(const struct view *self, struct views *, const struct tsp_query *, struct tsp_answer *);
 
 struct view {
     struct tsp_provider provider;
     int kind;                            /* for files with several views: which this is, as the file likes it */
-    bool (*has_data)(const struct view *self, struct views *); /* NULL: always */
+    /* Is it listed? One of the two: when there is data, or when some host has data. Both NULL: always. */
+    bool (*has_data)(const struct view *self, struct views *);
+    bool (*host_has_data)(const struct view *self, const struct view_host *);
     /* Families: number of members and the member's id suffix and name; NULL for single outputs. What they hand out
      * lives as long as the experiment. The output is called "member's name - name". */
     size_t (*members)(struct views *);
@@ -70,8 +68,18 @@ struct view {
      * What annotations and their categories write is joined by those of the traces (lost events). */
     view_operation *tree, *states, *arrows, *tooltip, *xy, *columns, *lines, *style, *annotation_categories,
         *annotations;
-    /* Tables whose rows are at hand by number: instead of `columns` and `lines`. Fills all but the columns. */
+    /* Trees whose columns are always the same: `tree` writes only the entries. */
+    const struct tsp_header *headers; size_t n_headers; /* by VIEW_HEADERS */
+    int expand;                          /* levels that clients show opened; 0: all */
+    /* Time graphs of rows of the state stores, by VIEW_ROWS: see rows.h. */
+    const struct view_row_graph *rows;
+    const struct view_look *looks; size_t n_looks; /* by VIEW_LOOKS: see looks.h */
+    /* Charts: with a title, `xy` writes only the series, by view_write_series; `series`: what they have in common. */
+    const char *title;
+    struct tsp_series series;
+    /* Tables whose columns are always the same: instead of `columns`. By VIEW_COLUMNS. */
     const struct tsp_column *table_columns; size_t n_table_columns;
+    /* And whose rows are at hand by number: instead of `lines`. Fills all but the columns. */
     void (*table)(const struct view *self, struct views *, const struct tsp_query *, struct tsp_table *);
     /* Derived outputs: what is wrong with a configuration (NULL: nothing); one was removed. */
     const char *(*check)(struct views *, json_t *parameters, struct arena *);
@@ -79,13 +87,54 @@ struct view {
     /* Frees caches[number]; no request runs any more. Waits for threads it started. */
     void (*close)(struct views *, void *cache);
 };
+/* Members of struct view: the columns of a tree as a list, those of a table as an array. */
+#define VIEW_HEADERS(...) \
+    .headers = (const struct tsp_header[]){__VA_ARGS__}, \
+    .n_headers = sizeof((const struct tsp_header[]){__VA_ARGS__}) / sizeof(struct tsp_header)
+#define VIEW_COLUMNS(columns) .table_columns = (columns), .n_table_columns = sizeof(columns) / sizeof *(columns)
+/* Is a `has_data` of tables at hand whose `table` needs no query: it is called with NULL. */
+bool view_has_rows(const struct view *self, struct views *);
+
+extern const struct view *const view_list[]; /* NULL at the end */
+size_t view_number(const struct view *);  /* in the list */
+
+/* ---- view.c: what views share ---- */
+
 /* What the view keeps for the experiment, made by `make` on first use, under the experiment's lock. */
 void *view_cache(struct views *, const struct view *, void *(*make)(struct views *));
-/* Its number in the list. */
-size_t view_number(const struct view *);
-extern const struct view *const view_list[]; /* NULL at the end */
 
-/* common.c: lost events, which are annotations of every view. */
+int64_t view_to_host(const struct view_host *, int64_t t);
+int64_t view_to_reference(const struct view_host *, int64_t t);
+static inline int64_t view_after(int64_t t) /* the next instant, as far as there is one */
+{
+    return t < INT64_MAX ? t + 1 : t;
+}
+
+/* Entry id of the view's entry `number`, counted from 0: entries that are no threads. */
+int64_t view_id(const struct views *, size_t number);
+/* Host and row of a thread's entry id; false when it is none. */
+bool view_thread_of(const struct views *, int64_t id, size_t *host, int32_t *row);
+/* Does somebody still wait for the answer, and has it room for more? Asked in long loops; a system call. */
+bool view_goes_on(const struct tsp_query *, const struct tsp_answer *);
+/* The next of the requested items, from item *i on, while the answer goes on; advances *i. Items that were not
+ * requested by id are none. */
+bool view_next_item(const struct tsp_query *, const struct tsp_answer *, size_t *i, int64_t *id);
+/* The same for items that are threads; of one host, or of all when `host` is NULL. */
+struct view_thread { int64_t id; const struct view_host *host; int32_t row; struct graph_row is; };
+bool view_next_thread(const struct views *, const struct view_host *host, const struct tsp_query *,
+    const struct tsp_answer *, size_t *i, struct view_thread *out);
+/* Does the query ask for less than the whole experiment? Statistics then have figures of that selection, too. */
+bool view_has_selection(const struct views *, const struct tsp_query *);
+
+/* An entry of a chart with one label. host: NULL for none. */
+enum view_entry { VIEW_GROUP = 0, VIEW_DATA = 1 /* it has a series */, VIEW_DEFAULT = 2 /* shown at first */ };
+void view_write_entry(struct tsp_answer *, const struct view_host *, int64_t id, int64_t parent, const char *label,
+    unsigned flags);
+/* A series of the view's chart: y at the query's sample times. */
+void view_write_series(const struct view *self, const struct tsp_query *, struct tsp_answer *, int64_t id,
+    const char *name, const double *y);
+
+/* lost_events.c: annotations of every view. */
 void view_lost_events_category(const struct views *, struct tsp_answer *);
 void view_lost_events(const struct views *, const struct tsp_query *, struct tsp_answer *);
 

@@ -30,7 +30,7 @@ struct world {
 };
 
 uint64_t world_random(struct world *);
-/* in [low, high) */
+/* In [low, high). */
 long double world_uniform(struct world *, long double low, long double high);
 
 /* n hosts with offsets of seconds around an epoch of today, drifts within +-drift_ppm; all traces span [0, span] of

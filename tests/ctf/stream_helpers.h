@@ -147,8 +147,10 @@ static inline const char *write_file(const char *dir, const char *name, const vo
     return path;
 }
 
-static inline const char *write_text(const char *dir, const char *name,
-    const char *text) { return write_file(dir, name, text, strlen(text)); }
+static inline const char *write_text(const char *dir, const char *name, const char *text)
+{
+    return write_file(dir, name, text, strlen(text));
+}
 
 /* Bytes put together; numbers in the order asked for. */
 struct bytes { uint8_t v[1 << 17]; size_t n; bool big; };

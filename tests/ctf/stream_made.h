@@ -16,10 +16,10 @@ static inline void start_bytes(bool big)
 
 #define TYPES \
     "/* CTF 1.8 */\n" \
-    "typealias integer { size = 8; align = 8; } := uint8_t; typealias integer { size = 16; align = 8; } := " \
-    "uint16_t;\n" \
-    "typealias integer { size = 32; align = 8; } := uint32_t; typealias integer { size = 64; align = 8; } := " \
-    "uint64_t;\n" \
+    "typealias integer { size = 8; align = 8; } := uint8_t; " \
+    "typealias integer { size = 16; align = 8; } := uint16_t;\n" \
+    "typealias integer { size = 32; align = 8; } := uint32_t; " \
+    "typealias integer { size = 64; align = 8; } := uint64_t;\n" \
     "typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n" \
     "typealias integer { size = 5; align = 1; } := uint5_t;\n"
 #define CLOCK(freq, offset) \
@@ -31,23 +31,23 @@ static inline void start_bytes(bool big)
     "trace { major = 1; minor = 8; byte_order = " order "; uuid = \"00112233-4455-6677-8899-aabbccddeeff\";\n" \
     " packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; }; };\n"
 #define CONTEXT \
-    "struct context { uint64_clock timestamp_begin; uint64_clock timestamp_end; uint64_t content_size; uint64_t " \
-    "packet_size;\n" \
+    "struct context { uint64_clock timestamp_begin; uint64_clock timestamp_end; " \
+    "uint64_t content_size; uint64_t packet_size;\n" \
     " uint32_t events_discarded; uint32_t cpu_id; };\n"
 #define COMPACT \
     "struct header { enum : uint5_t { compact = 0 ... 30, extended = 31 } id;\n" \
-    " variant <id> { struct { uint27_clock timestamp; } compact; struct { uint32_t id; uint64_clock timestamp; } " \
-    "extended; } v; } align(8);\n"
+    " variant <id> { struct { uint27_clock timestamp; } compact; " \
+    "struct { uint32_t id; uint64_clock timestamp; } extended; } v; } align(8);\n"
 #define LARGE \
     "struct header { enum : uint16_t { compact = 0 ... 65534, extended = 65535 } id;\n" \
-    " variant <id> { struct { uint32_clock timestamp; } compact; struct { uint32_t id; uint64_clock timestamp; } " \
-    "extended; } v; } align(8);\n"
+    " variant <id> { struct { uint32_clock timestamp; } compact; " \
+    "struct { uint32_t id; uint64_clock timestamp; } extended; } v; } align(8);\n"
 #define STREAM "stream { id = 0; event.header := struct header; packet.context := struct context; };\n"
-#define EVENT(id, name, fields) "event { name = \"" name "\"; id = " #id "; stream_id = 0; fields := struct " \
-    "{ " fields " }; };\n"
+#define EVENT(id, name, fields) \
+    "event { name = \"" name "\"; id = " #id "; stream_id = 0; fields := struct { " fields " }; };\n"
 
-static const uint8_t uuid[16] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd,
-    0xee, 0xff};
+static const uint8_t uuid[16] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
+    0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
 
 /* Head of a packet as TRACE and CONTEXT declare it: 64 bytes. Returns where the packet begins. */
 static inline size_t begin_packet(uint64_t begin, uint64_t end, uint32_t discarded, uint32_t cpu)

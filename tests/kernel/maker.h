@@ -42,7 +42,8 @@ enum maker_event {
     M_OTHER,
     M_EVENTS
 };
-enum { M_LOSE = 100, M_CUT }; /* no events: the packet ends here, and its context tells of losses in it; or of none */
+/* No events: the packet ends here, and its context reports losses in it (LOSE) or none (CUT). */
+enum { M_LOSE = 100, M_CUT };
 
 struct maker;
 /* `without`: bit mask of maker_event that the trace does not declare. */
@@ -61,8 +62,8 @@ void maker_fork(struct maker *, uint32_t cpu, int64_t ts, int parent, int child,
 void maker_exec(struct maker *, uint32_t cpu, int64_t ts, const char *file, int tid, int old_tid);
 void maker_task(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int tid); /* EXIT, FREE */
 void maker_irq(struct maker *, uint32_t cpu, int64_t ts, bool entry, int irq, const char *name);
-void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event,
-    int64_t number); /* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN */
+/* SOFTIRQ, HRTIMER, RESCHEDULE, LOCAL_TIMER, FUTEX, UNKNOWN */
+void maker_number(struct maker *, uint32_t cpu, int64_t ts, enum maker_event, int64_t number);
 void maker_plain(struct maker *, uint32_t cpu, int64_t ts, enum maker_event); /* without fields */
 void maker_block_complete(struct maker *, uint32_t cpu, int64_t ts, uint32_t dev);
 void maker_dump_thread(struct maker *, uint32_t cpu, int64_t ts, int tid, int pid, int ppid, int status,
@@ -74,8 +75,8 @@ void maker_packet(struct maker *, uint32_t cpu, int64_t ts, bool send, uint32_t 
 void maker_lose(struct maker *, uint32_t cpu, int64_t ts);
 void maker_cut(struct maker *, uint32_t cpu, int64_t ts);
 
-/* Writes the trace into a fresh directory and opens it. `skip`: item left out (SIZE_MAX none); `lose_skipped`: and told
- * as lost. Packets end where the next one of their CPU begins, as LTTng's do. */
+/* Writes the trace into a fresh directory and opens it. `skip`: item left out (SIZE_MAX none); `lose_skipped`: and
+ * reported as lost. Packets end where the next one of their CPU begins, as LTTng's do. */
 struct maker_trace {
     char dir[64];
     struct ctf_schemas *schemas;
@@ -88,7 +89,7 @@ struct kernel_tracker *maker_run(const struct ctf_trace *, kernel_sink *, void *
     int64_t *end);
 /* The same with a sink that needs the tracker when it is made. */
 typedef void maker_start(void *arg, struct kernel_tracker *);
-struct kernel_tracker *maker_run_with(
-    const struct ctf_trace *, maker_start *, kernel_sink *, void *arg, struct kernel_binding **binding, int64_t *end);
+struct kernel_tracker *maker_run_with(const struct ctf_trace *, maker_start *, kernel_sink *, void *arg,
+    struct kernel_binding **binding, int64_t *end);
 
 #endif

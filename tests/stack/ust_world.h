@@ -13,7 +13,7 @@ struct ust {
     uint32_t cpu;
     int32_t pid, tid;
     const char *name;
-    bool bare;               /* no contexts: threads are not told; the trace is of process 321 */
+    bool bare;               /* no contexts: threads are not known; the trace is of process 321 */
 };
 enum { UST_CPUS = 2 };
 #define UST_START INT64_C(1700000000000000000) /* times below are ns after that */
@@ -34,7 +34,7 @@ void ust_malloc(struct ust *, int64_t t, uint64_t bytes, uint64_t result);
 void ust_calloc(struct ust *, int64_t t, uint64_t count, uint64_t bytes, uint64_t result);
 void ust_realloc(struct ust *, int64_t t, uint64_t old, uint64_t bytes, uint64_t result);
 void ust_free(struct ust *, int64_t t, uint64_t address);
-/* The current packet of the CPU ends, telling of lost events. */
+/* Ends the current packet of the CPU, which reports lost events. */
 void ust_lose(struct ust *, uint64_t events);
 
 /* One of every kind: two processes, libraries, unbalanced calls, lost events, memory. */

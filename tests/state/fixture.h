@@ -16,8 +16,8 @@ struct fixture {
     struct state_store *store;
     int64_t begin, end;          /* first and last event */
     uint64_t events, bytes;      /* of the store */
-    double pass_ns, write_ns, open_ns, tracker_ns; /* what it cost; tracker_ns: the pass without states, when asked
-                                                    * for */
+    double pass_ns, write_ns, open_ns;
+    double tracker_ns;           /* the pass without states, when asked for (`compare`) */
 };
 /* Finds one kernel trace below `dir`, builds its store at `path` and opens it. */
 int fixture_open(struct fixture *, const char *dir, const char *path, bool compare, struct err *e);

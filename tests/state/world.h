@@ -45,7 +45,7 @@ void world_switch_since(struct kernel_tracker *, int64_t ts, int cpu, int32_t pr
     int64_t since);
 void world_wake(struct kernel_tracker *, int64_t ts, int cpu, int32_t row);
 void world_call(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name);
-/* a call of NAME_FUTEX */
+/* A call of NAME_FUTEX. */
 void world_futex(struct kernel_tracker *, int64_t ts, int cpu, uint64_t address, uint8_t operation);
 void world_return(struct kernel_tracker *, int64_t ts, int cpu, uint32_t name, int64_t ret);
 /* A call with `io` that has these arguments; path: of one that opens. */

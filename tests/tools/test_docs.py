@@ -1,5 +1,6 @@
 """The documentation fits the program and itself: the page of a verb names exactly the options of its --help, and links
 lead somewhere."""
+import ast
 import os
 import re
 import subprocess
@@ -71,6 +72,17 @@ class Docs(unittest.TestCase):
                                                  text_of("docs", "verbs", page)))) - EVERY_VERB
                 self.assertEqual(told, options)
                 self.assertIn(verb, text_of("README.md"))
+
+    def test_map_of_the_house(self):
+        """CONTRIBUTING lists the folders of src/, each with the rooms that it uses, as tools/check-layers has them."""
+        house = text_of("CONTRIBUTING.md").split("## Habits")[0]
+        table = dict(re.findall(r"(?m)^\| `(\w+)` \|.*\| ?(.*?) ?\|$", house))
+        rooms = sorted(name for name in os.listdir(os.path.join(ROOT, "src")) if name.islower())
+        self.assertEqual(sorted(table), rooms)
+        arrows = ast.literal_eval(re.search(r"(?ms)^USES = (\{.*?^\})", text_of("tools", "check-layers")).group(1))
+        for room, used in arrows.items():
+            with self.subTest(room):
+                self.assertEqual(sorted(re.findall(r"\w+", table[room])), sorted(set(used.split()) & set(rooms)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-/* In-and-out analyses in the background: a thread for each that is read, the newest ones kept. */
+/* In-and-out analyses in the background: a thread for each that is read, and a cache of the newest. */
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -7,7 +7,7 @@
 #include "views/inout.h"
 #include "views/list.h"
 
-enum { MAX_KEPT = 8, MAX_PAIRS_KEPT = 8 << 20 };
+enum { MAX_CACHED = 8, MAX_PAIRS_CACHED = 8 << 20 };
 /* So long a request waits; and reading ends that nobody asked about for so long: clients ask at least every 5 s. */
 static const int64_t patience_ns = 300000000, unasked_ns = 8000000000;
 
@@ -25,7 +25,7 @@ struct inout_entry {
     uint64_t used; /* tick */
 };
 
-struct inout_kept {
+struct inout_cache {
     struct views *x;
     struct event_table *table;
     uint64_t total; /* events and losses */
@@ -64,7 +64,7 @@ static void unref(struct inout_entry *e)
         free_entry(e);
 }
 
-static void unlist(struct inout_kept *k, struct inout_entry *e)
+static void unlist(struct inout_cache *k, struct inout_entry *e)
 {
     size_t i = 0;
     if (!e->listed)
@@ -77,7 +77,7 @@ static void unlist(struct inout_kept *k, struct inout_entry *e)
 }
 
 struct job {
-    struct inout_kept *k;
+    struct inout_cache *k;
     struct inout_entry *e;
 };
 
@@ -100,7 +100,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void start(struct inout_kept *k, struct inout_entry *e)
+static void start(struct inout_cache *k, struct inout_entry *e)
 {
     pthread_t thread;
     struct job *job = mem_alloc(sizeof *job);
@@ -116,9 +116,9 @@ static void start(struct inout_kept *k, struct inout_entry *e)
     err_set(&e->error, ERR_NOMEM, "no thread can be started to read the events");
 }
 
-/* ---- what is kept ---- */
+/* ---- the cache ---- */
 
-static struct inout_entry *find(const struct inout_kept *k, const char *key)
+static struct inout_entry *find(const struct inout_cache *k, const char *key)
 {
     for (size_t i = 0; i < k->list.n; i++)
         if (!strcmp(k->list.v[i]->key, key))
@@ -127,7 +127,7 @@ static struct inout_entry *find(const struct inout_kept *k, const char *key)
 }
 
 /* Forgets what was not asked for longest until there is room; false: all are in use. */
-static bool make_room(struct inout_kept *k)
+static bool make_room(struct inout_cache *k)
 {
     for (;;) {
         struct inout_entry *oldest = NULL;
@@ -138,16 +138,16 @@ static bool make_room(struct inout_kept *k)
             if (e->done && e->refs == 1 && (!oldest || e->used < oldest->used))
                 oldest = e;
         }
-        if (k->list.n < MAX_KEPT && pairs <= MAX_PAIRS_KEPT)
+        if (k->list.n < MAX_CACHED && pairs <= MAX_PAIRS_CACHED)
             return true;
         if (!oldest)
-            return k->list.n < MAX_KEPT;
+            return k->list.n < MAX_CACHED;
         unlist(k, oldest);
     }
 }
 
 /* With the lock held. Takes the configuration over, unless another request was faster; NULL: there is no room. */
-static struct inout_entry *add(struct inout_kept *k, const char *key, struct event_pair_config *config)
+static struct inout_entry *add(struct inout_cache *k, const char *key, struct event_pair_config *config)
 {
     struct inout_entry *e = find(k, key);
     if (e || !make_room(k)) {
@@ -174,14 +174,14 @@ static const char *key_of(json_t *parameters, struct arena *a)
     return key;
 }
 
-static void wait_for(struct inout_kept *k, const struct inout_entry *e, const struct http_request *http)
+static void wait_for(struct inout_cache *k, const struct inout_entry *e, const struct http_request *http)
 {
     const int64_t slice_ns = 20000000, end = time_monotonic_ns() + patience_ns;
     for (int64_t now; !e->done && (now = time_monotonic_ns()) < end && !http_gone(http);)
         wait_until(&k->changed, &k->lock, now + slice_ns);
 }
 
-static struct inout_answer answer_of(const struct inout_kept *k, struct inout_entry *e, struct arena *a)
+static struct inout_answer answer_of(const struct inout_cache *k, struct inout_entry *e, struct arena *a)
 {
     struct inout_answer answer = {.entry = e, .pairs = e->pairs};
     if (e->pairs) {
@@ -197,7 +197,7 @@ static struct inout_answer answer_of(const struct inout_kept *k, struct inout_en
     return answer;
 }
 
-struct inout_answer inout_get(struct inout_kept *k, json_t *parameters, struct http_request *http)
+struct inout_answer inout_get(struct inout_cache *k, json_t *parameters, struct http_request *http)
 {
     const char *key = key_of(parameters, http->arena);
     pthread_mutex_lock(&k->lock);
@@ -225,7 +225,7 @@ struct inout_answer inout_get(struct inout_kept *k, json_t *parameters, struct h
     return answer;
 }
 
-void inout_release(struct inout_kept *k, struct inout_answer *a)
+void inout_release(struct inout_cache *k, struct inout_answer *a)
 {
     if (!a->entry)
         return;
@@ -235,7 +235,7 @@ void inout_release(struct inout_kept *k, struct inout_answer *a)
     a->entry = NULL;
 }
 
-void inout_forget(struct inout_kept *k, json_t *parameters)
+void inout_forget(struct inout_cache *k, json_t *parameters)
 {
     struct arena a = {0};
     const char *key = key_of(parameters, &a);
@@ -251,14 +251,14 @@ void inout_forget(struct inout_kept *k, json_t *parameters)
 
 /* ---- begin and end ---- */
 
-const struct event_table *inout_table(const struct inout_kept *k)
+const struct event_table *inout_table(const struct inout_cache *k)
 {
     return k->table;
 }
 
-void *inout_kept_new(struct views *x)
+void *inout_cache_new(struct views *x)
 {
-    struct inout_kept *k = mem_zalloc(sizeof *k);
+    struct inout_cache *k = mem_zalloc(sizeof *k);
     k->x = x;
     k->table = experiment_event_table(x);
     for (size_t i = 0; i < x->n_sources; i++)
@@ -268,7 +268,7 @@ void *inout_kept_new(struct views *x)
     return k;
 }
 
-void inout_kept_free(struct inout_kept *k)
+void inout_cache_free(struct inout_cache *k)
 {
     pthread_mutex_lock(&k->lock);
     for (size_t i = 0; i < k->list.n; i++)

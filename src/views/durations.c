@@ -1,0 +1,149 @@
+#include "views/durations.h"
+
+#include <math.h>
+
+const char *durations_text(struct arena *a, double ns)
+{
+    struct text t = {.fd = -1};
+    text_duration(&t, (int64_t)ns);
+    const char *s = arena_strdup(a, text_cstr(&t));
+    text_fini(&t);
+    return s;
+}
+
+/* ---- figures ---- */
+
+const struct tsp_header durations_headers[] = {{"Label", "Name", "STRING"}, {"Minimum", "Shortest", "DURATION"},
+    {"Maximum", "Longest", "DURATION"}, {"Average", "Mean", "DURATION"}, {"Std Dev", "Standard deviation", "DURATION"},
+    {"Count", "How many", "NUMBER"}, {"Total", "Sum", "DURATION"},
+    {"Min Time Range", "Where the shortest is", "TIME_RANGE"}, {"Max Time Range", "Where the longest is", "TIME_RANGE"},
+    {"Self Time", "Sum without the calls that they made", "DURATION"}};
+
+void durations_write_figures(struct tsp_answer *answer, struct arena *a, int64_t id, int64_t parent, const char *label,
+    const struct figures *f, const char *self)
+{
+    if (!f->n)
+        return;
+    double n = (double)f->n;
+    const char *labels[DURATIONS_SELF_HEADERS] = {label, durations_text(a, (double)f->least),
+        durations_text(a, (double)f->most), durations_text(a, (double)f->sum / n),
+        f->n > 2 ? durations_text(a, sqrt(f->spread / (n - 1))) : "---",
+        arena_printf(a, "%llu", (unsigned long long)f->n), durations_text(a, (double)f->sum),
+        arena_printf(a, "[%lld,%lld]", (long long)f->least_begin, (long long)(f->least_begin + f->least)),
+        arena_printf(a, "[%lld,%lld]", (long long)f->most_begin, (long long)(f->most_begin + f->most)), self};
+    tsp_write_entry(answer,
+        &(struct tsp_entry){.id = id,
+            .parent = parent,
+            .labels = labels,
+            .n_labels = self ? DURATIONS_SELF_HEADERS : DURATIONS_HEADERS,
+            .has_data = true});
+}
+
+void durations_write_statistics(
+    const struct views *x, const struct tsp_query *q, struct tsp_answer *answer, const struct durations_statistics *s)
+{
+    struct arena *a = q->http->arena;
+    for (int selection = 0; selection < 1 + view_has_selection(x, q); selection++) {
+        struct figures all = {0}, *of = arena_new(a, struct figures, s->n + 1);
+        int64_t root = view_id(x, selection ? 1 + s->n : 0);
+        s->find(s->arg, selection, of);
+        for (size_t i = 0; i < s->n; i++)
+            figures_join(&all, &of[i]);
+        durations_write_figures(answer, a, root, -1, selection ? "Selection" : "Total", &all, NULL);
+        for (size_t i = 0; i < s->n && !tsp_full(answer); i++)
+            if (of[i].n)
+                durations_write_figures(answer, a, root + 1 + (int64_t)i, root, s->label(s->arg, i), &of[i], NULL);
+    }
+}
+
+/* ---- points ---- */
+
+size_t durations_gaps(const struct tsp_query *q)
+{
+    return q->n_times > 1 ? q->n_times - 1 : 1;
+}
+
+int64_t durations_gap_end(const struct tsp_query *q, size_t gap)
+{
+    return gap + 1 < durations_gaps(q) ? q->times[gap + 1] : view_after(q->end);
+}
+
+static void add_point(struct durations_points *p, const struct view_host *h, int64_t begin, int64_t duration)
+{
+    vec_push(&p->x, view_to_reference(h, begin));
+    vec_push(&p->y, (double)duration);
+}
+
+void durations_add_points(struct durations_points *p, const struct view_host *h, const struct figures *f)
+{
+    if (!f->n)
+        return;
+    bool least_first = f->least_begin < f->most_begin;
+    add_point(p, h, least_first ? f->least_begin : f->most_begin, least_first ? f->least : f->most);
+    if (f->least_begin != f->most_begin)
+        add_point(p, h, least_first ? f->most_begin : f->least_begin, least_first ? f->most : f->least);
+}
+
+void durations_write_points(struct tsp_answer *answer, int64_t id, const char *name, const struct durations_points *p)
+{
+    struct tsp_series s = {.type = "scatter", .y_label = "Duration", .y_unit = "ns", .y_type = "DURATION"};
+    s.id = id;
+    s.name = name;
+    s.x = p->x.v;
+    s.y = p->y.v;
+    s.n = p->x.n;
+    tsp_write_series(answer, &s);
+}
+
+void durations_free_points(struct durations_points *p)
+{
+    vec_free(&p->x);
+    vec_free(&p->y);
+}
+
+/* ---- bars ---- */
+
+int64_t durations_bar_width(int64_t longest, size_t n)
+{
+    return longest / (int64_t)n + 1;
+}
+
+/* The last range is cut where time ends. */
+static const int64_t (*ranges_of(struct arena *a, int64_t width, size_t n))[2]
+{
+    int64_t(*ranges)[2] = arena_alloc(a, sizeof *ranges * n);
+    for (size_t i = 0; i < n; i++) {
+        ranges[i][0] = width * (int64_t)i;
+        ranges[i][1] = i + 1 < n || width < INT64_MAX / (int64_t)n ? width * (int64_t)(i + 1) : INT64_MAX;
+    }
+    return (const int64_t(*)[2])ranges;
+}
+
+void durations_write_bars(const struct tsp_query *q, struct tsp_answer *answer, struct tsp_series s, int64_t width,
+    const uint64_t *counts, size_t n)
+{
+    double *y = arena_alloc(q->http->arena, sizeof *y * n);
+    for (size_t i = 0; i < n; i++)
+        y[i] = (double)counts[i];
+    s.ranges = ranges_of(q->http->arena, width, n);
+    s.y = y;
+    s.n = n;
+    tsp_write_series(answer, &s);
+}
+
+void durations_total_tree(
+    const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
+{
+    view_write_entry(answer, NULL, view_id(x, 0), -1, "Total", VIEW_DATA | VIEW_DEFAULT);
+}
+
+void durations_write_total(const struct views *x, const struct tsp_query *q, struct tsp_answer *answer, int64_t width,
+    const uint64_t counts[DURATIONS_BARS])
+{
+    struct tsp_series s = {.id = view_id(x, 0), .name = "Total", .type = "bar", .y_label = "Count"};
+    s.x_label = "Duration";
+    s.x_unit = "ns";
+    s.x_type = "DURATION";
+    if (!q->has_items || tsp_wants(q, s.id))
+        durations_write_bars(q, answer, s, width, counts, DURATIONS_BARS);
+}

@@ -1,0 +1,57 @@
+/* Private to views: how durations are shown: in figures, as points over time, and as bars by length. */
+#ifndef WEFT_VIEWS_DURATIONS_H
+#define WEFT_VIEWS_DURATIONS_H
+
+#include "base/mem.h"
+#include "views/view.h"
+
+/* "1.234 ms" */
+const char *durations_text(struct arena *, double ns);
+
+/* ---- figures: rows of data trees with least, most, mean and spread ---- */
+
+/* All, or those before the last, "Self Time". */
+enum { DURATIONS_HEADERS = 9, DURATIONS_SELF_HEADERS = 10 };
+extern const struct tsp_header durations_headers[DURATIONS_SELF_HEADERS];
+/* Writes an entry, unless there is nothing in it. The begins are on the reference clock. self: text of "Self Time", or
+ * NULL. */
+void durations_write_figures(struct tsp_answer *, struct arena *, int64_t id, int64_t parent, const char *label,
+    const struct figures *, const char *self);
+/* A tree of figures by name: of the whole experiment and, when the query has one, of its selection; the joint figures,
+ * and below them those of each name. */
+struct durations_statistics {
+    void *arg; size_t n;                 /* names */
+    /* Sets figures[n], zeroed, by name. */
+    void (*find)(void *arg, bool selection, struct figures *);
+    const char *(*label)(void *arg, size_t name);
+};
+void durations_write_statistics(const struct views *, const struct tsp_query *, struct tsp_answer *,
+    const struct durations_statistics *);
+
+/* ---- points over time ---- */
+
+/* Points are found gap by gap between the query's samples. The first gap starts at its begin, each other one where the
+ * one before it ended: at the first instant that is not in it. */
+size_t durations_gaps(const struct tsp_query *);
+int64_t durations_gap_end(const struct tsp_query *, size_t gap);
+/* Of those that figures stand for, the shortest and the longest are shown: more cannot be seen. */
+struct durations_points { VEC(int64_t) x; VEC(double) y; };
+/* begins by the host's clock */
+void durations_add_points(struct durations_points *, const struct view_host *, const struct figures *);
+void durations_write_points(struct tsp_answer *, int64_t id, const char *name, const struct durations_points *);
+void durations_free_points(struct durations_points *);
+
+/* ---- bars: how many are how long, over ranges of equal width that begin at 0 ---- */
+
+enum { DURATIONS_BARS = 128 };           /* unless somebody asks for another number */
+/* Width in ns of n ranges that hold durations up to the longest. */
+int64_t durations_bar_width(int64_t longest, size_t n);
+/* Writes a series of n counts; `series` says its id, name and looks. */
+void durations_write_bars(const struct tsp_query *, struct tsp_answer *, struct tsp_series, int64_t width,
+    const uint64_t *counts, size_t n);
+/* Charts of one series, "Total": the only entry of its tree; its bars, if they are wanted. */
+view_operation durations_total_tree;
+void durations_write_total(const struct views *, const struct tsp_query *, struct tsp_answer *, int64_t width,
+    const uint64_t counts[DURATIONS_BARS]);
+
+#endif

@@ -1,0 +1,55 @@
+/* Private to views: time graphs whose rows are rows of the state stores, in a tree that stays as it is. Such a view
+ * gives the rows, how an interval looks, and what a tooltip says of it; requests.c is a model. */
+#ifndef WEFT_VIEWS_ROWS_H
+#define WEFT_VIEWS_ROWS_H
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "views/looks.h"
+#include "views/sampling.h"
+#include "views/tips.h"
+
+/* Row number i has the entry id view_id(x, i). Lives as long as the experiment is open. */
+struct view_rows {
+    VEC(struct view_row) v;
+    struct arena arena;                  /* labels, and whatever else the view needs */
+    void *own;                           /* the view's */
+};
+/* Both give the number of the row. Labels are borrowed. */
+int64_t view_add_row(struct view_rows *, struct view_row);
+int64_t view_add_group(struct view_rows *, int64_t parent, size_t host, const char *label);
+/* NULL: there is none with that entry id. */
+const struct view_row *view_row_of(const struct views *, const struct view_rows *, int64_t id);
+
+/* What a tooltip asks about. */
+struct view_pointed {
+    struct views *x; const struct tsp_query *q; struct tsp_answer *answer;
+    const struct view_rows *rows; const struct view_row *row;
+    const struct view_host *host;
+    int64_t t;                           /* on the host's clock */
+    const struct state_interval *interval; /* in force then; NULL: none */
+};
+/* An entry of the tree while it is filled in: labels[0] is the row's. */
+struct view_row_entry { struct tsp_entry entry; const char *labels[4]; struct tsp_meta meta[1]; };
+
+struct view_row_graph {
+    /* Adds the rows of one host: called once for each in turn, also for those without states. */
+    void (*add)(const struct view *self, const struct views *, size_t host, struct view_rows *);
+    /* Fills in what the tree says beyond the label, with memory of the arena. NULL: nothing. */
+    void (*describe)(const struct views *, const struct view_rows *, const struct view_row *, struct arena *,
+        struct view_row_entry *);
+    view_show_state *show;
+    view_sample_function *sample;        /* NULL: state_sample */
+    /* Adds to an open tooltip; false: there was nothing to say. */
+    bool (*tooltip)(const struct view_pointed *);
+    bool whole_time;                     /* rows last as long as the experiment; else as their host's trace */
+};
+/* Members of struct view. */
+#define VIEW_ROWS(graph) \
+    .rows = &(graph), .tree = view_rows_tree, .states = view_rows_states, .tooltip = view_rows_tooltip, \
+    .close = view_rows_close
+view_operation view_rows_tree, view_rows_states, view_rows_tooltip;
+void view_rows_close(struct views *, void *cache);
+const struct view_rows *view_rows_of(struct views *, const struct view *);
+
+#endif

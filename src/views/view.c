@@ -1,0 +1,97 @@
+/* What views share: caches, times, entry ids, loops over what is asked for, entries and series of charts. */
+#include "views/view.h"
+
+void *view_cache(struct views *x, const struct view *v, void *(*make)(struct views *))
+{
+    size_t n = view_number(v);
+    pthread_mutex_lock(&x->lock);
+    if (!x->caches[n])
+        x->caches[n] = make(x);
+    void *cache = x->caches[n];
+    pthread_mutex_unlock(&x->lock);
+    return cache;
+}
+
+int64_t view_to_host(const struct view_host *h, int64_t t)
+{
+    return h->map ? clock_from_reference(h->map, t) : t;
+}
+int64_t view_to_reference(const struct view_host *h, int64_t t)
+{
+    return h->map ? clock_to_reference(h->map, t) : t;
+}
+
+int64_t view_id(const struct views *x, size_t number)
+{
+    return x->last_thread + 1 + (int64_t)number;
+}
+
+bool view_thread_of(const struct views *x, int64_t id, size_t *host, int32_t *row)
+{
+    for (size_t i = 0; i < x->n_hosts; i++) {
+        int64_t at = id - x->hosts[i].first_thread;
+        if (at >= 0 && at < x->hosts[i].threads) {
+            *host = i;
+            *row = (int32_t)at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what is asked for ---- */
+
+bool view_goes_on(const struct tsp_query *q, const struct tsp_answer *answer)
+{
+    return !tsp_full(answer) && !http_gone(q->http);
+}
+
+bool view_next_item(const struct tsp_query *q, const struct tsp_answer *answer, size_t *i, int64_t *id)
+{
+    if (!q->has_items || *i >= q->n_items || !view_goes_on(q, answer))
+        return false;
+    *id = q->items[(*i)++];
+    return true;
+}
+
+bool view_next_thread(const struct views *x, const struct view_host *host, const struct tsp_query *q,
+    const struct tsp_answer *answer, size_t *i, struct view_thread *out)
+{
+    size_t number;
+    while (view_next_item(q, answer, i, &out->id))
+        if (view_thread_of(x, out->id, &number, &out->row) && (!host || host == &x->hosts[number])) {
+            out->host = &x->hosts[number];
+            graph_row(out->host->index->graph, out->row, &out->is);
+            return true;
+        }
+    return false;
+}
+
+bool view_has_selection(const struct views *x, const struct tsp_query *q)
+{
+    return q->has_range && (q->begin > x->data.begin || q->end < x->data.end);
+}
+
+/* ---- charts ---- */
+
+void view_write_entry(
+    struct tsp_answer *answer, const struct view_host *h, int64_t id, int64_t parent, const char *label, unsigned flags)
+{
+    struct tsp_entry e = {.id = id, .parent = parent, .labels = &label, .n_labels = 1, .xy = true};
+    e.has_data = flags & VIEW_DATA;
+    e.is_default = flags & VIEW_DEFAULT;
+    e.host_id = h ? h->id : NULL;
+    tsp_write_entry(answer, &e);
+}
+
+void view_write_series(const struct view *self, const struct tsp_query *q, struct tsp_answer *answer, int64_t id,
+    const char *name, const double *y)
+{
+    struct tsp_series s = self->series;
+    s.id = id;
+    s.name = name;
+    s.x = q->times;
+    s.y = y;
+    s.n = q->n_times;
+    tsp_write_series(answer, &s);
+}
