@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "views/critical_paths.h"
-#include "views/state_rows.h"
 #include "views/list.h"
+#include "views/looks.h"
+#include "views/sampling.h"
+#include "views/spans.h"
+#include "views/tips.h"
 
 #define UNEXPLAINED "Unexplained"
 
-static const struct look {
-    const char *key, *color;
-    double height;
-} looks[GRAPH_STATE_COUNT] = {
+static const struct view_look looks[GRAPH_STATE_COUNT] = {
     [GRAPH_UNKNOWN] = {"UNKNOWN", LOOK_UNKNOWN, 0.5},
     [GRAPH_RUNNING] = {"RUNNING", LOOK_RUNNING, 1},
     [GRAPH_PREEMPTED] = {"PREEMPTED", LOOK_PREEMPTED, 1},
@@ -32,7 +33,7 @@ static const struct look {
 };
 static const struct {
     const char *key, *color, *name;
-} arrow_looks[] = {[PATH_LINK_WAKEUP] = {"WAKEUParrow", "#7d8288", "Wakeup"},
+} arrow_looks[] = {[PATH_LINK_WAKEUP] = {"WAKEUParrow", LOOK_ARROW, "Wakeup"},
     [PATH_LINK_FORK] = {"FORKarrow", LOOK_RUNNING, "Fork"},
     [PATH_LINK_NETWORK] = {"NETWORKarrow", LOOK_NETWORK, "Network"},
     [PATH_LINK_DISK] = {"DISKarrow", LOOK_BLOCK_DEVICE, "Disk"},
@@ -90,15 +91,6 @@ static void with_path(struct views *x, const struct tsp_query *q, struct tsp_ans
 
 /* ---- tree ---- */
 
-static const char *duration(struct arena *a, int64_t ns)
-{
-    struct text t = {.fd = -1};
-    text_duration(&t, ns);
-    const char *s = arena_strdup(a, text_cstr(&t));
-    text_fini(&t);
-    return s;
-}
-
 static const char *percentage(struct arena *a, const struct path *p, int64_t ns)
 {
     return arena_printf(a, "%.2f %%", p->end > p->begin ? 100 * (double)ns / (double)(p->end - p->begin) : 0.0);
@@ -111,7 +103,7 @@ static void write_entry(struct tsp_answer *answer, const struct views *x, const 
 {
     struct arena *a = q->http->arena;
     struct tsp_meta meta[GRAPH_STATE_COUNT + 1] = {{"sum", NULL, sum}};
-    const char *labels[4] = {name, x->hosts[host].index->name, duration(a, sum), percentage(a, p, sum)};
+    const char *labels[4] = {name, x->hosts[host].index->name, arena_duration(a, sum), percentage(a, p, sum)};
     e.n_meta = 1;
     for (int s = 0; s < GRAPH_STATE_COUNT; s++)
         if (totals[s])
@@ -147,7 +139,7 @@ static void write_tree(
         {"Host", "Machine", "STRING"}, {"Sum", "Time of the path spent here", "STRING"},
         {"Percentage", "Share of the whole path", "STRING"}};
     tsp_begin_tree(answer, headers, 4, -1);
-    for (size_t i = 0; i < v->n_rows && !tsp_full(answer) && !http_gone(q->http); i++) {
+    for (size_t i = 0; i < v->n_rows && view_goes_on(q, answer); i++) {
         const struct critical_row *r = &v->rows[i];
         if (!i || v->rows[i - 1].host != r->host)
             write_host(answer, x, q, v, i);
@@ -182,21 +174,6 @@ static const char *peer_name(const struct critical_view *v, struct path_row row,
     return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
 }
 
-static int tags_of(const struct tsp_query *q, const struct views *x, const struct critical_row *r,
-    const struct tsp_state *s, int state)
-{
-    char start[24], length[24], tid[12];
-    if (!q->filter)
-        return 0;
-    snprintf(start, sizeof start, "%lld", (long long)s->start);
-    snprintf(length, sizeof length, "%lld", (long long)(s->end - s->start));
-    snprintf(tid, sizeof tid, "%d", r->tid);
-    struct tsp_property p[] = {{"label", s->label ? s->label : ""}, {"start", start}, {"duration", length},
-        {"state", graph_state_name(state)}, {"host", x->hosts[r->host].index->name}, {"process", r->name},
-        {"thread", tid}, {"tid", tid}};
-    return tsp_filter_tags(q, p, sizeof p / sizeof *p);
-}
-
 struct rows_writer {
     struct views *x;
     const struct tsp_query *q;
@@ -210,20 +187,25 @@ static bool write_segment(void *writer, size_t number, bool only_matches)
     const struct rows_writer *w = writer;
     const struct path_segment *s = critical_segment(w->view, w->row, number);
     const struct path_gap *gap = critical_gap(w->view, s->begin, s->end);
-    struct tsp_state out = {s->begin, s->end, s->detail, looks[s->state].key, 0};
+    struct view_shown shown;
     char asking[128];
+    shown.n = 0;
+    shown.label = s->detail;
+    shown.style_key = looks[s->state].key;
+    shown.filtered_label = NULL;
     if (gap && gap->reason == PATH_PENDING) {
         snprintf(asking, sizeof asking, "asking %.100s…", gap->peer ? gap->peer : "another machine");
-        out.label = asking;
-        out.style_key = "PENDING";
+        shown.label = asking;
+        shown.style_key = "PENDING";
     }
-    out.tags = tags_of(w->q, w->x, w->row, &out, s->state);
-    if (only_matches && out.tags & (1 | 4))
-        return false;
-    if (out.tags & 4)
-        out.label = out.style_key = NULL;
-    tsp_write_state(w->answer, &out);
-    return true;
+    if (w->q->filter) {
+        view_add_property(&shown, "state", graph_state_name(s->state));
+        view_add_property(&shown, "host", w->x->hosts[w->row->host].index->name);
+        view_add_property(&shown, "process", w->row->name);
+        view_add_number(&shown, "thread", w->row->tid);
+        view_add_number(&shown, "tid", w->row->tid);
+    }
+    return view_write_shown(w->q, w->answer, s->begin, s->end, &shown, only_matches);
 }
 
 static void segment_bounds(void *writer, size_t number, int64_t *begin, int64_t *end)
@@ -247,7 +229,7 @@ static void write_states(
     struct rows_writer w = {x, q, v, answer, NULL};
     size_t n = q->has_items ? q->n_items : v->n_rows;
     tsp_begin_rows(answer);
-    for (size_t i = 0; i < n && !tsp_full(answer) && !http_gone(q->http); i++) {
+    for (size_t i = 0; i < n && view_goes_on(q, answer); i++) {
         const struct critical_row *r = q->has_items ? critical_row_of(v, q->items[i]) : &v->rows[i];
         if (r) {
             struct view_spans spans = spans_of(&w, r);
@@ -279,8 +261,8 @@ static void write_arrows(
     uint64_t cell_ns = ((uint64_t)q->end - (uint64_t)q->begin) / CELLS + 1, last[LINK_KINDS] = {0};
     for (size_t i = 0; i < p->n_links; i++)
         n += intersects(q, &p->links[i]);
-    json_begin_array(&answer->json);
-    for (size_t i = 0; i < p->n_links && !tsp_full(answer) && !http_gone(q->http); i++) {
+    tsp_begin_arrows(answer);
+    for (size_t i = 0; i < p->n_links && view_goes_on(q, answer); i++) {
         const struct path_link *l = &p->links[i];
         if (!intersects(q, l) || l->kind >= LINK_KINDS)
             continue;
@@ -292,7 +274,7 @@ static void write_arrows(
         tsp_write_arrow(answer, l->from_ts, l->to_ts, critical_entry(x, v->hosts[l->from.host], l->from.row),
             critical_entry(x, v->hosts[l->to.host], l->to.row), arrow_looks[l->kind].key);
     }
-    json_end_array(&answer->json);
+    tsp_end_arrows(answer);
 }
 
 static void arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -316,7 +298,7 @@ static void write_segment_tooltip(
     kv_if(answer, "Detail", s->detail);
     kv_if(answer, "Sender", peer_name(v, s->sender, a));
     if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
-        tsp_write_tip(answer, "CPU", arena_printf(a, "%d", s->cpu));
+        view_write_number(answer, "CPU", s->cpu);
     const struct path_gap *gap = critical_gap(v, s->begin, s->end);
     if (gap) {
         tsp_write_tip(answer, UNEXPLAINED, path_reason_name(gap->reason));
@@ -349,9 +331,9 @@ static void write_tooltip(
 {
     int64_t entry, t;
     const struct critical_row *r = view_tooltip_target(q, &entry, &t) ? critical_row_of(v, entry) : NULL, *to = NULL;
-    json_begin_object(&answer->json);
+    tsp_begin_tooltip(answer);
     if (r) {
-        if (q->element && !strcmp(q->element, "arrow"))
+        if (view_tooltip_of_arrow(q))
             to = critical_row_of(v, q->element_destination);
         tsp_write_tip(answer, "Host", x->hosts[r->host].index->name);
         if (to) {
@@ -362,14 +344,14 @@ static void write_tooltip(
             size_t at = view_find_span(&spans, t);
             if (r->tid >= 0) {
                 tsp_write_tip(answer, "Process", r->name);
-                tsp_write_tip(answer, "TID", arena_printf(q->http->arena, "%d", r->tid));
+                view_write_number(answer, "TID", r->tid);
             }
             if (at != SIZE_MAX && t < critical_segment(v, r, at)->end)
                 write_segment_tooltip(answer, q, v, critical_segment(v, r, at));
         }
         view_write_clock_error(answer, &x->hosts[r->host], t);
     }
-    json_end_object(&answer->json);
+    tsp_end_tooltip(answer);
 }
 
 static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -382,10 +364,9 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     tsp_begin_styles(answer);
-    for (int s = 0; s < GRAPH_STATE_COUNT; s++)
-        tsp_write_style(answer, looks[s].key, NULL, looks[s].color, looks[s].height, -1, looks[s].key);
+    view_write_looks(answer, looks, GRAPH_STATE_COUNT);
     tsp_write_style(answer, "PENDING", NULL, LOOK_IDLE, 1, 0.6, "PENDING");
-    tsp_write_style(answer, "DEFAULTarrow", NULL, "#7d8288", -1, -1, "Arrow");
+    tsp_write_style(answer, "DEFAULTarrow", NULL, LOOK_ARROW, -1, -1, "Arrow");
     for (int k = 0; k < LINK_KINDS; k++)
         tsp_write_style(answer, arrow_looks[k].key, "DEFAULTarrow", arrow_looks[k].color, -1, -1, arrow_looks[k].name);
     tsp_end_styles(answer);
@@ -402,15 +383,9 @@ static void annotation_categories(
 static int64_t entry_at(const struct views *x, const struct critical_view *v, int64_t t)
 {
     const struct path *p = v->path;
-    size_t lo = 0, hi = p->n_segments;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (p->segments[mid].end <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < p->n_segments ? critical_entry(x, v->hosts[p->segments[lo].row.host], p->segments[lo].row.row) : -1;
+    size_t at = search_first(i, 0, p->n_segments, p->segments[i].end > t);
+    struct path_row row = at < p->n_segments ? p->segments[at].row : (struct path_row){.host = -1};
+    return row.host < 0 ? -1 : critical_entry(x, v->hosts[row.host], row.row);
 }
 
 static void write_gaps(
@@ -419,7 +394,7 @@ static void write_gaps(
     const struct path *p = v->path;
     json_key(&answer->json, UNEXPLAINED);
     json_begin_array(&answer->json);
-    for (size_t i = 0; i < p->n_gaps && !tsp_full(answer) && !http_gone(q->http); i++) {
+    for (size_t i = 0; i < p->n_gaps && view_goes_on(q, answer); i++) {
         const struct path_gap *g = &p->gaps[i];
         int64_t entry = entry_at(x, v, g->begin);
         if (g->begin > q->end || g->end < q->begin || !tsp_wants(q, entry))

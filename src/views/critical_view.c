@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "views/critical_paths.h"
+#include "base/search.h"
 #include "views/critical_view.h"
 
 enum { ROWS_OF_INTERRUPTS = 0x10002 }; /* CPUs, the unknown one, and senders that are not known */
@@ -141,13 +141,6 @@ const struct path_segment *critical_segment(const struct critical_view *v, const
 const struct path_gap *critical_gap(const struct critical_view *v, int64_t begin, int64_t end)
 {
     const struct path *p = v->path;
-    size_t lo = 0, hi = p->n_gaps;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (p->gaps[mid].end <= begin)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < p->n_gaps && p->gaps[lo].begin < end ? &p->gaps[lo] : NULL;
+    size_t at = search_first(i, 0, p->n_gaps, p->gaps[i].end > begin);
+    return at < p->n_gaps && p->gaps[at].begin < end ? &p->gaps[at] : NULL;
 }

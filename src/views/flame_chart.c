@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "views/state_rows.h"
+#include "views/sampling.h"
 #include "views/stacks.h"
+#include "views/tips.h"
 
 /* ---- tree ---- */
 
@@ -49,90 +50,66 @@ struct sampler {
     struct views *x;
     const struct tsp_query *q;
     struct tsp_answer *answer;
-    int64_t **times; /* by host: sample times on its clock, made on first use */
+    struct view_times times;
     struct stack_call *found;
 };
 struct row {
-    const struct stacks_trace *place;
+    const struct stacks_trace *trace;
     size_t row;
 };
-
-static const int64_t *times_of(struct sampler *s, size_t host)
-{
-    if (!s->times[host]) {
-        s->times[host] = arena_new(s->q->http->arena, int64_t, s->q->n_times + 1);
-        for (size_t i = 0; i < s->q->n_times; i++)
-            s->times[host][i] = view_sample_time(&s->x->hosts[host], s->q->times[i]);
-    }
-    return s->times[host];
-}
 
 static bool is_call(const struct stack_call *c)
 {
     return c->how == STACK_WHOLE || c->how == STACK_CUT;
 }
 
-/* The filter's tags of a call of [begin, end) on the reference clock. */
-static int tags_of(const struct sampler *s, const struct row *r, const struct stack_call *c, const char *label,
-    int64_t begin, int64_t end)
+static void add_properties(
+    const struct sampler *s, const struct row *r, const struct stack_function *f, struct view_shown *out)
 {
-    struct view_shown shown;
     struct stack_thread t;
     struct stack_process p;
-    struct stack_function f;
-    char address[24];
-    stack_thread(r->place->s, r->place->row_threads[r->row], &t);
-    stack_process(r->place->s, t.process, &p);
-    shown.n = 0;
-    view_add_property(&shown, "label", label);
-    view_add_property(&shown, "host", s->x->hosts[r->place->host].index->name);
-    view_add_property(&shown, "process", p.name);
-    if (is_call(c)) {
-        stack_function(r->place->s, c->function, &f);
-        snprintf(address, sizeof address, "0x%" PRIx64, f.address);
-        view_add_property(&shown, "function", f.name);
-        view_add_property(&shown, "address", address);
+    stack_thread(r->trace->s, r->trace->row_threads[r->row], &t);
+    stack_process(r->trace->s, t.process, &p);
+    view_add_property(out, "host", s->x->hosts[r->trace->host].index->name);
+    view_add_property(out, "process", p.name);
+    if (f) {
+        snprintf(out->text, sizeof out->text, "0x%" PRIx64, f->address);
+        view_add_property(out, "function", f->name);
+        view_add_property(out, "address", out->text);
     }
-    view_add_number(&shown, "thread", t.tid);
-    view_add_number(&shown, "tid", t.tid);
-    view_add_number(&shown, "pid", p.pid);
-    view_add_number(&shown, "depth", (int64_t)(r->row - t.first_row) + 1);
-    view_add_number(&shown, "start", begin);
-    view_add_number(&shown, "duration", end - begin);
-    return tsp_filter_tags(s->q, shown.properties, shown.n);
+    view_add_number(out, "thread", t.tid);
+    view_add_number(out, "tid", t.tid);
+    view_add_number(out, "pid", p.pid);
+    view_add_number(out, "depth", (int64_t)(r->row - t.first_row) + 1);
 }
 
 /* Writes the interval unless `only_matches` and the filter is against it. */
 static bool write_state(const struct sampler *s, const struct row *r, const struct stack_call *c, bool only_matches)
 {
-    const struct view_host *h = &s->x->hosts[r->place->host];
-    struct tsp_state state = {.start = view_to_reference(h, c->begin), .end = view_to_reference(h, c->end)};
+    const struct view_host *h = &s->x->hosts[r->trace->host];
+    struct view_shown shown;
     struct stack_function f;
-    if (state.start >= state.end)
-        return false;
+    shown.n = 0;
+    shown.label = shown.style_key = shown.filtered_label = NULL;
     if (is_call(c)) {
-        stack_function(r->place->s, c->function, &f);
-        state.label = f.name;
-        state.style_key = stacks_style(f.name);
+        stack_function(r->trace->s, c->function, &f);
+        shown.label = f.name;
+        shown.style_key = stacks_style(f.name);
     } else if (c->how == STACK_UNKNOWN) {
-        state.style_key = "Unknown";
+        shown.style_key = shown.filtered_label = "Unknown";
     }
-    if (s->q->filter && state.style_key)
-        state.tags = tags_of(s, r, c, state.label ? state.label : state.style_key, state.start, state.end);
-    if (only_matches && (!state.style_key || state.tags & (1 | 4)))
-        return false;
-    if (state.tags & 4)
-        state.label = state.style_key = NULL;
-    tsp_write_state(s->answer, &state);
-    return true;
+    if (s->q->filter && shown.style_key)
+        add_properties(s, r, is_call(c) ? &f : NULL, &shown);
+    return view_write_shown(
+        s->q, s->answer, view_to_reference(h, c->begin), view_to_reference(h, c->end), &shown, only_matches);
 }
 
 /* Between two samples lies more than they show: the first that the filter wants stands for it. */
 static void write_match_within(const struct sampler *s, const struct row *r, int64_t begin, int64_t end)
 {
     struct stack_call c;
-    for (size_t i = stack_find(r->place->s, r->row, begin); i < stack_calls(r->place->s, r->row); i++) {
-        stack_call(r->place->s, r->row, i, &c);
+    for (size_t i = stack_find(r->trace->s, r->row, begin); i < stack_calls(r->trace->s, r->row); i++) {
+        stack_call(r->trace->s, r->row, i, &c);
         if (c.end > end || (i % 65536 == 0 && http_gone(s->q->http)))
             return;
         if (c.begin >= begin && write_state(s, r, &c, true))
@@ -140,9 +117,9 @@ static void write_match_within(const struct sampler *s, const struct row *r, int
     }
 }
 
-static void sample_row(struct sampler *s, int64_t entry, const struct row *r)
+static void write_row(struct sampler *s, int64_t entry, const struct row *r)
 {
-    size_t n = stack_sample(r->place->s, r->row, times_of(s, r->place->host), s->q->n_times, s->found);
+    size_t n = stack_sample(r->trace->s, r->row, view_times_on(&s->times, r->trace->host), s->q->n_times, s->found);
     tsp_begin_row(s->answer, entry);
     for (size_t i = 0; i < n; i++) {
         if (i && s->q->deep && s->q->filter && s->found[i - 1].end < s->found[i].begin)
@@ -155,17 +132,18 @@ static void sample_row(struct sampler *s, int64_t entry, const struct row *r)
 static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
     const struct stacks *all = stacks_of(x);
-    struct sampler s = {x, q, answer, arena_new(q->http->arena, int64_t *, x->n_hosts + 1),
-        arena_new(q->http->arena, struct stack_call, q->n_times + 1)};
+    struct sampler s = {
+        x, q, answer, view_times_new(x, q), arena_new(q->http->arena, struct stack_call, q->n_times + 1)};
     struct row r;
     tsp_begin_rows(answer);
-    for (size_t i = 0; q->has_items && i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++)
-        if ((r.place = stacks_row(all, q->items[i], &r.row)))
-            sample_row(&s, q->items[i], &r);
+    int64_t id;
+    for (size_t i = 0; view_next_item(q, answer, &i, &id);)
+        if ((r.trace = stacks_row(all, id, &r.row)))
+            write_row(&s, id, &r);
     for (size_t i = 0; !q->has_items && i < all->n; i++) {
-        r.place = &all->v[i];
-        for (r.row = 0; r.row < stack_rows(r.place->s) && !tsp_full(answer) && !http_gone(q->http); r.row++)
-            sample_row(&s, r.place->first_row + (int64_t)r.row, &r);
+        r.trace = &all->v[i];
+        for (r.row = 0; r.row < stack_rows(r.trace->s) && view_goes_on(q, answer); r.row++)
+            write_row(&s, r.trace->first_row + (int64_t)r.row, &r);
     }
     tsp_end_rows(answer);
 }
@@ -193,24 +171,18 @@ static void write_where(struct views *x, struct tsp_answer *answer, const struct
     struct stack_thread thread;
     struct stack_process process;
     size_t number = p->row_threads[row];
-    char text[32];
     stack_thread(p->s, number, &thread);
     stack_process(p->s, thread.process, &process);
-    snprintf(text, sizeof text, "%u", (unsigned)(row - thread.first_row) + 1);
-    tsp_write_tip(answer, "Depth", text);
+    view_write_number(answer, "Depth", (int64_t)(row - thread.first_row) + 1);
     tsp_write_tip(answer, "Host", x->hosts[p->host].index->name);
     if (*process.name)
         tsp_write_tip(answer, "Process", process.name);
-    if (process.pid >= 0) {
-        snprintf(text, sizeof text, "%d", process.pid);
-        tsp_write_tip(answer, "PID", text);
-    }
+    if (process.pid >= 0)
+        view_write_number(answer, "PID", process.pid);
     if (*thread.name)
         tsp_write_tip(answer, "Thread", stack_thread_name(p->s, number, t));
-    if (thread.tid >= 0) {
-        snprintf(text, sizeof text, "%d", thread.tid);
-        tsp_write_tip(answer, "TID", text);
-    }
+    if (thread.tid >= 0)
+        view_write_number(answer, "TID", thread.tid);
 }
 
 static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -218,7 +190,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
     int64_t entry, time;
     size_t row;
     struct stack_call c;
-    json_begin_object(&answer->json);
+    tsp_begin_tooltip(answer);
     if (view_tooltip_target(q, &entry, &time)) {
         const struct stacks_trace *p = stacks_row(stacks_of(x), entry, &row);
         const struct view_host *h = p ? &x->hosts[p->host] : NULL;
@@ -230,7 +202,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
             view_write_clock_error(answer, h, time);
         }
     }
-    json_end_object(&answer->json);
+    tsp_end_tooltip(answer);
 }
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)

@@ -6,8 +6,8 @@
 
 #include "views/call_tree.h"
 #include "views/durations.h"
-#include "views/state_rows.h"
 #include "views/list.h"
+#include "views/tips.h"
 
 /* ---- trees of calls ---- */
 
@@ -211,11 +211,12 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
     const struct stacks *all = stacks_of(x);
     struct wanted w = wanted(x, q, answer);
     tsp_begin_rows(answer);
-    for (size_t i = 0; i < q->n_items && !tsp_full(answer) && !http_gone(q->http); i++) {
-        size_t row;
-        const struct stacks_trace *p = stacks_row(all, q->items[i], &row);
+    size_t row;
+    int64_t id;
+    for (size_t i = 0; view_next_item(q, answer, &i, &id);) {
+        const struct stacks_trace *p = stacks_row(all, id, &row);
         if (p)
-            write_row(&w, p, row, q->items[i]);
+            write_row(&w, p, row, id);
     }
     tsp_end_rows(answer);
     call_tree_free(w.own);
@@ -248,7 +249,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
     struct wanted w = wanted(x, q, answer);
     int64_t entry, amount;
     size_t row;
-    json_begin_object(&answer->json);
+    tsp_begin_tooltip(answer);
     const struct stacks_trace *p = view_tooltip_target(q, &entry, &amount) ? stacks_row(stacks_of(x), entry, &row)
                                                                            : NULL;
     if (p) {
@@ -260,7 +261,7 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
         if (depth < g->depths && at < g->first[depth + 1] && g->nodes[at].begin <= amount)
             write_tooltip(&w, p, &g->nodes[at], g->total);
     }
-    json_end_object(&answer->json);
+    tsp_end_tooltip(answer);
     call_tree_free(w.own);
 }
 

@@ -71,7 +71,8 @@ bool view_write_shown(const struct tsp_query *q, struct tsp_answer *answer, int6
     if (begin >= end || (only_matches && !shown->style_key))
         return false;
     if (q->filter && shown->style_key) {
-        view_add_property(shown, "label", shown->label ? shown->label : "");
+        const char *label = shown->filtered_label ? shown->filtered_label : shown->label;
+        view_add_property(shown, "label", label ? label : "");
         view_add_number(shown, "start", begin);
         view_add_number(shown, "duration", end - begin);
         state.tags = tsp_filter_tags(q, shown->properties, shown->n);
@@ -110,7 +111,7 @@ static bool write_interval(
     int64_t begin = view_to_reference(h, iv->begin), end = view_to_reference(h, iv->end);
     struct view_shown shown;
     shown.n = 0;
-    shown.label = shown.style_key = NULL;
+    shown.label = shown.style_key = shown.filtered_label = NULL;
     if (begin >= end)
         return false;
     s->show(s, row, iv, &shown);

@@ -19,6 +19,7 @@ const int64_t *view_times_on(const struct view_times *, size_t host);
 enum { VIEW_SHOWN_PROPERTIES = 12 };
 struct view_shown {
     const char *label, *style_key;         /* style_key NULL: a blank */
+    const char *filtered_label;            /* what filters see instead of the label; NULL: the label */
     struct tsp_property properties[VIEW_SHOWN_PROPERTIES]; size_t n; /* wanted when the query has a filter */
     char numbers[VIEW_SHOWN_PROPERTIES][24]; /* room for texts of the properties */
     char text[48];                         /* room for the label */

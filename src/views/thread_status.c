@@ -3,149 +3,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/mem.h"
 #include "views/list.h"
 #include "views/looks.h"
 #include "views/sampling.h"
+#include "views/thread_arrows.h"
+#include "views/thread_family.h"
 #include "views/tips.h"
 
-/* ---- who is whose child ---- */
-
-/* Of one host, by row: the row of the parent entry, or -1 (the host); all rows by tid and begin; and in the order in
- * which they are seen when all are unfolded, so that a client can show the first ones while the others arrive. */
-struct family {
-    int32_t *parents, *order, *seen;
-    struct graph_row *rows;
-    int32_t n;
-};
+static bool is_shown(const struct view_host *h)
+{
+    return h->states && h->index->graph;
+}
 
 static bool has_data(const struct view *self, const struct view_host *h)
 {
-    return h->states && h->index->graph && h->threads;
-}
-
-static int by_tid_and_begin(const void *pa, const void *pb, void *arg)
-{
-    const struct graph_row *rows = arg, *a = &rows[*(const int32_t *)pa], *b = &rows[*(const int32_t *)pb];
-    if (a->tid != b->tid)
-        return a->tid < b->tid ? -1 : 1;
-    if (a->idle_cpu != b->idle_cpu)
-        return a->idle_cpu < b->idle_cpu ? -1 : 1;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
-}
-
-/* The life of `tid` at t; when none is known to be there, the next one that was not born after t. -1: none. */
-static int32_t life_at(const struct family *f, int32_t tid, int64_t t)
-{
-    int32_t found = -1;
-    size_t n = (size_t)f->n, first = search_first(i, 0, n, f->rows[f->order[i]].tid >= tid);
-    for (size_t i = first; i < n && f->rows[f->order[i]].tid == tid; i++) {
-        const struct graph_row *r = &f->rows[f->order[i]];
-        if (r->begin <= t && t <= r->end)
-            found = f->order[i];
-        else if (r->begin > t)
-            return found < 0 && !r->born ? f->order[i] : found;
-    }
-    return found;
-}
-
-static int32_t parent_of(const struct family *f, int32_t row)
-{
-    const struct graph_row *r = &f->rows[row];
-    if (r->tid <= 0)
-        return -1;
-    if (r->tgid > 0 && r->tgid != r->tid)
-        return life_at(f, r->tgid, r->begin);
-    if (r->parent_row >= 0 && r->parent_row < f->n) {
-        const struct graph_row *p = &f->rows[r->parent_row];
-        int32_t leader = p->tgid > 0 && p->tgid != p->tid ? life_at(f, p->tgid, r->begin) : -1;
-        return leader >= 0 ? leader : p->tid > 0 ? r->parent_row : -1;
-    }
-    return r->ppid > 0 ? life_at(f, r->ppid, r->begin) : -1;
-}
-
-/* Traces may claim anything, circles too: the entry that would close one belongs to the host. */
-static void break_circles(struct family *f)
-{
-    enum { NEW, ON_THE_WAY, DONE };
-    uint8_t *seen = mem_zalloc((size_t)f->n + 1);
-    for (int32_t i = 0; i < f->n; i++) {
-        int32_t r = i, last = -1;
-        while (r >= 0 && seen[r] == NEW) {
-            seen[r] = ON_THE_WAY;
-            last = r;
-            r = f->parents[r];
-        }
-        if (r >= 0 && seen[r] == ON_THE_WAY)
-            f->parents[last] = -1;
-        for (r = i; r >= 0 && seen[r] == ON_THE_WAY; r = f->parents[r])
-            seen[r] = DONE;
-    }
-    free(seen);
-}
-
-/* Every parent before its children, brothers by tid and begin. */
-static void find_order_seen(struct family *f)
-{
-    int32_t *first = mem_zalloc(((size_t)f->n + 1) * sizeof *first),
-            *next = mem_zalloc(((size_t)f->n + 1) * sizeof *next);
-    for (int32_t i = 0; i <= f->n; i++)
-        first[i] = -1;
-    for (int32_t i = f->n; i-- > 0;) { /* first[n]: of the host itself */
-        int32_t row = f->order[i], parent = f->parents[row] >= 0 ? f->parents[row] : f->n;
-        next[row] = first[parent];
-        first[parent] = row;
-    }
-    for (int32_t row = first[f->n], n = 0; row >= 0;) {
-        f->seen[n++] = row;
-        if (first[row] >= 0) {
-            row = first[row];
-            continue;
-        }
-        while (row >= 0 && next[row] < 0)
-            row = f->parents[row];
-        row = row >= 0 ? next[row] : -1;
-    }
-    free(first);
-    free(next);
-}
-
-static void find_family(struct family *f, const struct view_host *h)
-{
-    f->n = h->threads;
-    f->rows = mem_zalloc(((size_t)f->n + 1) * sizeof *f->rows);
-    f->parents = mem_zalloc(((size_t)f->n + 1) * sizeof *f->parents);
-    f->order = mem_zalloc(((size_t)f->n + 1) * sizeof *f->order);
-    f->seen = mem_zalloc(((size_t)f->n + 1) * sizeof *f->seen);
-    for (int32_t i = 0; i < f->n; i++) {
-        graph_row(h->index->graph, i, &f->rows[i]);
-        f->order[i] = i;
-    }
-    qsort_r(f->order, (size_t)f->n, sizeof *f->order, by_tid_and_begin, f->rows);
-    for (int32_t i = 0; i < f->n; i++)
-        f->parents[i] = parent_of(f, i);
-    break_circles(f);
-    find_order_seen(f);
+    return is_shown(h) && h->threads;
 }
 
 static void *find_families(struct views *x)
 {
-    struct family *families = mem_zalloc((x->n_hosts + 1) * sizeof *families);
+    struct thread_family *families = mem_zalloc((x->n_hosts + 1) * sizeof *families);
     for (size_t i = 0; i < x->n_hosts; i++)
-        if (shown(&x->hosts[i]))
-            find_family(&families[i], &x->hosts[i]);
+        if (is_shown(&x->hosts[i]))
+            thread_family_init(&families[i], &x->hosts[i]);
     return families;
 }
 
 static void close_families(struct views *x, void *cache)
 {
-    struct family *families = cache;
-    for (size_t i = 0; i < x->n_hosts; i++) {
-        free(families[i].rows);
-        free(families[i].parents);
-        free(families[i].order);
-        free(families[i].seen);
-    }
+    struct thread_family *families = cache;
+    for (size_t i = 0; i < x->n_hosts; i++)
+        thread_family_fini(&families[i]);
     free(families);
 }
 
@@ -185,7 +74,7 @@ static bool was_active(const struct state_store *s, size_t row, int64_t begin, i
 
 /* Marks the threads that had one of the CPUs within [begin, end]. */
 static void mark_on_cpus(
-    const struct tsp_query *q, const struct view_host *h, json_t *cpus, int64_t begin, int64_t end, bool *keep)
+    const struct tsp_query *q, const struct view_host *h, json_t *cpus, int64_t begin, int64_t end, bool *chosen)
 {
     enum { BATCH = 256 };
     struct state_interval batch[BATCH];
@@ -200,7 +89,7 @@ static void mark_on_cpus(
             n = state_range(h->states, STATE_CPU_THREAD, (size_t)row, t, end, batch, BATCH);
             for (size_t i = 0; i < n; i++)
                 if (batch[i].thread >= 0 && batch[i].thread < h->threads)
-                    keep[batch[i].thread] = true;
+                    chosen[batch[i].thread] = true;
             if (!n || batch[n - 1].end <= t)
                 break;
         }
@@ -208,31 +97,26 @@ static void mark_on_cpus(
 }
 
 /* Which rows the tree shows; NULL: all. Parents stay with their children. */
-static bool *choose_rows(const struct tsp_query *q, const struct view_host *h, const struct family *f)
+static bool *choose_rows(const struct tsp_query *q, const struct view_host *h, const struct thread_family *f)
 {
     json_t *filter = active_filter(q);
     if (!filter)
         return NULL;
-    bool *keep = arena_new(q->http->arena, bool, (size_t)f->n + 1);
+    bool *chosen = arena_new(q->http->arena, bool, (size_t)f->n + 1);
     int64_t begin = view_to_host(h, q->begin), end = view_to_host(h, q->end);
     if (json_is_array(filter))
-        mark_on_cpus(q, h, filter, begin, end, keep);
+        mark_on_cpus(q, h, filter, begin, end, chosen);
     for (int32_t i = 0; !json_is_array(filter) && i < f->n && !http_gone(q->http); i++)
-        keep[i] = f->rows[i].idle_cpu < 0 && was_active(h->states, (size_t)i, begin, end);
+        chosen[i] = f->rows[i].idle_cpu < 0 && was_active(h->states, (size_t)i, begin, end);
     for (int32_t i = 0; i < f->n; i++)
-        for (int32_t p = f->parents[i]; keep[i] && p >= 0 && !keep[p]; p = f->parents[p])
-            keep[p] = true;
-    return keep;
+        for (int32_t p = f->parents[i]; chosen[i] && p >= 0 && !chosen[p]; p = f->parents[p])
+            chosen[p] = true;
+    return chosen;
 }
 
 /* ---- tree ---- */
 
-static int64_t root_id(const struct views *x, size_t host)
-{
-    return x->last_thread + 1 + (int64_t)host;
-}
-
-static void write_thread(const struct views *x, const struct tsp_query *q, size_t host, const struct family *f,
+static void write_thread(const struct views *x, const struct tsp_query *q, size_t host, const struct thread_family *f,
     int32_t row, struct tsp_answer *answer)
 {
     const struct view_host *h = &x->hosts[host];
@@ -253,7 +137,7 @@ static void write_thread(const struct views *x, const struct tsp_query *q, size_
         ptid >= 0 ? arena_printf(a, "%d", ptid) : ""};
     tsp_write_entry(answer,
         &(struct tsp_entry){.id = h->first_thread + row,
-            .parent = parent >= 0 ? h->first_thread + parent : root_id(x, host),
+            .parent = parent >= 0 ? h->first_thread + parent : view_id(x, host),
             .labels = labels,
             .n_labels = 4,
             .time_graph = true,
@@ -269,20 +153,16 @@ static void write_thread(const struct views *x, const struct tsp_query *q, size_
 
 static void tree(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    static const struct tsp_header headers[] = {{"Process", "Name of the thread", "STRING"},
-        {"TID", "Number of the thread", "NUMBER"}, {"PID", "Number of its process", "NUMBER"},
-        {"PTID", "Number of the thread above it: its process, or the process that made it", "NUMBER"}};
-    const struct family *families = view_cache(x, &view_thread_status, find_families);
-    tsp_begin_tree(answer, headers, 4, -1);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++) {
+    const struct thread_family *families = view_cache(x, self, find_families);
+    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++) {
         const struct view_host *h = &x->hosts[i];
-        const struct family *f = &families[i];
+        const struct thread_family *f = &families[i];
         const char *labels[4] = {h->index->name, "", "", ""};
-        if (!shown(h))
+        if (!is_shown(h))
             continue;
-        bool *keep = choose_rows(q, h, f);
+        bool *chosen = choose_rows(q, h, f);
         tsp_write_entry(answer,
-            &(struct tsp_entry){.id = root_id(x, i),
+            &(struct tsp_entry){.id = view_id(x, i),
                 .parent = -1,
                 .labels = labels,
                 .n_labels = 4,
@@ -291,10 +171,9 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
                 .end = x->data.end,
                 .host_id = h->id});
         for (int32_t k = 0; k < f->n && !tsp_full(answer); k++)
-            if (!keep || keep[f->seen[k]])
+            if (!chosen || chosen[f->seen[k]])
                 write_thread(x, q, i, f, f->seen[k], answer);
     }
-    tsp_end_tree(answer);
 }
 
 /* ---- states ---- */
@@ -308,13 +187,13 @@ static const char *style_of(const struct view_host *h, size_t row, int value)
     return view_state_key(value);
 }
 
-static void show(struct views *x, const struct view_state_row *row, const struct state_interval *iv,
-    bool with_properties, struct view_shown *out)
+static void show(
+    const struct view_sampler *s, const struct view_row *row, const struct state_interval *iv, struct view_shown *out)
 {
-    const struct view_host *h = &x->hosts[row->host];
+    const struct view_host *h = &s->x->hosts[row->host];
     out->style_key = style_of(h, row->row, iv->value);
     out->label = iv->value == STATE_SYSCALL ? iv->name : NULL;
-    if (!with_properties || !out->style_key)
+    if (!s->q->filter || !out->style_key)
         return;
     struct graph_row r;
     graph_row(h->index->graph, (int32_t)row->row, &r);
@@ -331,10 +210,10 @@ static void show(struct views *x, const struct view_state_row *row, const struct
         view_add_number(out, "cpu", cpu);
 }
 
-static bool sample_thread(struct view_sampler *s, size_t host, int32_t row)
+static bool sample_thread(const struct view_sampler *s, size_t host, int32_t row)
 {
-    return view_sample_row(
-        s, &(struct view_state_row){s->x->hosts[host].first_thread + row, host, STATE_THREAD, (size_t)row});
+    return view_sample_row(s, s->x->hosts[host].first_thread + row,
+        &(struct view_row){.host = host, .kind = STATE_THREAD, .row = (size_t)row});
 }
 
 static void states(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -351,134 +230,15 @@ static void states(const struct view *self, struct views *x, const struct tsp_qu
     view_end_sampling(&s);
 }
 
-/* ---- arrows: who ran next on a CPU ---- */
-
-enum {
-    MAX_INTERVALS = 20000 /* of a host's CPUs, all looked at; beyond that arrows are sampled */,
-    LEAST_SAMPLES = 2000
-};
-
-static bool is_thread(const struct state_interval *iv)
-{
-    return iv->thread >= 0 && iv->value == STATE_ACTIVE;
-}
-
-/* An idle CPU does not end the succession; one of which nothing is known does. */
-struct succession {
-    const struct view_host *h;
-    const struct tsp_query *q;
-    struct tsp_answer *answer;
-    struct state_interval last;
-    bool known;
-};
-
-static void succeed(struct succession *s, const struct state_interval *iv)
-{
-    if (s->known && s->last.end > iv->begin)
-        return;
-    if (s->known && is_thread(iv) && s->last.thread != iv->thread) {
-        int64_t begin = view_to_reference(s->h, s->last.end), end = view_to_reference(s->h, iv->begin);
-        if (begin <= s->q->end && end >= s->q->begin)
-            tsp_write_arrow(s->answer, begin, end, s->h->first_thread + s->last.thread, s->h->first_thread + iv->thread,
-                "CPU transition");
-    }
-    if (is_thread(iv)) {
-        s->last = *iv;
-        s->known = true;
-    } else if (iv->value != STATE_IDLE) {
-        s->known = false;
-    }
-}
-
-/* The CPU may be idle where the range begins or ends: the arrow over it comes from before and goes beyond. */
-static void succeed_beyond(struct succession *s, size_t row, int64_t t, bool before)
-{
-    struct state_interval iv;
-    if (!state_at(s->h->states, STATE_CPU_THREAD, row, t, &iv))
-        return;
-    if (iv.value == STATE_IDLE && !state_at(s->h->states, STATE_CPU_THREAD, row, before ? iv.begin - 1 : iv.end, &iv))
-        return;
-    succeed(s, &iv);
-}
-
-static void write_all_arrows(struct succession *s, size_t row, int64_t begin, int64_t end)
-{
-    enum { BATCH = 256 };
-    struct state_interval batch[BATCH];
-    succeed_beyond(s, row, begin, true);
-    for (size_t n = BATCH; n == BATCH && !tsp_full(s->answer) && !http_gone(s->q->http); begin = batch[n - 1].end) {
-        n = state_range(s->h->states, STATE_CPU_THREAD, row, begin, end, batch, BATCH);
-        for (size_t i = 0; i < n; i++)
-            succeed(s, &batch[i]);
-        if (!n || batch[n - 1].end <= begin)
-            break;
-    }
-    succeed_beyond(s, row, end, false);
-}
-
-/* The arrow that leaves each state in force at a sample. */
-static void write_sampled_arrows(
-    struct succession *s, size_t row, const int64_t *times, size_t n, struct state_interval *room)
-{
-    n = state_sample(s->h->states, STATE_CPU_THREAD, row, times, n, room);
-    for (size_t i = 0; i < n; i++) {
-        s->known = false;
-        succeed(s, &room[i]);
-        if (s->known)
-            succeed_beyond(s, row, room[i].end, false);
-    }
-}
-
-static int64_t *sample_times(const struct tsp_query *q, const struct view_host *h, size_t *n)
-{
-    *n = q->n_times > LEAST_SAMPLES ? q->n_times : LEAST_SAMPLES;
-    int64_t *times = arena_new(q->http->arena, int64_t, *n);
-    for (size_t i = 0; i < *n; i++) {
-        uint64_t step = ((uint64_t)q->end - (uint64_t)q->begin) / (*n - 1);
-        int64_t t = q->n_times > LEAST_SAMPLES ? q->times[i] : (int64_t)((uint64_t)q->begin + step * i);
-        times[i] = view_sample_time(h, t);
-    }
-    return times;
-}
-
-static bool few_intervals(const struct view_host *h, int64_t begin, int64_t end)
-{
-    size_t stored = 0;
-    int64_t first, last;
-    struct state_row r;
-    state_span(h->states, &first, &last);
-    for (size_t i = 0; i < state_rows(h->states, STATE_CPU_THREAD); i++) {
-        state_row(h->states, STATE_CPU_THREAD, i, &r);
-        stored += r.intervals;
-    }
-    double share = last > first ? (double)((uint64_t)end - (uint64_t)begin) / (double)(last - first) : 1;
-    return (double)stored * (share < 1 ? share : 1) <= MAX_INTERVALS;
-}
+/* ---- arrows ---- */
 
 static void arrows(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
 {
-    json_begin_array(&answer->json);
-    for (size_t i = 0; i < x->n_hosts && !tsp_full(answer) && !http_gone(q->http); i++) {
-        const struct view_host *h = &x->hosts[i];
-        size_t n = 0;
-        if (!shown(h))
-            continue;
-        int64_t begin = view_to_host(h, q->begin), end = view_to_host(h, q->end), first, last;
-        state_span(h->states, &first, &last);
-        begin = begin < first ? first : begin;
-        end = end > last ? last : end;
-        bool all = few_intervals(h, begin, end);
-        int64_t *times = all ? NULL : sample_times(q, h, &n);
-        struct state_interval *room = all ? NULL : arena_new(q->http->arena, struct state_interval, n);
-        for (size_t row = 0; row < state_rows(h->states, STATE_CPU_THREAD) && begin <= end; row++) {
-            struct succession s = {.h = h, .q = q, .answer = answer};
-            if (all)
-                write_all_arrows(&s, row, begin, end);
-            else
-                write_sampled_arrows(&s, row, times, n, room);
-        }
-    }
-    json_end_array(&answer->json);
+    tsp_begin_arrows(answer);
+    for (size_t i = 0; i < x->n_hosts && view_goes_on(q, answer); i++)
+        if (is_shown(&x->hosts[i]))
+            thread_arrows_write(&x->hosts[i], q, answer);
+    tsp_end_arrows(answer);
 }
 
 /* ---- tooltip ---- */
@@ -526,19 +286,10 @@ static void write_state_tooltip(
         tsp_write_tip(answer, "System call", iv.name);
     int32_t cpu = state_thread_cpu(h->states, (size_t)row, at, -1);
     if (cpu >= 0)
-        tsp_write_tip(answer, "CPU", arena_printf(q->http->arena, "%d", cpu));
+        view_write_number(answer, "CPU", cpu);
     if (iv.value == STATE_WAIT_FOR_CPU || iv.value == STATE_WAIT_BLOCKED || iv.value == STATE_WAIT_UNKNOWN)
         write_cause(answer, q, h, row, at);
-    view_write_span(answer, view_to_reference(h, iv.begin), view_to_reference(h, iv.end));
-}
-
-static void write_thread_tooltip(struct tsp_answer *answer, const struct tsp_query *q, const struct view_host *h,
-    int32_t row, const char *name, const char *tid)
-{
-    struct graph_row r;
-    graph_row(h->index->graph, row, &r);
-    tsp_write_tip(answer, name, r.name);
-    tsp_write_tip(answer, tid, arena_printf(q->http->arena, "%d", r.tid));
+    view_write_interval(answer, h, &iv);
 }
 
 static void tooltip(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -546,21 +297,21 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
     int64_t entry, t;
     size_t host, other;
     int32_t row, next;
-    json_begin_object(&answer->json);
-    if (view_tooltip_target(q, &entry, &t) && view_thread_of(x, entry, &host, &row) && shown(&x->hosts[host])) {
+    tsp_begin_tooltip(answer);
+    if (view_tooltip_target(q, &entry, &t) && view_thread_of(x, entry, &host, &row) && is_shown(&x->hosts[host])) {
         const struct view_host *h = &x->hosts[host];
         tsp_write_tip(answer, "Host", h->index->name);
-        if (q->element && !strcmp(q->element, "arrow") && view_thread_of(x, q->element_destination, &other, &next)) {
-            write_thread_tooltip(answer, q, h, row, "From", "From TID");
-            write_thread_tooltip(answer, q, &x->hosts[other], next, "To", "To TID");
+        if (view_tooltip_of_arrow(q) && view_thread_of(x, q->element_destination, &other, &next)) {
+            view_write_thread(answer, h, row, "From", "From TID");
+            view_write_thread(answer, &x->hosts[other], next, "To", "To TID");
             view_write_span(answer, q->element_time, q->element_time + q->element_duration);
         } else {
-            write_thread_tooltip(answer, q, h, row, "Process", "TID");
+            view_write_thread(answer, h, row, "Process", "TID");
             write_state_tooltip(answer, q, h, row, t);
         }
         view_write_clock_error(answer, h, t);
     }
-    json_end_object(&answer->json);
+    tsp_end_tooltip(answer);
 }
 
 static void style(const struct view *self, struct views *x, const struct tsp_query *q, struct tsp_answer *answer)
@@ -569,7 +320,7 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
     view_write_state_styles(answer,
         VIEW_STATE(USERMODE) | VIEW_STATE(SYSCALL) | VIEW_STATE(INTERRUPTED) | VIEW_STATE(WAIT_FOR_CPU) |
             VIEW_STATE(WAIT_BLOCKED) | VIEW_STATE(WAIT_UNKNOWN) | VIEW_STATE(IDLE) | VIEW_STATE(UNKNOWN));
-    tsp_write_style(answer, "CPU transition", NULL, "#7d8288", 0.1, -1, "CPU transition");
+    tsp_write_style(answer, THREAD_ARROW, NULL, LOOK_ARROW, 0.1, -1, THREAD_ARROW);
     tsp_end_styles(answer);
 }
 
@@ -578,7 +329,10 @@ const struct view view_thread_status = {
         .name = "Thread Status",
         .description = "States of all threads over time: running, system calls, waits",
         .type = "TIME_GRAPH"},
-    .has_data = has_data,
+    .host_has_data = has_data,
+    VIEW_HEADERS({"Process", "Name of the thread", "STRING"}, {"TID", "Number of the thread", "NUMBER"},
+        {"PID", "Number of its process", "NUMBER"},
+        {"PTID", "Number of the thread above it: its process, or the process that made it", "NUMBER"}),
     .tree = tree,
     .states = states,
     .arrows = arrows,
