@@ -55,7 +55,7 @@ static bool hull(const gap_list *g, int64_t begin, int64_t end, struct builder_g
     return true;
 }
 
-/* From when on does what the thread did between the times include anything unknown? INT64_MAX: it does not. */
+/* From when on is anything unknown of what the thread did between the times? INT64_MAX: nothing is. */
 static int64_t first_gap(const struct builder_gaps *g, int64_t row, int64_t begin, int64_t end)
 {
     if (row < 0 || (size_t)row + 1 >= g->first.n)
