@@ -206,6 +206,7 @@ static void fills_and_moves_into_an_arena(void **state)
     text_fill(&t, '+', 200);
     char *s = text_to_arena(&t, &a);
     assert_null(t.v);
+    assert_non_null(s);
     assert_int_equal(strspn(s, "-"), 3);
     assert_int_equal(strspn(s + 3, "+"), 200);
     assert_int_equal(strlen(s), 203);

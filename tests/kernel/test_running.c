@@ -76,7 +76,7 @@ static void what_switches_tell(void **state)
     source = (struct ctf_source){.trace = trace.trace};
     assert_int_equal(ctf_merge_new(&source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, -1, &m, NULL), ERR_OK);
     while (ctf_merge_next(m, &ev, 1)) {
-        int64_t leaves, comes, priority;
+        int64_t leaves, comes = -1, priority;
         assert_int_equal(kernel_switch_is(&s, ev.cls), !strcmp(ev.cls->name, "sched_switch"));
         if (strcmp(ev.cls->name, "sched_switch"))
             continue;
