@@ -84,6 +84,17 @@ class Docs(unittest.TestCase):
             with self.subTest(room):
                 self.assertEqual(sorted(re.findall(r"\w+", table[room])), sorted(set(used.split()) & set(rooms)))
 
+    def test_views_of_the_page_compile(self):
+        """The files that docs/add-a-view.md shows are whole: they compile as they stand."""
+        shown = re.findall(r"(?ms)^```c\n(.*?)^```", text_of("docs", "add-a-view.md"))
+        self.assertEqual(len(shown), 2)
+        for text in shown:
+            with self.subTest(text.split("\n")[0]):
+                run = subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Werror", "-fsyntax-only",
+                                      "-I" + os.path.join(ROOT, "src"), "-xc", "-"],
+                                     input=text, capture_output=True, text=True)
+                self.assertEqual((run.returncode, run.stderr), (0, ""))
+
 
 if __name__ == "__main__":
     unittest.main()
