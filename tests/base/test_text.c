@@ -204,12 +204,10 @@ static void fills_and_moves_into_an_arena(void **state)
     text_fill(&t, '-', 3);
     text_fill(&t, ' ', 0);
     text_fill(&t, '+', 200);
-    char *s = text_to_arena(&t, &a);
+    char wanted[204] = "---";
+    memset(wanted + 3, '+', 200);
+    assert_string_equal(text_to_arena(&t, &a), wanted);
     assert_null(t.v);
-    assert_non_null(s);
-    assert_int_equal(strspn(s, "-"), 3);
-    assert_int_equal(strspn(s + 3, "+"), 200);
-    assert_int_equal(strlen(s), 203);
     assert_string_equal(arena_duration(&a, 350), "350 ns");
     arena_fini(&a);
 }
