@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/regex.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "clock/clock.h"
 #include "ctf/ctf.h"
 #include "index/index.h"
@@ -125,11 +126,7 @@ void event_pair_config_free(struct event_pair_config *); /* what it holds; the t
 
 /* Times of the table's clock; row, name: indices into rows and names below. */
 struct event_pair { int64_t begin, end; uint32_t row, name; };
-static inline int64_t event_pair_duration(const struct event_pair *v)
-{
-    uint64_t ns = (uint64_t)v->end - (uint64_t)v->begin;
-    return ns < INT64_MAX ? (int64_t)ns : INT64_MAX;
-}
+static inline int64_t event_pair_duration(const struct event_pair *v) { return time_between(v->begin, v->end); }
 /* What is open at once on a host with the same classifier and context lies on levels, from 0 on; each is a row. */
 struct event_pair_row { uint32_t host, level; const char *classifier, *context; size_t first, n; /* in by_row */ };
 struct event_pair_name { uint32_t host; const char *label; };

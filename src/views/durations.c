@@ -65,7 +65,7 @@ size_t durations_gaps(const struct tsp_query *q)
 
 int64_t durations_gap_end(const struct tsp_query *q, size_t gap)
 {
-    return gap + 1 < durations_gaps(q) ? q->times[gap + 1] : view_after(q->end);
+    return gap + 1 < durations_gaps(q) ? q->times[gap + 1] : time_after(q->end);
 }
 
 static void add_point(struct durations_points *p, const struct view_host *h, int64_t begin, int64_t duration)

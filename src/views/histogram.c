@@ -210,7 +210,7 @@ static void count_events(const struct views *x, const struct tsp_query *q, const
     bool exact = true;
     for (size_t i = 0; i < b.n; i++) {
         int64_t t = view_to_host(u->host, b.t[i]);
-        host[i] = view_after(t); /* the store counts events before a time */
+        host[i] = time_after(t); /* the store counts events before a time */
         if (i && host[i] < host[i - 1])
             host[i] = host[i - 1];
     }

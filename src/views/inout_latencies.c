@@ -80,7 +80,7 @@ static void find(void *arg, bool selection, struct figures *of)
     const struct statistics *s = arg;
     const struct event_pairs *p = s->pairs;
     size_t first = selection ? event_pairs_find(p, s->q->begin) : 0;
-    size_t end = event_pairs_find(p, selection ? view_after(s->q->end) : INT64_MAX);
+    size_t end = event_pairs_find(p, selection ? time_after(s->q->end) : INT64_MAX);
     for (size_t i = first; i < end; i++) {
         const struct event_pair *v = &p->v[i];
         struct figures *f = &of[v->name];
@@ -121,7 +121,7 @@ static void write_figures(
 static void write_density(
     struct views *x, const struct tsp_query *q, const struct event_pairs *p, struct tsp_answer *answer)
 {
-    size_t first = event_pairs_find(p, q->begin), last = event_pairs_find(p, view_after(q->end));
+    size_t first = event_pairs_find(p, q->begin), last = event_pairs_find(p, time_after(q->end));
     uint64_t counts[DURATIONS_BARS] = {0};
     int64_t longest = 0;
     for (size_t i = first; i < last; i++)

@@ -75,7 +75,7 @@ static void find_figures(
         if (!h->states)
             continue;
         state_latency_figures(h->states, kind, latency_find(x, i, kind, begin),
-            latency_find(x, i, kind, view_after(end)), out + l->first_name[i]);
+            latency_find(x, i, kind, time_after(end)), out + l->first_name[i]);
         for (size_t n = l->first_name[i]; n < l->first_name[i + 1]; n++) {
             out[n].least_begin = view_to_reference(h, out[n].least_begin);
             out[n].most_begin = view_to_reference(h, out[n].most_begin);
@@ -141,7 +141,7 @@ static void density_xy(const struct view *self, struct views *x, const struct ts
     for (size_t h = 0; h < x->n_hosts; h++)
         if (x->hosts[h].states)
             state_latency_histogram(x->hosts[h].states, kind, latency_find(x, h, kind, q->begin),
-                latency_find(x, h, kind, view_after(q->end)), width, DURATIONS_BARS, counts);
+                latency_find(x, h, kind, time_after(q->end)), width, DURATIONS_BARS, counts);
     durations_write_total(x, q, answer, width, counts);
 }
 

@@ -185,7 +185,7 @@ static void find(void *arg, bool selection, struct figures *out)
     for (size_t i = 0; i < s->x->n_hosts && selection; i++)
         if (s->x->hosts[i].states)
             each_latency(s->groups, s->x, i, latency_find(s->x, i, STATE_LATENCY_SCHED, s->q->begin),
-                latency_find(s->x, i, STATE_LATENCY_SCHED, view_after(s->q->end)), add_to_selection, s);
+                latency_find(s->x, i, STATE_LATENCY_SCHED, time_after(s->q->end)), add_to_selection, s);
 }
 
 enum { BY_PRIORITY, BY_NAME };

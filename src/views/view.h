@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "base/time.h"
 #include "clock/clock.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
@@ -105,10 +106,6 @@ void *view_cache(struct views *, const struct view *, void *(*make)(struct views
 
 int64_t view_to_host(const struct view_host *, int64_t t);
 int64_t view_to_reference(const struct view_host *, int64_t t);
-static inline int64_t view_after(int64_t t) /* the next instant, as far as there is one */
-{
-    return t < INT64_MAX ? t + 1 : t;
-}
 
 /* Entry id of the view's entry `number`, counted from 0: entries that are no threads. */
 int64_t view_id(const struct views *, size_t number);
