@@ -24,6 +24,10 @@ struct ctf_loss {
     bool begin_known, end_known;
 };
 
+/* CPU numbers from here on are no machine's (Linux is built for at most so many): damage. They are given as recorded,
+ * and nobody keeps something for each CPU below. */
+enum { CTF_MOST_CPUS = 8192 };
+
 /* One event. Borrowed: valid until the next read from the merge that gave it. */
 struct ctf_event {
     int64_t ts;              /* ns since the epoch by the trace's clock, or corrected by the merge's map; 0: no clock */

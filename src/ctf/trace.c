@@ -145,7 +145,9 @@ bool ctf_packet_open(
     if (p->flags & CTF_PACKET_UNCLOSED)
         last = zeros_begin(data, p->content_bits / 8) * 8;
     d->rate = ctf_trace_rate(t, f->piece, s->plan->sc);
-    return ctf_decoder_open(d, s->plan, data, p->content_bits, last);
+    bool ok = ctf_decoder_open(d, s->plan, data, p->content_bits, last);
+    d->cpu = p->cpu;
+    return ok;
 }
 
 void ctf_packet_problem(

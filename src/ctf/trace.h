@@ -34,6 +34,7 @@ struct ctf_packet {
     uint32_t mark, marks;    /* its marks: the stream's marks from here */
     uint32_t file;
     uint32_t loss;           /* its losses: the stream's losses from here */
+    int32_t cpu;             /* -1: none */
     uint8_t n_losses, flags, track;
 };
 
