@@ -197,7 +197,7 @@ static void scan(struct ctf_trace *t, uint32_t file)
                 return;
         }
         if (h.uuid_differs)
-            ctf_problem_add(&t->problems,
+            ctf_remark_add(&t->problems,
                 "%s: packets of another trace (their UUID is not the metadata's); read all the same", f->path);
         if (h.cut)
             ctf_problem_add(&t->problems,

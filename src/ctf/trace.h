@@ -13,6 +13,8 @@
 /* Problems by text; equal texts are counted, the number of different ones is bounded. */
 struct ctf_problems { VEC(struct ctf_problem) list; };
 void ctf_problem_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what is harmless. */
+void ctf_remark_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ctf_problems_fini(struct ctf_problems *);
 
 enum {
