@@ -15,8 +15,8 @@
 #include "path/traffic.h"
 
 /* In the id of an interval: a stretch of polling, of the list with what is assumed or of that without. */
-#define POLL_BIT (UINT64_C(1) << 63)
-#define ASSUMING_BIT (UINT64_C(1) << 62)
+#define POLL_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 1))
+#define ASSUMING_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 2))
 enum {
     ROW_UNKNOWN_CPU = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN),
     ROW_UNKNOWN_SENDER = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1),
@@ -83,16 +83,16 @@ static const struct path_local_host *host_of(const struct path_local *l, struct 
 
 /* ---- rows ---- */
 
-static bool life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
+static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {
     const struct path_local_host *h = host_of(arg, row);
     struct graph_row r;
     if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
-        return false;
+        return PATH_REPLY_NONE;
     graph_row(h->graph, row.row, &r);
     *begin = to_reference(h, r.begin);
     *end = to_reference(h, r.end);
-    return true;
+    return PATH_REPLY_FOUND;
 }
 
 /* The interval of the graph whose converted bounds hold ts: the conversion back may be a nanosecond off, the comparison
@@ -183,34 +183,38 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
     return false;
 }
 
-static bool find_state(struct path_local *l, struct path_row row, int64_t ts, bool assuming, struct path_interval *out)
+static enum path_reply find_state(
+    struct path_local *l, struct path_row row, int64_t ts, bool assuming, struct path_interval *out)
 {
     const struct path_local_host *h = host_of(l, row);
     struct graph_interval iv;
     size_t i;
     if (!h)
-        return false;
+        return PATH_REPLY_NONE;
     if (row.row < 0)
-        return reply_interval(l, row, ts, out);
+        return reply_interval(l, row, ts, out) ? PATH_REPLY_FOUND : PATH_REPLY_NONE;
     if ((size_t)row.row >= graph_rows(h->graph) || !find_interval(h, row.row, ts, &i, &iv))
-        return false;
+        return PATH_REPLY_NONE;
     *out = (struct path_interval){.state = iv.state, .cpu = iv.cpu, .id = i};
     if (traffic_is_awake(iv.state))
         cut_polling(l, row, ts, assuming, &iv, out);
     out->detail = iv.detail;
     out->begin = to_reference(h, iv.begin);
     out->end = to_reference(h, iv.end);
-    return out->begin < ts &&
-        ts <= out->end; /* stretches of polling were found when the store may have held something else */
+    /* Stretches of polling were found when the store may have held something else. */
+    return out->begin < ts && ts <= out->end ? PATH_REPLY_FOUND : PATH_REPLY_NONE;
 }
 
-static bool interval(void *arg, struct path_row row, int64_t ts, struct path_interval *out)
+static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
 {
+    (void)bound;
     return find_state(arg, row, ts, false, out);
 }
 
-static bool interval_assuming(void *arg, struct path_row row, int64_t ts, struct path_interval *out)
+static enum path_reply interval_assuming(
+    void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
 {
+    (void)bound;
     return find_state(arg, row, ts, true, out);
 }
 
@@ -392,8 +396,10 @@ static void cause_in_graph(struct path_local *l, struct path_row row, const stru
         out->reason = PATH_LOST_EVENTS;
 }
 
-static void cause(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
+static void cause(
+    void *arg, struct path_row row, const struct path_interval *iv, int64_t bound, bool origin, struct path_cause *out)
 {
+    (void)bound;
     struct path_local *l = arg;
     const struct path_local_host *h = host_of(l, row);
     struct graph_cause c;

@@ -38,7 +38,7 @@ static struct path_cause cause_of(
     const struct walker *w, struct path_row row, const struct path_interval *iv, bool origin)
 {
     struct path_cause c = {.kind = PATH_CAUSE_NONE};
-    w->source->cause(w->source->arg, row, iv, origin, &c);
+    w->source->cause(w->source->arg, row, iv, walk_bound(w), origin, &c);
     return c;
 }
 
@@ -202,7 +202,8 @@ static void step(struct walker *w)
     bool first = w->effort.tried + w->effort.steps == 1;
     if (w->looking && !walk_may_try(w))
         walk_stop_looking(w);
-    else if (!w->source->interval(w->source->arg, w->at.row, t, &iv) || iv.begin >= t || iv.end < t)
+    else if (w->source->interval(w->source->arg, w->at.row, t, walk_bound(w), &iv) != PATH_REPLY_FOUND ||
+        iv.begin >= t || iv.end < t)
         dead_end(w);
     else if (iv.end > t && iv.assumed && !first) /* it did something there: no wait */
         copy_awake(w, &iv);
@@ -240,7 +241,7 @@ int path_walk(const struct path_source *source, struct path_row row, const struc
     *out = NULL;
     if (options->begin > options->end)
         return err_set(e, ERR_ARG, "the interval ends before it begins");
-    if (!source->life(source->arg, row, &begin, &end))
+    if (source->life(source->arg, row, &begin, &end) != PATH_REPLY_FOUND)
         return err_set(e, ERR_NOTFOUND, "there is no such thread");
     if (begin > options->end || end < options->begin)
         return err_set(e, ERR_NOTFOUND,
