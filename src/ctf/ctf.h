@@ -14,6 +14,9 @@
 
 struct text; /* base/text.h: output buffer */
 
+/* Grows when other times or values are read of the same files: stores that were made of them are made again. */
+enum { CTF_RULES_VERSION = 1 };
+
 /* ---- events ---- */
 
 /* For items that are losses, `data` of the event points to one of these. */
