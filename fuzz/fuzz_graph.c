@@ -37,6 +37,7 @@ static const struct {
     {"wakers32", 4},
     {"where16", 2},
     {"occupants32", 4},
+    {"formers", sizeof(struct graph_disk_former)},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 

@@ -246,9 +246,8 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
 
 int32_t make_row(struct graph *g, int32_t tid, const char *name, int64_t begin)
 {
-    vec_push(&g->rows,
-        ((struct made_row){
-            .row = {.tid = tid, .idle_cpu = -1, .name = name, .begin = begin, .end = begin}}));
+    vec_push(
+        &g->rows, ((struct made_row){.row = {.tid = tid, .idle_cpu = -1, .name = name, .begin = begin, .end = begin}}));
     return (int32_t)g->rows.n - 1;
 }
 
