@@ -333,14 +333,14 @@ static const char *host_name(void *arg, int32_t host)
     return host >= 0 && (size_t)host < l->n ? l->hosts[host].name : "";
 }
 
-static void row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     const struct path_local_host *h = host_of(arg, row);
     *tid = -1;
     *comm = "";
     if (h && row.row >= 0 && (size_t)row.row < graph_rows(h->graph)) {
         struct graph_row r;
-        graph_row(h->graph, row.row, &r);
+        graph_row_then(h->graph, row.row, from_reference(h, begin), from_reference(h, end), &r);
         *tid = r.tid;
         *comm = r.name;
     }

@@ -14,6 +14,10 @@ void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
     *out = g->rows.v[row].row;
 }
+void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_row *out)
+{
+    graph_row(g, row, out);
+}
 size_t graph_row_intervals(const struct graph *g, int32_t row)
 {
     return g->rows.v[row].intervals.n;
@@ -278,9 +282,8 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
 
 int32_t make_row(struct graph *g, int32_t tid, const char *name, int64_t begin)
 {
-    vec_push(&g->rows,
-        ((struct made_row){
-            .row = {.tid = tid, .idle_cpu = -1, .name = name, .first_name = name, .begin = begin, .end = begin}}));
+    vec_push(
+        &g->rows, ((struct made_row){.row = {.tid = tid, .idle_cpu = -1, .name = name, .begin = begin, .end = begin}}));
     return (int32_t)g->rows.n - 1;
 }
 
