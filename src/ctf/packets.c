@@ -158,7 +158,7 @@ static void add_packet(
     struct ctf_trace *t, uint32_t file, struct ctf_stream *s, uint64_t offset, const struct packet_head *h)
 {
     const struct ctf_run *r = &h->d.run;
-    struct ctf_packet p = {.offset = offset, .content_bits = h->content_bits, .file = file};
+    struct ctf_packet p = {.offset = offset, .content_bits = h->content_bits, .file = file, .cpu = h->d.cpu};
     if (h->unclosed)
         p.flags |= CTF_PACKET_UNCLOSED | CTF_PACKET_OPEN_END;
     if (s->plan->has_begin)
@@ -226,7 +226,7 @@ static void scan(struct ctf_trace *t, uint32_t file)
                 return;
         }
         if (h.uuid_differs)
-            ctf_problem_add(&t->problems,
+            ctf_remark_add(&t->problems,
                 "%s: packets of another trace (their UUID is not the metadata's); read all the same", f->path);
         if (h.cut)
             ctf_problem_add(&t->problems,
@@ -326,7 +326,7 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
     const struct ctf_index_entry *e = index.entries.v;
     size_t n = index.entries.n;
     bool ok = agrees(t, f, &e[0], &first) && agrees(t, f, &e[n - 1], &last) && last.plan == first.plan &&
-        first.plan->has_begin && first.plan->begin_bits == 64 &&
+        last.d.cpu == first.d.cpu && first.plan->has_begin && first.plan->begin_bits == 64 &&
         (first.plan->has_seq || first.has_instance ? index.has_instance_and_seq : true);
     for (size_t i = 0; i < n && ok; i++)
         ok = e[i].stream_id == e[0].stream_id && e[i].instance_id == e[0].instance_id;
@@ -337,6 +337,7 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
             struct ctf_packet p = {.offset = e[i].offset,
                 .content_bits = e[i].content_bits,
                 .file = file,
+                .cpu = first.d.cpu,
                 .discarded = e[i].discarded,
                 .seq = e[i].seq};
             set_times(t, f, s, &p, e[i].begin, e[i].end);
@@ -552,10 +553,39 @@ static void assign_tracks(struct ctf_stream *s)
     }
 }
 
+/* ---- CPUs ---- */
+
+/* A stream of a tracer that numbers them is one CPU's buffer: a packet that says another is damaged. So is, in any
+ * stream, a number that no machine has. What most packets say holds. */
+static void agree_on_cpu(struct ctf_trace *t, struct ctf_stream *s)
+{
+    size_t votes = 0, differ = 0;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        int32_t cpu = s->packets.v[i].cpu;
+        if (votes == 0)
+            s->cpu = cpu;
+        votes = s->cpu == cpu ? votes + 1 : votes - 1;
+    }
+    for (size_t i = 0; i < s->packets.n; i++)
+        differ += s->packets.v[i].cpu != s->cpu;
+    if (!differ || differ * 2 >= s->packets.n)
+        return;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        struct ctf_packet *p = &s->packets.v[i];
+        if (p->cpu == s->cpu || (!s->has_instance && p->cpu >= 0 && p->cpu < CTF_MOST_CPUS))
+            continue;
+        ctf_problem_add(&t->problems,
+            "%s: packet at byte %llu: its cpu_id is %d, that of the other packets of the stream %d, which is taken",
+            t->files.v[p->file].path, (unsigned long long)p->offset, p->cpu, s->cpu);
+        p->cpu = s->cpu;
+    }
+}
+
 /* ---- all streams ---- */
 
 static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
 {
+    agree_on_cpu(t, s);
     s->timed = s->packets.n > 0;
     for (size_t i = 0; i < s->packets.n; i++)
         if (!(s->packets.v[i].flags & CTF_PACKET_TIMED))

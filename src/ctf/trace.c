@@ -9,17 +9,15 @@
 
 enum { PROBLEMS_MAX = 200 };
 
-void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
+static void add(struct ctf_problems *p, bool harmless, const char *fmt, va_list ap)
 {
     char text[1024];
-    va_list ap;
     if (p->list.n > PROBLEMS_MAX) { /* a hostile file has millions */
         p->list.v[PROBLEMS_MAX].count++;
+        p->list.v[PROBLEMS_MAX].harmless &= harmless;
         return;
     }
-    va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     for (size_t i = 0; i < p->list.n; i++) {
         if (!strcmp(p->list.v[i].text, text)) {
             p->list.v[i].count++;
@@ -27,8 +25,24 @@ void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
         }
     }
     struct ctf_problem one = {
-        mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"), 1};
+        mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"), 1, harmless};
     vec_push(&p->list, one);
+}
+
+void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, false, fmt, ap);
+    va_end(ap);
+}
+
+void ctf_remark_add(struct ctf_problems *p, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, true, fmt, ap);
+    va_end(ap);
 }
 
 void ctf_problems_fini(struct ctf_problems *p)
@@ -148,7 +162,9 @@ bool ctf_packet_open(
     d->rate = ctf_trace_rate(t, f->piece, s->plan->sc);
     if (s->plan->has_begin)
         d->cycles = p->cycles;
-    return ctf_decoder_open(d, s->plan, data, p->content_bits, last);
+    bool ok = ctf_decoder_open(d, s->plan, data, p->content_bits, last);
+    d->cpu = p->cpu;
+    return ok;
 }
 
 static void time_problem(const struct ctf_trace *t, const struct ctf_packet *p, uint64_t n, const char *many,

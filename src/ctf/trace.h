@@ -13,6 +13,8 @@
 /* Problems by text; equal texts are counted, the number of different ones is bounded. */
 struct ctf_problems { VEC(struct ctf_problem) list; };
 void ctf_problem_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what is harmless. */
+void ctf_remark_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ctf_problems_fini(struct ctf_problems *);
 
 enum {
@@ -34,6 +36,7 @@ struct ctf_packet {
     uint32_t mark, marks;    /* its marks: the stream's marks from here */
     uint32_t file;
     uint32_t loss;           /* its losses: the stream's losses from here */
+    int32_t cpu;             /* -1: none */
     uint8_t n_losses, flags, track;
 };
 

@@ -38,7 +38,7 @@ static struct path_cause cause_of(
     const struct walker *w, struct path_row row, const struct path_interval *iv, bool origin)
 {
     struct path_cause c = {.kind = PATH_CAUSE_NONE};
-    w->source->cause(w->source->arg, row, iv, origin, &c);
+    w->source->cause(w->source->arg, row, iv, walk_bound(w), origin, &c);
     return c;
 }
 
@@ -54,7 +54,7 @@ static void follow(struct walker *w, struct path_row to, const struct path_inter
         network                          ? PATH_LINK_NETWORK
             : c->kind == PATH_CAUSE_FORK ? PATH_LINK_FORK
                                          : PATH_LINK_WAKEUP,
-        c->from, ts, to, iv->end);
+        c->from, ts, to, iv->end, iv->assumed);
     path_build_set_cover(b, to, iv);
     if (network) {
         b->cover.state = GRAPH_NETWORK;
@@ -87,7 +87,7 @@ static void keep_wait(struct walker *w, const struct path_interval *iv, bool gap
  * row's own past goes on. */
 static void keep_wait_of_woken(struct walker *w, const struct path_interval *iv, const struct path_cause *c)
 {
-    path_build_link(&w->build, PATH_LINK_WAKEUP, c->from, c->ts, w->at.row, iv->end);
+    path_build_link(&w->build, PATH_LINK_WAKEUP, c->from, c->ts, w->at.row, iv->end, false);
     keep_wait(w, iv, false, NULL);
     w->build.cover.detail = "woken before it slept";
 }
@@ -131,7 +131,7 @@ static void copy(struct walker *w, const struct path_interval *iv)
     if (iv->polling && iv->end <= b->covered_from) {
         struct path_cause c = cause_of(w, row, iv, false);
         if (c.kind == PATH_CAUSE_NETWORK)
-            path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end);
+            path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end, false);
     }
     path_build_set_cover(b, row, iv);
     if (iv->state ==
@@ -143,6 +143,15 @@ static void copy(struct walker *w, const struct path_interval *iv)
     }
     walk_back_to(w, iv->begin);
     w->at.from_id = iv->id;
+}
+
+/* The path comes to a row in the midst of a wait that is only assumed: the row did something there. */
+static void copy_awake(struct walker *w, const struct path_interval *iv)
+{
+    struct path_interval awake = *iv;
+    awake.state = GRAPH_RUNNING;
+    awake.assumed = false;
+    copy(w, &awake);
 }
 
 /* The last thing that reached one of the rows passed in this frame, nearest to the dead end first. */
@@ -193,8 +202,11 @@ static void step(struct walker *w)
     bool first = w->effort.tried + w->effort.steps == 1;
     if (w->looking && !walk_may_try(w))
         walk_stop_looking(w);
-    else if (!w->source->interval(w->source->arg, w->at.row, t, &iv) || iv.begin >= t || iv.end < t)
+    else if (w->source->interval(w->source->arg, w->at.row, t, walk_bound(w), &iv) != PATH_REPLY_FOUND ||
+        iv.begin >= t || iv.end < t)
         dead_end(w);
+    else if (iv.end > t && iv.assumed && !first) /* it did something there: no wait */
+        copy_awake(w, &iv);
     else if (iv.end > t && w->at.by_message && is_asleep(iv.state))
         sent_asleep(w, &iv);
     else if (!is_wait(iv.state))
@@ -229,7 +241,7 @@ int path_walk(const struct path_source *source, struct path_row row, const struc
     *out = NULL;
     if (options->begin > options->end)
         return err_set(e, ERR_ARG, "the interval ends before it begins");
-    if (!source->life(source->arg, row, &begin, &end))
+    if (source->life(source->arg, row, &begin, &end) != PATH_REPLY_FOUND)
         return err_set(e, ERR_NOTFOUND, "there is no such thread");
     if (begin > options->end || end < options->begin)
         return err_set(e, ERR_NOTFOUND,

@@ -60,6 +60,7 @@ struct walker {
 };
 
 static inline struct walk_frame *walk_top(struct walker *w) { return &w->frames[w->depth - 1]; }
+static inline int64_t walk_bound(const struct walker *w) { return w->frames[w->depth - 1].bound; }
 static inline int64_t walk_later(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* The walk goes on at `t` of the row it is on, to which no message led. */

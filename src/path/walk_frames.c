@@ -83,7 +83,8 @@ void walk_stop_looking(struct walker *w)
 static int64_t stretch_begin(struct walker *w, struct path_row row, int64_t t, int64_t floor)
 {
     struct path_interval iv;
-    while (t > floor && walk_may_try(w) && w->source->interval(w->source->arg, row, t, &iv) && is_runnable(iv.state) &&
+    while (t > floor && walk_may_try(w) &&
+        w->source->interval(w->source->arg, row, t, floor, &iv) == PATH_REPLY_FOUND && is_runnable(iv.state) &&
         iv.begin < t) {
         t = iv.begin;
         w->effort.tried++;

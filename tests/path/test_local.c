@@ -130,7 +130,7 @@ static void call(void **state)
     const struct path_source *source = path_local_source(w.local);
     struct path_interval iv;
     for (int64_t t = 2999980; t < 3000020; t++) {
-        assert_true(source->interval(source->arg, (struct path_row){1, w.server}, t, &iv));
+        assert_true(source->interval(source->arg, (struct path_row){1, w.server}, t, 0, &iv));
         assert_true(iv.begin < t && t <= iv.end);
     }
     int32_t odd = make_row(&w.b, 21, "odd", on_b(0)); /* borders on either side of the error */
@@ -138,15 +138,15 @@ static void call(void **state)
         make(&w.b, odd, on_b(t), t % 2 ? GRAPH_RUNNING : GRAPH_PREEMPTED);
     make(&w.b, odd, on_b(5000000), GRAPH_PREEMPTED);
     for (int64_t t = 2999980; t < 3000020; t++) {
-        assert_true(source->interval(source->arg, (struct path_row){1, odd}, t, &iv));
+        assert_true(source->interval(source->arg, (struct path_row){1, odd}, t, 0, &iv));
         assert_true(iv.begin < t && t <= iv.end);
     }
     int64_t begin, end;
     assert_true(source->life(source->arg, (struct path_row){1, w.server}, &begin, &end));
-    assert_false(source->interval(source->arg, (struct path_row){1, w.server}, begin, &iv));
-    assert_true(source->interval(source->arg, (struct path_row){1, w.server}, begin + 1, &iv));
-    assert_true(source->interval(source->arg, (struct path_row){1, w.server}, end, &iv));
-    assert_false(source->interval(source->arg, (struct path_row){1, w.server}, end + 1, &iv));
+    assert_false(source->interval(source->arg, (struct path_row){1, w.server}, begin, 0, &iv));
+    assert_true(source->interval(source->arg, (struct path_row){1, w.server}, begin + 1, 0, &iv));
+    assert_true(source->interval(source->arg, (struct path_row){1, w.server}, end, 0, &iv));
+    assert_false(source->interval(source->arg, (struct path_row){1, w.server}, end + 1, 0, &iv));
     assert_false(source->life(source->arg, (struct path_row){1, 99}, &begin, &end));
     assert_false(source->life(source->arg, (struct path_row){2, 0}, &begin, &end));
     leave(&w);
