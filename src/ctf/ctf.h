@@ -14,6 +14,9 @@
 
 struct text; /* base/text.h: output buffer */
 
+/* Grows when other times or values are read of the same files: stores that were made of them are made again. */
+enum { CTF_RULES_VERSION = 1 };
+
 /* ---- events ---- */
 
 /* For items that are losses, `data` of the event points to one of these. */
@@ -23,6 +26,10 @@ struct ctf_loss {
     uint64_t count;
     bool begin_known, end_known;
 };
+
+/* CPU numbers from here on are no machine's (Linux is built for at most so many): damage. They are given as recorded,
+ * and nobody keeps something for each CPU below. */
+enum { CTF_MOST_CPUS = 8192 };
 
 /* One event. Borrowed: valid until the next read from the merge that gave it. */
 struct ctf_event {

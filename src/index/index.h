@@ -74,6 +74,10 @@ int32_t experiment_source_host(const struct experiment *, size_t source);
  * experiment_hosts. */
 int experiment_sync(struct experiment *, const struct clock_options *, const struct clock_net **out, struct err *e);
 
+/* Solves a net whose n hosts have these stores (NULL: none): every packet that two of them have in common is a message.
+ * *looked_at (or NULL): how many pairs of hosts have a flow in common; no other pair is looked at. */
+int index_sync_flows(struct clock_net *, const struct flow_store *const *, size_t n, size_t *looked_at, struct err *e);
+
 /* What was found wrong and stopped nothing; sorted by kind, then host. */
 enum index_note_kind {
     INDEX_NOTE_LEFT_OUT,     /* a trace that could not be opened, or not be indexed */
