@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "kernel/binding.h"
 
-/* CPU numbers beyond MOST_CPUS make no sense (Linux can have 8192); below it, CPU << 16 | irq fits into 31 bits. */
-enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = 32768, KERNEL_DENSE_TIDS = 1 << 22, KERNEL_NO_IRQ = 0xffff };
+/* CPU << 16 | irq fits into 31 bits. */
+enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = CTF_MOST_CPUS, KERNEL_DENSE_TIDS = 1 << 22, KERNEL_NO_IRQ = 0xffff };
 
 /* One open bracket of interrupt work. */
 struct kernel_frame {

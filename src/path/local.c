@@ -14,7 +14,9 @@
 #include "path/path.h"
 #include "path/traffic.h"
 
+/* In the id of an interval: a stretch of polling, of the list with what is assumed or of that without. */
 #define POLL_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 1))
+#define ASSUMING_BIT (UINT64_C(1) << (PATH_ID_INNER_BITS - 2))
 enum {
     ROW_UNKNOWN_CPU = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN),
     ROW_UNKNOWN_SENDER = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1),
@@ -33,7 +35,7 @@ struct flow_peer {
 };
 
 struct path_local {
-    struct path_source source;
+    struct path_source source, assuming;
     struct path_local_host *hosts;
     _Atomic(struct path_traffic *) *traffic; /* per host, made on first use */
     size_t n;
@@ -123,31 +125,37 @@ static bool find_interval(
     return false; /* of a damaged store: its intervals are out of order */
 }
 
-/* Cuts a running interval at the borders of the polling stretches in it, to the piece that holds ts. */
-static void cut_polling(
-    struct path_local *l, struct path_row row, int64_t ts, struct graph_interval *iv, struct path_interval *out)
+/* Cuts an interval in which the row was awake at the borders of the polling stretches around ts, to the piece that
+ * holds ts. A stretch that counts as a wait is one piece, whatever the row did in it. */
+static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, bool assuming, struct graph_interval *iv,
+    struct path_interval *out)
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct path_traffic *traffic = traffic_of(l, row.host);
-    size_t i = traffic_poll_find(traffic, row.row, from_reference(h, ts) - 1);
+    size_t i = traffic_poll_find(traffic, row.row, from_reference(h, ts) - 1, assuming);
     const struct traffic_poll *poll;
-    while ((poll = traffic_poll(traffic, row.row, i)) && to_reference(h, poll->end) < ts)
+    while ((poll = traffic_poll(traffic, row.row, i, assuming)) && to_reference(h, poll->end) < ts)
         i++;
-    const struct traffic_poll *before = i ? traffic_poll(traffic, row.row, i - 1) : NULL;
-    if (before && before->end > iv->begin)
+    const struct traffic_poll *before = i ? traffic_poll(traffic, row.row, i - 1, assuming) : NULL;
+    if (before && before->end > iv->begin && (iv->state == GRAPH_RUNNING || before->assumed))
         iv->begin = before->end;
-    if (!poll || poll->begin >= iv->end)
+    if (!poll || poll->begin >= iv->end || (iv->state != GRAPH_RUNNING && !poll->assumed))
         return;
     if (ts <= to_reference(h, poll->begin)) {
         iv->end = poll->begin;
         return;
     }
-    iv->begin = poll->begin > iv->begin ? poll->begin : iv->begin;
+    iv->begin = poll->assumed || poll->begin > iv->begin ? poll->begin : iv->begin;
     iv->detail = "polling";
-    if (poll->end <= iv->end) {
+    if (poll->assumed) {
+        out->state = GRAPH_NETWORK;
+        out->assumed = true;
+        out->cpu = -1;
+    }
+    if (poll->assumed || poll->end <= iv->end) {
         iv->end = poll->end;
-        out->polling = true;
-        out->id = POLL_BIT | i;
+        out->polling = !poll->assumed;
+        out->id = POLL_BIT | (assuming ? ASSUMING_BIT : 0) | i;
     }
 }
 
@@ -175,10 +183,9 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
     return false;
 }
 
-static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
+static enum path_reply find_state(
+    struct path_local *l, struct path_row row, int64_t ts, bool assuming, struct path_interval *out)
 {
-    (void)bound;
-    struct path_local *l = arg;
     const struct path_local_host *h = host_of(l, row);
     struct graph_interval iv;
     size_t i;
@@ -189,13 +196,26 @@ static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int6
     if ((size_t)row.row >= graph_rows(h->graph) || !find_interval(h, row.row, ts, &i, &iv))
         return PATH_REPLY_NONE;
     *out = (struct path_interval){.state = iv.state, .cpu = iv.cpu, .id = i};
-    if (iv.state == GRAPH_RUNNING)
-        cut_polling(l, row, ts, &iv, out);
+    if (traffic_is_awake(iv.state))
+        cut_polling(l, row, ts, assuming, &iv, out);
     out->detail = iv.detail;
     out->begin = to_reference(h, iv.begin);
     out->end = to_reference(h, iv.end);
     /* Stretches of polling were found when the store may have held something else. */
     return out->begin < ts && ts <= out->end ? PATH_REPLY_FOUND : PATH_REPLY_NONE;
+}
+
+static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
+{
+    (void)bound;
+    return find_state(arg, row, ts, false, out);
+}
+
+static enum path_reply interval_assuming(
+    void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
+{
+    (void)bound;
+    return find_state(arg, row, ts, true, out);
 }
 
 static void describe_preempted(void *arg, struct path_row row, struct path_interval *iv)
@@ -398,7 +418,8 @@ static void cause(
         graph_row_origin(h->graph, row.row, &c);
         cause_in_graph(l, row, &c, r.begin, r.begin, out);
     } else if (iv->id & POLL_BIT) {
-        const struct traffic_poll *poll = traffic_poll(traffic_of(l, row.host), row.row, (size_t)(iv->id & ~POLL_BIT));
+        const struct traffic_poll *poll = traffic_poll(
+            traffic_of(l, row.host), row.row, (size_t)(iv->id & ~(POLL_BIT | ASSUMING_BIT)), iv->id & ASSUMING_BIT);
         if (poll)
             cause_of_receive(l, row.host, poll->receive, out);
     } else if (iv->state == GRAPH_BLOCKED || iv->state == GRAPH_NETWORK || iv->state == GRAPH_UNKNOWN) {
@@ -440,6 +461,8 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
         .cause = cause,
         .host_name = host_name,
         .row_name = row_name};
+    l->assuming = l->source;
+    l->assuming.interval = interval_assuming;
     l->hosts = mem_zalloc((n + 1) * sizeof *l->hosts);
     l->traffic = mem_zalloc((n + 1) * sizeof *l->traffic);
     l->n = n;
@@ -452,6 +475,11 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
 const struct path_source *path_local_source(const struct path_local *l)
 {
     return &l->source;
+}
+
+const struct path_source *path_local_source_assuming(const struct path_local *l)
+{
+    return &l->assuming;
 }
 
 const struct path_local_host *path_local_hosts(const struct path_local *l, size_t *n)
@@ -470,7 +498,8 @@ size_t path_local_unslept(const struct path_local *l, struct path_row row, int64
     begin = from_reference(h, begin);
     end = from_reference(h, end);
     const struct traffic_poll *p;
-    for (size_t i = traffic_poll_find(t, row.row, begin); (p = traffic_poll(t, row.row, i)) && p->end <= end; i++)
+    for (size_t i = traffic_poll_find(t, row.row, begin, false);
+         (p = traffic_poll(t, row.row, i, false)) && p->end <= end; i++)
         ++*seen;
     return traffic_unslept(t, row.row, begin, end);
 }

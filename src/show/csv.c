@@ -23,7 +23,7 @@ static void csv_row(const struct path_source *source, struct path_row row, bool 
 
 void show_csv(const struct path *p, const struct path_source *source, struct text *t)
 {
-    text_puts(t, "host,tid,comm,begin,end,state,detail,sender_host,sender_tid\n");
+    text_puts(t, "host,tid,comm,begin,end,state,detail,sender_host,sender_tid,assumed\n");
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *s = &p->segments[i];
         csv_row(source, s->row, true, t);
@@ -38,8 +38,7 @@ void show_csv(const struct path *p, const struct path_source *source, struct tex
         if (s->sender.host >= 0)
             csv_row(source, s->sender, false, t);
         else
-            text_putc(t, ',');
-        t->n -= s->sender.host >= 0; /* the comma after the last cell */
-        text_putc(t, '\n');
+            text_puts(t, ",,");
+        text_puts(t, s->assumed ? "true\n" : "\n");
     }
 }

@@ -25,6 +25,13 @@ static void write_end(
     json_end_object(j);
 }
 
+/* Said only where it is so. */
+static void write_assumed(bool assumed, struct json *j)
+{
+    if (assumed)
+        json_kv_bool(j, "assumed", true);
+}
+
 static void write_segments(const struct path *p, const struct path_source *source, struct json *j)
 {
     json_key(j, "segments");
@@ -37,6 +44,7 @@ static void write_segments(const struct path *p, const struct path_source *sourc
         json_kv_i64(j, "end", s->end);
         json_kv_string(j, "state", graph_state_name(s->state));
         json_kv_string(j, "detail", s->detail);
+        write_assumed(s->assumed, j);
         json_end_object(j);
     }
     json_end_array(j);
@@ -52,6 +60,7 @@ static void write_links(const struct path *p, const struct path_source *source, 
         write_end("from", source, l->from, l->from_ts, j);
         write_end("to", source, l->to, l->to_ts, j);
         json_kv_string(j, "kind", path_link_name(l->kind));
+        write_assumed(l->assumed, j);
         json_end_object(j);
     }
     json_end_array(j);
@@ -66,6 +75,7 @@ static void write_totals(const struct path *p, const struct path_source *source,
         write_who(source, p->totals[i].row, true, j);
         json_kv_string(j, "state", graph_state_name(p->totals[i].state));
         json_kv_i64(j, "duration", p->totals[i].duration);
+        write_assumed(p->totals[i].assumed, j);
         json_end_object(j);
     }
     json_end_array(j);

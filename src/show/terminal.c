@@ -38,7 +38,7 @@ static void write_note(const char *note, const struct show_style *style, struct 
     text_putc(t, '\n');
 }
 
-static void write_gaps(const struct path *p, const struct show_style *style, struct text *t)
+static void write_notes(const struct path *p, const struct show_style *style, struct text *t)
 {
     int64_t by_reason[PATH_PENDING + 1] = {0};
     const char *peer[PATH_PENDING + 1] = {NULL};
@@ -65,6 +65,12 @@ static void write_gaps(const struct path *p, const struct show_style *style, str
                 text_printf(&line, " (%s)", peer[r]);
             write_note(text_cstr(&line), style, t);
         }
+    if (show_assumed(p)) {
+        line.n = 0;
+        text_printf(&line, "assumed %s: threads that ran until a message came are taken to have waited for it",
+            terminal_duration(show_assumed(p), &scratch));
+        write_note(text_cstr(&line), style, t);
+    }
     if (p->clamped)
         write_note("a message seems to arrive before it was sent, within the clocks' error", style, t);
     text_fini(&line);
@@ -98,6 +104,8 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
         size_t used = TERMINAL_INDENT + 11 + 11 + 2 + names + 2 + strlen(graph_state_name(g->state)),
                room = style->width > 0 ? (size_t)style->width : SIZE_MAX;
         scratch.n = 0;
+        if (g->assumed)
+            text_puts(&scratch, "  assumed");
         if (g->sender.host >= 0)
             text_printf(&scratch, "  from %s", show_name(s->source, g->sender, name, sizeof name));
         if (g->detail)
@@ -122,9 +130,9 @@ void show_terminal(
         text_putc(t, '\n');
         terminal_picture(&s, &style, t);
     }
-    if (p->n_gaps || p->clamped) {
+    if (p->n_gaps || p->clamped || show_assumed(p)) {
         text_putc(t, '\n');
-        write_gaps(p, &style, t);
+        write_notes(p, &style, t);
     }
     if (given->segments) {
         text_putc(t, '\n');

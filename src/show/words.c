@@ -66,6 +66,14 @@ void show_xml(struct text *t, const char *string)
     }
 }
 
+int64_t show_assumed(const struct path *p)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < p->n_totals; i++)
+        sum += p->totals[i].assumed ? p->totals[i].duration : 0;
+    return sum;
+}
+
 int64_t show_tick(int64_t span, int count)
 {
     int64_t step = 1;

@@ -14,6 +14,9 @@ void show_text(struct text *, const char *s, size_t cells);
 /* The same for XML, uncut, with markup escaped. */
 void show_xml(struct text *, const char *s);
 
+/* ns of the path that are waits only assumed. */
+int64_t show_assumed(const struct path *);
+
 /* A pleasant distance between ticks: 1, 2 or 5 times a power of ten, at least span / count. */
 int64_t show_tick(int64_t span, int count);
 

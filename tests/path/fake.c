@@ -55,7 +55,8 @@ static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int6
         .cpu = iv->cpu,
         .detail = iv->detail,
         .id = lo,
-        .polling = iv->polling};
+        .polling = iv->polling,
+        .assumed = iv->assumed};
     return PATH_REPLY_FOUND;
 }
 
