@@ -336,7 +336,7 @@ static int run(int argc, char **argv)
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
-        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 200, or none)", &q.drift_prior},
+        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 300, or none)", &q.drift_prior},
         {"polling", 0, CLI_STRING, "assume",
             "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},
         {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",
