@@ -150,6 +150,9 @@ const struct path_local_host *path_local_hosts(const struct path_local *, size_t
 /* Messages for the row that came within [begin, end] while it was not asleep. *seen of them ended a stretch of polling;
  * of the others the recorded events do not say whether the row polled for them. */
 size_t path_local_unslept(const struct path_local *, struct path_row row, int64_t begin, int64_t end, size_t *seen);
+/* Stretches of a path of path_local_source, in which a row was awake, that path_local_source_assuming takes for waits:
+ * how many, and *duration of the path. */
+size_t path_local_assumable(const struct path_local *, const struct path *, int64_t *duration);
 void path_local_free(struct path_local *);
 
 /* ---- whose path ---- */
