@@ -55,7 +55,12 @@ static void read_all(struct flow_store *s, struct flow_store *other)
         flow_connection(s, f);
     }
     int64_t sum = 0;
-    flow_pairs(s, other, on_pair, &sum);
+    struct flow_link *links;
+    const struct flow_store *both[] = {s, other};
+    size_t n_links = flow_links(both, 2, 1, &links);
+    for (size_t i = 0; i < n_links; i++)
+        flow_pairs(both[links[i].a], both[links[i].b], &links[i], 1, on_pair, &sum);
+    free(links);
     for (int32_t row = -1; row < 128; row++) {
         size_t receives, n = flow_messages(s, row, &receives);
         bool is_send;

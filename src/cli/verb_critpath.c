@@ -329,7 +329,7 @@ static int answer(struct work *w, const struct question *q)
         note_polling(w);
     struct text out = TEXT_TO(1);
     write_answer(w, q, &out);
-    return cli_finish_traces(w->experiment, &out, CLI_OK);
+    return cli_finish_traces(w->experiment, &out, NULL);
 }
 
 static int run(int argc, char **argv)

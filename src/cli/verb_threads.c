@@ -174,7 +174,7 @@ static int run(int argc, char **argv)
         cli_note(
             "no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
     free(lines);
-    code = cli_finish_traces(x, &out, CLI_OK);
+    code = cli_finish_traces(x, &out, NULL);
     experiment_close(x);
     return code;
 }

@@ -355,6 +355,8 @@ static int32_t first_clock(const struct ctf_type *type)
     if (!type)
         return -1;
     int32_t clock = type->kind == CTF_INT || type->kind == CTF_ENUM ? type->clock : -1;
+    if (type->kind == CTF_ARRAY || type->kind == CTF_SEQUENCE)
+        return first_clock(type->u.list.element);
     if (type->kind == CTF_STRUCT || type->kind == CTF_VARIANT)
         for (uint32_t i = 0; i < type->n && clock < 0; i++)
             clock = first_clock(type->u.fields[i].type);
@@ -382,6 +384,20 @@ static void make_stream(struct resolver *b, uint32_t i)
     stream->clock = first_clock(stream->event_header);
     if (stream->clock < 0)
         stream->clock = first_clock(stream->packet_context);
+    if (stream->clock < 0)
+        stream->clock = first_clock(stream->event_context);
+}
+
+/* Streams whose headers and contexts have no clock take that of their events. */
+static void find_event_clocks(struct ctf_schema *s)
+{
+    for (size_t i = 2; i < s->n_classes; i++) {
+        struct ctf_stream_class *stream = (struct ctf_stream_class *)ctf_schema_stream(s, s->classes[i]->stream_id);
+        if (stream->clock < 0)
+            stream->clock = first_clock(s->classes[i]->scope[CTF_EVENT_CONTEXT]);
+        if (stream->clock < 0)
+            stream->clock = first_clock(s->classes[i]->scope[CTF_PAYLOAD]);
+    }
 }
 
 static int by_stream_id(const void *a, const void *b)
@@ -556,6 +572,8 @@ void tsdl_resolve(struct tsdl_parser *p)
         make_stream(&b, (uint32_t)i);
     if (!p->lex.failed)
         make_events(&b);
+    if (!p->lex.failed)
+        find_event_clocks(s);
     if (!p->lex.failed)
         index_events(&b);
     if (!p->lex.failed)

@@ -86,9 +86,16 @@ size_t flow_addresses(const struct flow_store *, const struct flow_address **out
  * when there is none. */
 bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender,
     struct flow_packet *send);
+/* One flow seen by two hosts: host a sent on it (its number there: `sent`) and host b received (`received`). */
+struct flow_link { uint32_t a, b, sent, received; };
+/* All links between n hosts (NULL: one without flows), those of a pair of hosts next to each other, in an order that
+ * does not depend on the number of threads (0: as many as CPUs). Of a flow that more than 32 hosts received, each
+ * sender is linked to 32 of them. *out is for free(). O(n log n) in flows: hosts that have no flow in common cost
+ * nothing. */
+size_t flow_links(const struct flow_store *const *, size_t n, unsigned threads, struct flow_link **out);
 /* Calls `pair` for every receive on b whose exact copy was sent on a (same bytes, same IP id: the copy that arrived),
- * in receive order. For clocks. */
-void flow_pairs(const struct flow_store *a, const struct flow_store *b,
+ * over the n links from a to b, each in receive order. For clocks. O(packets) */
+void flow_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *, size_t n,
     void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
 /* Can this store hold the sender of that flow? (its digest: addresses and keys) */
 bool flow_may_send(const struct flow_store *, const struct flow_key *);

@@ -140,6 +140,16 @@ size_t experiment_hosts(const struct experiment *x, const struct index_host **ou
     return x->hosts.n;
 }
 
+uint64_t experiment_stored_events(const struct experiment *x)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < x->hosts.n; i++)
+        n += x->hosts.v[i].graph ? x->hosts.v[i].events : 0;
+    for (size_t i = 0; i < x->traces.n; i++)
+        n += x->traces.v[i].stacks ? stack_totals(x->traces.v[i].stacks)->events : 0;
+    return n;
+}
+
 size_t experiment_sources(const struct experiment *x, const struct ctf_source **out)
 {
     *out = x->sources.v;

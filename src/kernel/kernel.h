@@ -16,7 +16,7 @@ struct ctf_event; struct ctf_trace; struct err;
 
 /* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
  * again. */
-enum { KERNEL_RULES_VERSION = 8 };
+enum { KERNEL_RULES_VERSION = 9 };
 
 enum kernel_kind {
     KERNEL_OTHER,

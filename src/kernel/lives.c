@@ -110,8 +110,8 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
     const int64_t v[KERNEL_FIELDS], struct kernel_record *r)
 {
     bool gone = v[3] == KERNEL_DUMPED_EXIT || v[3] == KERNEL_DUMPED_ZOMBIE || v[3] == KERNEL_DUMPED_DEAD;
-    if (v[0] <= 0 || (gone && kernel_row_find(t, v[0]) < 0)) /* nothing will be heard of it */
-        return false;
+    if (gone && kernel_row_find(t, v[0]) < 0 && kernel_row_latest(t, v[0]) >= 0)
+        return false; /* it was seen to die */
     int32_t row = kernel_row_get(t, v[0], t->now);
     if (row < 0)
         return false;

@@ -70,7 +70,7 @@ bool kernel_switch_priority(const struct kernel_switch_side *s, const struct ctf
 
 struct kernel_running *kernel_running_on(struct kernel_running_cpus *cpus, int32_t cpu)
 {
-    if (cpu < 0)
+    if (cpu < 0 || cpu >= CTF_MOST_CPUS)
         return NULL;
     while (cpus->n <= (size_t)cpu)
         vec_push(cpus, ((struct kernel_running){.tid = KERNEL_NO_TID}));

@@ -23,7 +23,7 @@ bool kernel_switch_priority(const struct kernel_switch_side *, const struct ctf_
 enum { KERNEL_NO_TID = -1 };
 struct kernel_running { int64_t tid; /* KERNEL_NO_TID: not known */ char comm[32]; };
 struct kernel_running_cpus { struct kernel_running *v; size_t n, cap; }; /* of a host; zero-initialise, vec_free */
-/* NULL for negative numbers. Valid until the next call. */
+/* NULL for negative numbers and those that no machine has. Valid until the next call. */
 struct kernel_running *kernel_running_on(struct kernel_running_cpus *, int32_t cpu);
 /* That thread runs from the event on (or did before it). */
 void kernel_running_set(struct kernel_running *, const struct kernel_switch_side *, const struct ctf_event *);

@@ -39,15 +39,17 @@ void kernel_row_bind(struct kernel_tracker *t, int64_t tid, int32_t row)
     t->by_tid[tid] = row + 1;
 }
 
+int32_t kernel_row_latest(const struct kernel_tracker *t, int64_t tid)
+{
+    if (tid > 0 && (size_t)tid < t->n_by_tid)
+        return t->by_tid[tid] - 1;
+    const uint64_t *found = tid >= KERNEL_DENSE_TIDS ? map_find(&t->far_tids, (uint64_t)tid) : NULL;
+    return found ? (int32_t)*found - 1 : KERNEL_NO_ROW;
+}
+
 int32_t kernel_row_find(const struct kernel_tracker *t, int64_t tid)
 {
-    int32_t row = KERNEL_NO_ROW;
-    if (tid > 0 && (size_t)tid < t->n_by_tid) {
-        row = t->by_tid[tid] - 1;
-    } else if (tid >= KERNEL_DENSE_TIDS) {
-        const uint64_t *found = map_find(&t->far_tids, (uint64_t)tid);
-        row = found ? (int32_t)*found - 1 : KERNEL_NO_ROW;
-    }
+    int32_t row = kernel_row_latest(t, tid);
     return row >= 0 && !t->threads.v[row].died ? row : KERNEL_NO_ROW;
 }
 

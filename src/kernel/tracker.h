@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "kernel/binding.h"
 
-/* CPU numbers beyond MOST_CPUS make no sense (Linux can have 8192); below it, CPU << 16 | irq fits into 31 bits. */
-enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = 32768, KERNEL_DENSE_TIDS = 1 << 22, KERNEL_NO_IRQ = 0xffff };
+/* CPU << 16 | irq fits into 31 bits. */
+enum { KERNEL_DEPTH = 12, KERNEL_MOST_CPUS = CTF_MOST_CPUS, KERNEL_DENSE_TIDS = 1 << 22, KERNEL_NO_IRQ = 0xffff };
 
 /* One open bracket of interrupt work. */
 struct kernel_frame {
@@ -65,7 +65,9 @@ struct kernel_tracker {
 /* threads.c: lives of threads. */
 /* The row of the life that has the tid now; KERNEL_NO_ROW when there is none or it is dead. */
 int32_t kernel_row_find(const struct kernel_tracker *, int64_t tid);
-/* The same, made when there is none; KERNEL_NO_ROW for impossible tids. */
+/* The same, dead or not. */
+int32_t kernel_row_latest(const struct kernel_tracker *, int64_t tid);
+/* That of kernel_row_find, made when there is none; KERNEL_NO_ROW for impossible tids. */
 int32_t kernel_row_get(struct kernel_tracker *, int64_t tid, int64_t begin);
 int32_t kernel_row_idle(struct kernel_tracker *, uint32_t cpu);
 void kernel_row_bind(struct kernel_tracker *, int64_t tid, int32_t row);

@@ -424,7 +424,9 @@ static void statedump(void **state)
     expect(g, 70, 0, "100 blocked 200");
     expect(g, 71, 0, "101 preempted(by 9 t9) 150 running 200");
     expect(g, 9, 0, "100 running 150 blocked 200");
-    assert_int_equal(made_row(g, 72, 0), -1);
+    expect(g, 72, 0, "102 unknown 200");
+    graph_row(g, made_row(g, 72, 0), &r);
+    assert_true(r.tgid == 70 && r.ppid == 1 && !r.died && !strcmp(r.name, "zombie"));
     graph_row(g, made_row(g, 71, 0), &r);
     assert_true(r.vtid == 5 && r.pid_ns == 2000 && r.tgid == 70 && r.ppid == 1 && !strcmp(r.first_name, "runner"));
     graph_close(g);

@@ -139,8 +139,12 @@ static void ask_flows(const struct opened *o, const struct flow_store *s)
         for (size_t i = 0; i < flow_sends(s, f); i++)
             flow_send(s, f, i, &p);
     for (size_t h = 0; h < o->n; h++) {
-        flow_pairs(s, o->hosts[h].flows, on_pair, NULL);
-        flow_pairs(o->hosts[h].flows, s, on_pair, NULL);
+        const struct flow_store *both[] = {s, o->hosts[h].flows};
+        struct flow_link *links;
+        size_t n = flow_links(both, 2, 2, &links);
+        for (size_t i = 0; i < n; i++)
+            flow_pairs(both[links[i].a], both[links[i].b], &links[i], 1, on_pair, NULL);
+        free(links);
     }
 }
 
