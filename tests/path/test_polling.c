@@ -323,7 +323,7 @@ static void random_worlds(void **state)
     size_t waited = 0;
     for (int round = 0; round < 60; round++) {
         struct plot p = {.hosts = 2 + round % (MOST_HOSTS - 1), .end = 200 * MS};
-        int n = 20 * p.hosts;
+        int n = 40 * p.hosts; /* so many that each gets the eight that show a habit */
         for (int i = 0; i < n; i++) {
             int from = (int)rnd(&dice, (uint64_t)p.hosts),
                 to = (from + 1 + (int)rnd(&dice, (uint64_t)p.hosts - 1)) % p.hosts;
