@@ -412,7 +412,7 @@ size_t path_local_assumable(const struct path_local *l, const struct path *p, in
         if (!h || s->row.row < 0 || !traffic_is_awake(s->state))
             continue;
         struct path_traffic *t = traffic_of((struct path_local *)l, s->row.host);
-        int64_t begin = from_reference(h, s->begin), end = from_reference(h, s->end);
+        int64_t begin = path_from_reference(h, s->begin), end = path_from_reference(h, s->end);
         for (size_t i = traffic_poll_find(t, s->row.row, begin, true);
              (a = traffic_poll(t, s->row.row, i, true)) && a->begin < end; i++) {
             int64_t from = a->begin > begin ? a->begin : begin, to = a->end < end ? a->end : end;
