@@ -27,8 +27,8 @@ struct file_map {
 /* Empty files: size 0, data non-NULL. ERR_NOTFOUND: no such file; ERR_IO: not a regular file, or not readable. */
 int file_map_open(const char *path, struct file_map *out, struct err *e);
 void file_map_close(struct file_map *); /* also of a zeroed struct */
-/* `size` bytes from `offset` on, read into memory, with FILE_COPY_SPARE_BYTES behind; nothing of the file stays open. For
- * files that are too many to be mapped at once. ERR_LOST: the file is shorter. ERR_NOMEM: there is no such memory. */
+/* `size` bytes from `offset` on, read into memory, with FILE_COPY_SPARE_BYTES behind; nothing of the file stays open:
+ * for files that are too many to be mapped at once. ERR_LOST: the file is shorter. ERR_NOMEM: no such memory. */
 int file_map_copy(const char *path, uint64_t offset, size_t size, struct file_map *out, struct err *e);
 /* May more files be kept mapped? The system limits the mappings of a process (vm.max_map_count); half of them are left
  * for all else. */

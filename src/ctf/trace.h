@@ -95,8 +95,8 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
 
 const uint8_t *ctf_trace_uuid(const struct ctf_trace *); /* 16 bytes, or NULL */
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
-/* The packet's bytes. `window` holds them when the file is not kept mapped: what it held before is given back, and it is
- * the caller's to close. NULL with the error: no memory, or the file is not what it was. */
+/* The packet's bytes. `window` holds them when the file is not kept mapped: what it held before is given back, and it
+ * is the caller's to close. NULL with the error: no memory, or the file is not what it was. */
 const uint8_t *ctf_packet_data(const struct ctf_trace *, const struct ctf_packet *, struct file_map *window,
     struct err *e);
 /* Opens the decoder on a packet's bytes; `d->cycles` goes on when the packet has no begin time. False when its head is
