@@ -14,6 +14,7 @@ static void rewind_all(struct ctf_merge *m)
         c->next_packet = 0;
         file_map_close(&c->window);
         c->d.cycles = 0;
+        c->d.last = INT64_MIN;
     }
     m->started = m->n_cursors == 0;
 }

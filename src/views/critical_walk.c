@@ -10,19 +10,20 @@ struct lens {
     const atomic_bool *stop;
 };
 
-static bool lens_life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
+static enum path_reply lens_life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {
     const struct lens *l = arg;
     return l->inner->life(l->inner->arg, row, begin, end);
 }
 
 /* Once it is to stop there is nothing any more, so that the walk ends soon. */
-static bool lens_interval(void *arg, struct path_row row, int64_t ts, struct path_interval *out)
+static enum path_reply lens_interval(
+    void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
 {
     const struct lens *l = arg;
     if (atomic_load_explicit(l->stop, memory_order_relaxed) || (l->only != CRITICAL_ALL_HOSTS && row.host != l->only))
-        return false;
-    return l->inner->interval(l->inner->arg, row, ts, out);
+        return PATH_REPLY_NONE;
+    return l->inner->interval(l->inner->arg, row, ts, bound, out);
 }
 
 static void lens_tell_preempted(void *arg, struct path_row row, struct path_interval *iv)
@@ -33,13 +34,13 @@ static void lens_tell_preempted(void *arg, struct path_row row, struct path_inte
 }
 
 static void lens_cause(
-    void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
+    void *arg, struct path_row row, const struct path_interval *iv, int64_t bound, bool origin, struct path_cause *out)
 {
     const struct lens *l = arg;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     if (atomic_load_explicit(l->stop, memory_order_relaxed))
         return;
-    l->inner->cause(l->inner->arg, row, iv, origin, out);
+    l->inner->cause(l->inner->arg, row, iv, bound, origin, out);
     if (l->only != CRITICAL_ALL_HOSTS && out->kind == PATH_CAUSE_NETWORK && out->from.host != l->only)
         *out = (struct path_cause){.kind = PATH_CAUSE_PENDING,
             .reason = PATH_PENDING,
@@ -52,16 +53,17 @@ static const char *lens_host_name(void *arg, int32_t host)
     return l->inner->host_name(l->inner->arg, host);
 }
 
-static void lens_row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void lens_row_name(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     const struct lens *l = arg;
-    l->inner->row_name(l->inner->arg, row, tid, comm);
+    l->inner->row_name(l->inner->arg, row, begin, end, tid, comm);
 }
 
 struct critical_view *critical_walk(const struct views *x, const size_t *hosts, const struct critical_question *q,
     int32_t only, const atomic_bool *stop, struct err *e)
 {
-    const struct path_source *inner = path_local_source(x->paths);
+    const struct path_source *inner = q->assume_polling ? path_local_source_assuming(x->paths)
+                                                        : path_local_source(x->paths);
     struct lens l = {{&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name},
         inner, only, stop};
     struct path_options o = {.begin = q->begin, .end = q->end};

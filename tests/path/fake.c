@@ -20,23 +20,24 @@ static void count_question(struct fake *f)
         fail_msg("the walk has asked %llu questions and does not end", (unsigned long long)f->questions);
 }
 
-static bool life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
+static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {
     struct fake_row *r = row_of(arg, row);
     if (!r || !r->intervals.n)
-        return false;
+        return PATH_REPLY_NONE;
     *begin = r->intervals.v[0].begin;
     *end = r->intervals.v[r->intervals.n - 1].end;
-    return true;
+    return PATH_REPLY_FOUND;
 }
 
-static bool interval(void *arg, struct path_row row, int64_t ts, struct path_interval *out)
+static enum path_reply interval(void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
 {
+    (void)bound;
     struct fake *f = arg;
     struct fake_row *r = row_of(f, row);
     count_question(f);
     if (!r)
-        return false;
+        return PATH_REPLY_NONE;
     size_t lo = 0, hi = r->intervals.n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -46,7 +47,7 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
             hi = mid;
     }
     if (lo == r->intervals.n || r->intervals.v[lo].begin >= ts)
-        return false;
+        return PATH_REPLY_NONE;
     const struct fake_interval *iv = &r->intervals.v[lo];
     *out = (struct path_interval){.begin = iv->begin,
         .end = iv->end,
@@ -54,12 +55,15 @@ static bool interval(void *arg, struct path_row row, int64_t ts, struct path_int
         .cpu = iv->cpu,
         .detail = iv->detail,
         .id = lo,
-        .polling = iv->polling};
-    return true;
+        .polling = iv->polling,
+        .assumed = iv->assumed};
+    return PATH_REPLY_FOUND;
 }
 
-static void cause(void *arg, struct path_row row, const struct path_interval *iv, bool origin, struct path_cause *out)
+static void cause(
+    void *arg, struct path_row row, const struct path_interval *iv, int64_t bound, bool origin, struct path_cause *out)
 {
+    (void)bound;
     struct fake *f = arg;
     struct fake_row *r = row_of(f, row);
     count_question(f);
@@ -76,7 +80,7 @@ static const char *host_name(void *arg, int32_t host)
     return f->hosts && host >= 0 ? f->hosts[host] : "host";
 }
 
-static void row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     struct fake_row *r = row_of(arg, row);
     *tid = r ? r->tid : -1;
