@@ -238,7 +238,7 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
         struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host),
             .state = p->totals[i].state,
             .duration = p->totals[i].duration};
-        source->row_name(source->arg, p->totals[i].row, &tid, &s.comm);
+        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &s.comm);
         add_to_sums(sums, &n, &s);
     }
     if (n)

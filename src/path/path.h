@@ -83,7 +83,8 @@ struct path_source {
         struct path_cause *out);
     /* Names for the answer. Borrowed. */
     const char *(*host_name)(void *arg, int32_t host);
-    void (*row_name)(void *arg, struct path_row row, int32_t *tid, const char **comm);
+    /* The row's while it was called so for most of [begin, end], at the instant when they are equal. */
+    void (*row_name)(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm);
 };
 
 /* ---- the answer ---- */
@@ -161,8 +162,8 @@ struct path_life {
 };
 struct path_lives { struct path_life *v; size_t n, cap; };
 /* Adds the lives that begin before `end` and end after `begin` of the threads that "HOST:TID", "HOST:COMM", "TID" or
- * "COMM" means, all of them on `host` when that is given. COMM: the first or last name; idle threads have none. Whoever
- * calls frees the list. */
+ * "COMM" means, all of them on `host` when that is given. COMM: any name that the thread had; idle threads have none.
+ * Whoever calls frees the list. */
 void path_find_lives(const struct path_local *, const char *thread, const char *host, int64_t begin, int64_t end,
     struct path_lives *found);
 /* Are they all of one host and thread number, which was used again? */
