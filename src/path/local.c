@@ -340,7 +340,7 @@ static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end,
     *comm = "";
     if (h && row.row >= 0 && (size_t)row.row < graph_rows(h->graph)) {
         struct graph_row r;
-        graph_row_then(h->graph, row.row, from_reference(h, begin), from_reference(h, end), &r);
+        graph_row_then(h->graph, row.row, path_from_reference(h, begin), path_from_reference(h, end), &r);
         *tid = r.tid;
         *comm = r.name;
     }
