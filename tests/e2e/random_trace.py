@@ -167,9 +167,9 @@ class Enum:
 
 class Struct:
     def __init__(self, dice, depth, fixed=False):
-        # What babeltrace2 2.0.4 cannot do is left out. It gets lost among lengths and tags of the same name, so names are
-        # unique in a trace; it does not find all that begin with an underscore; it aborts on lists whose elements are
-        # nothing but times, which it hides.
+        # What babeltrace2 2.0.4 cannot do is left out. It gets lost among lengths and tags of the same name, so names
+        # are unique in a trace; it does not find all that begin with an underscore; it aborts on lists whose elements
+        # are nothing but times, which it hides.
         self.fields = []
         for _ in range(dice.randint(0 if depth else 1, 5)):
             t = one(dice, depth + 1, fixed=fixed)
@@ -295,8 +295,8 @@ class Header:
         short = f"integer {{ size = {self.width}; align = {align}; map = clock.c.value; }}"
         long = "integer { size = 32; align = 8; } id; integer { size = 64; align = 8; map = clock.c.value; }"
         return (f"struct {{ enum : integer {{ size = {small}; align = {align}; }} "
-                f"{{ compact = 0 ... {last}, extended = {last + 1} }} id; variant <id> {{ struct {{ {short} timestamp; }} "
-                f"compact; struct {{ {long} timestamp; }} extended; }} v; }} align(8)")
+                f"{{ compact = 0 ... {last}, extended = {last + 1} }} id; variant <id> {{ struct {{ {short} timestamp; "
+                f"}} compact; struct {{ {long} timestamp; }} extended; }} v; }} align(8)")
 
     def write(self, bits, dice, number, time):
         bits.align(max(8, self.id.align, self.time.align) if self.shape == "any" else 8)
