@@ -83,11 +83,11 @@ static void load(struct bytes b)
     static const struct {
         const char *name;
         size_t bytes;
-    } sections[] = {{"options", 40}, {"hosts", 80}, {"names", 1}, {"pieces", 56}, {"pairs", 120}, {"islands", 16}};
+    } sections[] = {{"options", 40}, {"hosts", 24}, {"names", 1}, {"pairs", 176}, {"knots", 16}, {"cuts", 16}};
     char path[512];
     snprintf(
         path, sizeof path, "%s/weft-fuzz-clocks-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : P_tmpdir, (long)getpid());
-    struct store_writer *w = store_create(path, "clocks", 1, 0, 6);
+    struct store_writer *w = store_create(path, "clocks", 2, 0, 6);
     void *copies[6];
     for (int i = 0; i < 6; i++) {
         size_t count = b.n ? b.v[0] % 16 : 0;
@@ -103,8 +103,10 @@ static void load(struct bytes b)
         store_add(w, sections[i].name, copies[i], sections[i].bytes, count);
     }
     struct clock_net *net;
-    if (!store_commit(w, NULL) && !clock_net_load(path, 0, &net, NULL)) {
-        use(net);
+    struct clock_options o = clock_defaults();
+    if (!store_commit(w, NULL) && !clock_net_load(path, 0, &o, &net, NULL)) {
+        if (!clock_net_solve(net, NULL))
+            use(net);
         clock_net_free(net);
     }
     for (int i = 0; i < 6; i++)

@@ -14,7 +14,7 @@
 #include "show/show.h"
 
 struct question {
-    const char *thread, *begin, *end, *reference, *method, *svg, *store, *drift_prior, *format_name;
+    const char *thread, *begin, *end, *reference, *method, *svg, *store, *drift_prior, *format_name, *polling;
     bool segments, aggregate, no_early_return;
     int format;
 };
@@ -26,6 +26,7 @@ struct work {
     struct path_local_host *hosts;
     size_t n;
     struct path_local *local;
+    const struct path_source *source;
     struct path *path;
 };
 
@@ -108,6 +109,8 @@ static int check_question(const struct question *q, int n, struct err *e)
         return err_set(e, ERR_ARG,
             "--method %s asks the nodes of a cluster; with traces on this machine use --method local", q->method);
     }
+    if (q->polling && strcmp(q->polling, "assume") != 0)
+        return err_set(e, ERR_ARG, "--polling %s: give assume, or leave it out", q->polling);
     int rc = cli_need_traces((size_t)n, e);
     if (!rc && !q->thread)
         rc = err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
@@ -130,6 +133,7 @@ static int open_hosts(struct work *w, const struct question *q, struct err *e)
         w->hosts[i] = (struct path_local_host){
             hosts[i].name, hosts[i].graph, hosts[i].flows, clock_net_map(w->clocks, i)};
     w->local = path_local_new(w->hosts, w->n);
+    w->source = q->polling ? path_local_source_assuming(w->local) : path_local_source(w->local);
     return 0;
 }
 
@@ -167,20 +171,31 @@ static int64_t clock_error(const struct work *w)
     return worst;
 }
 
-/* A thread that never slept for the network but got messages has polled for them, or got them without asking. */
+/* The path shows threads that run where they may have polled; or the thread that was asked for got messages awake, and
+ * nothing can be assumed of them. */
 static void note_polling(const struct work *w)
 {
     const struct path *p = w->path;
-    int64_t totals[GRAPH_STATE_COUNT];
-    size_t seen, messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
+    int64_t totals[GRAPH_STATE_COUNT], duration;
+    size_t seen, stretches = path_local_assumable(w->local, p, &duration);
+    if (stretches) {
+        struct text t = {.fd = -1};
+        text_duration(&t, duration);
+        cli_note("%s of the path may be polling: %zu time%s a thread ran until a message came and soon sent again, and "
+                 "the recorded events do not show what it waited for. `--polling assume` takes it to have waited for "
+                 "that message; to know, let the program block, or record its own spans (docs/record.md)",
+            text_cstr(&t), stretches, stretches == 1 ? "" : "s");
+        text_fini(&t);
+        return;
+    }
+    size_t messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
     const struct path_local_host *h = &w->hosts[p->start.host];
     graph_row_totals(
         h->graph, p->start.row, clock_from_reference(h->map, p->begin), clock_from_reference(h->map, p->end), totals);
     if (messages <= seen || totals[GRAPH_NETWORK])
         return;
     cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in "
-             "scheduling events; "
-             "let the program block, or record its own spans (docs/record.md)",
+             "scheduling events; let the program block, or record its own spans (docs/record.md)",
         messages, seen ? ", only some could be told as polling" : "");
 }
 
@@ -224,7 +239,7 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
         {"duration", true, true}, {"percent", true, true}};
-    const struct path_source *source = path_local_source(w->local);
+    const struct path_source *source = w->source;
     const struct path *p = w->path;
     struct sum *sums = mem_alloc((p->n_totals + 1) * sizeof *sums);
     size_t n = 0;
@@ -233,7 +248,7 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
         struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host),
             .state = p->totals[i].state,
             .duration = p->totals[i].duration};
-        source->row_name(source->arg, p->totals[i].row, &tid, &s.comm);
+        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &s.comm);
         add_to_sums(sums, &n, &s);
     }
     if (n)
@@ -265,7 +280,7 @@ static bool speaks_utf8(void)
 
 static void write_answer(const struct work *w, const struct question *q, struct text *out)
 {
-    const struct path_source *source = path_local_source(w->local);
+    const struct path_source *source = w->source;
     if (q->aggregate) {
         write_aggregate(w, q->format, out);
     } else if (q->format == CLI_JSON) {
@@ -290,7 +305,7 @@ static void write_answer(const struct work *w, const struct question *q, struct 
 static int write_svg(const struct work *w, const char *file, struct err *e)
 {
     struct text t = {.fd = -1};
-    show_svg(w->path, path_local_source(w->local), &t);
+    show_svg(w->path, w->source, &t);
     int rc = file_write(file, t.v, t.n, e);
     text_fini(&t);
     return rc;
@@ -306,14 +321,15 @@ static int answer(struct work *w, const struct question *q)
     int code = choose_thread(w, q, &options, &row);
     if (code >= 0)
         return code;
-    if (path_walk(path_local_source(w->local), row, &options, &w->path, &e) || experiment_intact(w->experiment, &e) ||
+    if (path_walk(w->source, row, &options, &w->path, &e) || experiment_intact(w->experiment, &e) ||
         (q->svg && write_svg(w, q->svg, &e)))
         return cli_fail(&e);
     note_clocks(w);
-    note_polling(w);
+    if (!q->polling)
+        note_polling(w);
     struct text out = TEXT_TO(1);
     write_answer(w, q, &out);
-    return cli_finish_traces(w->experiment, &out, CLI_OK);
+    return cli_finish_traces(w->experiment, &out, NULL);
 }
 
 static int run(int argc, char **argv)
@@ -331,7 +347,9 @@ static int run(int argc, char **argv)
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
-        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 200, or none)", &q.drift_prior},
+        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 300, or none)", &q.drift_prior},
+        {"polling", 0, CLI_STRING, "assume",
+            "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},
         {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",
             &q.no_early_return},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &q.format_name},

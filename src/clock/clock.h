@@ -10,23 +10,38 @@
 
 #include "base/err.h"
 
+struct arena;
 struct text;
 struct json;
 
 /* Grows whenever the same messages give other maps: what was stored of them is then computed again. */
-enum { CLOCK_RULES_VERSION = 0 };
+enum { CLOCK_RULES_VERSION = 1 };
 
 enum clock_category {
-    CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY, CLOCK_ABSENT
+    CLOCK_REFERENCE, CLOCK_ACCURATE, CLOCK_TRUSTED, CLOCK_APPROXIMATE, CLOCK_ONE_SIDED, CLOCK_ONE_WAY, CLOCK_ABSENT
 };
 const char *clock_category_name(int category); /* "reference", "accurate", … */
 
-struct clock_options {
-    double drift_prior_ppm;  /* |drift - 1| is at most this (at most 400000); < 0: no prior, LTTV's middle lines */
-    const char *reference;   /* host name, or NULL: least total error */
-    double min_drift, max_drift; /* sane slopes; 0.5 and 2 by default; both 0: any that a map can hold (0.36 to 2.8) */
+/* Hosts of which somebody states that any two of their clocks show the same time within an error: PTP, containers. */
+struct clock_trust {
+    const char *hosts;       /* names and patterns (fnmatch), between commas */
+    int64_t error_ns;        /* 0: one clock */
 };
-struct clock_options clock_defaults(void); /* 200 ppm */
+struct clock_options {
+    /* Of these the lines and corridors of pairs are made. */
+    double drift_prior_ppm;  /* |drift - 1| is at most this (at most 400000); < 0: no prior, LTTV's middle lines */
+    double min_drift, max_drift; /* sane slopes; 0.5 and 2 by default; both 0: any that a map can hold (0.36 to 2.8) */
+    /* And of these and the pairs the maps. */
+    const char *reference;   /* host name, or NULL: least total error */
+    const struct clock_trust *trust; size_t n_trust;
+    bool some_trusted;       /* names in `trust` that no host has are no error */
+    bool no_messages;        /* whoever collects messages need not: maps are made by trust alone */
+};
+struct clock_options clock_defaults(void); /* 300 ppm: two poor crystals; nobody trusted */
+/* "HOST,…" or "HOST,…=ERROR" with a unit (50us; ns, us, ms, s). `out` borrows from the arena. ERR_ARG. */
+int clock_trust_parse(struct arena *, const char *, struct clock_trust *out, struct err *e);
+/* A hash of what the pairs are made by. */
+uint64_t clock_options_hash(const struct clock_options *);
 
 struct clock_net;            /* hosts and the messages between them, then the solution */
 struct clock_net *clock_net_new(const struct clock_options *);
@@ -38,12 +53,22 @@ size_t clock_net_host(struct clock_net *, const char *name, int64_t begin, int64
 /* A message sent by host a at `sent` (a's ns) and received by host b at `received` (b's ns). Any order. Messages of a
  * to itself are only counted. */
 void clock_net_message(struct clock_net *, size_t a, size_t b, int64_t sent, int64_t received);
+/* Messages that somebody else has: `tell` calls clock_tell for each while the pair (a < b) is fitted, then they are let
+ * go, so that messages of many pairs never are in memory together. Called by several threads at once for different
+ * pairs. Once per pair; `arg` lives until the net is solved, and then the net takes no more messages. */
+struct clock_told;
+void clock_net_messages(struct clock_net *, size_t a, size_t b, void (*tell)(void *arg, struct clock_told *),
+    void *arg);
+void clock_tell(struct clock_told *, bool by_a, int64_t sent, int64_t received);
 /* Exact statement that a = b's clock (same machine): an edge without error. */
 void clock_net_same(struct clock_net *, size_t a, size_t b);
-/* Finds categories, islands, references and maps; may be called again after more messages. ERR_ARG: no host has the
- * name of the reference (the message lists them), or a senseless prior. O(m log m) in messages; islands: Dijkstra from
- * each host. */
+/* Finds categories, islands, references and maps; may be called again after more messages. The answer does not depend
+ * on the number of threads. ERR_ARG: no host has the name of the reference or of one that is trusted (the message lists
+ * them), or a senseless prior. O(m log m) in messages; islands: Dijkstra from each host. */
 int clock_net_solve(struct clock_net *, struct err *e);
+/* ERR_ARG when a reference was named and nothing relates it to that host (SIZE_MAX: to any other): whoever asks for the
+ * host's times would get them by another clock. */
+int clock_net_relates(const struct clock_net *, size_t host, struct err *e);
 size_t clock_net_hosts(const struct clock_net *);
 const char *clock_net_name(const struct clock_net *, size_t host);
 
@@ -60,6 +85,13 @@ struct clock_pair {
 };
 /* Pairs that exchanged messages (or are the same machine), sorted by (a, b), a < b. */
 size_t clock_net_pairs(const struct clock_net *, const struct clock_pair **out);
+
+/* Where messages contradict what is stated of trusted clocks: a and b differ by at least apart_ns more than `error_ns`
+ * (-1: that of trust on the way to them) at some time. `out_of_trust`: host b is not taken for trusted; else messages
+ * of other hosts say so, and b is known by its way in the tree alone. */
+struct clock_conflict { size_t a, b; int64_t apart_ns, error_ns; bool out_of_trust; };
+size_t clock_net_conflicts(const struct clock_net *, const struct clock_conflict **out);
+void clock_conflict_words(const struct clock_net *, const struct clock_conflict *, struct text *out);
 
 /* t_ref = t + shift + ((t - t0) * slope_q62 >> 62), for begin <= t <= end */
 struct clock_piece {
@@ -89,9 +121,10 @@ void clock_net_write_json(const struct clock_net *, struct json *);            /
 void clock_net_write_table(const struct clock_net *, struct text *, bool color); /* looks.md */
 void clock_net_write_stats(const struct clock_net *, struct text *);            /* LTTV's layout: reference A.7 */
 
-/* Writes a solution to a store, and reads it back. */
+/* Writes what was found of the pairs to a store. */
 int clock_net_save(const struct clock_net *, const char *path, uint64_t key, struct err *e);
-/* Loaded nets take no messages. ERR_STALE when the key differs. */
-int clock_net_load(const char *path, uint64_t key, struct clock_net **out, struct err *e);
+/* Reads it back; clock_net_solve then makes maps of it, by the reference and trust of these options, and fits nothing.
+ * Loaded nets take no messages. ERR_STALE when the key differs. */
+int clock_net_load(const char *path, uint64_t key, const struct clock_options *, struct clock_net **out, struct err *e);
 
 #endif

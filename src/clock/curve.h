@@ -20,7 +20,7 @@ struct curve {
     struct cut *cuts;        /* at least 2; every knot's time is one */
     size_t nknots, ncuts;
     int64_t growth;          /* Q62: growth of the error per ns before the first and after the last cut */
-    long double slowest, fastest; /* bounds of the true slope dy/dt */
+    double slowest, fastest; /* bounds of the true slope dy/dt */
 };
 
 /* Value at any t; exact at knots, rounded down between. Never falls with t. */

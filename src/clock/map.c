@@ -34,21 +34,23 @@ static void host_pieces(struct net_host *h)
     piece_push(h, at, h->end);
 }
 
-/* The curve from host `index` through its neighbour `up`, whose own curve is known. */
-static void curve_through(const struct clock_net *net, size_t index, size_t up, struct curve *out)
+/* The curve from host `index` through its neighbour `up`, whose own curve is known: by their messages, or (error >= 0)
+ * because they are trusted. */
+static void curve_through(const struct clock_net *net, size_t index, size_t up, int64_t error, struct curve *out)
 {
-    size_t a = index < up ? index : up, b = index < up ? up : index;
-    const struct curve *pair = &net->pairs.v[*map_find(&net->pair_of, (uint64_t)a << 32 | b) - 1].curve;
-    struct curve back = {0};
-    if (index == b) {
-        curve_inverse(pair, &back);
-        pair = &back;
-    }
+    struct curve own = {0};
+    const struct curve *pair = &own;
+    if (error >= 0)
+        trust_curve(net, index, up, error, &own);
+    else if (index < up)
+        pair = &net_pair_between(net, index, up)->curve;
+    else
+        curve_inverse(&net_pair_between(net, index, up)->curve, &own);
     if (net->hosts.v[up].map.predecessor < 0)
         curve_copy(pair, out);
     else
         curve_compose(pair, &net->hosts.v[up].curve, out);
-    curve_free(&back);
+    curve_free(&own);
 }
 
 static void host_curve(struct clock_net *net, size_t index)
@@ -57,16 +59,18 @@ static void host_curve(struct clock_net *net, size_t index)
     if (h->map.predecessor < 0)
         curve_identity(&h->curve, h->begin, h->end);
     else
-        curve_through(net, index, (size_t)h->map.predecessor, &h->curve);
+        curve_through(net, index, (size_t)h->map.predecessor, h->trusted_ns, &h->curve);
 }
 
 enum { NEIGHBOURS = 8 };
 
 struct neighbour {
     size_t of, host;
+    int64_t trusted_ns; /* -1: by their messages */
     long double cost;
 };
 struct neighbours {
+    VEC(struct neighbour) all;
     struct neighbour *v;
     size_t *first;
 }; /* of host h: v[first[h]] .. v[first[h + 1]] */
@@ -74,31 +78,53 @@ struct neighbours {
 static int compare_neighbours(const void *a, const void *b)
 {
     const struct neighbour *p = a, *q = b;
-    return order_of(p->of, q->of) ?: order_of(p->cost, q->cost) ?: order_of(p->host, q->host);
+    return order_of(p->of, q->of) ?: order_of(p->cost, q->cost) ?: order_of(p->host, q->host)
+        ?: order_of(p->trusted_ns, q->trusted_ns);
+}
+
+static void add_neighbour(
+    struct neighbours *n, const struct clock_net *net, size_t of, size_t host, int64_t trusted_ns, long double width)
+{
+    vec_push(&n->all, ((struct neighbour){of, host, trusted_ns, width + curve_mean_error(&net->hosts.v[host].curve)}));
+}
+
+/* Of hosts that are trusted together the best known is the one through which the others are known best. */
+static void add_trusted(struct neighbours *n, const struct clock_net *net, const struct net_trust *t)
+{
+    size_t best = t->hosts.n ? t->hosts.v[0] : 0;
+    for (size_t i = 1; i < t->hosts.n; i++)
+        if (curve_mean_error(&net->hosts.v[t->hosts.v[i]].curve) < curve_mean_error(&net->hosts.v[best].curve))
+            best = t->hosts.v[i];
+    for (size_t i = 0; i < t->hosts.n; i++)
+        if (t->hosts.v[i] != best)
+            add_neighbour(n, net, t->hosts.v[i], best, t->error, (long double)t->error);
 }
 
 /* The few neighbours of each host through which the reference is known best; of pairs whose corridors are bounds, not
  * estimates. */
 static struct neighbours neighbours_of(const struct clock_net *net)
 {
-    VEC(struct neighbour) all = {0};
+    struct neighbours out = {.first = mem_zalloc((net->hosts.n + 2) * sizeof *out.first)};
     for (size_t i = 0; i < net->pairs.n; i++) {
         const struct net_pair *p = &net->pairs.v[i];
-        size_t a = p->out.a, b = p->out.b;
         if (!p->usable || p->against_prior || p->out.category == CLOCK_APPROXIMATE)
             continue;
-        vec_push(&all, ((struct neighbour){a, b, p->width + curve_mean_error(&net->hosts.v[b].curve)}));
-        vec_push(&all, ((struct neighbour){b, a, p->width + curve_mean_error(&net->hosts.v[a].curve)}));
+        add_neighbour(&out, net, p->out.a, p->out.b, -1, p->width);
+        add_neighbour(&out, net, p->out.b, p->out.a, -1, p->width);
     }
-    if (all.n)
-        qsort(all.v, all.n, sizeof *all.v, compare_neighbours);
-    struct neighbours out = {all.v, mem_zalloc((net->hosts.n + 2) * sizeof *out.first)};
+    for (size_t i = 0; i < net->trust.n; i++)
+        add_trusted(&out, net, &net->trust.v[i]);
+    struct neighbour *v = out.v = out.all.v;
+    if (out.all.n)
+        qsort(v, out.all.n, sizeof *v, compare_neighbours);
     size_t n = 0, run = 0;
-    for (size_t i = 0; i < all.n; i++) {
-        run = i && all.v[i].of == all.v[i - 1].of ? run + 1 : 0;
+    size_t of = SIZE_MAX;
+    for (size_t i = 0; i < out.all.n; i++) {
+        run = v[i].of == of ? run + 1 : 0;
+        of = v[i].of;
         if (run < NEIGHBOURS) {
-            out.first[all.v[i].of + 1]++;
-            out.v[n++] = all.v[i];
+            out.first[of + 1]++;
+            v[n++] = v[i];
         }
     }
     for (size_t h = 0; h < net->hosts.n; h++)
@@ -113,9 +139,10 @@ static void host_narrow(struct clock_net *net, size_t index, const struct neighb
     struct net_host *h = &net->hosts.v[index];
     for (size_t i = 0; i < n; i++) {
         struct curve other, both;
-        if ((int64_t)v[i].host == h->map.predecessor)
+        bool trusted = v[i].trusted_ns >= 0;
+        if ((int64_t)v[i].host == h->map.predecessor && trusted == (h->trusted_ns >= 0))
             continue;
-        curve_through(net, index, v[i].host, &other);
+        curve_through(net, index, v[i].host, v[i].trusted_ns, &other);
         if (curve_intersect(&h->curve, &other, &both)) {
             if (curve_mean_error(&both) < 0.99L * curve_mean_error(&h->curve)) {
                 struct curve old = h->curve;
@@ -123,6 +150,9 @@ static void host_narrow(struct clock_net *net, size_t index, const struct neighb
                 both = old;
             }
             curve_free(&both);
+        } else if (trusted || h->trusting || net->hosts.v[v[i].host].trusting) {
+            trust_conflict(
+                net, v[i].host, index, curves_apart(&h->curve, &other), trusted ? v[i].trusted_ns : -1, false);
         }
         curve_free(&other);
     }
@@ -136,7 +166,7 @@ static void narrow_all(struct clock_net *net)
         if (net->hosts.v[h].map.predecessor >= 0 && near.first[h + 1] > near.first[h])
             host_narrow(net, h, near.v + near.first[h], near.first[h + 1] - near.first[h]);
     }
-    free(near.v);
+    vec_free(&near.all);
     free(near.first);
 }
 

@@ -7,22 +7,40 @@
 
 const char *clock_category_name(int category)
 {
-    static const char *const names[] = {"reference", "accurate", "approximate", "one-sided", "one-way", "absent"};
+    static const char *const names[] = {
+        "reference", "accurate", "trusted", "approximate", "one-sided", "one-way", "absent"};
     return category >= 0 && category <= CLOCK_ABSENT ? names[category] : "unknown";
 }
 
 struct clock_options clock_defaults(void)
 {
-    return (struct clock_options){.drift_prior_ppm = 200, .min_drift = 0.5, .max_drift = 2};
+    return (struct clock_options){.drift_prior_ppm = 300, .min_drift = 0.5, .max_drift = 2};
 }
 
 struct clock_net *clock_net_new(const struct clock_options *o)
 {
     struct clock_net *net = mem_zalloc(sizeof *net);
     net->options = o ? *o : clock_defaults();
-    if (net->options.reference)
-        net->options.reference = arena_strdup(&net->arena, net->options.reference);
+    struct clock_options *own = &net->options;
+    if (own->reference)
+        own->reference = arena_strdup(&net->arena, own->reference);
+    struct clock_trust *trust = arena_new(&net->arena, struct clock_trust, own->n_trust + 1);
+    for (size_t i = 0; i < own->n_trust; i++)
+        trust[i] = (struct clock_trust){arena_strdup(&net->arena, own->trust[i].hosts), own->trust[i].error_ns};
+    own->trust = trust;
     return net;
+}
+
+uint64_t clock_options_hash(const struct clock_options *o)
+{
+    double v[3] = {o->drift_prior_ppm, o->min_drift, o->max_drift};
+    return map_hash(v, sizeof v);
+}
+
+static void told_free(struct clock_told *t)
+{
+    vec_free(&t->sent);
+    vec_free(&t->received);
 }
 
 void clock_net_free(struct clock_net *net)
@@ -33,9 +51,11 @@ void clock_net_free(struct clock_net *net)
         host_reset(&net->hosts.v[i]);
     for (size_t i = 0; i < net->pairs.n; i++) {
         pair_reset(&net->pairs.v[i]);
-        vec_free(&net->pairs.v[i].sent);
-        vec_free(&net->pairs.v[i].received);
+        told_free(&net->pairs.v[i].messages);
     }
+    trust_reset(net);
+    vec_free(&net->trust);
+    vec_free(&net->conflicts);
     vec_free(&net->hosts);
     vec_free(&net->pairs);
     vec_free(&net->islands);
@@ -46,24 +66,24 @@ void clock_net_free(struct clock_net *net)
     free(net);
 }
 
-static void host_extend(struct net_host *h, int64_t t)
+void span_extend(struct net_span *s, int64_t t)
 {
-    h->begin = !h->has_span || t < h->begin ? t : h->begin;
-    h->end = !h->has_span || t > h->end ? t : h->end;
-    h->has_span = true;
+    s->begin = !s->known || t < s->begin ? t : s->begin;
+    s->end = !s->known || t > s->end ? t : s->end;
+    s->known = true;
 }
 
 size_t clock_net_host(struct clock_net *net, const char *name, int64_t begin, int64_t end)
 {
     struct net_host h = {.name = arena_strdup(&net->arena, name)};
     if (begin <= end) {
-        host_extend(&h, clamp64(begin, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
-        host_extend(&h, clamp64(end, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
+        span_extend(&h.trace, clamp64(begin, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
+        span_extend(&h.trace, clamp64(end, -CLOCK_TIME_LIMIT, CLOCK_TIME_LIMIT));
     }
     h.map = (struct clock_map){
         .host = net->hosts.n, .reference = net->hosts.n, .predecessor = -1, .category = CLOCK_ABSENT};
     vec_push(&net->hosts, h);
-    net->solved = false;
+    net->fitted = false;
     return net->hosts.n - 1;
 }
 
@@ -93,14 +113,30 @@ void clock_net_message(struct clock_net *net, size_t a, size_t b, int64_t sent, 
         net->dropped++;
         return;
     }
-    net->solved = false;
-    if (a < b) {
-        struct net_pair *p = pair_of(net, a, b);
-        vec_push(&p->sent, ((struct net_message){sent, received}));
-    } else {
-        struct net_pair *p = pair_of(net, b, a);
-        vec_push(&p->received, ((struct net_message){received, sent}));
-    }
+    net->fitted = false;
+    if (a < b)
+        clock_tell(&pair_of(net, a, b)->messages, true, sent, received);
+    else
+        clock_tell(&pair_of(net, b, a)->messages, false, sent, received);
+}
+
+void clock_tell(struct clock_told *t, bool by_a, int64_t sent, int64_t received)
+{
+    if (!in_range(sent) || !in_range(received))
+        t->dropped++;
+    else if (by_a)
+        vec_push(&t->sent, ((struct net_message){sent, received}));
+    else
+        vec_push(&t->received, ((struct net_message){received, sent}));
+}
+
+void clock_net_messages(
+    struct clock_net *net, size_t a, size_t b, void (*tell)(void *arg, struct clock_told *), void *arg)
+{
+    struct net_pair *p = pair_of(net, a, b);
+    p->tell = tell;
+    p->tell_arg = arg;
+    net->fitted = false;
 }
 
 void clock_net_same(struct clock_net *net, size_t a, size_t b)
@@ -108,7 +144,7 @@ void clock_net_same(struct clock_net *net, size_t a, size_t b)
     if (a == b)
         return;
     pair_of(net, a < b ? a : b, a < b ? b : a)->same = true;
-    net->solved = false;
+    net->fitted = false;
 }
 
 static int compare_pairs(const void *x, const void *y)
@@ -117,35 +153,89 @@ static int compare_pairs(const void *x, const void *y)
     return order_of(p->out.a, q->out.a) ?: order_of(p->out.b, q->out.b);
 }
 
-static void sort_pairs(struct clock_net *net)
+static void number_pairs(struct clock_net *net)
 {
-    if (net->pairs.n)
-        qsort(net->pairs.v, net->pairs.n, sizeof *net->pairs.v, compare_pairs);
+    map_fini(&net->pair_of);
+    net->pair_of = (struct map){0};
     for (size_t i = 0; i < net->pairs.n; i++)
         *map_put(&net->pair_of, (uint64_t)net->pairs.v[i].out.a << 32 | net->pairs.v[i].out.b, NULL) = i + 1;
 }
 
-static void spans_from_messages(struct clock_net *net)
+/* Flows that two hosts have in common need not hold a packet that both saw. */
+static void drop_silent_pairs(struct clock_net *net)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < net->pairs.n; i++)
+        if (net->pairs.v[i].same || net->pairs.v[i].out.messages_ab || net->pairs.v[i].out.messages_ba)
+            net->pairs.v[n++] = net->pairs.v[i];
+    net->pairs.n = n;
+}
+
+struct net_pair *net_pair_between(const struct clock_net *net, size_t a, size_t b)
+{
+    const uint64_t *at = map_find(&net->pair_of, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
+    return at ? &net->pairs.v[*at - 1] : NULL;
+}
+
+static void pair_spans(struct net_pair *p, const struct clock_told *t)
+{
+    p->span_a = p->span_b = (struct net_span){0};
+    for (size_t i = 0; i < t->sent.n + t->received.n; i++) {
+        struct net_message m = i < t->sent.n ? t->sent.v[i] : t->received.v[i - t->sent.n];
+        span_extend(&p->span_a, m.x);
+        span_extend(&p->span_b, m.y);
+    }
+}
+
+/* Messages that are told are held only while their pair is fitted. */
+static void fit_pair(void *arg, size_t i)
+{
+    struct clock_net *net = arg;
+    struct net_pair *p = &net->pairs.v[i];
+    struct clock_told told = {0}, *all = &p->messages;
+    if (p->tell) {
+        p->tell(p->tell_arg, &told);
+        for (size_t k = 0; k < p->messages.sent.n; k++)
+            vec_push(&told.sent, p->messages.sent.v[k]);
+        for (size_t k = 0; k < p->messages.received.n; k++)
+            vec_push(&told.received, p->messages.received.v[k]);
+        all = &told;
+    }
+    pair_reset(p);
+    pair_spans(p, all);
+    pair_solve(net, p, all);
+    told_free(&told);
+}
+
+/* A host's maps cover its trace, and its messages. */
+static void spans_from_pairs(struct clock_net *net)
 {
     for (size_t i = 0; i < net->pairs.n; i++) {
         const struct net_pair *p = &net->pairs.v[i];
         for (int k = 0; k < 2; k++) {
-            size_t n = k ? p->received.n : p->sent.n;
-            const struct net_message *v = k ? p->received.v : p->sent.v;
-            for (size_t j = 0; j < n; j++) {
-                host_extend(&net->hosts.v[p->out.a], v[j].x);
-                host_extend(&net->hosts.v[p->out.b], v[j].y);
+            const struct net_span *s = k ? &p->span_b : &p->span_a;
+            struct net_host *h = &net->hosts.v[k ? p->out.b : p->out.a];
+            if (s->known) {
+                span_extend(&h->trace, s->begin);
+                span_extend(&h->trace, s->end);
             }
         }
     }
 }
 
-static void solve_one(void *arg, size_t i)
+static void fit(struct clock_net *net)
 {
-    struct clock_net *net = arg;
-    pair_reset(&net->pairs.v[i]);
-    pair_solve(net, &net->pairs.v[i]);
-    net->published[i] = net->pairs.v[i].out;
+    if (net->pairs.n)
+        qsort(net->pairs.v, net->pairs.n, sizeof *net->pairs.v, compare_pairs);
+    pool_run(net->pairs.n, net->pairs.n < 2 ? 1 : 0, fit_pair, net);
+    drop_silent_pairs(net);
+    number_pairs(net);
+    spans_from_pairs(net);
+    free(net->published);
+    net->published = mem_alloc((net->pairs.n + 1) * sizeof *net->published);
+    for (size_t i = 0; i < net->pairs.n; i++)
+        net->published[i] = net->pairs.v[i].out;
+    net->fitted = true;
 }
 
 int clock_net_solve(struct clock_net *net, struct err *e)
@@ -153,17 +243,29 @@ int clock_net_solve(struct clock_net *net, struct err *e)
     const struct clock_options *o = &net->options;
     if (isnan(o->drift_prior_ppm) || o->drift_prior_ppm > 400000)
         return err_set(e, ERR_ARG, "drift prior of %g ppm: give at most 400000, or none", o->drift_prior_ppm);
-    sort_pairs(net);
-    spans_from_messages(net);
-    free(net->published);
-    net->published = mem_zalloc((net->pairs.n + 1) * sizeof *net->published);
-    pool_run(net->pairs.n, net->pairs.n < 16 ? 1 : 0, solve_one, net);
-    int rc = tree_build(net, e);
-    if (rc)
-        return rc;
-    maps_build(net);
-    net->solved = true;
-    return 0;
+    if (!net->fitted)
+        fit(net);
+    for (size_t i = 0; i < net->hosts.n; i++) {
+        net->hosts.v[i].begin = net->hosts.v[i].trace.begin;
+        net->hosts.v[i].end = net->hosts.v[i].trace.end;
+    }
+    int rc = trust_build(net, e);
+    if (!rc)
+        rc = tree_build(net, e);
+    if (!rc)
+        maps_build(net);
+    return rc;
+}
+
+int net_no_such_host(const struct clock_net *net, const char *name, struct err *e)
+{
+    struct text names = {.fd = -1};
+    for (size_t i = 0; i < net->hosts.n && i < 32; i++)
+        text_printf(&names, "%s%s", i ? ", " : "", net->hosts.v[i].name);
+    int rc = err_set(e, ERR_ARG, "no host is named %s; the hosts are: %s%s", name, text_cstr(&names),
+        net->hosts.n > 32 ? ", \u2026" : "");
+    text_fini(&names);
+    return rc;
 }
 
 size_t clock_net_hosts(const struct clock_net *net)

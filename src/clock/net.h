@@ -1,4 +1,5 @@
-/* The solved state of a clock net; private to the room. */
+/* The state of a clock net; private to the room. Pairs are fitted from messages, each by itself; everything else is
+ * composed of the pairs' curves, and of what is trusted. */
 #ifndef WEFT_CLOCK_NET_H
 #define WEFT_CLOCK_NET_H
 
@@ -11,9 +12,17 @@
 
 struct net_message { int64_t x, y; };    /* time on the pair's a, time on its b */
 
+struct clock_told { VEC(struct net_message) sent, received; uint64_t dropped; }; /* by a */
+
+struct net_span { int64_t begin, end; bool known; };
+void span_extend(struct net_span *, int64_t t);
+
 struct net_pair {
     struct clock_pair out;           /* a < b */
-    VEC(struct net_message) sent, received; /* by a */
+    struct clock_told messages;      /* that the net holds itself */
+    void (*tell)(void *arg, struct clock_told *); /* more of them, or NULL */
+    void *tell_arg;
+    struct net_span span_a, span_b;  /* of the messages */
     bool same;                       /* one clock */
     bool against_prior;
     uint64_t outliers;
@@ -24,15 +33,21 @@ struct net_pair {
 
 struct net_host {
     const char *name;
+    struct net_span trace;
     int64_t begin, end;              /* of the trace and the messages */
-    bool has_span;
+    bool trusting;                   /* its way to the reference goes through a trusted clock */
     struct curve curve;              /* to the reference of its island */
     struct clock_map map;
+    int64_t trusted_ns;              /* >= 0: the predecessor is trusted, with this error; -1: a pair leads there */
     struct clock_piece *pieces;      /* of map, also when the host is outside the main island */
     size_t npieces;
 };
 
 struct net_island { size_t reference, hosts; };
+
+/* Hosts whose clocks differ by `error` at most, two by two: so there is a time, between the earliest and the latest of
+ * them, from which none is farther than half of it. */
+struct net_trust { int64_t error; VEC(size_t) hosts; };
 
 struct clock_net {
     struct clock_options options;
@@ -43,13 +58,28 @@ struct clock_net {
     struct clock_pair *published;
     VEC(struct net_island) islands;  /* [0]: of the reference */
     VEC(size_t) order;               /* hosts, predecessors first */
+    VEC(struct net_trust) trust;
+    VEC(struct clock_conflict) conflicts;
     uint64_t loopback, dropped;      /* messages from a host to itself; messages outside the range of times */
-    bool solved;
+    bool fitted;                     /* the pairs are; maps follow from them */
 };
 
-/* pair.c: category, bounds and curve of one pair. Pairs may be solved at the same time: only the pair is written. */
-void pair_solve(const struct clock_net *, struct net_pair *);
+struct net_pair *net_pair_between(const struct clock_net *, size_t a, size_t b); /* or NULL; of a fitted net */
+/* "no host is named NAME; the hosts are: …" */
+int net_no_such_host(const struct clock_net *, const char *name, struct err *e);
+
+/* pair.c: category, bounds and curve of one pair from its messages. Pairs may be solved at the same time: only the pair
+ * is written. */
+void pair_solve(const struct clock_net *, struct net_pair *, const struct clock_told *);
 void pair_reset(struct net_pair *);
+/* trust.c: who is trusted with whom, without those that messages with others of them contradict (they are noted). */
+int trust_build(struct clock_net *, struct err *e);
+void trust_reset(struct clock_net *);
+/* The curve from one trusted clock to another, over both traces. */
+void trust_curve(const struct clock_net *, size_t from, size_t to, int64_t error, struct curve *out);
+/* How far the corridors of two curves between the same clocks are apart where they are farthest, ns; 0: nowhere. */
+int64_t curves_apart(const struct curve *, const struct curve *);
+void trust_conflict(struct clock_net *, size_t a, size_t b, int64_t apart_ns, int64_t error_ns, bool out_of_trust);
 /* tree.c: islands, references, predecessors (host.map.predecessor, reference, category, island). */
 int tree_build(struct clock_net *, struct err *e);
 /* map.c: curves and pieces of all hosts along the trees. */

@@ -35,7 +35,7 @@ static size_t shear(
     return k;
 }
 
-static void sheared_init(struct sheared *s, const struct net_pair *p, uint64_t *dropped)
+static void sheared_init(struct sheared *s, const struct clock_told *p, uint64_t *dropped)
 {
     struct net_message first = p->sent.n ? p->sent.v[0] : p->received.v[0];
     s->frame = (struct pair_frame){first.x, first.y};
@@ -147,13 +147,24 @@ static struct course_limits limits_of(const struct clock_options *o)
     return l;
 }
 
+/* Of a host's trace and its messages of one pair. */
+static struct net_span span_of(const struct clock_net *net, size_t host, const struct net_span *messages)
+{
+    struct net_span s = net->hosts.v[host].trace;
+    if (messages->known) {
+        span_extend(&s, messages->begin);
+        span_extend(&s, messages->end);
+    }
+    return s;
+}
+
 /* The part of a's time in which the pair's curve will be asked for, relative: both traces. */
 static void domain(
     const struct clock_net *net, const struct net_pair *p, const struct pair_frame *f, int64_t *begin, int64_t *end)
 {
-    const struct net_host *a = &net->hosts.v[p->out.a], *b = &net->hosts.v[p->out.b];
-    i128 first = (i128)a->begin - f->x0, last = (i128)a->end - f->x0, first_b = (i128)b->begin - f->y0,
-         last_b = (i128)b->end - f->y0;
+    struct net_span a = span_of(net, p->out.a, &p->span_a), b = span_of(net, p->out.b, &p->span_b);
+    i128 first = (i128)a.begin - f->x0, last = (i128)a.end - f->x0, first_b = (i128)b.begin - f->y0,
+         last_b = (i128)b.end - f->y0;
     first = first_b < first ? first_b : first;
     last = last_b > last ? last_b : last;
     *begin = clamp64(sat64(first), -2 * CLOCK_SPAN_LIMIT, 2 * CLOCK_SPAN_LIMIT - 10000);
@@ -205,11 +216,11 @@ static void solve_prior(
 
 static void solve_same(const struct clock_net *net, struct net_pair *p)
 {
-    const struct net_host *a = &net->hosts.v[p->out.a], *b = &net->hosts.v[p->out.b];
+    struct net_span a = span_of(net, p->out.a, &p->span_a), b = span_of(net, p->out.b, &p->span_b);
     p->out.category = CLOCK_ACCURATE;
     p->out.drift = p->out.drift_min = p->out.drift_max = 1;
     p->out.offset_ns = p->out.offset_at_min_ns = p->out.offset_at_max_ns = p->out.error_ns = 0;
-    int64_t begin = a->begin < b->begin ? a->begin : b->begin, end = a->end > b->end ? a->end : b->end;
+    int64_t begin = a.begin < b.begin ? a.begin : b.begin, end = a.end > b.end ? a.end : b.end;
     curve_identity(
         &p->curve, begin, sat64((i128)end - begin > CLOCK_SPAN_LIMIT ? (i128)begin + CLOCK_SPAN_LIMIT : end));
     p->usable = true;
@@ -222,20 +233,22 @@ void pair_reset(struct net_pair *p)
     p->usable = false;
 }
 
-void pair_solve(const struct clock_net *net, struct net_pair *p)
+void pair_solve(const struct clock_net *net, struct net_pair *p, const struct clock_told *messages)
 {
-    p->out.messages_ab = p->sent.n;
-    p->out.messages_ba = p->received.n;
+    p->out.messages_ab = messages->sent.n;
+    p->out.messages_ba = messages->received.n;
     p->out.hull_ab = p->out.hull_ba = 0;
     if (p->same) {
         solve_same(net, p);
         return;
     }
+    if (!messages->sent.n && !messages->received.n)
+        return;
     struct sheared s;
     struct straight middle = {0};
     struct course_limits limits = limits_of(&net->options);
     uint64_t dropped = 0;
-    sheared_init(&s, p, &dropped);
+    sheared_init(&s, messages, &dropped);
     p->outliers = 0;
     p->against_prior = false;
     describe(&p->out, &s, &middle);
@@ -243,7 +256,7 @@ void pair_solve(const struct clock_net *net, struct net_pair *p)
         solve_prior(net, p, &s, &limits);
     else
         solve_plain(net, p, &s, &limits, &middle);
-    p->outliers += dropped;
+    p->outliers += dropped + messages->dropped;
     if (p->usable)
         p->width = curve_mean_error(&p->curve);
     sheared_fini(&s);

@@ -57,6 +57,35 @@ static void write_pair(const struct clock_net *net, const struct net_pair *p, st
     json_end_object(j);
 }
 
+static void write_trust(const struct clock_net *net, struct json *j)
+{
+    json_key(j, "trust");
+    json_array(j);
+    for (size_t i = 0; i < net->trust.n; i++) {
+        json_object(j);
+        json_key(j, "hosts");
+        json_array(j);
+        for (size_t k = 0; k < net->trust.v[i].hosts.n; k++)
+            json_string(j, net->hosts.v[net->trust.v[i].hosts.v[k]].name);
+        json_end_array(j);
+        json_kv_i64(j, "error_ns", net->trust.v[i].error);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_key(j, "contradictions");
+    json_array(j);
+    for (size_t i = 0; i < net->conflicts.n; i++) {
+        const struct clock_conflict *c = &net->conflicts.v[i];
+        json_object(j);
+        json_kv_string(j, "a", net->hosts.v[c->a].name);
+        json_kv_string(j, "b", net->hosts.v[c->b].name);
+        json_kv_i64(j, "apart_ns", c->apart_ns);
+        json_kv_bool(j, "out_of_trust", c->out_of_trust);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 void clock_net_write_json(const struct clock_net *net, struct json *j)
 {
     json_object(j);
@@ -80,5 +109,6 @@ void clock_net_write_json(const struct clock_net *net, struct json *j)
         json_end_object(j);
     }
     json_end_array(j);
+    write_trust(net, j);
     json_end_object(j);
 }

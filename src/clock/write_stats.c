@@ -99,6 +99,23 @@ static void factor_line(struct text *t, const struct net_pair *p, size_t a, size
     }
 }
 
+static void write_trust(const struct clock_net *net, struct text *t)
+{
+    if (net->trust.n)
+        text_puts(t, "Trusted clocks:\n");
+    for (size_t i = 0; i < net->trust.n; i++) {
+        text_printf(t, "\terror %lld:", (long long)net->trust.v[i].error);
+        for (size_t k = 0; k < net->trust.v[i].hosts.n; k++)
+            text_printf(t, " %zu", net->trust.v[i].hosts.v[k]);
+        text_putc(t, '\n');
+    }
+    for (size_t i = 0; i < net->conflicts.n; i++) {
+        const struct clock_conflict *c = &net->conflicts.v[i];
+        text_printf(
+            t, "\tcontradicted by messages: %zu - %zu: apart by %lld more\n", c->a, c->b, (long long)c->apart_ns);
+    }
+}
+
 static void write_reduction(const struct clock_net *net, struct text *t)
 {
     text_puts(t, "Accuracy-based factor reduction stats:\n");
@@ -107,8 +124,8 @@ static void write_reduction(const struct clock_net *net, struct text *t)
         if (m->predecessor < 0)
             text_printf(t, "\ttrace %zu is a reference\n", i);
         else
-            text_printf(
-                t, "\ttrace %zu: reference %zu, predecessor %lld\n", i, m->reference, (long long)m->predecessor);
+            text_printf(t, "\ttrace %zu: reference %zu, predecessor %lld%s\n", i, m->reference,
+                (long long)m->predecessor, net->hosts.v[i].trusted_ns >= 0 ? " (trusted)" : "");
     }
 }
 
@@ -142,6 +159,7 @@ void clock_net_write_stats(const struct clock_net *net, struct text *t)
     each_pair(net, t, hull_line);
     text_puts(t, "\tIndividual synchronization factors:\n");
     each_pair(net, t, factor_line);
+    write_trust(net, t);
     write_reduction(net, t);
     write_factors(net, t);
 }

@@ -85,12 +85,6 @@ static void write_errors(struct text *t, int64_t least, int64_t worst)
     text_printf(t, "\u00b1%.*f \u2026 \u00b1%.*f %s", digits, a, digits, b, units[unit].name);
 }
 
-static const struct net_pair *pair_to(const struct clock_net *net, size_t a, size_t b)
-{
-    uint64_t *at = map_find(&net->pair_of, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
-    return at ? &net->pairs.v[*at - 1] : NULL;
-}
-
 static void dashes(struct net_table *table, int n)
 {
     for (int i = 0; i < n; i++)
@@ -113,7 +107,7 @@ static void measured_cells(const struct clock_net *net, const struct net_host *h
     text_printf(t, "%.3Lf ppm", fabsl(ppm));
     write_offset(cell(table), sat64((i128)clock_to_reference(&h->map, middle) - middle));
     write_errors(cell(table), least, worst);
-    const struct net_pair *p = pair_to(net, h->map.host, (size_t)h->map.predecessor);
+    const struct net_pair *p = net_pair_between(net, h->map.host, (size_t)h->map.predecessor);
     text_u64(cell(table), p ? p->out.messages_ab + p->out.messages_ba : 0);
     t = cell(table);
     text_puts(t, net->hosts.v[h->map.predecessor].name);
@@ -170,6 +164,27 @@ static void pair_notes(const struct clock_net *net, struct text *out)
     }
 }
 
+static void trust_notes(const struct clock_net *net, struct text *out)
+{
+    enum { MOST_NOTES = 8 };
+    for (size_t i = 0; i < net->trust.n; i++) {
+        const struct net_trust *t = &net->trust.v[i];
+        if (t->hosts.n < 2)
+            text_puts(out, "Trusted: nobody, fewer than two hosts are left");
+        else
+            text_printf(out, "Trusted: %s, %s", net->hosts.v[t->hosts.v[0]].name, net->hosts.v[t->hosts.v[1]].name);
+        if (t->hosts.n > 2)
+            text_printf(out, " and %zu more", t->hosts.n - 2);
+        text_printf(out, " (%s).\n", net->options.trust[i].hosts);
+    }
+    for (size_t i = 0; i < net->conflicts.n && i < MOST_NOTES; i++) {
+        clock_conflict_words(net, &net->conflicts.v[i], out);
+        text_puts(out, ".\n");
+    }
+    if (net->conflicts.n > MOST_NOTES)
+        text_printf(out, "%zu more contradictions.\n", net->conflicts.n - MOST_NOTES);
+}
+
 void clock_net_write_table(const struct clock_net *net, struct text *out, bool color)
 {
     static const char *const heading[COLUMNS] = {
@@ -188,4 +203,5 @@ void clock_net_write_table(const struct clock_net *net, struct text *out, bool c
     if (net->islands.n)
         island_notes(net, out);
     pair_notes(net, out);
+    trust_notes(net, out);
 }

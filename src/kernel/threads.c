@@ -39,15 +39,17 @@ void kernel_row_bind(struct kernel_tracker *t, int64_t tid, int32_t row)
     t->by_tid[tid] = row + 1;
 }
 
+int32_t kernel_row_latest(const struct kernel_tracker *t, int64_t tid)
+{
+    if (tid > 0 && (size_t)tid < t->n_by_tid)
+        return t->by_tid[tid] - 1;
+    const uint64_t *found = tid >= KERNEL_DENSE_TIDS ? map_find(&t->far_tids, (uint64_t)tid) : NULL;
+    return found ? (int32_t)*found - 1 : KERNEL_NO_ROW;
+}
+
 int32_t kernel_row_find(const struct kernel_tracker *t, int64_t tid)
 {
-    int32_t row = KERNEL_NO_ROW;
-    if (tid > 0 && (size_t)tid < t->n_by_tid) {
-        row = t->by_tid[tid] - 1;
-    } else if (tid >= KERNEL_DENSE_TIDS) {
-        const uint64_t *found = map_find(&t->far_tids, (uint64_t)tid);
-        row = found ? (int32_t)*found - 1 : KERNEL_NO_ROW;
-    }
+    int32_t row = kernel_row_latest(t, tid);
     return row >= 0 && !t->threads.v[row].died ? row : KERNEL_NO_ROW;
 }
 
@@ -89,12 +91,24 @@ void kernel_row_die(struct kernel_tracker *t, int32_t row)
     k->end = t->now;
 }
 
+static void keep_former(struct kernel_tracker *t, int32_t row)
+{
+    const struct kernel_thread *k = &t->threads.v[row];
+    vec_push(&t->formers, ((struct kernel_former){.until = t->now, .row = row, .tid = k->tid, .name = k->name}));
+}
+
 void kernel_row_set_name(struct kernel_tracker *t, int32_t row, uint32_t name)
 {
     struct kernel_thread *k = &t->threads.v[row];
+    if (k->name && k->name != name)
+        keep_former(t, row);
     k->name = name;
-    if (!k->first_name)
-        k->first_name = name;
+}
+
+void kernel_row_renumber(struct kernel_tracker *t, int32_t row, int32_t tid)
+{
+    keep_former(t, row);
+    t->threads.v[row].tid = tid;
 }
 
 void kernel_row_name(
@@ -127,6 +141,12 @@ size_t kernel_tracker_threads(const struct kernel_tracker *t, const struct kerne
 {
     *out = t->threads.v;
     return t->threads.n;
+}
+
+size_t kernel_tracker_formers(const struct kernel_tracker *t, const struct kernel_former **out)
+{
+    *out = t->formers.v;
+    return t->formers.n;
 }
 
 size_t kernel_tracker_strings(const struct kernel_tracker *t, const char *const **out)

@@ -32,6 +32,7 @@ void kernel_tracker_free(struct kernel_tracker *t)
     vec_free(&t->cpus);
     vec_free(&t->threads);
     vec_free(&t->lives);
+    vec_free(&t->formers);
     free(t->by_tid);
     free(t->class_name);
     map_fini(&t->far_tids);
@@ -240,10 +241,23 @@ static void on_switch(struct kernel_tracker *t, uint32_t cpu, const struct ctf_e
     c->current_since = t->now;
 }
 
+/* Did that life run before? One that is on a CPU may have come there in the ns in which it was woken. */
+static bool ran_before(const struct kernel_tracker *t, int32_t row)
+{
+    bool ran = t->lives.v[row].on_cpu;
+    for (size_t i = 0; i < t->cpus.n && ran; i++)
+        ran = t->cpus.v[i].current != row;
+    return ran;
+}
+
 static void on_wake(struct kernel_tracker *t, struct kernel_cpu *c, const struct ctf_event *ev,
     const struct kernel_plan *p, const int64_t v[KERNEL_FIELDS])
 {
     int32_t row = kernel_row_find(t, v[0]);
+    if (row >= 0 && p->kind == KERNEL_WAKE_NEW && ran_before(t, row)) {
+        kernel_row_die(t, row); /* neither its end nor the fork of the tid's next life was seen */
+        row = KERNEL_NO_ROW;
+    }
     if (row < 0) {
         row = kernel_row_get(t, v[0], t->now);
         if (row < 0)

@@ -25,14 +25,19 @@ void path_build_start(struct path_build *b)
 
 void path_build_set_cover(struct path_build *b, struct path_row row, const struct path_interval *iv)
 {
-    b->cover = (struct path_cover){
-        .row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .id = iv->id, .cpu = iv->cpu, .state = iv->state};
+    b->cover = (struct path_cover){.row = row,
+        .sender = PATH_NOWHERE,
+        .detail = iv->detail,
+        .id = iv->id,
+        .cpu = iv->cpu,
+        .state = iv->state,
+        .assumed = iv->assumed};
 }
 
 /* Are pieces of these covers one, whatever the CPU? A preempted one is of its own until it was described. */
 static bool same_cover(const struct path_cover *a, const struct path_cover *b)
 {
-    return a->state == b->state && a->state != GRAPH_PREEMPTED && a->detail == b->detail &&
+    return a->state == b->state && a->state != GRAPH_PREEMPTED && a->detail == b->detail && a->assumed == b->assumed &&
         path_row_equal(a->row, b->row) && path_row_equal(a->sender, b->sender) && a->gap == b->gap &&
         (!a->gap || (a->reason == b->reason && a->peer == b->peer));
 }
@@ -53,9 +58,10 @@ void path_build_cover(struct path_build *b, int64_t begin)
 }
 
 void path_build_link(struct path_build *b, int kind, struct path_row from, int64_t from_ts, struct path_row to,
-    int64_t to_ts, bool clamped)
+    int64_t to_ts, bool clamped, bool assumed)
 {
-    struct path_link link = {.from = from, .to = to, .from_ts = from_ts, .to_ts = to_ts, .kind = (uint8_t)kind};
+    struct path_link link = {
+        .from = from, .to = to, .from_ts = from_ts, .to_ts = to_ts, .kind = (uint8_t)kind, .assumed = assumed};
     vec_push(&b->arrows, ((struct path_arrow){link, clamped}));
 }
 
@@ -127,8 +133,8 @@ static void add_segment(
 {
     struct path_segment *last = o->segments.n ? &o->segments.v[o->segments.n - 1] : NULL;
     detail = own_string(o, detail);
-    if (last && last->state == c->state && last->detail == detail && path_row_equal(last->row, c->row) &&
-        path_row_equal(last->sender, c->sender)) {
+    if (last && last->state == c->state && last->detail == detail && last->assumed == c->assumed &&
+        path_row_equal(last->row, c->row) && path_row_equal(last->sender, c->sender)) {
         last->end = end;
         if (last->cpu != cpu)
             last->cpu = -1;
@@ -141,7 +147,8 @@ static void add_segment(
             .state = c->state,
             .cpu = cpu,
             .detail = detail,
-            .sender = c->sender}));
+            .sender = c->sender,
+            .assumed = c->assumed}));
 }
 
 /* The piece, cut to [begin, end], follows what is there. */
@@ -192,13 +199,14 @@ static int by_duration(const void *pa, const void *pb)
 {
     const struct path_total *a = pa, *b = pb;
     return order_of(b->duration, a->duration) ?: order_of(a->row.host, b->row.host) ?: order_of(a->row.row, b->row.row)
-        ?: order_of(a->state, b->state);
+        ?: order_of(a->state, b->state) ?: order_of(a->assumed, b->assumed);
 }
 
-/* Rows are few and states fewer; the key is exact: 28 bits of host, 32 of row, 4 of state. */
+/* Rows are few and states fewer; the key is exact: 27 bits of host, 32 of row, 1 of assumed, 4 of state. */
 static uint64_t total_key(const struct path_segment *s)
 {
-    return (uint64_t)(uint32_t)s->row.host << 36 | (uint64_t)(uint32_t)s->row.row << 4 | (s->state & 15);
+    return (uint64_t)(uint32_t)s->row.host << 37 | (uint64_t)(uint32_t)s->row.row << 5 | (uint64_t)s->assumed << 4 |
+        (s->state & 15);
 }
 
 /* Sums by (row, state). The detail of a total is that which makes up more than half of it: found by a weighted majority
@@ -216,7 +224,7 @@ static void sum_up(struct owner *o)
         uint64_t *at = map_put(&index, total_key(s), &fresh);
         if (fresh) {
             *at = totals.n;
-            vec_push(&totals, ((struct path_total){.row = s->row, .state = s->state}));
+            vec_push(&totals, ((struct path_total){.row = s->row, .state = s->state, .assumed = s->assumed}));
             vec_push(&votes, 0);
         }
         struct path_total *t = &totals.v[*at];

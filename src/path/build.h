@@ -15,6 +15,7 @@ struct path_cover {
     uint64_t id;             /* of the interval; for describe_preempted */
     int32_t cpu;
     uint8_t state;
+    bool assumed;
     bool gap;                /* unexplained, for `reason` */
     uint8_t reason;
 };
@@ -44,7 +45,7 @@ void path_build_set_cover(struct path_build *, struct path_row row, const struct
 /* The cover holds down to `begin`: it is written. Nothing when all from there on is covered. */
 void path_build_cover(struct path_build *, int64_t begin);
 void path_build_link(struct path_build *, int kind, struct path_row from, int64_t from_ts, struct path_row to,
-    int64_t to_ts, bool clamped);
+    int64_t to_ts, bool clamped, bool assumed);
 /* Takes back what was written of the time before t, of the pieces from number `first` on and the arrows from number
  * `first_arrow` on. */
 void path_build_rewind(struct path_build *, size_t first, size_t first_arrow, int64_t t);

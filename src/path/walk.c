@@ -49,7 +49,7 @@ static void follow(struct walker *w, struct path_row to, const struct path_inter
         network                          ? PATH_LINK_NETWORK
             : c->kind == PATH_CAUSE_FORK ? PATH_LINK_FORK
                                          : PATH_LINK_WAKEUP,
-        c->from, ts, to, iv->end, c->ts > iv->end);
+        c->from, ts, to, iv->end, c->ts > iv->end, iv->assumed);
     path_build_set_cover(b, to, iv);
     if (network) {
         b->cover.state = GRAPH_NETWORK;
@@ -86,7 +86,7 @@ static void keep_wait(struct walker *w, const struct path_interval *iv, bool gap
  * row's own past goes on. */
 static void keep_wait_of_woken(struct walker *w, const struct path_interval *iv, const struct path_cause *c)
 {
-    path_build_link(&w->build, PATH_LINK_WAKEUP, c->from, c->ts, w->at.row, iv->end, false);
+    path_build_link(&w->build, PATH_LINK_WAKEUP, c->from, c->ts, w->at.row, iv->end, false, false);
     keep_wait(w, iv, false, NULL);
     w->build.cover.detail = "woken before it slept";
 }
@@ -132,7 +132,7 @@ static void copy(struct walker *w, const struct path_interval *iv)
         if (c.kind == PATH_CAUSE_PENDING)
             walk_note_pending(w, false);
         if (c.kind == PATH_CAUSE_NETWORK)
-            path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end, false);
+            path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end, false, false);
     }
     path_build_set_cover(b, row, iv);
     if (iv->state ==
@@ -146,6 +146,15 @@ static void copy(struct walker *w, const struct path_interval *iv)
     }
     walk_back_to(w, iv->begin);
     w->at.from_id = iv->id;
+}
+
+/* The path comes to a row in the midst of a wait that is only assumed: the row did something there. */
+static void copy_awake(struct walker *w, const struct path_interval *iv)
+{
+    struct path_interval awake = *iv;
+    awake.state = GRAPH_RUNNING;
+    awake.assumed = false;
+    copy(w, &awake);
 }
 
 /* Nothing is known of the row before the walk's position, however far one goes back. */
@@ -197,6 +206,8 @@ static void step(struct walker *w)
         keep_unknown(w, &(struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING});
     else if (reply == PATH_REPLY_NONE || iv.begin >= t || iv.end < t)
         dead_end(w);
+    else if (iv.end > t && iv.assumed && w->at.reached != PATH_REACHED_BY_NOTHING) /* it did something there: no wait */
+        copy_awake(w, &iv);
     else if (iv.end > t && w->at.reached == PATH_REACHED_BY_MESSAGE && is_asleep(iv.state))
         sent_asleep(w, &iv);
     else if (!is_wait(iv.state))

@@ -114,7 +114,7 @@ void state_builder_add(struct state_builder *b, const struct kernel_record *r)
     case KERNEL_SWITCH: builder_cpu_switch(b, c, r); break;
     case KERNEL_WAKE:
     case KERNEL_WAKE_NEW:
-    case KERNEL_WAKEUP: builder_thread_wake(b, r->u.wake.row, r->ts, r->kind == KERNEL_WAKEUP && b->has_wakes); break;
+    case KERNEL_WAKEUP: builder_thread_wake(b, r->u.wake.row, r->ts, r->kind); break;
     case KERNEL_IRQ_ENTRY:
     case KERNEL_SOFTIRQ_ENTRY:
     case KERNEL_IPI_ENTRY: builder_irq_enter(b, c, r); break;

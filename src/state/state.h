@@ -13,7 +13,7 @@
 #include "base/figures.h"
 
 /* Grows whenever the same records give other histories: stores are then built again. */
-enum { STATE_RULES_VERSION = 7 };
+enum { STATE_RULES_VERSION = 8 };
 
 enum state_value {
     STATE_NONE,              /* nothing there: not yet born, already dead, no interrupt */

@@ -246,12 +246,23 @@ void builder_thread_return(struct state_builder *b, int32_t row, int32_t cpu, in
 
 /* ---- wakes and births ---- */
 
-/* queued: the event came when the thread was put on a run queue, so it may have been woken before. */
-void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool queued)
+static void measure_wake(struct state_builder *b, struct builder_thread *t, int32_t row, int64_t ts)
 {
+    t->wake_latency = latency_open(&b->latencies[STATE_LATENCY_SCHED], ts, row, 0);
+    rest(b, t, THREAD_READY);
+}
+
+void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, uint8_t kind)
+{
+    /* Beside sched_waking, the event that it was put on a run queue tells of a wake that was told before. */
+    bool queued = kind == KERNEL_WAKEUP && b->has_wakes;
     struct builder_thread *t = builder_thread(b, row);
     if (!t || t->state == THREAD_RUNNING || t->state == THREAD_GONE)
         return;
+    if (kind == KERNEL_WAKE_NEW && t->state == THREAD_READY && !t->wake_latency) {
+        measure_wake(b, t, row, ts); /* ready since its fork, and now on a run queue */
+        return;
+    }
     if (t->state == THREAD_READY) {
         if (queued || !b->windows.n || !doubtful(b, t))
             return;
@@ -259,8 +270,7 @@ void builder_thread_wake(struct state_builder *b, int32_t row, int64_t ts, bool 
         forget_wake(b, t);
     }
     show(b, t, ts, STATE_WAIT_FOR_CPU);
-    t->wake_latency = latency_open(&b->latencies[STATE_LATENCY_SCHED], ts, row, 0);
-    rest(b, t, THREAD_READY);
+    measure_wake(b, t, row, ts);
 }
 
 /* A child starts where its parent is: in the call that made it, whose return it will show. */
@@ -305,5 +315,7 @@ void builder_thread_dumped(struct state_builder *b, int32_t row, int64_t ts, uin
     } else if (status == KERNEL_DUMPED_QUEUED) {
         show(b, t, ts, STATE_WAIT_FOR_CPU);
         rest(b, t, THREAD_READY);
+    } else if (status == KERNEL_DUMPED_ZOMBIE || status == KERNEL_DUMPED_DEAD) {
+        show(b, t, ts, STATE_NONE); /* still unknown: it may be on its way off a CPU */
     }
 }

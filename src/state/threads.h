@@ -31,7 +31,8 @@ void builder_thread_interrupt(struct state_builder *, int32_t row, int32_t cpu, 
 void builder_thread_call(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, uint64_t futex,
     uint8_t operation);
 void builder_thread_return(struct state_builder *, int32_t row, int32_t cpu, int64_t ts, uint32_t code, int64_t ret);
-void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, bool queued);
+/* kind: of the record: KERNEL_WAKE, _WAKE_NEW, _WAKEUP. */
+void builder_thread_wake(struct state_builder *, int32_t row, int64_t ts, uint8_t kind);
 void builder_thread_exit(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_free(struct state_builder *, int32_t row, int64_t ts);
 void builder_thread_fork(struct state_builder *, int32_t parent, int32_t child, int64_t ts);

@@ -121,9 +121,13 @@ static void ask_flows(const struct opened *o, const struct flow_store *s)
     struct flow_packet p, send;
     bool is_send;
     for (uint32_t number = 0; number < 20000; number++)
-        if (flow_by_number(s, number, &p, &is_send) && !is_send)
+        if (flow_by_number(s, number, &p, &is_send) && !is_send) {
+            struct flow_message_key m;
+            flow_message_key_of(s, &p, &m);
+            struct flow_window w = flow_window_at(&m, p.ts, 1000000000);
             for (size_t h = 0; h < o->n; h++)
-                sink += flow_explain(s, &p, o->hosts[h].flows, &send);
+                sink += flow_find_send(o->hosts[h].flows, &m, &w, &send);
+        }
     for (int32_t row = 0; row < 4000; row++) {
         size_t receives, n = flow_messages(s, row, &receives);
         for (size_t i = 0; i < n; i++) {
@@ -139,8 +143,12 @@ static void ask_flows(const struct opened *o, const struct flow_store *s)
         for (size_t i = 0; i < flow_sends(s, f); i++)
             flow_send(s, f, i, &p);
     for (size_t h = 0; h < o->n; h++) {
-        flow_pairs(s, o->hosts[h].flows, on_pair, NULL);
-        flow_pairs(o->hosts[h].flows, s, on_pair, NULL);
+        const struct flow_store *both[] = {s, o->hosts[h].flows};
+        struct flow_link *links;
+        size_t n = flow_links(both, 2, 2, &links);
+        for (size_t i = 0; i < n; i++)
+            flow_pairs(both[links[i].a], both[links[i].b], &links[i], 1, on_pair, NULL);
+        free(links);
     }
 }
 

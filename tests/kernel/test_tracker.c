@@ -223,6 +223,7 @@ static void lives(void **state)
     struct maker *m = maker_new(2, 0);
     struct kept k = {
         .kinds = UINT64_C(1) << KERNEL_SYSCALL_ENTRY | UINT64_C(1) << KERNEL_SYSCALL_EXIT | UINT64_C(1) << KERNEL_EXEC};
+    maker_name(m, 100, "leader");
     maker_dump_thread(m, 0, 5, 100, 100, 1, KERNEL_DUMPED_WAITING, "leader");
     maker_switch(m, 0, 10, 0, 0, 100);
     maker_fork(m, 0, 20, 100, 101, 100, 101);
@@ -252,8 +253,7 @@ static void lives(void **state)
     for (size_t i = 0; i < r.n_threads; i++) {
         hundreds += r.threads[i].tid == 100;
         far += r.threads[i].tid == 5000000;
-        leaders += r.threads[i].tid == 100 && r.threads[i].died &&
-            !strcmp(r.strings[r.threads[i].first_name], "leader");
+        leaders += r.threads[i].tid == 100 && r.threads[i].died && !strcmp(r.strings[r.threads[i].name], "leader");
     }
     assert_int_equal(hundreds, 2);
     assert_int_equal(far, 1);
@@ -279,6 +279,67 @@ static void unseen_forks(void **state)
             assert_true(r.threads[i].born);
             assert_int_equal(tid_of(&r, r.threads[i].parent_row), r.threads[i].tid == 50 ? 2 : -1);
         }
+    done(&r);
+}
+
+/* One that was seen to die is the same when the state dump still finds it. */
+static void zombies(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    struct kept k = {0};
+    maker_switch(m, 0, 10, 61, 16, 1);
+    maker_dump_thread(m, 0, 20, 60, 59, 1, KERNEL_DUMPED_ZOMBIE, "dead");
+    maker_dump_thread(m, 0, 21, 61, 61, 1, KERNEL_DUMPED_ZOMBIE, "t 61");
+    maker_dump_thread(m, 0, 22, 62, 62, 1, KERNEL_DUMPED_DEAD, "released");
+    maker_task(m, 0, 30, M_FREE, 60);
+    maker_fork(m, 0, 40, 1, 60, 60, 60);
+    struct run r = run(m, &k);
+    size_t found[3] = {0};
+    for (size_t i = 0; i < r.n_threads; i++) {
+        const struct kernel_thread *t = &r.threads[i];
+        if (t->tid < 60)
+            continue;
+        found[t->tid - 60]++;
+        if (t->tid == 60 && !t->born) {
+            assert_string_equal(r.strings[t->name], "dead");
+            assert_int_equal(t->tgid, 59);
+            assert_true(t->died);
+            assert_int_equal(t->end, 30);
+        }
+        if (t->tid == 62)
+            assert_string_equal(r.strings[t->name], "released");
+    }
+    assert_int_equal(found[0], 2);
+    assert_int_equal(found[1], 1);
+    assert_int_equal(found[2], 1);
+    done(&r);
+}
+
+/* The tid of one that ran, woken as new: its end and the next one's fork were not seen. */
+static void reused_unseen(void **state)
+{
+    struct maker *m = maker_new(2, 0);
+    struct kept k = {0};
+    maker_switch(m, 0, 10, 1, 0, 50);
+    maker_switch(m, 0, 20, 50, 1, 1);
+    maker_wake(m, 0, 30, M_WAKEUP_NEW, 50, 0);
+    maker_switch(m, 0, 40, 1, 1, 50);
+    maker_fork(m, 0, 50, 50, 51, 51, 51);
+    maker_switch(m, 1, 60, 0, 0, 51);
+    maker_wake(m, 0, 60, M_WAKEUP_NEW, 51, 1); /* it ran in the same ns */
+    struct run r = run(m, &k);
+    size_t fifties = 0, children = 0;
+    for (size_t i = 0; i < r.n_threads; i++) {
+        const struct kernel_thread *t = &r.threads[i];
+        fifties += t->tid == 50;
+        children += t->tid == 51;
+        if (t->tid == 50) {
+            assert_int_equal(t->died, !t->born);
+            assert_int_equal(t->born ? t->begin : t->end, 30);
+        }
+    }
+    assert_int_equal(fifties, 2);
+    assert_int_equal(children, 1);
     done(&r);
 }
 
@@ -394,7 +455,8 @@ static void loss_in_a_handler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(contexts), cmocka_unit_test(packets), cmocka_unit_test(lives),
-        cmocka_unit_test(unseen_forks), cmocka_unit_test(wake_events), cmocka_unit_test(losses),
-        cmocka_unit_test(unmatched_exits), cmocka_unit_test(loss_in_a_handler)};
+        cmocka_unit_test(unseen_forks), cmocka_unit_test(zombies), cmocka_unit_test(reused_unseen),
+        cmocka_unit_test(wake_events), cmocka_unit_test(losses), cmocka_unit_test(unmatched_exits),
+        cmocka_unit_test(loss_in_a_handler)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,35 @@ static void revealed_by_first_switch(void **state)
     world_close(&w);
 }
 
+/* A child waits for a CPU from its fork; its latency is from its wake, which is told again as that of any other. */
+static void first_dispatch(void **state)
+{
+    struct kernel_tracker w;
+    struct state_latency l;
+    world_begin(&w);
+    w.threads[B].born = true;
+    w.threads[B].begin = 120;
+    world_switch(&w, 100, 0, 0, A, KERNEL_LEAVE_RUNNABLE);
+    struct kernel_record fork = {
+        .ts = 120, .cpu = 0, .kind = KERNEL_FORK, .ctx = KERNEL_CTX_THREAD, .row = A, .u.fork = {A, B}};
+    world_add(&w, fork);
+    struct kernel_record wake = {
+        .ts = 125, .cpu = 0, .kind = KERNEL_WAKE_NEW, .ctx = KERNEL_CTX_THREAD, .row = A, .u.wake = {.row = B}};
+    world_add(&w, wake);
+    world_wake(&w, 127, 0, B);
+    world_switch(&w, 150, 1, 1, B, KERNEL_LEAVE_RUNNABLE);
+    world_switch(&w, 160, 1, B, 1, KERNEL_LEAVE_RUNNABLE);
+    world_switch(&w, 170, 1, 1, B, KERNEL_LEAVE_RUNNABLE); /* preempted is not woken */
+    world_end(&w);
+    assert_int_equal(state_latencies(w.store, STATE_LATENCY_SCHED), 1);
+    state_latency(w.store, STATE_LATENCY_SCHED, 0, &l);
+    assert_int_equal(l.begin, 125);
+    assert_int_equal(l.end, 150);
+    assert_int_equal(l.thread, B);
+    check_row(STATE_THREAD, B, "none:100-120 ready:120-150 user:150-160 ready:160-170");
+    world_close(&w);
+}
+
 static void came_before_it_left(void **state)
 {
     struct kernel_tracker w;
@@ -467,9 +496,10 @@ static void from_end_to_end_of_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(thread_life), cmocka_unit_test(revealed_by_first_switch),
-        cmocka_unit_test(came_before_it_left), cmocka_unit_test(line_on_two_cpus), cmocka_unit_test(losses),
-        cmocka_unit_test(all_cpus_lose), cmocka_unit_test(counters), cmocka_unit_test(latencies_in_order),
-        cmocka_unit_test(left_as_first_event), cmocka_unit_test(many_wait_in_calls), cmocka_unit_test(events_over_time),
+        cmocka_unit_test(first_dispatch), cmocka_unit_test(came_before_it_left), cmocka_unit_test(line_on_two_cpus),
+        cmocka_unit_test(losses), cmocka_unit_test(all_cpus_lose), cmocka_unit_test(counters),
+        cmocka_unit_test(latencies_in_order), cmocka_unit_test(left_as_first_event),
+        cmocka_unit_test(many_wait_in_calls), cmocka_unit_test(events_over_time),
         cmocka_unit_test(from_end_to_end_of_time), cmocka_unit_test(nothing_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

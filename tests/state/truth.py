@@ -118,6 +118,11 @@ class Truth:
                     self.futex_list.append((*futex.pop(tid), ts, 0, 1))
             elif name == "sched_process_fork":
                 off[int(fields["child_tid"])] = ("ready", ts)
+                woken_at.pop(int(fields["child_tid"]), None)
+            elif name == "sched_wakeup_new":
+                off.setdefault(int(fields["tid"]), ("ready", ts))
+                if int(fields["tid"]) not in current.values():
+                    woken_at[int(fields["tid"])] = ts
             elif name.startswith("syscall_entry_"):
                 # FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2; flags are above
                 waits = name == "syscall_entry_futex" and int(fields["op"], 0) & 0x7f in (0, 6, 9, 11, 13)

@@ -1,0 +1,177 @@
+/* Which flows of many hosts are one: found by their keys, over all hosts at once, so that hosts that never talked cost
+ * nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "base/pool.h"
+#include "flow/store.h"
+
+enum {
+    PARTS = 256,        /* of the range of hashes, each joined by one thread */
+    MOST_RECEIVERS = 32 /* of one flow: what more hosts receive is multicast, or a private address used by many */
+};
+
+struct end {
+    uint64_t hash;
+    uint32_t host, flow;
+};
+
+struct ends {
+    VEC(struct end) v;
+};
+
+struct part {
+    struct end *ends;
+    size_t n;
+    VEC(struct flow_link) links;
+};
+
+struct join {
+    const struct flow_store *const *stores;
+    struct ends *by_host; /* read once: a file that is cut off meanwhile reads otherwise the second time */
+    size_t *at;           /* host * PARTS + part: how many ends, then where the next goes */
+    struct end *ends;
+    struct part parts[PARTS];
+};
+
+static unsigned part_of(uint64_t hash)
+{
+    return (unsigned)(hash >> 56);
+}
+
+/* The flows of a host that may be other hosts', too. */
+static void collect_ends(void *arg, size_t host)
+{
+    struct join *j = arg;
+    const struct flow_store *s = j->stores[host];
+    for (size_t f = 0; s && f < s->n_flows; f++) {
+        struct flow_key key = s->flows[f].key;
+        struct end end = {flow_key_hash(&key), (uint32_t)host, (uint32_t)f};
+        if (flow_is_anonymous(&key))
+            continue;
+        vec_push(&j->by_host[host].v, end);
+        j->at[host * PARTS + part_of(end.hash)]++;
+    }
+}
+
+static void place_ends(void *arg, size_t host)
+{
+    struct join *j = arg;
+    struct ends *e = &j->by_host[host];
+    for (size_t i = 0; i < e->v.n; i++)
+        j->ends[j->at[host * PARTS + part_of(e->v.v[i].hash)]++] = e->v.v[i];
+    vec_free(&e->v);
+}
+
+/* Counts become places: by part, then host. */
+static void arrange(struct join *j, size_t n)
+{
+    size_t sum = 0, starts[PARTS];
+    for (size_t p = 0; p < PARTS; p++) {
+        starts[p] = sum;
+        for (size_t h = 0; h < n; h++) {
+            size_t count = j->at[h * PARTS + p];
+            j->at[h * PARTS + p] = sum;
+            sum += count;
+        }
+        j->parts[p].n = sum - starts[p];
+    }
+    j->ends = mem_alloc(sizeof *j->ends * (sum + 1));
+    for (size_t p = 0; p < PARTS; p++)
+        j->parts[p].ends = j->ends + starts[p];
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct end *p = a, *q = b;
+    return order_of(p->hash, q->hash) ?: order_of(p->host, q->host) ?: order_of(p->flow, q->flow);
+}
+
+/* Did packets of the flow come to this host from another one? Where its own send is the first that was seen, what it
+ * received is that send on another of its devices; a forwarder receives first. Without addresses all is one flow. */
+static bool receives(const struct flow_store *s, size_t flow)
+{
+    struct flow_part p = flow_part(s, flow);
+    return p.n_receives && !(p.n_sends && s->flows[flow].key.family && p.sends[0].ts <= p.receives[0].ts);
+}
+
+/* Links of all ends with one hash: each sender to those that received its flow. */
+static void link_ends(const struct join *j, struct part *part, const struct end *v, size_t n)
+{
+    for (size_t s = 0; s < n; s++) {
+        const struct flow_store *a = j->stores[v[s].host];
+        size_t receivers = 0, most = a->flows[v[s].flow].key.family ? MOST_RECEIVERS : n;
+        if (!flow_part(a, v[s].flow).n_sends)
+            continue;
+        for (size_t r = 0; r < n && receivers < most; r++) {
+            const struct flow_store *b = j->stores[v[r].host];
+            if (v[r].host == v[s].host ||
+                memcmp(&a->flows[v[s].flow].key, &b->flows[v[r].flow].key, sizeof(struct flow_key)) != 0 ||
+                !receives(b, v[r].flow))
+                continue;
+            vec_push(&part->links, ((struct flow_link){v[s].host, v[r].host, v[s].flow, v[r].flow}));
+            receivers++;
+        }
+    }
+}
+
+static void join_part(void *arg, size_t i)
+{
+    struct join *j = arg;
+    struct part *p = &j->parts[i];
+    if (p->n)
+        qsort(p->ends, p->n, sizeof *p->ends, by_hash);
+    for (size_t from = 0, to; from < p->n; from = to) {
+        for (to = from + 1; to < p->n && p->ends[to].hash == p->ends[from].hash;)
+            to++;
+        if (to - from > 1)
+            link_ends(j, p, p->ends + from, to - from);
+    }
+}
+
+static uint32_t lesser(const struct flow_link *l)
+{
+    return l->a < l->b ? l->a : l->b;
+}
+
+static uint32_t greater(const struct flow_link *l)
+{
+    return l->a < l->b ? l->b : l->a;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct flow_link *p = a, *q = b;
+    return order_of(lesser(p), lesser(q)) ?: order_of(greater(p), greater(q)) ?: order_of(p->a, q->a)
+        ?: order_of(p->sent, q->sent) ?: order_of(p->received, q->received);
+}
+
+size_t flow_links(const struct flow_store *const *stores, size_t n, unsigned threads, struct flow_link **out)
+{
+    struct join *j = mem_zalloc(sizeof *j);
+    VEC(struct flow_link) all = {0};
+    j->stores = stores;
+    j->by_host = mem_zalloc(sizeof *j->by_host * (n + 1));
+    j->at = mem_zalloc(sizeof *j->at * (n * PARTS + 1));
+    pool_run(n, threads, collect_ends, j);
+    arrange(j, n);
+    pool_run(n, threads, place_ends, j);
+    pool_run(PARTS, threads, join_part, j);
+    for (size_t p = 0; p < PARTS; p++) {
+        vec_reserve(&all, j->parts[p].links.n + 1);
+        if (j->parts[p].links.n)
+            memcpy(all.v + all.n, j->parts[p].links.v, sizeof *all.v * j->parts[p].links.n);
+        all.n += j->parts[p].links.n;
+        vec_free(&j->parts[p].links);
+    }
+    qsort(all.v, all.n, sizeof *all.v, by_pair);
+    free(j->ends);
+    free(j->at);
+    free(j->by_host);
+    free(j);
+    *out = all.v;
+    return all.n;
+}
