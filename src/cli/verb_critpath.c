@@ -192,7 +192,7 @@ static void note_polling(const struct work *w, const struct question *q)
 static void note_clocks(const struct work *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        if (w->n > 1 && w->hosts[i].graph &&
+        if (w->n > 1 && w->hosts[i].graph && strcmp(w->hosts[i].name, w->hosts[w->path->start.host].name) != 0 &&
             (!w->hosts[i].map->n || w->hosts[i].map->island != w->hosts[w->path->start.host].map->island))
             cli_note("%s: no messages relate its clock to that of %s; the path does not go there", w->hosts[i].name,
                 w->hosts[w->path->start.host].name);

@@ -134,6 +134,6 @@ void experiment_note_clocks(struct experiment *x, const char *failed)
             continue;
         snprintf(text, sizeof text, "not on the clock of the others: %s",
             failed ? failed : "no packets that tie it to them were recorded");
-        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].name, text, 1);
+        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].clock_name, text, 1);
     }
 }

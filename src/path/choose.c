@@ -48,7 +48,7 @@ void path_find_lives(const struct path_local *l, const char *thread, const char 
 bool path_lives_share_tid(const struct path_lives *found)
 {
     for (size_t i = 1; i < found->n; i++)
-        if (found->v[i].row.host != found->v[0].row.host || found->v[i].tid != found->v[0].tid)
+        if (strcmp(found->v[i].host, found->v[0].host) != 0 || found->v[i].tid != found->v[0].tid)
             return false;
     return true;
 }
