@@ -118,7 +118,7 @@ static void name_traces(struct opening *o)
 
 /* ---- boots ---- */
 
-/* Same and other boots have the same and other ids, which LTTng writes as the uuid of the clock. Without them: UNTOLD. */
+/* By their ids, which LTTng writes as the uuid of the clock; UNTOLD without them. */
 enum boots { BOOTS_UNTOLD, BOOTS_SAME, BOOTS_OTHER };
 static enum boots compare_boots(const struct ctf_trace *a, const struct ctf_trace *b)
 {

@@ -107,16 +107,6 @@ class Reboot(ServerCase):
         for path, after in (("apps-1", 0), ("apps-2", DAY)):
             self.assertEqual(self.names(os.path.join(top, path)), ["small"])
 
-    def test_names_in_options_mean_all_boots(self):
-        top, store = self.boots((7, 0), (9, DAY)), scratch()
-        write(os.path.join(top, "other"), 21, 5, name="other")
-        answer = self.json("sync", "--trust", "small,other=1ms", "--store", store, top)
-        self.assertEqual(sorted(answer["trust"][0]["hosts"]), ["other", "small", "small@2"])
-        self.assertEqual({h["island"] for h in answer["hosts"]}, {0})
-        for reference in ("small", "small@2"):
-            answer = self.json("sync", "--reference", reference, "--store", store, top)
-            self.assertEqual(answer["reference"], reference)
-
     def test_views(self):
         top = self.boots((7, 0), (9, DAY))
         with Server(top) as server:
