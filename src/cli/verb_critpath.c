@@ -173,21 +173,31 @@ static int64_t clock_error(const struct work *w)
     return worst;
 }
 
-/* A thread that never slept for the network but got messages has polled for them, or got them without asking. */
-static void note_polling(const struct work *w, const struct question *q)
+/* The path shows threads that run where they may have polled; or the thread that was asked for got messages awake, and
+ * nothing can be assumed of them. */
+static void note_polling(const struct work *w)
 {
     const struct path *p = w->path;
-    int64_t totals[GRAPH_STATE_COUNT];
-    size_t seen, messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
+    int64_t totals[GRAPH_STATE_COUNT], duration;
+    size_t seen, stretches = path_local_assumable(w->local, p, &duration);
+    if (stretches) {
+        struct text t = {.fd = -1};
+        text_duration(&t, duration);
+        cli_note("%s of the path may be polling: %zu time%s a thread ran until a message came and soon sent again, and "
+                 "the recorded events do not show what it waited for. `--polling assume` takes it to have waited for "
+                 "that message; to know, let the program block, or record its own spans (docs/record.md)",
+            text_cstr(&t), stretches, stretches == 1 ? "" : "s");
+        text_fini(&t);
+        return;
+    }
+    size_t messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
     const struct path_local_host *h = &w->hosts[p->start.host];
     graph_row_totals(
         h->graph, p->start.row, clock_from_reference(h->map, p->begin), clock_from_reference(h->map, p->end), totals);
-    if (q->polling || messages <= seen || totals[GRAPH_NETWORK])
+    if (messages <= seen || totals[GRAPH_NETWORK])
         return;
-    cli_note(
-        "%zu messages came while the thread was awake%s: it polls, and the recorded events do not show what it "
-        "waited for; `--polling assume` takes it to have waited, or let the program block, or record its own spans "
-        "(docs/record.md)",
+    cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in "
+             "scheduling events; let the program block, or record its own spans (docs/record.md)",
         messages, seen ? ", only some could be told as polling" : "");
 }
 
@@ -240,7 +250,7 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
         struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host),
             .state = p->totals[i].state,
             .duration = p->totals[i].duration};
-        source->row_name(source->arg, p->totals[i].row, &tid, &s.comm);
+        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &s.comm);
         add_to_sums(sums, &n, &s);
     }
     if (n)
@@ -317,7 +327,8 @@ static int answer(struct work *w, const struct question *q)
         (q->svg && write_svg(w, q->svg, &e)))
         return cli_fail(&e);
     note_clocks(w);
-    note_polling(w, q);
+    if (!q->polling)
+        note_polling(w);
     struct text out = TEXT_TO(1);
     write_answer(w, q, &out);
     return cli_finish_traces(w->experiment, &out, NULL);
@@ -338,7 +349,7 @@ static int run(int argc, char **argv)
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
-        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 200, or none)", &q.drift_prior},
+        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 300, or none)", &q.drift_prior},
         {"polling", 0, CLI_STRING, "assume",
             "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},
         {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",

@@ -161,7 +161,7 @@ static int run(int argc, char **argv)
     const struct cli_option options[] = {
         {"reference", 'r', CLI_STRING, "HOST",
             "the host whose clock counts (default: the one from which all others are known best)", &clocks.reference},
-        {"drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 200)", &prior},
+        {"drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 300)", &prior},
         {"stats", 0, CLI_FLAG, NULL, "statistics of every pair in the layout of LTTV", &stats},
         {"store", 0, CLI_STRING, "DIR",
             "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
