@@ -175,7 +175,7 @@ static int run(int argc, char **argv)
     if (!count && c.thread)
         cli_note(
             "no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
-    else if (!count)
+    else if (!count && !begin && !end)
         cli_note("no threads: record sched_switch and sched_waking to have them; network events alone tie clocks");
     free(lines);
     code = cli_finish_traces(x, &out, NULL);
