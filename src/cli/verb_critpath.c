@@ -145,14 +145,16 @@ static const struct clock_map *map_of(const struct work *w, size_t host)
 static int parse_interval(const struct work *w, const struct question *q, struct path_options *o, struct err *e)
 {
     const struct index_host *hosts;
-    int64_t start = INT64_MAX;
+    struct cli_span span = {INT64_MAX, INT64_MIN};
     experiment_hosts(w->experiment, &hosts);
     for (size_t i = 0; i < w->n; i++) {
-        int64_t t = clock_to_reference(map_of(w, i), hosts[i].begin);
-        start = t < start ? t : start;
+        int64_t first = clock_to_reference(map_of(w, i), hosts[i].begin),
+                last = clock_to_reference(map_of(w, i), hosts[i].end);
+        span.first = first < span.first ? first : span.first;
+        span.last = last > span.last ? last : span.last;
     }
     *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
-    int rc = cli_parse_window(q->begin, q->end, start, &o->begin, &o->end, e);
+    int rc = cli_parse_window(q->begin, q->end, &span, &o->begin, &o->end, e);
     if (!rc && o->begin == o->end)
         rc = err_set(e, ERR_ARG,
             "--begin and --end are the same instant; a path covers the time between them: give a later --end");
