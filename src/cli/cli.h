@@ -9,7 +9,9 @@
 #include "base/err.h"
 #include "base/text.h"
 
-enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+/* Exit status of every verb. PARTIAL: answered, but parts of the input were damaged or missing. What the tracer itself
+ * lost is told and is OK. */
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_PARTIAL = 3 };
 
 /* LIST: may be given several times. */
 enum cli_type { CLI_FLAG, CLI_STRING, CLI_LIST, CLI_INT, CLI_FLOAT };
@@ -37,6 +39,8 @@ extern const struct cli_verb verb_info, verb_events, verb_index, verb_threads, v
 int cli_parse(const struct cli_verb *, const struct cli_option *, int argc, char **argv, int *n);
 /* What --help prints, for a width in columns. */
 void cli_help(const struct cli_verb *, const struct cli_option *, int width, struct text *out);
+/* The rule of the exit status, as all helps show it. */
+void cli_help_status(int width, struct text *);
 /* The name nearest to a mistyped one, or NULL when none is near. `names` ends with NULL. */
 const char *cli_closest(const char *typed, const char *const *names);
 

@@ -48,9 +48,9 @@ static void write_overview(struct text *t)
         "  A TRACE is a directory that holds a CTF trace, or a tree of them; NAME=PATH names its host.\n\nVerbs:\n");
     for (size_t i = 0; i < N_VERBS; i++)
         text_printf(t, "  %-10s  %s\n", verbs[i]->name, verbs[i]->summary);
-    text_puts(t,
-        "\nweft help VERB shows the options of a verb; weft --version the version.\n\n"
-        "Example:\n  weft critpath --thread client:204 examples/three-tier\n");
+    text_puts(t, "\nweft help VERB shows the options of a verb; weft --version the version.\n\n");
+    cli_help_status(cli_width(), t);
+    text_puts(t, "\nExample:\n  weft critpath --thread client:204 examples/three-tier\n");
 }
 
 static int overview(int fd, int code)

@@ -112,6 +112,15 @@ static void write_options(struct text *t, const struct cli_option *o, size_t col
     }
 }
 
+void cli_help_status(int width, struct text *t)
+{
+    const char *name = "Exit status: ";
+    text_puts(t, name);
+    write_wrapped(t,
+        "0 all was read, 1 nothing useful, 2 wrong use, 3 answered, but parts of the input were damaged or missing",
+        strlen(name), width > 0 ? (size_t)width : 100);
+}
+
 void cli_help(const struct cli_verb *verb, const struct cli_option *options, int width, struct text *t)
 {
     size_t columns = width > 0 ? (size_t)width : 100;
@@ -125,6 +134,8 @@ void cli_help(const struct cli_verb *verb, const struct cli_option *options, int
     }
     text_puts(t, "\nFor every verb:\n");
     write_options(t, common_options, column, columns);
+    text_putc(t, '\n');
+    cli_help_status(width, t);
     if (verb->example)
         text_printf(t, "\nExample:\n  %s\n", verb->example);
 }

@@ -45,13 +45,20 @@ int cli_open_traces(char **args, size_t n, struct index_options *o, struct exper
     return rc;
 }
 
-int cli_finish_traces(const struct experiment *x, struct text *out, int code)
+int cli_finish_traces(const struct experiment *x, struct text *out, const struct cli_reading *reading)
 {
     struct err e = {0};
-    if (!experiment_intact(x, &e))
-        return cli_finish(out, code);
-    text_fini(out);
-    return cli_fail(&e);
+    if (experiment_intact(x, &e)) {
+        text_fini(out);
+        return cli_fail(&e);
+    }
+    bool partial = experiment_partial(x) || (reading && reading->damaged);
+    int code = cli_finish(out, partial ? CLI_PARTIAL : CLI_OK);
+    if (code == CLI_PARTIAL && !(reading ? reading->events : experiment_stored_events(x))) {
+        err_set(&e, ERR_FORMAT, "no event could be read; without --quiet notes say why");
+        return cli_fail(&e);
+    }
+    return code;
 }
 
 int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *begin, int64_t *end, struct err *e)

@@ -14,9 +14,12 @@
 int cli_need_traces(size_t n, struct err *);
 /* experiment_open with a progress bar; problems of the input become notes. */
 int cli_open_traces(char **args, size_t n, struct index_options *, struct experiment **, struct err *);
-/* cli_finish of an answer made from the experiment, if its files stayed as they were; else none of it is shown, and the
- * exit code is CLI_FAILED. */
-int cli_finish_traces(const struct experiment *, struct text *out, int code);
+/* What a verb found out by reading a trace itself, besides what the experiment's notes tell. */
+struct cli_reading { bool damaged; uint64_t events; };
+/* cli_finish of an answer made from the experiment, and the one place that decides the exit status of an answer.
+ * CLI_FAILED: files changed meanwhile, then nothing is shown; or the input is damaged and no event could be read.
+ * CLI_PARTIAL: something is damaged or missing. reading: NULL for answers from stores. */
+int cli_finish_traces(const struct experiment *, struct text *out, const struct cli_reading *);
 /* --begin and --end, either NULL: unchanged; *begin, *end: ns, inclusive. `start`: what "+1s" counts from. */
 int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *begin, int64_t *end, struct err *);
 
@@ -40,7 +43,7 @@ struct cli_clocks {
             "leave clocks as they are: messages are not asked how they are related, only --trust counts", \
             &(c)->no_sync}, \
     { \
-        "drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 200)", &(c)->prior \
+        "drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 300)", &(c)->prior \
     }
 int cli_clocks_parse(struct cli_clocks *, struct err *);
 void cli_clocks_fini(struct cli_clocks *);

@@ -14,7 +14,7 @@
 #include "show/show.h"
 
 struct question {
-    const char *thread, *begin, *end, *method, *svg, *store, *format_name;
+    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling;
     struct cli_clocks clocks;
     bool segments, aggregate, no_early_return;
     int format;
@@ -27,6 +27,7 @@ struct work {
     struct path_local_host *hosts;
     size_t n;
     struct path_local *local;
+    const struct path_source *source;
     struct path *path;
 };
 
@@ -109,6 +110,8 @@ static int check_question(const struct question *q, int n, struct err *e)
         return err_set(e, ERR_ARG,
             "--method %s asks the nodes of a cluster; with traces on this machine use --method local", q->method);
     }
+    if (q->polling && strcmp(q->polling, "assume") != 0)
+        return err_set(e, ERR_ARG, "--polling %s: give assume, or leave it out", q->polling);
     int rc = cli_need_traces((size_t)n, e);
     if (!rc && !q->thread)
         rc = err_set(e, ERR_ARG, "whose path? Give --thread [HOST:]TID or a name; `weft threads` lists them");
@@ -128,6 +131,7 @@ static int open_hosts(struct work *w, const struct question *q, struct err *e)
         w->hosts[i] = (struct path_local_host){
             hosts[i].name, hosts[i].graph, hosts[i].flows, apart ? NULL : clock_net_map(w->clocks, i)};
     w->local = path_local_new(w->hosts, w->n);
+    w->source = q->polling ? path_local_source_assuming(w->local) : path_local_source(w->local);
     return 0;
 }
 
@@ -173,7 +177,7 @@ static int64_t clock_error(const struct work *w)
 }
 
 /* A thread that never slept for the network but got messages has polled for them, or got them without asking. */
-static void note_polling(const struct work *w)
+static void note_polling(const struct work *w, const struct question *q)
 {
     const struct path *p = w->path;
     int64_t totals[GRAPH_STATE_COUNT];
@@ -182,11 +186,12 @@ static void note_polling(const struct work *w)
     const struct clock_map *map = map_of(w, p->start.host);
     graph_row_totals(
         h->graph, p->start.row, clock_from_reference(map, p->begin), clock_from_reference(map, p->end), totals);
-    if (messages <= seen || totals[GRAPH_NETWORK])
+    if (q->polling || messages <= seen || totals[GRAPH_NETWORK])
         return;
-    cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in "
-             "scheduling events; "
-             "let the program block, or record its own spans (docs/record.md)",
+    cli_note(
+        "%zu messages came while the thread was awake%s: it polls, and the recorded events do not show what it "
+        "waited for; `--polling assume` takes it to have waited, or let the program block, or record its own spans "
+        "(docs/record.md)",
         messages, seen ? ", only some could be told as polling" : "");
 }
 
@@ -259,7 +264,7 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
 {
     static const struct cli_column columns[] = {{"host", false, false}, {"comm", false, false}, {"state", false, false},
         {"duration", true, true}, {"percent", true, true}};
-    const struct path_source *source = path_local_source(w->local);
+    const struct path_source *source = w->source;
     const struct path *p = w->path;
     struct sum *sums = mem_alloc((p->n_totals + 1) * sizeof *sums);
     size_t n = 0;
@@ -268,7 +273,7 @@ static void write_aggregate(const struct work *w, int format, struct text *out)
         struct sum s = {.host = source->host_name(source->arg, p->totals[i].row.host),
             .state = p->totals[i].state,
             .duration = p->totals[i].duration};
-        source->row_name(source->arg, p->totals[i].row, &tid, &s.comm);
+        source->row_name(source->arg, p->totals[i].row, p->end, p->end, &tid, &s.comm);
         add_to_sums(sums, &n, &s);
     }
     if (n)
@@ -300,7 +305,7 @@ static bool speaks_utf8(void)
 
 static void write_answer(const struct work *w, const struct question *q, struct text *out)
 {
-    const struct path_source *source = path_local_source(w->local);
+    const struct path_source *source = w->source;
     if (q->aggregate) {
         write_aggregate(w, q->format, out);
     } else if (q->format == CLI_JSON) {
@@ -325,7 +330,7 @@ static void write_answer(const struct work *w, const struct question *q, struct 
 static int write_svg(const struct work *w, const char *file, struct err *e)
 {
     struct text t = {.fd = -1};
-    show_svg(w->path, path_local_source(w->local), &t);
+    show_svg(w->path, w->source, &t);
     int rc = file_write(file, t.v, t.n, e);
     text_fini(&t);
     return rc;
@@ -342,14 +347,14 @@ static int answer(struct work *w, const struct question *q)
     if (code >= 0)
         return code;
     if ((w->clocks && clock_net_relates(w->clocks, row.host, &e)) ||
-        path_walk(path_local_source(w->local), row, &options, &w->path, &e) || experiment_intact(w->experiment, &e) ||
+        path_walk(w->source, row, &options, &w->path, &e) || experiment_intact(w->experiment, &e) ||
         (q->svg && write_svg(w, q->svg, &e)))
         return cli_fail(&e);
     note_clocks(w);
-    note_polling(w);
+    note_polling(w, q);
     struct text out = TEXT_TO(1);
     write_answer(w, q, &out);
-    return cli_finish_traces(w->experiment, &out, CLI_OK);
+    return cli_finish_traces(w->experiment, &out, NULL);
 }
 
 static int run(int argc, char **argv)
@@ -366,6 +371,8 @@ static int run(int argc, char **argv)
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
+        {"polling", 0, CLI_STRING, "assume",
+            "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},
         {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",
             &q.no_early_return},
         {"format", 0, CLI_STRING, "FORMAT", "table, json or csv", &q.format_name},

@@ -251,18 +251,22 @@ static int show_all(struct session *s, uint64_t limit, struct text *out, struct 
     return r == ERR_OK ? write_out(s, out, e) : r;
 }
 
-/* What was wrong with the input. Reading on is success as long as there was anything to read. */
-static int note_problems(const struct session *s)
+/* What was wrong with the input, and how much was read of it; a window may well hold nothing. */
+static struct cli_reading note_problems(const struct session *s)
 {
     const struct ctf_problem *p;
+    bool whole = s->window.begin == INT64_MIN && s->window.end == INT64_MAX;
+    struct cli_reading r = {.events = whole ? s->read : 1};
     size_t n = ctf_merge_problems(s->merge, &p);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        r.damaged |= !p[i].harmless;
         p[i].count > 1 ? cli_note("%s (%llu times)", p[i].text, (unsigned long long)p[i].count)
                        : cli_note("%s", p[i].text);
+    }
     if (s->losses > MAX_LOSS_NOTES)
         cli_note(
             "%llu more places with losses; --format json tells all", (unsigned long long)(s->losses - MAX_LOSS_NOTES));
-    return n && !s->read ? CLI_FAILED : CLI_OK;
+    return r;
 }
 
 static int run(int argc, char **argv)
@@ -296,14 +300,15 @@ static int run(int argc, char **argv)
         code = cli_fail(&e);
     } else {
         int r = show_all(&s, q.limit >= 0 ? (uint64_t)q.limit : UINT64_MAX, &out, &e);
-        code = note_problems(&s);
-        if (r != ERR_OK && r != ERR_IO) /* cli_finish reports write errors */
-            code = cli_fail(&e);
+        struct cli_reading reading = note_problems(&s);
+        /* what could not be written is reported at the end */
+        code = r != ERR_OK && r != ERR_IO ? cli_fail(&e) : cli_finish_traces(s.x, &out, &reading);
     }
     close_session(&s);
     cli_clocks_fini(&q.clocks);
     free(q.names.v);
-    return cli_finish(&out, code);
+    text_fini(&out);
+    return code;
 }
 
 const struct cli_verb verb_events = {"events", "TRACE…", "merged events in time order",

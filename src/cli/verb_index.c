@@ -10,8 +10,7 @@
 
 struct done {
     uint64_t events; /* of what was built now */
-    bool any_built, any_failed;
-    size_t rows;
+    bool any_built;
 };
 
 static void add_done(struct cli_table *t, struct done *done, bool built, uint64_t events, const char *dir)
@@ -20,7 +19,6 @@ static void add_done(struct cli_table *t, struct done *done, bool built, uint64_
     cli_table_cell(t, "%s", dir);
     done->events += built ? events : 0;
     done->any_built |= built;
-    done->rows++;
 }
 
 static void add_kernel_traces(struct cli_table *t, const struct experiment *x, struct done *done)
@@ -51,7 +49,6 @@ static void add_user_traces(struct cli_table *t, const struct experiment *x, str
     size_t n = experiment_traces(x, &traces);
     experiment_hosts(x, &hosts);
     for (size_t i = 0; i < n; i++) {
-        done->any_failed |= !traces[i].is_kernel && !traces[i].stacks;
         if (!traces[i].stacks)
             continue;
         const struct stack_totals *totals = stack_totals(traces[i].stacks);
@@ -111,13 +108,8 @@ static int run(int argc, char **argv)
     if (done.any_built)
         cli_note("%llu events indexed in %.2f s (%.1f M events/s)", (unsigned long long)done.events, seconds,
             (double)done.events / seconds / 1e6);
-    code = cli_finish_traces(x, &out, CLI_OK);
+    code = cli_finish_traces(x, &out, NULL);
     experiment_close(x);
-    if (code == CLI_OK && (!done.rows || done.any_failed)) {
-        err_set(&e, ERR_UNSUPPORTED, "%s could be indexed; the notes above say why",
-            done.rows ? "not all traces" : "nothing");
-        return cli_fail(&e);
-    }
     return code;
 }
 

@@ -20,7 +20,7 @@ static void add_problems(struct trace_facts *f, const struct ctf_problem *p, siz
         for (size_t k = 0; k < f->problems.n && !known; k++)
             known = strcmp(f->problems.v[k].text, p[i].text) == 0;
         if (!known) {
-            struct ctf_problem own = {mem_strdup(p[i].text), p[i].count};
+            struct ctf_problem own = {mem_strdup(p[i].text), p[i].count, p[i].harmless};
             vec_push(&f->problems, own);
         }
     }
@@ -110,7 +110,7 @@ static void count_stream(void *arg, size_t i)
     struct ctf_source source = {.trace = (struct ctf_trace *)f->trace};
     struct ctf_merge *m;
     struct err e = {0};
-    struct ctf_problem failed = {e.text, 1};
+    struct ctf_problem failed = {e.text, 1, false};
     if (ctf_merge_new(&source, 1, (struct ctf_window){INT64_MIN, INT64_MAX}, (int)stream, &m, &e) != ERR_OK) {
         pthread_mutex_lock(&c->lock);
         add_problems(f, &failed, 1);
@@ -203,15 +203,19 @@ static int run(int argc, char **argv)
     struct text out = TEXT_TO(STDOUT_FILENO);
     info_write(&out, facts, count, format, pages);
     note_unopened(x, facts, count);
+    struct cli_reading reading = {0};
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < facts[i].problems.n; k++)
+        reading.events += facts[i].events;
+        for (size_t k = 0; k < facts[i].problems.n; k++) {
+            reading.damaged |= !facts[i].problems.v[k].harmless;
             free((char *)facts[i].problems.v[k].text);
+        }
         vec_free(&facts[i].problems);
         free(facts[i].tracer);
         free(facts[i].streams);
     }
     free(facts);
-    code = cli_finish_traces(x, &out, CLI_OK);
+    code = cli_finish_traces(x, &out, &reading);
     experiment_close(x);
     return code;
 }

@@ -70,6 +70,11 @@ static void note_reach(const struct tsp_options *o, const char *address)
             address);
 }
 
+static void note_left_out(const char *why)
+{
+    cli_note("%s; the other traces are served", why);
+}
+
 /* Serves until a signal to stop. */
 static int serve(const struct tsp_options *o, const sigset_t *stop)
 {
@@ -118,6 +123,7 @@ static int run(int argc, char **argv)
         .trace_root = root,
         .state_dir = state,
         .experiment_name = name,
+        .left_out = note_left_out,
         .version = WEFT_VERSION};
 
     char *token = NULL;

@@ -150,7 +150,7 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
         write_stats(x, net, started, &out);
     else
         write_maps(net, format, &out);
-    int code = cli_finish_traces(x, &out, CLI_OK);
+    int code = cli_finish_traces(x, &out, NULL);
     experiment_close(x);
     return code;
 }

@@ -41,9 +41,16 @@ static int run(int argc, char **argv)
     struct text out = TEXT_TO(1);
     cli_table_write(t, format, &out);
     cli_table_free(t);
+    if (rc && rc != ERR_FORMAT) {
+        text_fini(&out);
+        code = cli_fail(&e);
+    } else {
+        if (rc)
+            cli_note("%s", e.text);
+        code = cli_finish_traces(x, &out, &(struct cli_reading){.damaged = rc != 0, .events = 1});
+    }
     experiment_close(x);
-    code = cli_finish(&out, CLI_OK);
-    return rc ? cli_fail(&e) : code;
+    return code;
 }
 
 const struct cli_verb verb_verify = {"verify", "TRACE…", "checks the store files of traces and says what is damaged",

@@ -73,7 +73,8 @@ static void set_stream(struct ctf_stream *s, const struct ctf_packet_count *pack
         struct ctf_packet *p = &s->packets.v[k];
         const struct ctf_packet_count *c = &packets[k];
         p->items = c->items;
-        p->cycles = c->cycles;
+        if (!s->plan->has_begin)
+            p->cycles = c->cycles;
         p->first = c->items ? c->first : tracks[p->track].last;
         p->last = c->items ? c->last : tracks[p->track].last;
         p->before = tracks[p->track].items;

@@ -14,6 +14,9 @@
 
 struct text; /* base/text.h: output buffer */
 
+/* Grows when other times or values are read of the same files: stores that were made of them are made again. */
+enum { CTF_RULES_VERSION = 1 };
+
 /* ---- events ---- */
 
 /* For items that are losses, `data` of the event points to one of these. */
@@ -23,6 +26,10 @@ struct ctf_loss {
     uint64_t count;
     bool begin_known, end_known;
 };
+
+/* CPU numbers from here on are no machine's (Linux is built for at most so many): damage. They are given as recorded,
+ * and nobody keeps something for each CPU below. */
+enum { CTF_MOST_CPUS = 8192 };
 
 /* One event. Borrowed: valid until the next read from the merge that gave it. */
 struct ctf_event {
@@ -48,8 +55,9 @@ struct ctf_clock {
 };
 struct ctf_env { const char *name; bool is_string; const char *string; int64_t number; };
 
-/* Something wrong with the input that did not stop the reading. */
-struct ctf_problem { const char *text; uint64_t count; };
+/* Something wrong with the input that did not stop the reading. harmless: it was all read the same; else something is
+ * missing from what is read. */
+struct ctf_problem { const char *text; uint64_t count; bool harmless; };
 
 struct ctf_stream_info {
     const char *name;                /* file name of the (first) stream file, e.g. "ch_0" */
@@ -67,13 +75,14 @@ void ctf_schemas_free(struct ctf_schemas *); /* after all traces opened with it 
 /* A set of directories that make one trace, sorted by path. */
 struct ctf_group { char **dirs; size_t n, root; }; /* root: that of the first one found, one with a name if any */
 /* Where to look: a trace, or a tree of them. Pieces below roots with different names are not joined; NULL joins with
- * any. Set by ctf_discover_all: `found` directories with traces, of which an earlier root has `again` too. */
-struct ctf_root { const char *path, *name; size_t found, again; };
+ * any. Set by ctf_discover_all: `found` directories with traces, of which an earlier root has `again` too; why it has
+ * none, where `found` is 0. */
+struct ctf_root { const char *path, *name; size_t found, again; struct err problem; };
 /* Finds the traces below `path`, sorted by path; directories of one session's rotation archives and of overlapping
  * snapshots (same trace UUID, host and domain) come as one group. ERR_NOTFOUND when there is none. */
 int ctf_discover(const char *path, struct ctf_group **groups, size_t *n, struct err *e);
 /* The same below several roots, whose order comes first. A directory that lies below several of them, or is reached by
- * links, counts once. ERR_NOTFOUND when one of them has none. */
+ * links, counts once. The problem of the first root when none of them has any. */
 int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **groups, size_t *n, struct err *e);
 void ctf_groups_free(struct ctf_group *groups, size_t n);
 

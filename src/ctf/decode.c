@@ -5,37 +5,6 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* ---- clocks ---- */
-
-static int64_t saturate(__int128 v)
-{
-    return v > INT64_MAX - 2 ? INT64_MAX - 2 : v < INT64_MIN + 2 ? INT64_MIN + 2 : (int64_t)v;
-}
-
-void ctf_clock_rate_of(const struct ctf_clock *c, struct ctf_clock_rate *out)
-{
-    out->freq = c && c->freq ? c->freq : 1000000000;
-    out->base_ns = 0;
-    if (c)
-        out->base_ns = saturate((__int128)c->offset_s * 1000000000 + (__int128)c->offset * 1000000000 / out->freq);
-}
-
-int64_t ctf_clock_ns(const struct ctf_clock_rate *r, uint64_t cycles)
-{
-    unsigned __int128 ns = r->freq == 1000000000 ? cycles : (unsigned __int128)cycles * 1000000000 / r->freq;
-    if (ns > UINT64_MAX)
-        return INT64_MAX - 2;
-    return saturate((__int128)r->base_ns + (__int128)ns);
-}
-
-static ALWAYS_INLINE uint64_t extend(uint64_t now, uint64_t value, unsigned bits)
-{
-    if (bits >= 64)
-        return value;
-    uint64_t mask = ((uint64_t)1 << bits) - 1;
-    return now + ((value - now) & mask);
-}
-
 /* ---- programs ---- */
 
 /* Bytes up to and with the NUL; 0 when there is none within `n` bytes. Loads words: the end of a mapping has room
@@ -90,7 +59,10 @@ static ALWAYS_INLINE void take(const struct ctf_op *op, struct ctf_run *r, uint6
     if (op->slot)
         r->slots[op->slot] = v;
     if (op->role == CTF_ROLE_CLOCK) {
-        r->cycles = extend(r->cycles, v, op->bits);
+        r->cycles = ctf_clock_extend(r->cycles, v, op->bits);
+    } else if (op->role == CTF_ROLE_BEGIN) {
+        r->cycles = r->values[CTF_ROLE_BEGIN] = ctf_clock_extend(r->cycles, v, op->bits);
+        r->seen |= 1u << CTF_ROLE_BEGIN;
     } else if (op->role) {
         r->values[op->role] = v;
         r->seen |= 1u << op->role;
@@ -192,7 +164,9 @@ bool ctf_decoder_open(
     d->stop = CTF_STOP_NONE;
     r->slots = d->slots;
     r->seen = 0;
+    r->cycles = d->cycles;
     d->cpu = -1;
+    d->back = d->unfit = 0;
     if (plan->packet_header)
         pos = ctf_program_run(plan->packet_header, r, pos);
     if (plan->packet_context && !CTF_RUN_FAILED(pos))
@@ -205,11 +179,11 @@ bool ctf_decoder_open(
     d->pos = pos;
     if (r->seen & 1u << CTF_ROLE_CPU)
         d->cpu = (int32_t)r->values[CTF_ROLE_CPU];
-    if (r->seen & 1u << CTF_ROLE_BEGIN)
-        d->cycles = r->values[CTF_ROLE_BEGIN];
     d->has_clock = plan->sc->clock >= 0;
-    if (!d->has_clock)
-        d->cycles = 0;
+    d->cycles = d->has_clock ? r->cycles : 0;
+    d->has_end = d->has_clock && r->seen & 1u << CTF_ROLE_END;
+    d->end_cycles = r->values[CTF_ROLE_END];
+    d->at_end = false;
     return true;
 }
 
@@ -281,23 +255,25 @@ static ALWAYS_INLINE uint64_t load(const uint8_t *p, unsigned bytes, bool be)
 }
 
 /* Parses a header of known shape at byte `at`; returns the byte behind it. It may lie beyond the content: the caller
- * checks. */
+ * checks. *stepped: the clock was set back. */
 static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint8_t *data, uint64_t at, uint64_t *id,
-    uint64_t *cycles, const int kind, const bool be)
+    uint64_t *cycles, bool *stepped, const int kind, const bool be)
 {
     const uint8_t *h = data + at;
-    uint64_t behind;
+    uint64_t behind, before = *cycles;
     if (kind == CTF_HEADER_SIMPLE) {
         *id = load(h + p->id_at, p->id_bytes, be);
-        if (p->time_bytes)
-            *cycles = extend(*cycles, load(h + p->time_at, p->time_bytes, be), p->time_bytes * 8u);
+        if (p->time_bytes) {
+            *cycles = ctf_clock_extend(before, load(h + p->time_at, p->time_bytes, be), p->time_bytes * 8u);
+            *stepped |= *cycles < before;
+        }
         return at + p->header_bytes;
     }
     if (kind == CTF_HEADER_COMPACT) {
         uint32_t w = (uint32_t)load(h, 4, be);
         *id = be ? w >> 27 : w & 31;
         if (LIKELY(*id != 31)) {
-            *cycles = extend(*cycles, be ? w & 0x7ffffff : w >> 5, 27);
+            *cycles = ctf_clock_extend(*cycles, be ? w & 0x7ffffff : w >> 5, 27);
             return at + 4;
         }
         behind = at + 1;
@@ -306,7 +282,7 @@ static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint
         behind = at + 2;
         if (LIKELY(*id != 65535)) {
             behind = (behind + p->short_align) & ~(uint64_t)p->short_align;
-            *cycles = extend(*cycles, load(data + behind, 4, be), 32);
+            *cycles = ctf_clock_extend(*cycles, load(data + behind, 4, be), 32);
             return behind + 4;
         }
     }
@@ -314,6 +290,7 @@ static ALWAYS_INLINE uint64_t header(const struct ctf_stream_plan *p, const uint
     *id = load(data + behind, 4, be);
     behind = (behind + 4 + p->long_time_align) & ~(uint64_t)p->long_time_align;
     *cycles = load(data + behind, 8, be);
+    *stepped |= *cycles < before;
     return behind + 8;
 }
 
@@ -326,7 +303,7 @@ static ALWAYS_INLINE size_t decode_fast(
     const struct ctf_entry *table = p->table;
     const uint8_t *data = d->data;
     const uint64_t mask = p->header_align, table_n = p->table_n, last = (d->last_start + 7) >> 3;
-    const uint64_t add = d->rate.freq == 1000000000 ? (uint64_t)d->rate.base_ns : 0;
+    const uint64_t add = d->rate.add;
     static const struct ctf_entry none = {.size = CTF_ENTRY_PROGRAM};
     struct {
         uint32_t stream;
@@ -334,6 +311,7 @@ static ALWAYS_INLINE size_t decode_fast(
     } from = {d->stream, d->cpu};
     uint64_t pos = (d->pos + 7) >> 3, cycles = d->cycles, limit = d->end >> 3;
     size_t n = 0;
+    bool stepped = false;
     if (limit > pos + (CTF_ENTRY_PROGRAM >> 1))
         limit = pos + (CTF_ENTRY_PROGRAM >> 1);
     while (n < max) {
@@ -342,7 +320,7 @@ static ALWAYS_INLINE size_t decode_fast(
             pos = last;
             break;
         }
-        uint64_t header_end = header(p, data, start, &id, &cycles, kind, be);
+        uint64_t header_end = header(p, data, start, &id, &cycles, &stepped, kind, be);
         const struct ctf_entry *e = LIKELY(id < table_n) ? &table[id] : &none;
         if (kind == CTF_HEADER_SIMPLE && !p->id_bytes)
             e = p->only ? &p->only->layout->entry : &none;
@@ -356,8 +334,11 @@ static ALWAYS_INLINE size_t decode_fast(
             d->run.cycles = cycles;
             if (!slow_event(d, start * 8, header_end * 8, cls, id, ev)) {
                 d->cycles = cycles;
+                d->stepped = stepped;
                 return n;
             }
+            stepped |= d->run.cycles < cycles;
+            cycles = d->run.cycles;
             pos = (d->pos + 7) >> 3;
             n++;
             continue;
@@ -374,6 +355,7 @@ static ALWAYS_INLINE size_t decode_fast(
     }
     d->pos = pos * 8;
     d->cycles = cycles;
+    d->stepped = stepped;
     return n;
 }
 
@@ -381,8 +363,8 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
 {
     const struct ctf_stream_plan *p = d->plan;
     struct ctf_run *r = &d->run;
-    uint64_t add = d->rate.freq == 1000000000 ? (uint64_t)d->rate.base_ns : 0;
     size_t n = 0;
+    d->stepped = true;
     for (; n < max; n++) {
         uint64_t align = p->sc->event_header ? p->sc->event_header->align_bits - 1 : 0,
                  start = (d->pos + align) & ~align, header_end = start;
@@ -397,12 +379,12 @@ static size_t decode_program(struct ctf_decoder *d, struct ctf_event *out, size_
             return n;
         }
         bool has_id = r->seen & 1u << CTF_ROLE_ID;
-        uint64_t id = has_id ? r->values[CTF_ROLE_ID] : 0, cycles = r->cycles;
+        uint64_t id = has_id ? r->values[CTF_ROLE_ID] : 0;
         const struct ctf_event_class *cls = has_id ? class_of(p, id) : p->only;
-        out[n].ts = (int64_t)(cycles + add);
+        out[n].ts = (int64_t)(r->cycles + d->rate.add);
         if (!slow_event(d, start, header_end, cls, id, &out[n]))
             return n;
-        d->cycles = cycles;
+        d->cycles = r->cycles; /* contexts and payload may carry the clock on */
     }
     if (n < max)
         d->pos = d->last_start;
@@ -436,17 +418,45 @@ static size_t decode_any(struct ctf_decoder *d, struct ctf_event *out, size_t ma
     }
 }
 
+/* Cycles become times; what is odd about them is counted. Where the clock did not step back, the first and the last
+ * event tell whether all fit. */
+static void set_times(struct ctf_decoder *d, struct ctf_event *out, size_t n)
+{
+    const struct ctf_clock_rate *r = &d->rate;
+    uint64_t first = (uint64_t)out[0].ts - r->add, last = (uint64_t)out[n - 1].ts - r->add;
+    bool stepped = d->stepped || last < first;
+    if (r->freq != 1000000000 || stepped || first < r->lo || last > r->hi)
+        d->unfit += ctf_clock_convert(r, out, n);
+    if (stepped || out[0].ts < d->last) {
+        int64_t before = d->last;
+        for (size_t i = 0; i < n; i++) {
+            d->back += out[i].ts < before;
+            before = out[i].ts;
+        }
+    }
+    d->last = out[n - 1].ts;
+}
+
+/* The time at which a packet ends carries the clock on, once. */
+static void carry_to_end(struct ctf_decoder *d)
+{
+    if (d->has_end && !d->at_end)
+        d->cycles = ctf_clock_extend(d->cycles, d->end_cycles, d->plan->end_bits);
+    d->at_end = true;
+}
+
 size_t ctf_decode(struct ctf_decoder *d, struct ctf_event *out, size_t max)
 {
-    if (d->pos >= d->last_start)
+    size_t n = d->pos < d->last_start ? decode_any(d, out, max) : 0;
+    if (n == 0) {
+        carry_to_end(d);
         return 0;
-    size_t n = decode_any(d, out, max);
-    if (!d->has_clock) {
+    }
+    if (d->has_clock) {
+        set_times(d, out, n);
+    } else {
         for (size_t i = 0; i < n; i++)
             out[i].ts = 0;
-    } else if (d->rate.freq != 1000000000) {
-        for (size_t i = 0; i < n; i++)
-            out[i].ts = ctf_clock_ns(&d->rate, (uint64_t)out[i].ts);
     }
     return n;
 }

@@ -4,10 +4,11 @@
 
 #include <stdatomic.h>
 
-#include "ctf/ctf.h"
+#include "ctf/clock.h"
 #include "ctf/layout.h"
 
-/* Values met while a program runs. Clock fields extend `cycles` (the low bits of a clock that wraps). */
+/* Values met while a program runs. Clock fields, and the time that a packet begins, extend `cycles` (the low bits of a
+ * clock that wraps). */
 struct ctf_run {
     const uint8_t *data;
     uint64_t end;            /* bits; nothing at or behind it is read as part of a field */
@@ -24,11 +25,6 @@ uint64_t ctf_program_run(const struct ctf_op *ops, struct ctf_run *r, uint64_t p
 #define CTF_RUN_TAG (UINT64_MAX - 1)
 #define CTF_RUN_FAILED(pos) ((pos) >= CTF_RUN_TAG)
 
-/* How cycles become ns: ns = base_ns + cycles · 10⁹ / freq. */
-struct ctf_clock_rate { uint64_t freq; int64_t base_ns; };
-void ctf_clock_rate_of(const struct ctf_clock *, struct ctf_clock_rate *out); /* NULL: 1 GHz from 0 */
-int64_t ctf_clock_ns(const struct ctf_clock_rate *, uint64_t cycles);
-
 enum ctf_stop { CTF_STOP_NONE, CTF_STOP_UNKNOWN_ID, CTF_STOP_CUT, CTF_STOP_TAG, CTF_STOP_EMPTY, CTF_STOP_UNREADABLE };
 
 struct ctf_decoder {
@@ -39,8 +35,13 @@ struct ctf_decoder {
     uint64_t cycles;
     struct ctf_clock_rate rate;
     bool has_clock;
+    bool has_end, at_end;    /* the packet says when it ends; the clock has been carried there */
+    bool stepped;            /* the clock may have stepped back among the events just decoded */
+    uint64_t end_cycles;     /* its low bits, as recorded */
     uint32_t stream;
     int32_t cpu;
+    int64_t last;            /* time of the last event; INT64_MIN: none was read since it was put somewhere else */
+    uint64_t back, unfit;    /* since the opening: events earlier than the one before; whose time fits no 64 bits */
     enum ctf_stop stop;      /* why the rest of the packet is not read */
     uint64_t stop_id;        /* UNKNOWN_ID: the id */
     struct ctf_run run;      /* slots of the packet's scopes */
@@ -49,11 +50,11 @@ struct ctf_decoder {
 
 extern atomic_uint ctf_decoder_generation; /* one more for each packet opened */
 /* Reads header and context of the packet at `data` (its slots, begin time, cpu) and goes to its first event. `end`,
- * `last_start`: as above. Times without a begin in the context go on from `cycles` as it was. False when header and
- * context do not fit into the packet. */
+ * `last_start`: as above. The clock goes on from `cycles` as it was, of which a begin time of 64 bits leaves nothing.
+ * False when header and context do not fit into the packet. */
 bool ctf_decoder_open(struct ctf_decoder *, const struct ctf_stream_plan *, const uint8_t *data, uint64_t end,
     uint64_t last_start);
-/* Up to `max` events; 0 at the end of what can be read (then `stop` says why). */
+/* Up to `max` events; 0 at the end of what can be read (then `stop` says why, and `cycles` is at the packet's end). */
 size_t ctf_decode(struct ctf_decoder *, struct ctf_event *out, size_t max);
 
 /* Bits at any position, sign-extended. Reads up to 8 bytes behind the last byte of the field. */

@@ -266,14 +266,22 @@ int ctf_discover_all(struct ctf_root *roots, size_t n_roots, struct ctf_group **
     int rc = 0;
     *groups = NULL;
     *n = 0;
-    for (; !rc && f.root < n_roots; f.root++) {
-        roots[f.root].found = roots[f.root].again = 0;
-        rc = look_below(&f, roots[f.root].path, e);
+    size_t found = 0;
+    for (; f.root < n_roots; f.root++) {
+        struct ctf_root *root = &roots[f.root];
+        root->found = root->again = 0;
+        root->problem = (struct err){0};
+        look_below(&f, root->path, &root->problem);
+        found += root->found;
     }
-    if (!rc) {
-        if (f.list.n)
-            qsort(f.list.v, f.list.n, sizeof *f.list.v, by_root);
+    if (f.list.n) {
+        qsort(f.list.v, f.list.n, sizeof *f.list.v, by_root);
         group(&f, groups, n);
+    }
+    if (!found && n_roots) {
+        rc = roots[0].problem.code;
+        if (e)
+            *e = roots[0].problem;
     }
     for (size_t i = 0; i < f.list.n; i++) {
         free(f.list.v[i].dir);

@@ -60,35 +60,35 @@ static uint8_t role_of(const struct layout_compiler *c, const char *name, const 
 {
     if (t->kind != CTF_INT && t->kind != CTF_ENUM)
         return CTF_ROLE_NONE;
-    if (c->scope == CTF_EVENT_HEADER) {
-        if (c->clock >= 0 && ctf_type_bits(t)->clock == c->clock)
-            return CTF_ROLE_CLOCK;
-        return name && !strcmp(name, "id") ? CTF_ROLE_ID : CTF_ROLE_NONE;
-    }
-    if (depth != 1 || !name)
-        return CTF_ROLE_NONE;
-    if (c->scope == CTF_PACKET_HEADER)
-        return packet_header_role(name);
-    if (c->scope == CTF_PACKET_CONTEXT)
-        return packet_context_role(name);
-    return CTF_ROLE_NONE;
+    uint8_t role = CTF_ROLE_NONE;
+    if (c->scope == CTF_PACKET_HEADER && depth == 1 && name)
+        role = packet_header_role(name);
+    if (c->scope == CTF_PACKET_CONTEXT && depth == 1 && name)
+        role = packet_context_role(name);
+    if (!role && c->clock >= 0 && ctf_type_bits(t)->clock == c->clock)
+        return CTF_ROLE_CLOCK;
+    if (c->scope == CTF_EVENT_HEADER && name && !strcmp(name, "id"))
+        return CTF_ROLE_ID;
+    return role;
 }
 
 /* ---- programs ---- */
 
-static bool has_slot(const struct ctf_type *t)
+/* Holds it a number that the decoder must read: one that others refer to, or the clock? */
+static bool is_read(const struct ctf_type *t, bool slots, int32_t clock)
 {
+    const struct ctf_type *b = ctf_type_bits(t);
     switch (t->kind) {
     case CTF_INT:
-    case CTF_ENUM: return t->slot != 0 || ctf_type_bits(t)->slot != 0;
+    case CTF_ENUM: return (slots && (t->slot || b->slot)) || (clock >= 0 && b->clock == clock);
     case CTF_STRUCT:
     case CTF_VARIANT:
         for (uint32_t i = 0; i < t->n; i++)
-            if (has_slot(t->u.fields[i].type))
+            if (is_read(t->u.fields[i].type, slots, clock))
                 return true;
         return false;
     case CTF_ARRAY:
-    case CTF_SEQUENCE: return has_slot(t->u.list.element);
+    case CTF_SEQUENCE: return is_read(t->u.list.element, slots, clock);
     default: return false;
     }
 }
@@ -146,7 +146,7 @@ static void compile_int(struct layout_compiler *c, const char *name, const struc
 static void compile_list(struct layout_compiler *c, const struct ctf_type *t, unsigned depth)
 {
     const struct ctf_type *el = t->u.list.element;
-    bool fixed = el->size_bits >= 0 && !has_slot(el);
+    bool fixed = el->size_bits >= 0 && !is_read(el, true, c->clock);
     bool counted = t->kind == CTF_SEQUENCE;
     if (counted && (!t->u.list.length || t->u.list.length->slot == 0 || t->u.list.length->slot >= CTF_SLOTS)) {
         c->failed = true;
@@ -387,15 +387,18 @@ struct ctf_stream_plan *ctf_stream_plan_compile(
     struct ctf_stream_plan *p = arena_new(a, struct ctf_stream_plan, 1);
     p->sc = sc;
     p->readable = true;
-    if (packet_header && !(p->packet_header = ctf_program_compile(a, packet_header, CTF_PACKET_HEADER, -1)))
+    if (packet_header && !(p->packet_header = ctf_program_compile(a, packet_header, CTF_PACKET_HEADER, sc->clock)))
         p->readable = false;
-    if (sc->packet_context && !(p->packet_context = ctf_program_compile(a, sc->packet_context, CTF_PACKET_CONTEXT, -1)))
+    if (sc->packet_context &&
+        !(p->packet_context = ctf_program_compile(a, sc->packet_context, CTF_PACKET_CONTEXT, sc->clock)))
         p->readable = false;
     if (sc->event_header && !(p->event_header = ctf_program_compile(a, sc->event_header, CTF_EVENT_HEADER, sc->clock)))
         p->readable = false;
     p->seq_bits = counter_bits(sc->packet_context, "packet_seq_num");
     p->discarded_bits = counter_bits(sc->packet_context, "events_discarded");
-    p->has_begin = counter_bits(sc->packet_context, "timestamp_begin") != 0 && sc->clock >= 0;
+    p->begin_bits = counter_bits(sc->packet_context, "timestamp_begin");
+    p->end_bits = counter_bits(sc->packet_context, "timestamp_end");
+    p->has_begin = p->begin_bits != 0 && sc->clock >= 0;
     p->has_seq = p->seq_bits != 0;
     p->has_discarded = p->discarded_bits != 0;
     plan_header(p);
@@ -435,13 +438,16 @@ static bool fixed_size(const struct ctf_type *const *scopes, uint32_t *align, ui
     return true;
 }
 
-static struct ctf_entry entry_of(const struct ctf_event_class *ec)
+static struct ctf_entry entry_of(const struct ctf_event_class *ec, int32_t clock)
 {
     struct ctf_entry e = {.cls = ec, .size = CTF_ENTRY_PROGRAM};
     const struct ctf_type *scopes[3] = {
         ec->scope[CTF_STREAM_EVENT_CONTEXT], ec->scope[CTF_EVENT_CONTEXT], ec->scope[CTF_PAYLOAD]};
     uint32_t align;
     uint64_t pre, size;
+    for (int i = 0; i < 3; i++)
+        if (scopes[i] && is_read(scopes[i], false, clock))
+            return e;
     if (!fixed_size(scopes, &align, &pre, &size) || pre % 8 || size % 8 || align > 64 || pre / 8 > UINT16_MAX ||
         size / 8 >= CTF_ENTRY_PROGRAM)
         return e;
@@ -486,9 +492,10 @@ static void note_slots(struct ctf_layout *l, const struct ctf_event_class *ec, c
     }
 }
 
-static const struct ctf_op *compile_event(struct arena *a, struct ctf_layout *l, const struct ctf_event_class *ec)
+static const struct ctf_op *compile_event(
+    struct arena *a, struct ctf_layout *l, const struct ctf_event_class *ec, int32_t clock)
 {
-    struct layout_compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = -1};
+    struct layout_compiler c = {.arena = a, .scope = CTF_PAYLOAD, .clock = clock};
     if (ec->scope[CTF_STREAM_EVENT_CONTEXT])
         compile(&c, NULL, ec->scope[CTF_STREAM_EVENT_CONTEXT], 0);
     if (ec->scope[CTF_EVENT_CONTEXT])
@@ -531,8 +538,8 @@ const struct ctf_layout *ctf_layout_compile(
         owner->plan = ctf_stream_plan_compile(a, sc, ec->scope[CTF_PACKET_HEADER]);
     struct ctf_layout *l = arena_new(a, struct ctf_layout, 1);
     l->plan = owner->plan;
-    l->ops = compile_event(a, l, ec);
-    l->entry = entry_of(ec);
+    l->ops = compile_event(a, l, ec, sc->clock);
+    l->entry = entry_of(ec, sc->clock);
     if (!l->ops)
         l->entry.size = CTF_ENTRY_PROGRAM;
     table_set(a, owner->plan, ec->id, l->entry);

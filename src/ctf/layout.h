@@ -80,7 +80,7 @@ struct ctf_stream_plan {
     uint8_t kind;            /* enum ctf_header_kind */
     bool big_endian;
     bool has_begin, has_seq, has_discarded; /* what the packet context holds */
-    uint8_t seq_bits, discarded_bits;
+    uint8_t seq_bits, discarded_bits, begin_bits, end_bits;
     uint8_t header_align;    /* mask in bytes */
     uint8_t id_at, id_bytes, time_at, time_bytes, header_bytes; /* SIMPLE */
     /* COMPACT, LARGE, masks in bytes: alignment of the time, of the long form and of its time */
@@ -92,8 +92,8 @@ struct ctf_stream_plan {
 
 enum { CTF_TABLE_MAX = 65536 };  /* ids below have a table entry; others are searched for */
 
-/* Compiles a scope's struct. NULL when it holds something that cannot be read. Roles: looked up by field name at the
- * top for packet scopes, by name and clock at any depth for event headers. */
+/* Compiles a scope's struct. NULL when it holds something that cannot be read. Roles: unsigned integers that are mapped
+ * to the clock at any depth; others by field name, at the top of packet scopes, at any depth of event headers. */
 const struct ctf_op *ctf_program_compile(struct arena *, const struct ctf_type *, enum ctf_scope, int32_t clock);
 /* The plan of a stream without any event class. */
 struct ctf_stream_plan *ctf_stream_plan_compile(struct arena *, const struct ctf_stream_class *,

@@ -109,8 +109,7 @@ static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out,
             c->next_packet = c->stream->packets.n;
             return 0;
         } else if (n == 0) {
-            if (c->d.stop)
-                ctf_packet_problem(c->trace, c->packet, &c->d, &m->problems);
+            ctf_packet_problem(c->trace, c->packet, &c->d, &m->problems);
             c->packet = NULL;
             continue;
         }
@@ -358,6 +357,7 @@ static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
                 .trace = src->trace, .source = src, .stream = s, .losses = losses, .rank = *rank, .track = track};
             c->head = &m->heads[m->n_cursors - 1];
             c->d.stream = m->first_stream[source] + (uint32_t)i;
+            c->d.last = INT64_MIN;
             if (m->window.begin != INT64_MIN && in_order(c)) {
                 size_t begun = ctf_merge_packets_begun(c, m->window.begin);
                 c->next_packet = begun ? begun - 1 : 0;

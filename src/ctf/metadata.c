@@ -15,24 +15,42 @@ struct reader {
     struct ctf_metadata *out;
     VEC(struct ctf_problem) warnings;
     size_t n_dropped;
+    bool dropped_harm; /* of those dropped, one told of something that is not read */
     bool cut;
     bool has_packet_uuid;
     uint8_t packet_uuid[16];
 };
 
-static void warn(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void warn(struct reader *r, const char *fmt, ...)
+static void add_warning(struct reader *r, bool harmless, const char *fmt, va_list ap)
 {
     if (r->warnings.n >= 2 * TSDL_MAX_WARNINGS) {
         r->n_dropped++;
+        r->dropped_harm |= !harmless;
         return;
     }
     char text[400];
+    vsnprintf(text, sizeof text, fmt, ap);
+    vec_push(&r->warnings, ((struct ctf_problem){arena_strdup(&r->out->arena, text), 1, harmless}));
+}
+
+/* Something is not read. */
+static void warn(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void warn(struct reader *r, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    add_warning(r, false, fmt, ap);
     va_end(ap);
-    vec_push(&r->warnings, ((struct ctf_problem){arena_strdup(&r->out->arena, text), 1}));
+}
+
+/* All events are read the same. */
+static void remark(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void remark(struct reader *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_warning(r, true, fmt, ap);
+    va_end(ap);
 }
 
 /* ---- packets ---- */
@@ -154,8 +172,8 @@ static void on_env(
     env_list *list = arg;
     struct arena *a = &r->out->arena;
     if (v->kind != TSDL_VALUE_TEXT && v->kind != TSDL_VALUE_NUMBER) {
-        warn(r, "line %zu: %s in an env block is neither number nor string and is ignored", tsdl_line(l->text, name->s),
-            tsdl_show(l, name).s);
+        remark(r, "line %zu: %s in an env block is neither number nor string and is ignored",
+            tsdl_line(l->text, name->s), tsdl_show(l, name).s);
         return;
     }
     struct ctf_env env = {.name = arena_strndup(a, name->s, name->n), .is_string = v->kind == TSDL_VALUE_TEXT};
@@ -186,7 +204,7 @@ static void on_clock(
     } else if (tsdl_is(name, "uuid") && is_text) {
         b->c.has_uuid = tsdl_uuid(tsdl_text(a, &v->t), b->c.uuid);
         if (!b->c.has_uuid)
-            warn(r, "line %zu: this clock's uuid is none", line);
+            remark(r, "line %zu: this clock's uuid is none", line);
     } else if (tsdl_is(name, "freq") && is_count) {
         b->c.freq = v->u;
         if (v->u == 0)
@@ -197,8 +215,11 @@ static void on_clock(
         b->c.offset_s = (int64_t)v->u;
     } else if (tsdl_is(name, "offset") && is_number) {
         b->offset = v->negative ? (__int128)(int64_t)v->u : (__int128)v->u;
+    } else if (tsdl_is(name, "freq") || tsdl_is(name, "offset") || tsdl_is(name, "offset_s")) {
+        tsdl_fail(l, v->t.s, ERR_FORMAT, "a clock's %.*s must be a number%s: without it no time is right", (int)name->n,
+            name->s, tsdl_is(name, "freq") ? ", not negative" : "");
     } else if (!(tsdl_is(name, "absolute") && tsdl_value_bool(v, &b->c.absolute))) {
-        warn(r, "line %zu: %s of a clock is unknown or has no sense and is ignored", line, tsdl_show(l, name).s);
+        remark(r, "line %zu: %s of a clock is unknown or has no sense and is ignored", line, tsdl_show(l, name).s);
     }
 }
 
@@ -269,7 +290,7 @@ static int read_own(struct reader *r, const char *text, const struct tsdl_scan *
     if (scan->uuid.kind != TSDL_END) {
         out->has_uuid = tsdl_uuid(tsdl_text(&out->arena, &scan->uuid), out->uuid);
         if (!out->has_uuid)
-            warn(r, "line %zu: the trace's uuid is none", tsdl_line(text, scan->uuid.s));
+            remark(r, "line %zu: the trace's uuid is none", tsdl_line(text, scan->uuid.s));
     }
     return 0;
 }
@@ -290,7 +311,7 @@ static void find_clocks(struct reader *r)
         if (*name == '\0') {
             out->clock_of[i] = 0;
             if (out->n_clocks > 1)
-                warn(
+                remark(
                     r, "times are mapped to none of %zu clocks; '%.100s' is taken", out->n_clocks, out->clocks[0].name);
             continue;
         }
@@ -315,7 +336,7 @@ static void add_schema_warnings(struct reader *r, const char *text, const struct
                 break;
             pos -= n;
         }
-        warn(r, "line %zu: %s", tsdl_line(text, at), s->warnings[i].text);
+        remark(r, "line %zu: %s", tsdl_line(text, at), s->warnings[i].text);
     }
 }
 
@@ -323,7 +344,8 @@ static void take_warnings(struct reader *r)
 {
     struct ctf_metadata *out = r->out;
     if (r->n_dropped)
-        vec_push(&r->warnings, ((struct ctf_problem){"more warnings about the metadata", r->n_dropped}));
+        vec_push(
+            &r->warnings, ((struct ctf_problem){"more warnings about the metadata", r->n_dropped, !r->dropped_harm}));
     out->n_warnings = r->warnings.n;
     if (!r->warnings.n)
         return;
@@ -357,7 +379,7 @@ static int parse_text(struct reader *r, const char *text, size_t n, struct ctf_s
         add_schema_warnings(r, text, &scan);
         find_clocks(r);
         if (r->has_packet_uuid && r->out->has_uuid && memcmp(r->packet_uuid, r->out->uuid, 16) != 0)
-            warn(r, "the metadata's packets have another uuid than the trace block");
+            remark(r, "the metadata's packets have another uuid than the trace block");
     }
     tsdl_scan_fini(&scan);
     return code;

@@ -97,7 +97,7 @@ static void note_warnings(struct ctf_trace *t)
     for (size_t i = 0; i < t->pieces.n; i++) {
         const struct ctf_metadata *md = &t->pieces.v[i].md;
         for (size_t k = 0; k < md->n_warnings; k++)
-            ctf_problem_add(&t->problems, "%s", md->warnings[k].text);
+            (md->warnings[k].harmless ? ctf_remark_add : ctf_problem_add)(&t->problems, "%s", md->warnings[k].text);
     }
 }
 

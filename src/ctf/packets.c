@@ -111,8 +111,9 @@ static void set_times(const struct ctf_trace *t, const struct ctf_file *f, const
     struct ctf_packet *p, uint64_t begin, uint64_t end)
 {
     struct ctf_clock_rate rate = ctf_trace_rate(t, f->piece, s->plan->sc);
-    p->begin = ctf_clock_ns(&rate, begin);
-    p->end = ctf_clock_ns(&rate, end);
+    bool fits; /* who reads the events tells when it does not */
+    p->begin = ctf_clock_ns(&rate, begin, &fits);
+    p->end = ctf_clock_ns(&rate, end, &fits);
     p->flags |= CTF_PACKET_TIMED;
     if (end < begin) {
         p->end = p->begin;
@@ -120,20 +121,48 @@ static void set_times(const struct ctf_trace *t, const struct ctf_file *f, const
     }
 }
 
+/* The clock behind a packet: all its fields that are mapped to the clock carry it on. */
+static uint64_t clock_behind(const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p)
+{
+    struct ctf_event ev[64];
+    struct ctf_decoder *d = mem_zalloc(sizeof *d);
+    if (ctf_packet_open(t, s, p, d))
+        while (ctf_decode(d, ev, 64))
+            ;
+    uint64_t cycles = d->cycles;
+    free(d);
+    return cycles;
+}
+
+/* Where a begin time is the low bits of the clock, the rest is known from the packet before: the events between must be
+ * read. */
+static void time_packet(const struct ctf_trace *t, const struct ctf_file *f, struct ctf_stream *s, struct ctf_packet *p,
+    const struct packet_head *h)
+{
+    const struct ctf_run *r = &h->d.run;
+    bool has_end = r->seen & 1u << CTF_ROLE_END;
+    uint64_t begin = r->values[CTF_ROLE_BEGIN], end = has_end ? r->values[CTF_ROLE_END] : begin;
+    p->cycles = s->cycles;
+    if (s->plan->begin_bits < 64) {
+        begin = ctf_clock_extend(s->cycles, begin, s->plan->begin_bits);
+        end = s->cycles = clock_behind(t, s, p);
+    } else if (has_end) {
+        end = ctf_clock_extend(begin, end, s->plan->end_bits);
+    }
+    set_times(t, f, s, p, begin, end);
+    if (!has_end)
+        p->flags |= CTF_PACKET_OPEN_END;
+}
+
 static void add_packet(
     struct ctf_trace *t, uint32_t file, struct ctf_stream *s, uint64_t offset, const struct packet_head *h)
 {
     const struct ctf_run *r = &h->d.run;
-    struct ctf_packet p = {.offset = offset, .content_bits = h->content_bits, .file = file};
+    struct ctf_packet p = {.offset = offset, .content_bits = h->content_bits, .file = file, .cpu = h->d.cpu};
     if (h->unclosed)
         p.flags |= CTF_PACKET_UNCLOSED | CTF_PACKET_OPEN_END;
-    if (s->plan->has_begin) {
-        bool has_end = r->seen & 1u << CTF_ROLE_END;
-        uint64_t begin = r->values[CTF_ROLE_BEGIN];
-        set_times(t, &t->files.v[file], s, &p, begin, has_end ? r->values[CTF_ROLE_END] : begin);
-        if (!has_end)
-            p.flags |= CTF_PACKET_OPEN_END;
-    }
+    if (s->plan->has_begin)
+        time_packet(t, &t->files.v[file], s, &p, h);
     if (r->seen & 1u << CTF_ROLE_SEQUENCE) {
         p.seq = r->values[CTF_ROLE_SEQUENCE];
         p.flags |= CTF_PACKET_HAS_SEQ;
@@ -197,7 +226,7 @@ static void scan(struct ctf_trace *t, uint32_t file)
                 return;
         }
         if (h.uuid_differs)
-            ctf_problem_add(&t->problems,
+            ctf_remark_add(&t->problems,
                 "%s: packets of another trace (their UUID is not the metadata's); read all the same", f->path);
         if (h.cut)
             ctf_problem_add(&t->problems,
@@ -297,7 +326,8 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
     const struct ctf_index_entry *e = index.entries.v;
     size_t n = index.entries.n;
     bool ok = agrees(t, f, &e[0], &first) && agrees(t, f, &e[n - 1], &last) && last.plan == first.plan &&
-        first.plan->has_begin && (first.plan->has_seq || first.has_instance ? index.has_instance_and_seq : true);
+        last.d.cpu == first.d.cpu && first.plan->has_begin && first.plan->begin_bits == 64 &&
+        (first.plan->has_seq || first.has_instance ? index.has_instance_and_seq : true);
     for (size_t i = 0; i < n && ok; i++)
         ok = e[i].stream_id == e[0].stream_id && e[i].instance_id == e[0].instance_id;
     if (ok) {
@@ -307,6 +337,7 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
             struct ctf_packet p = {.offset = e[i].offset,
                 .content_bits = e[i].content_bits,
                 .file = file,
+                .cpu = first.d.cpu,
                 .discarded = e[i].discarded,
                 .seq = e[i].seq};
             set_times(t, f, s, &p, e[i].begin, e[i].end);
@@ -522,10 +553,39 @@ static void assign_tracks(struct ctf_stream *s)
     }
 }
 
+/* ---- CPUs ---- */
+
+/* A stream of a tracer that numbers them is one CPU's buffer: a packet that says another is damaged. So is, in any
+ * stream, a number that no machine has. What most packets say holds. */
+static void agree_on_cpu(struct ctf_trace *t, struct ctf_stream *s)
+{
+    size_t votes = 0, differ = 0;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        int32_t cpu = s->packets.v[i].cpu;
+        if (votes == 0)
+            s->cpu = cpu;
+        votes = s->cpu == cpu ? votes + 1 : votes - 1;
+    }
+    for (size_t i = 0; i < s->packets.n; i++)
+        differ += s->packets.v[i].cpu != s->cpu;
+    if (!differ || differ * 2 >= s->packets.n)
+        return;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        struct ctf_packet *p = &s->packets.v[i];
+        if (p->cpu == s->cpu || (!s->has_instance && p->cpu >= 0 && p->cpu < CTF_MOST_CPUS))
+            continue;
+        ctf_problem_add(&t->problems,
+            "%s: packet at byte %llu: its cpu_id is %d, that of the other packets of the stream %d, which is taken",
+            t->files.v[p->file].path, (unsigned long long)p->offset, p->cpu, s->cpu);
+        p->cpu = s->cpu;
+    }
+}
+
 /* ---- all streams ---- */
 
 static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
 {
+    agree_on_cpu(t, s);
     s->timed = s->packets.n > 0;
     for (size_t i = 0; i < s->packets.n; i++)
         if (!(s->packets.v[i].flags & CTF_PACKET_TIMED))

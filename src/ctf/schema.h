@@ -31,7 +31,8 @@ struct ctf_stream_class {
     struct ctf_event_class **sorted;  /* all events by id */
     size_t n;
     struct ctf_stream_plan *plan;     /* how its packets and events are read; NULL until its first ctf_layout_compile */
-    /* Of the timestamp in the event header, else in the packet context: number in schema->clock_names; -1 none. */
+    /* Of the event header's timestamp, else of the packet context, the event context, the events: number in
+     * schema->clock_names; -1 none. */
     int32_t clock;
 };
 

@@ -13,6 +13,7 @@ static void rewind_all(struct ctf_merge *m)
         c->packet = NULL;
         c->next_packet = 0;
         c->d.cycles = 0;
+        c->d.last = INT64_MIN;
     }
     m->started = m->n_cursors == 0;
 }

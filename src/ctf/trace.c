@@ -9,17 +9,15 @@
 
 enum { PROBLEMS_MAX = 200 };
 
-void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
+static void add(struct ctf_problems *p, bool harmless, const char *fmt, va_list ap)
 {
     char text[1024];
-    va_list ap;
     if (p->list.n > PROBLEMS_MAX) { /* a hostile file has millions */
         p->list.v[PROBLEMS_MAX].count++;
+        p->list.v[PROBLEMS_MAX].harmless &= harmless;
         return;
     }
-    va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     for (size_t i = 0; i < p->list.n; i++) {
         if (!strcmp(p->list.v[i].text, text)) {
             p->list.v[i].count++;
@@ -27,8 +25,24 @@ void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
         }
     }
     struct ctf_problem one = {
-        mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"), 1};
+        mem_strdup(p->list.n < PROBLEMS_MAX ? text : "more problems of these kinds, not listed"), 1, harmless};
     vec_push(&p->list, one);
+}
+
+void ctf_problem_add(struct ctf_problems *p, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, false, fmt, ap);
+    va_end(ap);
+}
+
+void ctf_remark_add(struct ctf_problems *p, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add(p, true, fmt, ap);
+    va_end(ap);
 }
 
 void ctf_problems_fini(struct ctf_problems *p)
@@ -106,8 +120,9 @@ int ctf_trace_intact(const struct ctf_trace *t, struct err *e)
 /* A piece's own clock: `lttng regenerate metadata` may change the offset between archives. */
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *t, uint32_t piece, const struct ctf_stream_class *sc)
 {
-    struct ctf_clock_rate rate = {1000000000, 0};
+    struct ctf_clock_rate rate;
     const struct ctf_metadata *md = &t->pieces.v[piece].md;
+    ctf_clock_rate_of(NULL, &rate);
     if (sc->clock < 0)
         return rate;
     if (md->schema == t->schema && md->clock_of[sc->clock] >= 0) {
@@ -145,12 +160,28 @@ bool ctf_packet_open(
     if (p->flags & CTF_PACKET_UNCLOSED)
         last = zeros_begin(data, p->content_bits / 8) * 8;
     d->rate = ctf_trace_rate(t, f->piece, s->plan->sc);
-    return ctf_decoder_open(d, s->plan, data, p->content_bits, last);
+    if (s->plan->has_begin)
+        d->cycles = p->cycles;
+    bool ok = ctf_decoder_open(d, s->plan, data, p->content_bits, last);
+    d->cpu = p->cpu;
+    return ok;
+}
+
+static void time_problem(const struct ctf_trace *t, const struct ctf_packet *p, uint64_t n, const char *many,
+    const char *one, struct ctf_problems *out)
+{
+    if (n)
+        ctf_problem_add(out, "%s: packet at byte %llu: %llu %s", t->files.v[p->file].path,
+            (unsigned long long)p->offset, (unsigned long long)n, n == 1 ? one : many);
 }
 
 void ctf_packet_problem(
     const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_decoder *d, struct ctf_problems *out)
 {
+    time_problem(t, p, d->back, "events are earlier than the event before them; they stay where they were recorded",
+        "event is earlier than the event before it; it stays where it was recorded", out);
+    time_problem(t, p, d->unfit, "events have times that 64 bits of nanoseconds cannot hold; the nearest is shown",
+        "event has a time that 64 bits of nanoseconds cannot hold; the nearest is shown", out);
     static const char *const reasons[] = {
         [CTF_STOP_CUT] = "an event does not fit the packet's content",
         [CTF_STOP_TAG] = "a variant's tag selects none of its options",

@@ -13,6 +13,8 @@
 /* Problems by text; equal texts are counted, the number of different ones is bounded. */
 struct ctf_problems { VEC(struct ctf_problem) list; };
 void ctf_problem_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for what is harmless. */
+void ctf_remark_add(struct ctf_problems *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void ctf_problems_fini(struct ctf_problems *);
 
 enum {
@@ -30,10 +32,11 @@ struct ctf_packet {
     /* Known once the trace is counted: */
     uint64_t items, before;  /* events and losses; those of the packets before it in its track */
     int64_t first, last;     /* least and greatest time of its items; without any: greatest before it in its track */
-    uint64_t cycles;         /* the clock before its first event when the packet has no begin time */
+    uint64_t cycles;         /* the clock before it; of packets without begin time not before it is counted */
     uint32_t mark, marks;    /* its marks: the stream's marks from here */
     uint32_t file;
     uint32_t loss;           /* its losses: the stream's losses from here */
+    int32_t cpu;             /* -1: none */
     uint8_t n_losses, flags, track;
 };
 
@@ -53,6 +56,7 @@ struct ctf_stream {
     struct ctf_mark *marks;  /* known once counted; owned */
     uint64_t lost_events, lost_packets, bytes;
     int64_t begin, end;
+    uint64_t cycles;         /* while its packets are found, if begin times have less than 64 bits: the clock so far */
 };
 
 struct ctf_piece { char *dir; struct ctf_metadata md; bool parsed; };
@@ -89,7 +93,7 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
 
 const uint8_t *ctf_trace_uuid(const struct ctf_trace *); /* 16 bytes, or NULL */
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
-/* Opens the decoder on a packet; `d->cycles` goes on when the packet has no begin time. False when its head is
+/* Opens the decoder on a packet; `d->cycles` goes on when packets have no begin time. False when its head is
  * damaged. */
 bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *,
     struct ctf_decoder *);
@@ -100,7 +104,7 @@ static inline bool ctf_packet_lost(const struct ctf_trace *t, const struct ctf_p
 {
     return file_map_lost(&t->files.v[p->file].map);
 }
-/* What stopped the decoder, for users; NULL when nothing did. */
+/* What stopped the decoder, and what was odd about times, for users. */
 void ctf_packet_problem(const struct ctf_trace *, const struct ctf_packet *, const struct ctf_decoder *,
     struct ctf_problems *);
 /* count.c: counts items per packet and finds times, once. */

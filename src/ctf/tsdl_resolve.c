@@ -26,6 +26,7 @@ struct resolver {
     struct tsdl_parser *p;
     struct ctf_schema *schema;
     struct {
+        const struct tsdl_decl *decl;
         struct ctf_type *type;
         uint32_t index;
     } frames[CTF_DEPTH]; /* compounds being made, with the member being made */
@@ -112,6 +113,12 @@ static const struct ctf_type *find_target(const struct resolver *b, const struct
         return *scope < b->scope && b->roots[*scope] ? follow(b, b->roots[*scope], CTF_DEPTH, path, from) : NULL;
     }
     *scope = b->scope;
+    for (uint32_t f = b->depth; path->home && f-- > 0;) {
+        const struct ctf_type *found = b->frames[f].decl == path->home ? follow(b, b->frames[f].type, f, path, 0)
+                                                                       : NULL;
+        if (found)
+            return found;
+    }
     for (uint32_t f = b->depth; f-- > 0;) {
         const struct ctf_type *found = follow(b, b->frames[f].type, f, path, 0);
         if (found)
@@ -199,6 +206,7 @@ static bool push(struct resolver *b, const struct tsdl_decl *d, struct ctf_type 
         tsdl_fail(&b->p->lex, d->at, ERR_LIMIT, "types nested more than %d deep", CTF_DEPTH);
         return false;
     }
+    b->frames[b->depth].decl = d->copy_of ? d->copy_of : d;
     b->frames[b->depth].type = type;
     b->frames[b->depth++].index = 0;
     return true;
@@ -355,6 +363,8 @@ static int32_t first_clock(const struct ctf_type *type)
     if (!type)
         return -1;
     int32_t clock = type->kind == CTF_INT || type->kind == CTF_ENUM ? type->clock : -1;
+    if (type->kind == CTF_ARRAY || type->kind == CTF_SEQUENCE)
+        return first_clock(type->u.list.element);
     if (type->kind == CTF_STRUCT || type->kind == CTF_VARIANT)
         for (uint32_t i = 0; i < type->n && clock < 0; i++)
             clock = first_clock(type->u.fields[i].type);
@@ -382,6 +392,20 @@ static void make_stream(struct resolver *b, uint32_t i)
     stream->clock = first_clock(stream->event_header);
     if (stream->clock < 0)
         stream->clock = first_clock(stream->packet_context);
+    if (stream->clock < 0)
+        stream->clock = first_clock(stream->event_context);
+}
+
+/* Streams whose headers and contexts have no clock take that of their events. */
+static void find_event_clocks(struct ctf_schema *s)
+{
+    for (size_t i = 2; i < s->n_classes; i++) {
+        struct ctf_stream_class *stream = (struct ctf_stream_class *)ctf_schema_stream(s, s->classes[i]->stream_id);
+        if (stream->clock < 0)
+            stream->clock = first_clock(s->classes[i]->scope[CTF_EVENT_CONTEXT]);
+        if (stream->clock < 0)
+            stream->clock = first_clock(s->classes[i]->scope[CTF_PAYLOAD]);
+    }
 }
 
 static int by_stream_id(const void *a, const void *b)
@@ -556,6 +580,8 @@ void tsdl_resolve(struct tsdl_parser *p)
         make_stream(&b, (uint32_t)i);
     if (!p->lex.failed)
         make_events(&b);
+    if (!p->lex.failed)
+        find_event_clocks(s);
     if (!p->lex.failed)
         index_events(&b);
     if (!p->lex.failed)

@@ -5,7 +5,6 @@
 
 enum answer { UNKNOWN, YES, NO };
 enum kind { BY_TYPE, BY_STREAM, BY_CPU, BY_EVENT, KINDS };
-enum { MAX_CPUS = 65536 };
 
 struct event_match {
     const struct event_table *table;
@@ -162,7 +161,8 @@ static bool fits_cells(struct event_match *m, const struct ctf_merge *merge, con
         return false;
     if (m->by_kind[BY_STREAM].n && !fits_once(m, BY_STREAM, source, ev, &m->streams[ev->stream]))
         return false;
-    if (m->by_kind[BY_CPU].n && !fits_once(m, BY_CPU, source, ev, ev->cpu < MAX_CPUS ? cpu_answer(m, ev->cpu) : &odd))
+    if (m->by_kind[BY_CPU].n &&
+        !fits_once(m, BY_CPU, source, ev, ev->cpu < CTF_MOST_CPUS ? cpu_answer(m, ev->cpu) : &odd))
         return false;
     return !m->by_kind[BY_EVENT].n || cells_fit(m, BY_EVENT, source, ev);
 }

@@ -15,8 +15,8 @@
 /* Grows whenever a pass counts other things, or in another way. */
 enum { INDEX_RULES_VERSION = 15 };
 
-/* Rules: the sum of the versions of all rules that the contents follow. Each of them only grows, so a change of any
- * gives another sum. */
+/* Rules: the sum of the versions of all rules that the contents follow, to which index_key adds that of reading files
+ * at all. Each of them only grows, so a change of any gives another sum. */
 static const struct {
     const char *name;
     uint64_t rules;
@@ -32,7 +32,7 @@ static const struct {
 
 uint64_t index_key(const struct ctf_trace *t, enum index_file file)
 {
-    return map_mix(ctf_trace_fingerprint(t) + files[file].rules);
+    return map_mix(ctf_trace_fingerprint(t) + files[file].rules + CTF_RULES_VERSION);
 }
 
 struct index_files index_files_in(struct arena *a, const char *dir, const struct index_trace *t)

@@ -83,6 +83,7 @@ enum index_note_kind {
     INDEX_NOTE_LEFT_OUT,     /* a trace that could not be opened, or not be indexed */
     INDEX_NOTE_TWICE,        /* given more than once */
     INDEX_NOTE_INPUT,        /* something of a trace could not be read */
+    INDEX_NOTE_ODD,          /* something of a trace is odd, but it was all read */
     INDEX_NOTE_STORE,        /* a store was damaged, and built again */
     INDEX_NOTE_LOST,         /* lost while recording; known when stores were asked for */
     INDEX_NOTE_CLOCK         /* a host that is not on the clock of the others; known after experiment_sync */
@@ -97,6 +98,10 @@ struct index_note {
 };
 size_t experiment_notes(const struct experiment *, const struct index_note **out);
 const char *index_note_advice(int kind); /* what to do about it */
+/* Is something of what was given damaged or missing, so that answers lack it? What the tracer lost does not count. */
+bool experiment_partial(const struct experiment *);
+/* Events in all stores that are open. */
+uint64_t experiment_stored_events(const struct experiment *);
 
 /* ---- how many events of each class ---- */
 
@@ -115,8 +120,8 @@ struct index_occupant { int64_t begin, end; int32_t row; };
 /* From the states; the row alone from the graph. false, -1: not known. */
 bool index_occupant_at(const struct index_host *, int32_t cpu, int64_t t, struct index_occupant *out);
 int32_t index_occupant_row(const struct index_host *, int32_t cpu, int64_t t);
-/* The ids of a row's thread. */
-bool index_thread(const struct index_host *, int32_t row, int32_t *tid, int32_t *tgid);
+/* The ids of a row's thread, at t. */
+bool index_thread(const struct index_host *, int32_t row, int64_t t, int32_t *tid, int32_t *tgid);
 /* About how many events of the kernel trace lie before t; false: not known. */
 bool index_events_before(const struct index_host *, int64_t t, uint64_t *out);
 

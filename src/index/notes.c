@@ -13,6 +13,7 @@ const char *index_note_advice(int kind)
         [INDEX_NOTE_LEFT_OUT] = "Repair it or copy it again from where it was recorded; everything else is shown",
         [INDEX_NOTE_TWICE] = "Nothing; to see copies or pieces apart give them names: a=DIR b=COPY",
         [INDEX_NOTE_INPUT] = "Copy the trace again from where it was recorded; what could be read of it is shown",
+        [INDEX_NOTE_ODD] = "Nothing; all events are shown",
         [INDEX_NOTE_STORE] = "Nothing; if it happens again, check the disk that holds the stores",
         [INDEX_NOTE_LOST] =
             "Record fewer events, or with more or larger sub-buffers; what follows a loss may be unknown for a while",
@@ -55,6 +56,14 @@ size_t experiment_notes(const struct experiment *x, const struct index_note **ou
 {
     *out = x->notes.v;
     return x->notes.n;
+}
+
+bool experiment_partial(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->notes.n; i++)
+        if (x->notes.v[i].kind == INDEX_NOTE_LEFT_OUT || x->notes.v[i].kind == INDEX_NOTE_INPUT)
+            return true;
+    return false;
 }
 
 static int by_kind(const void *a, const void *b)

@@ -54,6 +54,21 @@ static void note_twice(const struct opening *o)
     }
 }
 
+/* Arguments without a trace, as long as another has one. */
+static void note_missing(const struct opening *o)
+{
+    for (size_t i = 0; i < o->n_places; i++) {
+        const struct ctf_root *p = &o->places[i];
+        const char *why = p->problem.text;
+        size_t n = strlen(p->path);
+        if (p->found)
+            continue;
+        if (!p->name && !strncmp(why, p->path, n) && !strncmp(why + n, ": ", 2))
+            why += n + 2;
+        experiment_note(o->x, INDEX_NOTE_LEFT_OUT, p->name ? p->name : p->path, why, 1);
+    }
+}
+
 /* ---- traces ---- */
 
 static void open_one(void *arg, size_t i)
@@ -135,7 +150,8 @@ static void add_trace(struct experiment *x, struct ctf_trace *t, int32_t host)
     const struct ctf_problem *p;
     size_t n = ctf_trace_problems(t, &p);
     for (size_t i = 0; i < n; i++)
-        experiment_note(x, INDEX_NOTE_INPUT, x->hosts.v[host].name, p[i].text, p[i].count);
+        experiment_note(
+            x, p[i].harmless ? INDEX_NOTE_ODD : INDEX_NOTE_INPUT, x->hosts.v[host].name, p[i].text, p[i].count);
     vec_push(&x->sources, ((struct ctf_source){.trace = t}));
     vec_push(&x->traces, ((struct index_trace){.trace = t, .host = host, .is_kernel = kernel_is_kernel_trace(t)}));
 }
@@ -190,6 +206,7 @@ int experiment_open_traces(struct experiment *x, const char *const *args, size_t
     o.errors = mem_zalloc((o.n + 1) * sizeof *o.errors);
     o.names = mem_zalloc((o.n + 1) * sizeof *o.names);
     pool_run(o.n, 0, open_one, &o);
+    note_missing(&o);
     note_twice(&o);
     name_traces(&o);
     if ((rc = check_opened(&o, e)))

@@ -63,7 +63,7 @@ static void add_segment(struct path_build *b, const struct path_cover *c, int64_
     const char *detail = own_string(b->owner, c->detail);
     struct path_segment *last = b->segments.n ? &b->segments.v[b->segments.n - 1] : NULL;
     if (last && last->begin == end && last->state == c->state && last->detail == detail &&
-        path_row_equal(last->row, c->row) && path_row_equal(last->sender, c->sender)) {
+        last->assumed == c->assumed && path_row_equal(last->row, c->row) && path_row_equal(last->sender, c->sender)) {
         last->begin = begin;
         if (last->cpu != c->cpu)
             last->cpu = -1;
@@ -76,13 +76,18 @@ static void add_segment(struct path_build *b, const struct path_cover *c, int64_
             .state = c->state,
             .cpu = c->cpu,
             .detail = detail,
-            .sender = c->sender}));
+            .sender = c->sender,
+            .assumed = c->assumed}));
 }
 
 void path_build_set_cover(struct path_build *b, struct path_row row, const struct path_interval *iv)
 {
-    b->cover = (struct path_cover){
-        .row = row, .sender = PATH_NOWHERE, .detail = iv->detail, .cpu = iv->cpu, .state = iv->state};
+    b->cover = (struct path_cover){.row = row,
+        .sender = PATH_NOWHERE,
+        .detail = iv->detail,
+        .cpu = iv->cpu,
+        .state = iv->state,
+        .assumed = iv->assumed};
     b->undescribed = (struct path_interval){0};
     if (iv->state == GRAPH_PREEMPTED && b->source->describe_preempted)
         b->undescribed = *iv;
@@ -105,11 +110,12 @@ void path_build_cover(struct path_build *b, int64_t begin)
     b->covered_from = begin;
 }
 
-void path_build_link(
-    struct path_build *b, int kind, struct path_row from, int64_t from_ts, struct path_row to, int64_t to_ts)
+void path_build_link(struct path_build *b, int kind, struct path_row from, int64_t from_ts, struct path_row to,
+    int64_t to_ts, bool assumed)
 {
     vec_push(&b->links,
-        ((struct path_link){.from = from, .to = to, .from_ts = from_ts, .to_ts = to_ts, .kind = (uint8_t)kind}));
+        ((struct path_link){
+            .from = from, .to = to, .from_ts = from_ts, .to_ts = to_ts, .kind = (uint8_t)kind, .assumed = assumed}));
 }
 
 struct path_mark path_build_mark(const struct path_build *b)
@@ -142,13 +148,14 @@ static int by_duration(const void *pa, const void *pb)
 {
     const struct path_total *a = pa, *b = pb;
     return order_of(b->duration, a->duration) ?: order_of(a->row.host, b->row.host) ?: order_of(a->row.row, b->row.row)
-        ?: order_of(a->state, b->state);
+        ?: order_of(a->state, b->state) ?: order_of(a->assumed, b->assumed);
 }
 
-/* Rows are few and states fewer; the key is exact: 28 bits of host, 32 of row, 4 of state. */
+/* Rows are few and states fewer; the key is exact: 27 bits of host, 32 of row, 1 of assumed, 4 of state. */
 static uint64_t total_key(const struct path_segment *s)
 {
-    return (uint64_t)(uint32_t)s->row.host << 36 | (uint64_t)(uint32_t)s->row.row << 4 | (s->state & 15);
+    return (uint64_t)(uint32_t)s->row.host << 37 | (uint64_t)(uint32_t)s->row.row << 5 | (uint64_t)s->assumed << 4 |
+        (s->state & 15);
 }
 
 /* Sums by (row, state). The detail of a total is that which makes up more than half of it: found by a weighted majority
@@ -166,7 +173,7 @@ static void sum_up(struct path_owner *o)
         uint64_t *at = map_put(&index, total_key(s), &fresh);
         if (fresh) {
             *at = totals.n;
-            vec_push(&totals, ((struct path_total){.row = s->row, .state = s->state}));
+            vec_push(&totals, ((struct path_total){.row = s->row, .state = s->state, .assumed = s->assumed}));
             vec_push(&votes, 0);
         }
         struct path_total *t = &totals.v[*at];

@@ -26,6 +26,7 @@ struct path_cover {
     const char *detail, *peer;
     int32_t cpu;
     uint8_t state;
+    bool assumed;
     bool gap;                /* unexplained, for `reason` */
     uint8_t reason;
 };
@@ -62,7 +63,7 @@ void path_build_set_cover(struct path_build *, struct path_row row, const struct
  * all from there on is covered. */
 void path_build_cover(struct path_build *, int64_t begin);
 void path_build_link(struct path_build *, int kind, struct path_row from, int64_t from_ts, struct path_row to,
-    int64_t to_ts);
+    int64_t to_ts, bool assumed);
 struct path_mark path_build_mark(const struct path_build *);
 void path_build_rewind(struct path_build *, const struct path_mark *);
 /* The whole question [begin, end] is covered: turns everything round, sums up, and hands over. `build` is empty

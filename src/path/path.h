@@ -34,6 +34,7 @@ struct path_interval {                           /* a state of a row on the refe
     const char *detail;                          /* may be NULL; borrowed from the source */
     uint64_t id;                                 /* of the interval within its row: handed back to `cause`; see above */
     bool polling;                                /* spun until a message came at `end`: `cause` names its sender */
+    bool assumed;                                /* a wait that the events do not show: it ran, and may have polled */
 };
 
 enum path_cause_kind {
@@ -82,7 +83,8 @@ struct path_source {
         struct path_cause *out);
     /* Names for the answer. Borrowed. */
     const char *(*host_name)(void *arg, int32_t host);
-    void (*row_name)(void *arg, struct path_row row, int32_t *tid, const char **comm);
+    /* The row's while it was called so for most of [begin, end], at the instant when they are equal. */
+    void (*row_name)(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm);
 };
 
 /* ---- the answer ---- */
@@ -94,15 +96,16 @@ struct path_segment {
     int32_t cpu;
     const char *detail;                          /* or NULL; lives as long as the path */
     struct path_row sender;                      /* NETWORK: who sent; host -1 when not known */
+    bool assumed;                                /* of a wait that is assumed: see path_local_source_assuming */
 };
 enum path_link_kind {
     PATH_LINK_WAKEUP, PATH_LINK_FORK, PATH_LINK_NETWORK, PATH_LINK_DISK, PATH_LINK_VM, PATH_LINK_SPAN
 };
 const char *path_link_name(int kind);            /* "wakeup", … */
-struct path_link { struct path_row from, to; int64_t from_ts, to_ts; uint8_t kind; };
+struct path_link { struct path_row from, to; int64_t from_ts, to_ts; uint8_t kind; bool assumed; /* as segments */ };
 struct path_gap { int64_t begin, end; uint8_t reason; const char *peer; };
-/* ns of a row in a state. detail: that of more than half of it, else NULL. */
-struct path_total { struct path_row row; uint8_t state; const char *detail; int64_t duration; };
+/* ns of a row in a state. detail: that of more than half of it, else NULL. What is assumed counts apart. */
+struct path_total { struct path_row row; uint8_t state; bool assumed; const char *detail; int64_t duration; };
 struct path_cost { const char *const *nodes; size_t n_nodes; uint64_t messages, bytes, rounds; double seconds; };
 
 struct path {
@@ -110,7 +113,8 @@ struct path {
     int64_t begin, end;                          /* clipped to the thread's life */
     const struct path_segment *segments; size_t n_segments;
     const struct path_link *links; size_t n_links;
-    const struct path_total *totals; size_t n_totals;   /* by (row, state), largest first; they sum to end - begin */
+    /* By (row, state, assumed), largest first; they sum to end - begin. */
+    const struct path_total *totals; size_t n_totals;
     const struct path_gap *gaps; size_t n_gaps;
     struct path_cost cost;
     bool clamped;                                /* an arrow ran backwards by clock error and was clamped */
@@ -140,6 +144,9 @@ struct path_local;
  * for; tables for that are made on first use, under a lock: one object serves any number of threads. */
 struct path_local *path_local_new(const struct path_local_host *hosts, size_t n);
 const struct path_source *path_local_source(const struct path_local *);
+/* The same, but where the events do not tell of polling it is assumed: a thread that gets nearly all its messages awake
+ * waited from its last send to the last message before it sends again, when it does so soon after that message. */
+const struct path_source *path_local_source_assuming(const struct path_local *);
 const struct path_local_host *path_local_hosts(const struct path_local *, size_t *n);
 /* Messages for the row that came within [begin, end] while it was not asleep. *seen of them ended a stretch of polling;
  * of the others the recorded events do not say whether the row polled for them. */
@@ -155,8 +162,8 @@ struct path_life {
 };
 struct path_lives { struct path_life *v; size_t n, cap; };
 /* Adds the lives that begin before `end` and end after `begin` of the threads that "HOST:TID", "HOST:COMM", "TID" or
- * "COMM" means, all of them on `host` when that is given. COMM: the first or last name; idle threads have none. Whoever
- * calls frees the list. */
+ * "COMM" means, all of them on `host` when that is given. COMM: any name that the thread had; idle threads have none.
+ * Whoever calls frees the list. */
 void path_find_lives(const struct path_local *, const char *thread, const char *host, int64_t begin, int64_t end,
     struct path_lives *found);
 /* Are they all of one host and thread number, which was used again? */

@@ -10,7 +10,9 @@
 
 enum {
     SHORTEST_POLL_NS = 100000, /* an answer sooner than that comes before the thread had time to sleep */
-    FEWEST_MESSAGES = 8        /* a habit shows */
+    SOON_NS = 10000000, /* on the recorded MPI job 4.5 ms find all that 20 ms find: machines that are busy take that
+                                * long from a message to the next send */
+    FEWEST_MESSAGES = 8 /* a habit shows */
 };
 
 struct row_polls {
@@ -21,34 +23,43 @@ struct path_traffic {
     const struct graph *graph;
     const struct flow_store *flows;
     size_t n;
-    _Atomic(struct row_polls *) *rows; /* NULL: not asked for yet; &no_polls: it has none */
+    _Atomic(struct row_polls *)
+        *rows[2]; /* without and with what is assumed. NULL: not asked for yet; &no_polls: none */
 };
 
 static struct row_polls no_polls;
 
-static bool is_awake(int state)
+bool traffic_is_awake(int state)
 {
     return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN ||
         state == GRAPH_HYPERVISOR;
 }
 
-/* Did the row neither sleep nor end in [begin, end]? */
-static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int64_t end)
+/* Since when the row has been awake without a break until `end`, but not before `floor`; INT64_MAX when it slept or did
+ * not live at `end`. */
+static int64_t awake_since(const struct graph *g, int32_t row, int64_t floor, int64_t end)
 {
     struct graph_interval iv;
     size_t i = graph_find(g, row, end);
+    int64_t since = INT64_MAX;
     if (i >= graph_row_intervals(g, row))
-        return false;
+        return since;
     for (int64_t after = end;; i--) {
         graph_interval_bare(g, row, i, &iv);
-        if (!is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
-            return false;
-        if (iv.begin <= begin)
-            return true;
+        if (!traffic_is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
+            return since;
+        if (iv.begin <= floor)
+            return floor;
+        since = after = iv.begin;
         if (i == 0)
-            return false;
-        after = iv.begin;
+            return since;
     }
+}
+
+/* Did the row neither sleep nor end in [begin, end]? */
+static bool stayed_awake(const struct graph *g, int32_t row, int64_t begin, int64_t end)
+{
+    return awake_since(g, row, begin, end) == begin;
 }
 
 /* A thread that polls gets (nearly) all its messages awake; one that blocks gets some awake, when it was busy with
@@ -91,6 +102,54 @@ static struct row_polls *find_polls(const struct path_traffic *t, int32_t row)
     return out;
 }
 
+/* Where a thread of that habit waited for the last message before it sent again. A thread that sends late after a
+ * message computed in between; whether it waited before cannot be told. */
+static void find_assumed(const struct path_traffic *t, int32_t row, struct row_polls *out)
+{
+    struct flow_packet p, arrival = {0};
+    size_t receives, n = flow_messages(t->flows, row, &receives);
+    int64_t sent = INT64_MIN, seen = INT64_MIN;
+    bool arrived = false, is_send;
+    for (size_t i = 0; i < n; i++) {
+        flow_message(t->flows, row, i, &p, &is_send);
+        if (!is_send) {
+            arrival = p;
+            arrived = true;
+            continue;
+        }
+        if (arrived && sent > INT64_MIN && arrival.ts >= sent && sent >= seen && p.ts >= arrival.ts &&
+            (uint64_t)p.ts - (uint64_t)arrival.ts <= SOON_NS) {
+            int64_t begin = awake_since(t->graph, row, sent, arrival.ts);
+            seen = arrival.ts; /* as above */
+            if (begin < arrival.ts && (uint64_t)arrival.ts - (uint64_t)begin >= SHORTEST_POLL_NS)
+                vec_push(&out->polls,
+                    ((struct traffic_poll){
+                        .receive = arrival.number, .begin = begin, .end = arrival.ts, .assumed = true}));
+        }
+        sent = p.ts;
+        arrived = false;
+    }
+}
+
+/* What is assumed, and of `seen` what it does not touch. */
+static struct row_polls *merge_assumed(const struct path_traffic *t, int32_t row, const struct row_polls *seen)
+{
+    struct row_polls assumed = {0}, *out = mem_zalloc(sizeof *out);
+    size_t k = 0;
+    find_assumed(t, row, &assumed);
+    for (size_t i = 0; i < assumed.polls.n; i++) {
+        const struct traffic_poll *a = &assumed.polls.v[i];
+        for (; k < seen->polls.n && seen->polls.v[k].begin < a->end; k++)
+            if (seen->polls.v[k].end <= a->begin)
+                vec_push(&out->polls, seen->polls.v[k]);
+        vec_push(&out->polls, *a);
+    }
+    for (; k < seen->polls.n; k++)
+        vec_push(&out->polls, seen->polls.v[k]);
+    vec_free(&assumed.polls);
+    return out;
+}
+
 static void free_polls(struct row_polls *p)
 {
     if (!p || p == &no_polls)
@@ -100,15 +159,19 @@ static void free_polls(struct row_polls *p)
 }
 
 /* Two threads that ask at the same time may both look, for the same answer; one of the two is kept. */
-static const struct row_polls *polls_of(struct path_traffic *t, int32_t row)
+static const struct row_polls *polls_of(struct path_traffic *t, int32_t row, bool assuming)
 {
     if (row < 0 || (size_t)row >= t->n)
         return &no_polls;
-    struct row_polls *p = atomic_load_explicit(&t->rows[row], memory_order_acquire), *before = NULL;
+    struct row_polls *p = atomic_load_explicit(&t->rows[assuming][row], memory_order_acquire), *before = NULL;
     if (p)
         return p;
-    p = has_habit(t, row) ? find_polls(t, row) : &no_polls;
-    if (atomic_compare_exchange_strong(&t->rows[row], &before, p))
+    const struct row_polls *seen = assuming ? polls_of(t, row, false) : NULL;
+    if (assuming)
+        p = seen == &no_polls ? &no_polls : merge_assumed(t, row, seen);
+    else
+        p = has_habit(t, row) ? find_polls(t, row) : &no_polls;
+    if (atomic_compare_exchange_strong(&t->rows[assuming][row], &before, p))
         return p;
     free_polls(p);
     return before;
@@ -120,7 +183,8 @@ struct path_traffic *traffic_new(const struct graph *g, const struct flow_store 
     t->graph = g;
     t->flows = s;
     t->n = g && s ? graph_rows(g) : 0;
-    t->rows = mem_zalloc(sizeof *t->rows * (t->n + 1));
+    for (int k = 0; k < 2; k++)
+        t->rows[k] = mem_zalloc(sizeof *t->rows[k] * (t->n + 1));
     return t;
 }
 
@@ -128,21 +192,23 @@ void traffic_free(struct path_traffic *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < t->n; i++)
-        free_polls(atomic_load(&t->rows[i]));
-    free(t->rows);
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < t->n; i++)
+            free_polls(atomic_load(&t->rows[k][i]));
+        free(t->rows[k]);
+    }
     free(t);
 }
 
-size_t traffic_poll_find(struct path_traffic *t, int32_t row, int64_t ts)
+size_t traffic_poll_find(struct path_traffic *t, int32_t row, int64_t ts, bool assuming)
 {
-    const struct row_polls *p = polls_of(t, row);
+    const struct row_polls *p = polls_of(t, row, assuming);
     return search_first(i, 0, p->polls.n, p->polls.v[i].end >= ts);
 }
 
-const struct traffic_poll *traffic_poll(struct path_traffic *t, int32_t row, size_t i)
+const struct traffic_poll *traffic_poll(struct path_traffic *t, int32_t row, size_t i, bool assuming)
 {
-    const struct row_polls *p = polls_of(t, row);
+    const struct row_polls *p = polls_of(t, row, assuming);
     return i < p->polls.n ? &p->polls.v[i] : NULL;
 }
 

@@ -10,10 +10,14 @@
 struct graph;
 struct flow_store;
 
-/* A stretch in which a row polled for a message: [begin, end] of the host's clock. Found where a row that gets nearly
- * all its messages awake asked on a connection, did not sleep, and got an answer on it. Conservative: what it polled
- * for without having asked is not found. */
-struct traffic_poll { uint32_t receive; int64_t begin, end; };
+/* A stretch in which a row polled for a message: [begin, end] of the host's clock. Of rows that get nearly all their
+ * messages awake two kinds are found:
+ * - the row asked on a connection, did not sleep, and got an answer on it. Conservative: what it polled for without
+ *   having asked is not found;
+ * - assumed: from the row's last send on any connection, or from when it last slept, to the last message that came
+ *   before it sends again, where it does so soon after that message. What it computed meanwhile is taken for polling.
+ *   Nothing when it did not send before. */
+struct traffic_poll { uint32_t receive; int64_t begin, end; bool assumed; };
 /* A send that softirq work made after a receive of the same connection. */
 struct traffic_reply { int64_t sent, received; uint32_t receive; };
 
@@ -21,10 +25,12 @@ struct path_traffic;
 /* Both are borrowed; the flows may be NULL. */
 struct path_traffic *traffic_new(const struct graph *, const struct flow_store *);
 void traffic_free(struct path_traffic *);
-/* Polling stretches of a row of the graph are numbered in time order and do not overlap. Number of the first one that
- * ends at or after ts (when there is none: how many there are); NULL for a number that is not there. */
-size_t traffic_poll_find(struct path_traffic *, int32_t row, int64_t ts);
-const struct traffic_poll *traffic_poll(struct path_traffic *, int32_t row, size_t i);
+/* Polling stretches of a row of the graph are numbered in time order and do not overlap. There are two lists: with what
+ * is assumed, and without. Number of the first one that ends at or after ts (when there is none: how many there are);
+ * NULL for a number that is not there. */
+size_t traffic_poll_find(struct path_traffic *, int32_t row, int64_t ts, bool assuming);
+const struct traffic_poll *traffic_poll(struct path_traffic *, int32_t row, size_t i, bool assuming);
+bool traffic_is_awake(int state);                /* has a CPU or wants one */
 /* Number of the reply that was sent at ts, or -1. */
 int64_t traffic_reply_at(const struct path_traffic *, int64_t ts);
 /* False for a number that is not there. */

@@ -54,7 +54,7 @@ static void follow(struct walker *w, struct path_row to, const struct path_inter
         network                          ? PATH_LINK_NETWORK
             : c->kind == PATH_CAUSE_FORK ? PATH_LINK_FORK
                                          : PATH_LINK_WAKEUP,
-        c->from, ts, to, iv->end);
+        c->from, ts, to, iv->end, iv->assumed);
     path_build_set_cover(b, to, iv);
     if (network) {
         b->cover.state = GRAPH_NETWORK;
@@ -87,7 +87,7 @@ static void keep_wait(struct walker *w, const struct path_interval *iv, bool gap
  * row's own past goes on. */
 static void keep_wait_of_woken(struct walker *w, const struct path_interval *iv, const struct path_cause *c)
 {
-    path_build_link(&w->build, PATH_LINK_WAKEUP, c->from, c->ts, w->at.row, iv->end);
+    path_build_link(&w->build, PATH_LINK_WAKEUP, c->from, c->ts, w->at.row, iv->end, false);
     keep_wait(w, iv, false, NULL);
     w->build.cover.detail = "woken before it slept";
 }
@@ -131,7 +131,7 @@ static void copy(struct walker *w, const struct path_interval *iv)
     if (iv->polling && iv->end <= b->covered_from) {
         struct path_cause c = cause_of(w, row, iv, false);
         if (c.kind == PATH_CAUSE_NETWORK)
-            path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end);
+            path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end, false);
     }
     path_build_set_cover(b, row, iv);
     if (iv->state ==
@@ -143,6 +143,15 @@ static void copy(struct walker *w, const struct path_interval *iv)
     }
     walk_back_to(w, iv->begin);
     w->at.from_id = iv->id;
+}
+
+/* The path comes to a row in the midst of a wait that is only assumed: the row did something there. */
+static void copy_awake(struct walker *w, const struct path_interval *iv)
+{
+    struct path_interval awake = *iv;
+    awake.state = GRAPH_RUNNING;
+    awake.assumed = false;
+    copy(w, &awake);
 }
 
 /* The last thing that reached one of the rows passed in this frame, nearest to the dead end first. */
@@ -196,6 +205,8 @@ static void step(struct walker *w)
     else if (w->source->interval(w->source->arg, w->at.row, t, walk_bound(w), &iv) != PATH_REPLY_FOUND ||
         iv.begin >= t || iv.end < t)
         dead_end(w);
+    else if (iv.end > t && iv.assumed && !first) /* it did something there: no wait */
+        copy_awake(w, &iv);
     else if (iv.end > t && w->at.by_message && is_asleep(iv.state))
         sent_asleep(w, &iv);
     else if (!is_wait(iv.state))

@@ -34,6 +34,7 @@ struct canvas {
     int *track_y; /* per row; -1: not drawn */
     int bottom;   /* of the tracks */
     bool used[GRAPH_STATE_COUNT], link_used[PATH_LINK_SPAN + 1];
+    int64_t assumed; /* ns */
     size_t hidden;
 };
 
@@ -54,10 +55,10 @@ static void put_duration(struct text *t, int64_t ns)
     text_fini(&scratch);
 }
 
-static void put_name(struct canvas *c, struct path_row row)
+static void put_name(struct canvas *c, struct path_row row, int64_t begin, int64_t end)
 {
     char name[160];
-    show_xml(c->out, show_name(c->show.source, row, name, sizeof name));
+    show_xml(c->out, show_name(c->show.source, row, begin, end, name, sizeof name));
 }
 
 /* ---- definitions ---- */
@@ -104,6 +105,7 @@ static void write_definitions(struct canvas *c)
         "stroke-linejoin:round}.light{fill:#fff}.dark{fill:#111}\n"
         ".link{stroke:#222;stroke-width:1;fill:none;marker-end:url(#arrow)}.fork{stroke-dasharray:5 "
         "2}.network{stroke-dasharray:none;stroke:#5a1c69}"
+        ".assumed{fill-opacity:.5;stroke:#5a1c69;stroke-width:1;stroke-dasharray:3 2}\n"
         ".go{stroke:#888;stroke-width:.7;stroke-dasharray:1.5 2}\n");
     for (int s = 0; s < GRAPH_STATE_COUNT; s++) {
         if (!c->used[s])
@@ -147,7 +149,7 @@ static void write_title(struct canvas *c)
     const struct path *p = c->show.path;
     struct text *t = c->out;
     text_puts(t, "<text x=\"16\" y=\"26\" style=\"font-size:17px\" class=\"head\">Critical path of ");
-    put_name(c, p->start);
+    put_name(c, p->start, p->end, p->end);
     text_puts(t, "</text>\n<text x=\"16\" y=\"46\" fill=\"#444\">");
     time_write_utc(t, p->begin, true);
     text_puts(t, " UTC, ");
@@ -232,9 +234,9 @@ static void write_segment(struct canvas *c, const struct path_segment *s, int y)
 {
     struct text *t = c->out;
     double x = x_of(c, s->begin), width = x_of(c, s->end) - x;
-    text_printf(t, "<rect class=\"s%d\" x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\"><title>", s->state, x, y,
-        width < 0.35 ? 0.35 : width, TRACK);
-    put_name(c, s->row);
+    text_printf(t, "<rect class=\"s%d%s\" x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\"><title>", s->state,
+        s->assumed ? " assumed" : "", x, y, width < 0.35 ? 0.35 : width, TRACK);
+    put_name(c, s->row, s->begin, s->end);
     text_printf(t, "\n%s ", graph_state_name(s->state));
     put_duration(t, s->end - s->begin);
     text_puts(t, " from +");
@@ -245,8 +247,10 @@ static void write_segment(struct canvas *c, const struct path_segment *s, int y)
     }
     if (s->sender.host >= 0) {
         text_puts(t, "\nsent by ");
-        put_name(c, s->sender);
+        put_name(c, s->sender, s->begin, s->begin);
     }
+    if (s->assumed)
+        text_puts(t, "\nassumed: it ran, and may have polled for the message");
     text_puts(t, "</title></rect>\n");
     write_label(c, s->state, s->end - s->begin, x, width, y);
 }
@@ -327,11 +331,12 @@ static void write_link(struct canvas *c, const struct path_link *l, struct map *
     map_put(drawn, key, &fresh);
     if (!fresh || drawn->n > MAX_LINKS)
         return;
-    text_printf(c->out, "<path class=\"link %s\" d=\"M%.2f %dL%.2f %d\"><title>%s from ", path_link_name(l->kind), x1,
-        y1 < y2 ? y1 + TRACK : y1, x2, y1 < y2 ? y2 : y2 + TRACK, path_link_name(l->kind));
-    put_name(c, l->from);
+    text_printf(c->out, "<path class=\"link %s%s\" d=\"M%.2f %dL%.2f %d\"><title>%s from ", path_link_name(l->kind),
+        l->assumed ? " assumed" : "", x1, y1 < y2 ? y1 + TRACK : y1, x2, y1 < y2 ? y2 : y2 + TRACK,
+        path_link_name(l->kind));
+    put_name(c, l->from, l->from_ts, l->from_ts);
     text_puts(c->out, " to ");
-    put_name(c, l->to);
+    put_name(c, l->to, l->to_ts, l->to_ts);
     if (l->to_ts > l->from_ts) {
         text_puts(c->out, ", ");
         put_duration(c->out, l->to_ts - l->from_ts);
@@ -395,6 +400,12 @@ static int write_legend(struct canvas *c, int top, struct text *out)
                 "<rect class=\"s%d\" x=\"%d\" y=\"%d\" width=\"18\" height=\"12\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
                 s, at, y, at + 23, y + 10, name);
     }
+    int at_assumed = c->assumed ? legend_x(&x, &y, 40 + 7 * (int)strlen("assumed")) : 0;
+    if (at_assumed && out)
+        text_printf(out,
+            "<rect class=\"s%d assumed\" x=\"%d\" y=\"%d\" width=\"18\" height=\"12\"/><text x=\"%d\" "
+            "y=\"%d\">assumed</text>\n",
+            GRAPH_NETWORK, at_assumed, y, at_assumed + 23, y + 10);
     for (int k = 0; k <= PATH_LINK_SPAN; k++) {
         const char *name = k == PATH_LINK_NETWORK ? "message" : path_link_name(k);
         int at = c->link_used[k] ? legend_x(&x, &y, 42 + (int)(7 * strlen(name))) : 0;
@@ -421,7 +432,7 @@ static void write_total(struct canvas *c, const struct path_total *total, int y)
     struct text scratch = {.fd = -1};
     int32_t tid;
     const char *comm;
-    c->show.source->row_name(c->show.source->arg, total->row, &tid, &comm);
+    c->show.source->row_name(c->show.source->arg, total->row, p->end, p->end, &tid, &comm);
     text_printf(&scratch, "%.1f %%", 100.0 * (double)total->duration / (double)(p->end - p->begin));
     table_cell(c, LEFT + 46, y, text_cstr(&scratch), true, 12);
     scratch.n = 0;
@@ -437,8 +448,11 @@ static void write_total(struct canvas *c, const struct path_total *total, int y)
     else
         text_puts(&scratch, "interrupt");
     table_cell(c, LEFT + 410, y, text_cstr(&scratch), false, 24);
-    if (total->detail)
-        table_cell(c, LEFT + 590, y, total->detail, false, 60);
+    scratch.n = 0;
+    text_printf(&scratch, "%s%s%s", total->assumed ? "assumed" : "", total->assumed && total->detail ? ", " : "",
+        total->detail ? total->detail : "");
+    if (scratch.n)
+        table_cell(c, LEFT + 590, y, text_cstr(&scratch), false, 60);
     text_putc(c->out, '\n');
     text_fini(&scratch);
 }
@@ -449,13 +463,17 @@ static void write_notes(struct canvas *c, int y)
     int64_t gaps = 0;
     for (size_t i = 0; i < p->n_gaps; i++)
         gaps += p->gaps[i].end - p->gaps[i].begin;
-    if (!gaps && !c->hidden && !p->clamped)
+    if (!gaps && !c->hidden && !p->clamped && !c->assumed)
         return;
     text_printf(c->out, "<text x=\"%d\" y=\"%d\" fill=\"#444\">", LEFT, y);
     if (gaps) {
         put_duration(c->out, gaps);
         text_printf(
             c->out, " unexplained (%s%s). ", path_reason_name(p->gaps[0].reason), p->n_gaps > 1 ? " and others" : "");
+    }
+    if (c->assumed) {
+        put_duration(c->out, c->assumed);
+        text_puts(c->out, " assumed: threads that ran until a message came are taken to have waited for it. ");
     }
     if (c->hidden)
         text_printf(c->out, "%zu threads with less of the path are not drawn. ", c->hidden);
@@ -466,7 +484,7 @@ static void write_notes(struct canvas *c, int y)
 
 void show_svg(const struct path *p, const struct path_source *source, struct text *t)
 {
-    struct canvas c = {.out = t};
+    struct canvas c = {.out = t, .assumed = show_assumed(p)};
     show_rows_init(&c.show, p, source);
     layout_tracks(&c);
     for (size_t i = 0; i < p->n_segments; i++)
@@ -479,7 +497,7 @@ void show_svg(const struct path *p, const struct path_source *source, struct tex
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
         "height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Critical path of ",
         WIDTH, height, WIDTH, height);
-    put_name(&c, p->start);
+    put_name(&c, p->start, p->end, p->end);
     text_puts(t, "</title>\n");
     write_definitions(&c);
     text_puts(t, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");

@@ -71,7 +71,7 @@ static void thread_lines(const struct path *p, const struct path_source *source,
         struct summary_line l = {.duration = total->duration, .state = total->state};
         int32_t tid;
         const char *comm;
-        source->row_name(source->arg, total->row, &tid, &comm);
+        source->row_name(source->arg, total->row, p->end, p->end, &tid, &comm);
         snprintf(l.host, sizeof l.host, "%s", source->host_name(source->arg, total->row.host));
         if (tid >= 0)
             snprintf(l.thread, sizeof l.thread, "%d %s", tid, comm);
@@ -82,13 +82,13 @@ static void thread_lines(const struct path *p, const struct path_source *source,
         merge_lines(all);
 }
 
-/* The time on the way counts per pair of machines, not per thread that waited for it. */
+/* The time on the way counts per pair of machines, not per thread that waited for it; what is assumed counts apart. */
 struct host_pair {
     int32_t from, to;
     int64_t duration;
     size_t messages;
     const char *label;
-    bool several;
+    bool several, assumed;
 };
 
 static void network_lines(const struct path *p, const struct path_source *source, struct summary *all)
@@ -100,10 +100,13 @@ static void network_lines(const struct path *p, const struct path_source *source
         if (s->state != GRAPH_NETWORK)
             continue;
         bool fresh;
-        uint64_t *at = map_put(&index, (uint64_t)(uint32_t)s->sender.host << 32 | (uint32_t)s->row.host, &fresh);
+        uint64_t key = (uint64_t)(uint32_t)s->sender.host << 32 | (uint32_t)s->row.host << 1 | s->assumed;
+        uint64_t *at = map_put(&index, key, &fresh);
         if (fresh) {
             *at = pairs.n;
-            vec_push(&pairs, ((struct host_pair){.from = s->sender.host, .to = s->row.host, .label = s->detail}));
+            vec_push(&pairs,
+                ((struct host_pair){
+                    .from = s->sender.host, .to = s->row.host, .label = s->detail, .assumed = s->assumed}));
         }
         struct host_pair *r = &pairs.v[*at];
         r->duration += s->end - s->begin;
@@ -113,13 +116,13 @@ static void network_lines(const struct path *p, const struct path_source *source
     for (size_t i = 0; i < pairs.n; i++) {
         const struct host_pair *r = &pairs.v[i];
         struct summary_line l = {.duration = r->duration, .state = GRAPH_NETWORK};
-        const char *to = source->host_name(source->arg, r->to);
+        const char *to = source->host_name(source->arg, r->to), *assumed = r->assumed ? "assumed, " : "";
         if (r->from < 0) {
             snprintf(l.host, sizeof l.host, "? → %s", to);
-            snprintf(l.detail, sizeof l.detail, "sender not known");
+            snprintf(l.detail, sizeof l.detail, "%ssender not known", assumed);
         } else {
             snprintf(l.host, sizeof l.host, "%s → %s", source->host_name(source->arg, r->from), to);
-            snprintf(l.detail, sizeof l.detail, "%s%s%zu message%s", r->several || !r->label ? "" : r->label,
+            snprintf(l.detail, sizeof l.detail, "%s%s%s%zu message%s", assumed, r->several || !r->label ? "" : r->label,
                 r->several || !r->label ? "" : ", ", r->messages, r->messages == 1 ? "" : "s");
         }
         vec_push(all, l);

@@ -6,11 +6,12 @@
 
 #include "base/text.h"
 
-const char *show_name(const struct path_source *source, struct path_row row, char *buf, size_t n)
+const char *show_name(
+    const struct path_source *source, struct path_row row, int64_t begin, int64_t end, char *buf, size_t n)
 {
     int32_t tid;
     const char *comm;
-    source->row_name(source->arg, row, &tid, &comm);
+    source->row_name(source->arg, row, begin, end, &tid, &comm);
     if (tid < 0)
         snprintf(buf, n, "%s interrupt", source->host_name(source->arg, row.host));
     else
@@ -64,6 +65,14 @@ void show_xml(struct text *t, const char *string)
         }
         s += n ? n : 1;
     }
+}
+
+int64_t show_assumed(const struct path *p)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < p->n_totals; i++)
+        sum += p->totals[i].assumed ? p->totals[i].duration : 0;
+    return sum;
 }
 
 int64_t show_tick(int64_t span, int count)

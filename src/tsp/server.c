@@ -155,20 +155,31 @@ static int open_given(struct tsp_server *s, struct err *e)
 {
     struct arena a = {0};
     VEC(const char *) uuids = {0};
+    VEC(const char *) problems = {0};
     int rc = 0;
-    for (const char *const *t = s->o.traces; !rc && t && *t; t++) {
+    for (const char *const *t = s->o.traces; t && *t; t++) {
         char *uuid = arena_alloc(&a, UUID_TEXT);
         bool twice = false;
-        if ((rc = add_given(s, &a, *t, uuid, e)))
-            break;
+        struct err why = {0};
+        int bad = add_given(s, &a, *t, uuid, &why);
+        if (bad) {
+            vec_push(&problems, (const char *)arena_strdup(&a, why.text));
+            rc = rc ? rc : err_set(e, why.code, "%s", why.text);
+            continue;
+        }
         for (size_t i = 0; i < uuids.n; i++)
             twice |= !strcmp(uuids.v[i], uuid);
         if (!twice)
             vec_push(&uuids, (const char *)uuid);
     }
-    if (!rc && uuids.n)
+    if (uuids.n) {
+        rc = 0;
+        for (size_t i = 0; i < problems.n && s->o.left_out; i++)
+            s->o.left_out(problems.v[i]);
         add_first_experiment(s, &a, uuids.v, uuids.n);
+    }
     vec_free(&uuids);
+    vec_free(&problems);
     arena_fini(&a);
     return rc;
 }

@@ -17,6 +17,8 @@ struct tsp_options {
     /* What lasts over a restart: traces, experiments, bookmarks, configurations, uploads. NULL: nothing does. */
     const char *state_dir;
     const char *const *traces;       /* TRACE arguments, opened as one experiment at start; NULL at the end */
+    /* Told of each of them that has no trace, as long as another has; NULL: nobody is told. */
+    void (*left_out)(const char *why);
     const char *experiment_name;     /* of those; NULL: the name of the first trace's directory */
     const char *version;
     uint64_t max_upload_bytes;       /* 0, or no state_dir: uploads refused */

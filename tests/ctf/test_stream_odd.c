@@ -87,6 +87,34 @@ static void test_last_packet_cut_off(void **state)
     done();
 }
 
+/* A flipped bit in one packet's cpu_id: its stream is one CPU's all the same. */
+static void test_damaged_cpu_number(void **state)
+{
+    start_bytes(false);
+    for (uint32_t i = 0; i < 5; i++)
+        plain_packet(1000 + 100 * i, 1050 + 100 * i, 0, i == 2 ? 1u << 30 : 3, 2);
+    read_bytes("cpu", PLAIN);
+    assert_int_equal(ctf_trace_streams(o.sources[0].trace), 1);
+    assert_int_equal(all.n, 10);
+    for (size_t i = 0; i < all.n; i++)
+        assert_int_equal(all.v[i].cpu, 3);
+    assert_true(problem_says("its cpu_id is 1073741824, that of the other packets of the stream 3"));
+    done();
+}
+
+/* A stream that no instance id ties to one CPU may hold several. */
+static void test_cpus_in_one_stream(void **state)
+{
+    start_bytes(false);
+    for (uint32_t i = 0; i < 5; i++)
+        plain_packet(1000 + 100 * i, 1050 + 100 * i, 0, i == 2 ? 7 : 3, 2);
+    read_bytes("cpus", PLAIN);
+    for (size_t i = 0; i < all.n; i++)
+        assert_int_equal(all.v[i].cpu, i / 2 == 2 ? 7 : 3);
+    assert_int_equal(problem_count(), 0);
+    done();
+}
+
 static void test_unknown_event_id(void **state)
 {
     start_bytes(false);
@@ -388,6 +416,8 @@ int main(void)
         cmocka_unit_test(test_discarded_counter_wraps),
         cmocka_unit_test(test_packet_that_was_not_closed),
         cmocka_unit_test(test_last_packet_cut_off),
+        cmocka_unit_test(test_damaged_cpu_number),
+        cmocka_unit_test(test_cpus_in_one_stream),
         cmocka_unit_test(test_unknown_event_id),
         cmocka_unit_test(test_unknown_stream_id_and_uuid),
         cmocka_unit_test(test_damaged_head_in_the_middle),

@@ -13,6 +13,7 @@ from weft_e2e import Case, Truth, load, scenario, scratch, time_in
 
 ON_CPU = {"running", "preempted"}
 MS = 1_000_000
+SLOW_RANK = 2  # of the MPI job
 
 
 class Paths:
@@ -35,8 +36,8 @@ class Paths:
         t = self.truth.trace_time(host, monotonic)
         return int(maps[host].to_reference(t)) if host != self.reference else t
 
-    def path(self, thread, begin, end):
-        return self.critpath(self.trace, self.store, thread, begin, end, "--reference", self.reference)
+    def path(self, thread, begin, end, *options):
+        return self.critpath(self.trace, self.store, thread, begin, end, "--reference", self.reference, *options)
 
     def test_any_thread_for_its_whole_life(self):
         """The cover invariant for the busiest threads of every host, none of which was chosen for its path."""
@@ -54,6 +55,31 @@ class Paths:
                 self.assertEqual(run.code, 0, run)
                 self.check_path(json.loads(run.out), str(run.args))
         self.assertEqual(sorted(seen), self.truth.hosts)
+
+
+class NothingAssumed:
+    """These programs sleep until their messages come: with --polling assume the answer is the one without."""
+
+    def test_nothing_is_assumed(self):
+        rows = self.json("threads", self.trace, "--store", self.store)
+        rows = rows if isinstance(rows, list) else rows["threads"]
+        asked, answers = {}, 0
+        for row in rows:  # the busiest first
+            of_host = asked.setdefault(row["host"], [])
+            if row["tid"] > 0 and row["tid"] not in of_host and len(of_host) < 15:
+                of_host.append(row["tid"])
+        for host, tid in [(host, tid) for host in asked for tid in asked[host]]:
+            args = ["critpath", self.trace, "--store", self.store, "--thread", f"{host}:{tid}", "--format", "json"]
+            plain, assuming = weft_e2e.weft(*args), weft_e2e.weft(*args, "--polling", "assume")
+            self.assertEqual(plain.code, assuming.code, assuming)
+            if plain.code:
+                continue  # a number of several lives
+            answers += 1
+            plain, assuming = json.loads(plain.out), json.loads(assuming.out)
+            for answer in (plain, assuming):
+                answer.pop("cost")
+            self.assertEqual(plain, assuming, f"{host}:{tid}")
+        self.assertGreater(answers, 30)
 
 
 class Requests(Paths):
@@ -101,7 +127,7 @@ class Requests(Paths):
             self.assertEqual(answer["method"], "local")
 
 
-class ThreeTier(Requests, Case):
+class ThreeTier(Requests, NothingAssumed, Case):
     name = "three-tier"
 
     def test_burns(self):
@@ -205,7 +231,7 @@ class ThreeTierDisk(Requests, Case):
         self.assertEqual(found, 4)
 
 
-class ScpNet(Paths, Case):
+class ScpNet(Paths, NothingAssumed, Case):
     name, reference = "scp-net", "n1"
 
     def test_the_slow_copy_bounds_the_script(self):
@@ -225,7 +251,7 @@ class ScpNet(Paths, Case):
         self.assertGreaterEqual(share, 0.6 * (end - begin), f"{share / MS:.3f} of {(end - begin) / MS:.3f} ms")
 
 
-class Bsp(Paths, Case):
+class Bsp(Paths, NothingAssumed, Case):
     name, reference = "bsp", "n1"
 
     def test_the_slow_worker_bounds_the_step(self):
@@ -258,6 +284,59 @@ class Mpi(Paths, Case):
             linked = any(link["kind"] == "network" and link["from"]["host"] != "n1" for link in answer["links"])
             told += bool(polling and linked) or bool(re.search(r"poll.*record|record.*poll", run.message, re.I | re.S))
         self.assertGreaterEqual(told, len(steps) * 3 // 4)
+
+    def burn_on_path(self, maps, line, slow, *options):
+        """Of a rank's step: how long the slow rank burnt while this one was in it, how much of that is on the path,
+        and the answer."""
+        begin, end = (self.at(maps, line["host"], line[key]) for key in ("t_start", "t_barrier_done"))
+        burn = [self.at(maps, slow["host"], slow[key]) for key in ("t_start", "t_burn_done")]
+        low, high = max(begin, burn[0]), min(end, burn[1])
+        if high - low < 10 * MS:
+            return high - low, 0, None
+        answer = self.path(f"{line['host']}:{line['pid']}", begin, end, *options)
+        return high - low, time_in(answer, low, high, host=slow["host"], tid=slow["pid"], state=ON_CPU), answer
+
+    def steps(self):
+        """Each rank's steps but the slow one's, with what the slow one did in that step."""
+        slow = {line["step"]: line for line in self.ground["log"] if line["rank"] == SLOW_RANK}
+        return [(line, slow[line["step"]]) for line in self.ground["log"] if line["rank"] != SLOW_RANK]
+
+    def test_assumed_polling_finds_the_slow_rank(self):
+        """For nine of ten barriers that the slow rank held up by 10 ms or more, 10 ms of its burn are on the path."""
+        held_up = found = 0
+        maps = self.maps()
+        for line, slow in self.steps():
+            overlap, there, answer = self.burn_on_path(maps, line, slow, "--polling", "assume")
+            if overlap < 10 * MS:
+                continue
+            held_up += 1
+            found += there >= 10 * MS
+            if there:
+                assumed = [s for s in answer["segments"] if s.get("assumed")]
+                self.assertTrue(assumed, f"{line['host']} step {line['step']}: nothing is assumed")
+                arrows = [link for link in answer["links"] if link.get("assumed")]
+                self.assertTrue(any(link["from"]["host"] == slow["host"] for link in arrows), arrows)
+        self.assertGreaterEqual(held_up, 50)
+        self.assertGreaterEqual(found, 0.9 * held_up, f"{found} of {held_up}")
+
+    def test_the_slow_rank_burns_for_itself(self):
+        """Its own burn is not taken for polling, whatever came meanwhile."""
+        maps = self.maps()
+        for line in self.ground["log"]:
+            if line["rank"] != SLOW_RANK:
+                continue
+            begin, end = (self.at(maps, line["host"], line[key]) for key in ("t_start", "t_burn_done"))
+            answer = self.path(f"{line['host']}:{line['pid']}", begin, end, "--polling", "assume")
+            there = time_in(answer, begin, end, host=line["host"], tid=line["pid"], state=ON_CPU)
+            self.assertGreaterEqual(there, 0.95 * (end - begin), f"step {line['step']}")
+
+    def test_nothing_is_assumed_unless_asked(self):
+        line, slow = self.steps()[10]
+        begin, end = (self.truth.trace_time(line["host"], line[key]) for key in ("t_start", "t_barrier_done"))
+        for kind in ("json", "csv", "table"):
+            run = self.ok("critpath", self.trace, "--store", self.store, "--reference", line["host"], "--thread",
+                          f"{line['host']}:{line['pid']}", "--begin", begin, "--end", end, "--format", kind)
+            self.assertNotRegex(run.text, "true|assumed: ")
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ class Stores(Case):
                 os.chmod(path, 0o600)
                 write(path, bytes(bad))
                 told = self.verify()
-                self.assertEqual(told.code, 1, told)
+                self.assertEqual(told.code, 3, told)
                 self.assertIn("damaged", told.text)
                 self.assertIn("built", {r["done"] for r in self.index().values()})
         self.assertEqual(self.verify().code, 0)

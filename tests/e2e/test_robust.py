@@ -498,7 +498,7 @@ class Stores(Case):
                         f.write(data)
                     run = weft("verify", self.trace, "--store", store)
                     self.survived(run)
-                    self.assertEqual(run.code, 1, f"the damage is not seen\n{run}")
+                    self.assertEqual(run.code, 3, f"the damage is not seen\n{run}")
                     self.assertIn(os.path.basename(path), run.text + run.message)
                     self.assertEqual(answer_of(self.ok(*self.query, "--store", store)), self.expected)
                     self.ok("verify", self.trace, "--store", store)

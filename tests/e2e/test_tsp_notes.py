@@ -58,7 +58,7 @@ class Notes(ServerCase):
 
     def told_by_the_verb(self, *traces):
         """The notes of `weft index` on the same stores."""
-        notes = re.findall(r"^weft: note: (.*)$", self.ok("index", "--store", scratch(), *traces).message, re.M)
+        notes = re.findall(r"^weft: note: (.*)$", weft("index", "--store", scratch(), *traces).message, re.M)
         return sorted(n for n in notes if "events indexed" not in n)
 
     def test_nothing(self):

@@ -92,7 +92,7 @@ class Verbs(Made):
         with open(stream, "r+b") as f:
             f.truncate(os.path.getsize(stream) - 5)
         for path in (os.path.join(place, "ust"), place):
-            self.assertIn("channel0_0", self.ok("events", path).message)
+            self.assertIn("channel0_0", self.partly("events", path).message)
 
     def test_one_host(self):
         """Given as two arguments, in any order, the two traces are still of one host."""
@@ -138,7 +138,7 @@ class Stores(Made):
             if damaged is not None:
                 with open(stacks, "wb") as f:
                     f.write(damaged)
-                self.assertEqual(weft("verify", self.trace, "--store", self.store).code, 1)
+                self.partly("verify", self.trace, "--store", self.store)
             self.assertEqual(self.index()["done"], "built")
             with open(stacks, "rb") as f:
                 self.assertEqual(f.read(), good)

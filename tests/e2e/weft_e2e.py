@@ -123,6 +123,12 @@ class Case(unittest.TestCase):
         self.assertEqual(run.code, 0, run)
         return run
 
+    def partly(self, *args, **how):
+        """An answer that lacks what was damaged or missing."""
+        run = weft(*args, **how)
+        self.assertEqual(run.code, 3, run)
+        return run
+
     def json(self, *args, **how):
         run = self.ok(*args, "--format", "json", **how)
         try:
@@ -131,12 +137,12 @@ class Case(unittest.TestCase):
             self.fail(f"{run}\n  not one JSON value: {problem}\n  {run.text[:500]}")
 
     def survived(self, run):
-        """Whatever the input: the program ends by itself, in time, with one of its three exit codes, and says why when
-        it failed."""
-        self.assertIn(run.code, (0, 1, 2), f"{run}\n  (negative: killed by that signal; None: took too long)")
+        """Whatever the input: the program ends by itself, in time, with one of its four exit codes, and says why when
+        it failed or answered in part."""
+        self.assertIn(run.code, (0, 1, 2, 3), f"{run}\n  (negative: killed by that signal; None: took too long)")
         for word in ("Sanitizer", "runtime error:"):
             self.assertNotIn(word, run.message, run)
-        if run.code:
+        if run.code and not (run.code == 3 and run.args[0] == "info"):  # which tells it on its page
             self.assertRegex(run.message, r"^weft: ", run)
 
     # ---- clock maps
@@ -183,28 +189,32 @@ class Case(unittest.TestCase):
         if begin is not None:
             args += ["--begin", begin, "--end", end]
         answer = self.json(*args)
-        self.check_path(answer, " ".join(map(str, args)))
+        self.check_path(answer, " ".join(map(str, args)), assumed="assume" in options)
         return answer
 
-    def check_path(self, answer, what):
-        """The contract of `critpath --format json`, first of all the cover invariant."""
+    def check_path(self, answer, what, assumed=False):
+        """The contract of `critpath --format json`, first of all the cover invariant. assumed: waits may be."""
         self.assertEqual(set(answer), {"query", "method", "segments", "links", "totals", "unexplained", "cost"}, what)
         self.assertLessEqual({"host", "tid", "comm", "begin", "end"}, set(answer["query"]), what)
         self.assertLessEqual({"nodes", "messages", "bytes", "rounds", "seconds"}, set(answer["cost"]), what)
         begin, end = answer["query"]["begin"], answer["query"]["end"]
         at, sums = begin, {}
         for s in answer["segments"]:
-            self.assertEqual(set(s), {"host", "tid", "comm", "begin", "end", "state", "detail"}, what)
+            told = {"assumed"} & set(s)
+            self.assertEqual(set(s) - told, {"host", "tid", "comm", "begin", "end", "state", "detail"}, what)
+            if told:
+                self.assertTrue(assumed, f"{what}: assumed without being asked: {s}")
+                self.assertEqual((s["assumed"], s["state"]), (True, "network"), what)
             self.assertEqual(s["begin"], at, f"{what}: a gap or an overlap at {s}")
             self.assertLess(s["begin"], s["end"], f"{what}: {s}")
             self.assertIn(s["state"], STATES, what)
             at = s["end"]
-            key = (s["host"], s["tid"], s["state"])
+            key = (s["host"], s["tid"], s["state"], s.get("assumed"))
             sums[key] = sums.get(key, 0) + s["end"] - s["begin"]
         self.assertEqual(at, end, f"{what}: the segments end at {at}, the interval at {end}")
         totals = {}
         for t in answer["totals"]:
-            key = (t["host"], t["tid"], t["state"])
+            key = (t["host"], t["tid"], t["state"], t.get("assumed"))
             totals[key] = totals.get(key, 0) + t["duration"]
         self.assertEqual(totals, sums, f"{what}: totals differ from the segments")
         durations = [t["duration"] for t in answer["totals"]]

@@ -10,7 +10,7 @@ struct fake_interval {
     int64_t begin, end;
     uint8_t state;
     int32_t cpu;
-    bool polling;
+    bool polling, assumed;
     const char *detail;
     struct path_cause cause;   /* of its end */
 };

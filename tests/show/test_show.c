@@ -298,10 +298,77 @@ static void csv(void **state)
     struct text t = {.fd = -1};
     show_csv(p, &source, &t);
     assert_true(!strncmp(text_cstr(&t),
-        "host,tid,comm,begin,end,state,detail,sender_host,sender_tid\n"
-        "client,204,\"a \"\"b\"\", c\",1795225053184022483,1795225053185022483,running,,,\n"
-        "web,196,tier,1795225053185022483,1795225053187022483,network,10.77.0.11:43210 → 10.77.0.12:8080,client,204\n",
-        230));
+        "host,tid,comm,begin,end,state,detail,sender_host,sender_tid,assumed\n"
+        "client,204,\"a \"\"b\"\", c\",1795225053184022483,1795225053185022483,running,,,,\n"
+        "web,196,tier,1795225053185022483,1795225053187022483,network,10.77.0.11:43210 → 10.77.0.12:8080,client,204,\n",
+        240));
+    text_fini(&t);
+    path_free(p);
+    fake_fini(&f);
+}
+
+/* One wait that is assumed and one that is not, for messages of the same host: every output tells them apart. */
+static void assumed(void **state)
+{
+    (void)state;
+    struct fake f = {.hosts = hosts};
+    int32_t rank = fake_add_row(&f, 0, 10, "rank"), slow = fake_add_row(&f, 1, 20, "slow");
+    struct path_cause sent = {.kind = PATH_CAUSE_NETWORK, .from = {1, slow}, .ts = START + 39 * MS, .label = "a → b"};
+    fake_add(&f, rank, START, START + 10 * MS, GRAPH_RUNNING);
+    struct fake_interval *wait = fake_add(&f, rank, -1, START + 40 * MS, GRAPH_NETWORK);
+    wait->assumed = true;
+    wait->cause = sent;
+    fake_add(&f, rank, -1, START + 50 * MS, GRAPH_RUNNING);
+    sent.ts = START + 78 * MS;
+    fake_add(&f, rank, -1, START + 80 * MS, GRAPH_NETWORK)->cause = sent;
+    fake_add(&f, rank, -1, START + 90 * MS, GRAPH_RUNNING);
+    fake_add(&f, slow, START, START + 90 * MS, GRAPH_RUNNING);
+    struct path_source source;
+    struct path *p = path_of(&f, &source);
+    assert_int_equal(p->n_segments, 7);
+
+    struct text t = {.fd = -1};
+    struct json out = JSON_TO(&t);
+    show_json(p, &source, "local", &out);
+    json_t *j = json_loads(text_cstr(&t), 0, NULL);
+    static const char *const lists[] = {"segments", "links", "totals"};
+    static const size_t which[] = {2, 0, 3}; /* of the totals the shortest */
+    for (int k = 0; k < 3; k++) {
+        json_t *list = json_object_get(j, lists[k]);
+        for (size_t i = 0; i < json_array_size(list); i++)
+            if (json_is_true(json_object_get(json_array_get(list, i), "assumed")) != (i == which[k]) ||
+                (i != which[k] && json_object_get(json_array_get(list, i), "assumed")))
+                fail_msg("%s %d", lists[k], (int)i);
+    }
+    assert_int_equal(
+        json_integer_value(json_object_get(json_array_get(json_object_get(j, "totals"), 3), "duration")), MS);
+    json_decref(j);
+
+    t.n = 0;
+    show_csv(p, &source, &t);
+    assert_non_null(strstr(text_cstr(&t), "network,a → b,web,20,true\n"));
+    assert_non_null(strstr(text_cstr(&t), "network,a → b,web,20,\n"));
+
+    t.n = 0;
+    struct show_style style = {.width = 120, .segments = true, .clock_error_ns = -1};
+    show_terminal(p, &source, &style, &t);
+    assert_non_null(strstr(text_cstr(&t), "assumed, a → b, 1 message\n"));
+    assert_non_null(strstr(t.v, "network  a → b, 1 message\n"));
+    assert_non_null(strstr(t.v, "network  assumed  from web:20 slow  a → b\n"));
+    assert_non_null(strstr(t.v, "network  from web:20 slow  a → b\n"));
+    assert_non_null(strstr(t.v, "assumed 1.000 ms: threads that ran until"));
+
+    t.n = 0;
+    show_svg(p, &source, &t);
+    assert_well_formed(text_cstr(&t));
+    keep("assumed.svg", &t);
+    const char *segment = strstr(t.v, "class=\"s6 assumed\"");
+    assert_non_null(segment);
+    assert_true(strstr(segment, "and may have polled") < strstr(segment, "</rect>"));
+    assert_non_null(strstr(t.v, "class=\"link network assumed\""));
+    assert_non_null(strstr(t.v, "class=\"link network\""));
+    assert_non_null(strstr(t.v, ">assumed</text>"));
+    assert_non_null(strstr(t.v, "1.000 ms assumed: "));
     text_fini(&t);
     path_free(p);
     fake_fini(&f);
@@ -343,6 +410,7 @@ int main(void)
         cmocka_unit_test(svg_picture),
         cmocka_unit_test(svg_dense),
         cmocka_unit_test(csv),
+        cmocka_unit_test(assumed),
         cmocka_unit_test(empty),
     };
     return cmocka_run_group_tests_name("path: answers", tests, NULL, NULL);
