@@ -187,6 +187,19 @@ class Bench:
             self.row(f"critical path in process, {name}: short windows, mean", None, None, short["mean_ms"], "ms",
                      less_is_better=True)
 
+    def clocks(self, trace):
+        """1000 hosts with 10 peers each: only pairs that talk are looked at, and every map holds the truth."""
+        found = self.program("sync", trace, repeat=1)
+        if not found:
+            return
+        sync, again = found["sync"], found["another reference"]
+        if sync["wrong"] or again["wrong"]:
+            sys.exit(f"bench_sync: {sync['wrong']} and {again['wrong']} maps do not hold the truth")
+        packets = f"{sync['packets'] / 1e6:.3g} M packets"
+        self.row(f"clocks of 1000 hosts, {sync['pairs']} of {sync['of']} pairs talk, {packets}", None, 10, sync["seconds"], "s",
+                 less_is_better=True)
+        self.row("another reference of 1000 hosts, from the store", None, 2, again["seconds"], "s", less_is_better=True)
+
     def json(self):
         found = self.program("json")
         for key, what in (("json states", "JSON of a states answer (30 rows of 1000), into memory"),
@@ -286,6 +299,7 @@ class Bench:
             self.made(self.options.made // 30, requests=True)
             self.made(self.options.made)
             self.many_files(self.options.made // 12)
+        self.clocks(big)
         self.json()
         self.open(big)
 
