@@ -18,6 +18,7 @@ struct request {
     struct cli_list names;
     int64_t cpu, tid, limit;
     bool sync;
+    struct cli_clocks clocks;
 };
 
 /* What is open while the verb runs. */
@@ -64,21 +65,22 @@ static void take_sources(struct session *s)
 }
 
 /* Times on the reference host's clock from here on. */
-static int put_on_one_clock(struct session *s, struct err *e)
+static int put_on_one_clock(const struct request *q, struct session *s, struct err *e)
 {
     const struct clock_net *net;
-    struct clock_options options = clock_defaults();
-    int r = experiment_sync(s->x, &options, &net, e);
+    int r = cli_sync(s->x, &q->clocks, &net, e);
+    if (r == ERR_OK)
+        r = clock_net_relates(net, SIZE_MAX, e);
     for (size_t i = 0; r == ERR_OK && i < s->n; i++) {
         const struct clock_map *map = clock_net_map(net, (size_t)experiment_source_host(s->x, i));
-        if (map->category == CLOCK_REFERENCE)
+        if (map->n && map->predecessor < 0)
             continue;
-        if (!map->n) {
-            cli_note("%s: no messages with the other hosts; its own clock is shown", s->hosts[i]);
-            continue;
+        if (map->n) {
+            s->sources[i].map = clock_map_times;
+            s->sources[i].map_arg = (void *)map;
+        } else {
+            cli_note("%s: no messages relate its clock to the reference; its own clock is shown", s->hosts[i]);
         }
-        s->sources[i].map = clock_map_times;
-        s->sources[i].map_arg = (void *)map;
     }
     return r;
 }
@@ -99,28 +101,32 @@ static int first_time(const struct session *s, int64_t *first, struct err *e)
     return ERR_OK;
 }
 
-static int parse_window(const struct request *q, struct session *s, struct err *e)
+/* Of packets, which end with their last event or later. */
+static int64_t last_time(const struct session *s)
 {
-    int64_t first = 0;
-    s->window = (struct ctf_window){INT64_MIN, INT64_MAX};
-    int r = q->begin || q->end ? first_time(s, &first, e) : ERR_OK;
-    if (r != ERR_OK)
-        return r;
-    if (q->begin && time_parse(q->begin, first, &s->window.begin, e))
-        return err_wrap(e, "--begin");
-    if (q->end && time_parse(q->end, first, &s->window.end, e))
-        return err_wrap(e, "--end");
-    if (s->window.begin > s->window.end)
-        return err_set(e, ERR_ARG, "--begin lies after --end");
-    return ERR_OK;
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < s->n; i++) {
+        int64_t begin, end;
+        if (!ctf_trace_span(s->sources[i].trace, &begin, &end))
+            continue;
+        if (s->sources[i].map)
+            s->sources[i].map(s->sources[i].map_arg, &end, 1);
+        last = end > last ? end : last;
+    }
+    return last;
 }
 
-static void note_unknown(bool is_pattern, const char *name)
+static int parse_window(const struct request *q, struct session *s, struct err *e)
 {
-    if (is_pattern)
-        cli_note("--names %s: no event of these traces has such a name", name);
-    else
-        cli_note("--where: no event of these traces has a field %s", name);
+    struct cli_span span = {.last = last_time(s)};
+    s->window = (struct ctf_window){INT64_MIN, INT64_MAX};
+    int r = q->begin || q->end ? first_time(s, &span.first, e) : ERR_OK;
+    return r ? r : cli_parse_window(q->begin, q->end, &span, &s->window.begin, &s->window.end, e);
+}
+
+static void note_doubt(void *arg, const char *option, const char *text)
+{
+    cli_note("--%s%s %s", option, strcmp(option, "names") ? ":" : "", text);
 }
 
 static int open_filter(const struct request *q, struct session *s, struct err *e)
@@ -136,21 +142,22 @@ static int open_filter(const struct request *q, struct session *s, struct err *e
     int r = event_filter_new(s->table, &o, s->window, &s->filter, e);
     if (r != ERR_OK)
         return q->where ? err_wrap(e, "--where") : r;
-    event_filter_check(s->filter, note_unknown);
+    event_doubts(s->table, &o, note_doubt, NULL);
     return ERR_OK;
 }
 
 static int open_session(const struct request *q, char **args, size_t n, struct session *s, struct err *e)
 {
-    struct index_options o = {.store = q->store, .stores = q->sync};
+    bool sync = (q->sync || q->clocks.reference || q->clocks.trust.n) && !cli_clocks_apart(&q->clocks);
+    struct index_options o = {.store = q->store, .stores = sync};
     int r = parse_format(q->format, &s->format, e);
     if (r == ERR_OK)
         r = cli_open_traces(args, n, &o, &s->x, e);
     if (r != ERR_OK)
         return r;
     take_sources(s);
-    if (q->sync)
-        r = put_on_one_clock(s, e);
+    if (sync)
+        r = put_on_one_clock(q, s, e);
     if (r == ERR_OK)
         r = parse_window(q, s, e);
     if (r == ERR_OK)
@@ -270,8 +277,8 @@ static int run(int argc, char **argv)
 {
     struct request q = {.cpu = -1, .tid = -1, .limit = -1};
     const struct cli_option options[] = {
-        {"begin", 'b', CLI_STRING, "TIME", "events from here (ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)",
-            &q.begin},
+        {"begin", 'b', CLI_STRING, "TIME",
+            "events from here (as printed, ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)", &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "events up to here, inclusive", &q.end},
         {"names", 0, CLI_LIST, "GLOB[,GLOB]", "events of these names; may be given several times", &q.names},
         {"cpu", 0, CLI_INT, "N", "events of this CPU", &q.cpu, .most = INT32_MAX},
@@ -279,9 +286,29 @@ static int run(int argc, char **argv)
         {"where", 'w', CLI_STRING, "EXPR", "events for which this holds: next_tid == 204 && comm =~ \"^tier\"",
             &q.where},
         {"limit", 'n', CLI_INT, "N", "at most N events", &q.limit},
-        {"sync", 0, CLI_FLAG, NULL, "times by the reference host's clock instead of each host's own", &q.sync},
+        {"sync", 0, CLI_FLAG, NULL,
+            "times by the reference host's clock instead of each host's own; so with --reference and --trust", &q.sync},
+        CLI_CLOCKS(&q.clocks),
         {"store", 0, CLI_STRING, "DIR", "keep the stores that --sync needs below DIR", &q.store},
         {"format", 0, CLI_STRING, "FORMAT", "text (default), json (one object per line) or csv", &q.format},
+        /* babeltrace2's */
+        {"clock-seconds", 0, CLI_NOTHING},
+        {"no-delta", 0, CLI_NOTHING},
+        {"clock-cycles", 0, CLI_REFUSED, NULL, "times are in seconds, in ns with --format json or csv"},
+        {"clock-date", 0, CLI_REFUSED, NULL, "times are in seconds since the epoch"},
+        {"clock-gmt", 0, CLI_REFUSED, NULL, "times are in seconds since the epoch, which know no time zone"},
+        {"clock-offset", 0, CLI_REFUSED, NULL, "--sync puts all hosts on one clock"},
+        {"clock-offset-ns", 0, CLI_REFUSED, NULL, "--sync puts all hosts on one clock"},
+        {"color", 0, CLI_REFUSED, NULL, "the text of events has no colours"},
+        {"fields", 'f', CLI_REFUSED, NULL, "all fields are shown; --format json names each of them"},
+        {"input-format", 'i', CLI_REFUSED, NULL, "CTF is recognised; name the directory alone"},
+        {"output", 0, CLI_REFUSED, NULL, "write to a file with > FILE"},
+        {"output-format", 'o', CLI_REFUSED, NULL, "give --format text, json or csv"},
+        {"stream-intersection", 0, CLI_REFUSED, NULL, "give --begin and --end"},
+        {"timerange", 0, CLI_REFUSED, NULL, "give --begin BEGIN --end END"},
+        {"component", 'c', CLI_REFUSED, NULL, "there are no components; name the directory of the trace"},
+        {"params", 'p', CLI_REFUSED, NULL, "there are no components; name the directory of the trace"},
+        {"plugin-path", 0, CLI_REFUSED, NULL, "there are no plugins; name the directory of the trace"},
         {0},
     };
     int n;
@@ -291,7 +318,7 @@ static int run(int argc, char **argv)
         return code;
     struct session s = {0};
     struct text out = TEXT_TO(STDOUT_FILENO);
-    if (open_session(&q, argv + 1, (size_t)n, &s, &e) != ERR_OK) {
+    if (cli_clocks_parse(&q.clocks, &e) != ERR_OK || open_session(&q, argv + 1, (size_t)n, &s, &e) != ERR_OK) {
         code = cli_fail(&e);
     } else {
         int r = show_all(&s, q.limit >= 0 ? (uint64_t)q.limit : UINT64_MAX, &out, &e);
@@ -300,6 +327,7 @@ static int run(int argc, char **argv)
         code = r != ERR_OK && r != ERR_IO ? cli_fail(&e) : cli_finish_traces(s.x, &out, &reading);
     }
     close_session(&s);
+    cli_clocks_fini(&q.clocks);
     free(q.names.v);
     text_fini(&out);
     return code;

@@ -27,8 +27,10 @@ struct index_options {
     void *tell_arg;
 };
 
+/* A boot of a machine. Those of one machine share its name; other machines have other names ("solo", "solo#2"). */
 struct index_host {
-    const char *name;        /* unique in the experiment ("solo", "solo#2") */
+    const char *name;
+    const char *clock_name;  /* of its clock, unique in the experiment: the name, of later boots "solo@2" */
     struct ctf_trace *trace; /* the kernel trace, or the only one */
     const char *store_dir;
     bool is_kernel;
@@ -120,8 +122,8 @@ struct index_occupant { int64_t begin, end; int32_t row; };
 /* From the states; the row alone from the graph. false, -1: not known. */
 bool index_occupant_at(const struct index_host *, int32_t cpu, int64_t t, struct index_occupant *out);
 int32_t index_occupant_row(const struct index_host *, int32_t cpu, int64_t t);
-/* The ids of a row's thread. */
-bool index_thread(const struct index_host *, int32_t row, int32_t *tid, int32_t *tgid);
+/* The ids of a row's thread, at t. */
+bool index_thread(const struct index_host *, int32_t row, int64_t t, int32_t *tid, int32_t *tgid);
 /* About how many events of the kernel trace lie before t; false: not known. */
 bool index_events_before(const struct index_host *, int64_t t, uint64_t *out);
 

@@ -392,7 +392,7 @@ static void clocked_by_receive(void **state)
     int32_t tid;
     const char *comm;
     const struct path_source *source = path_local_source(w.local);
-    source->row_name(source->arg, p->segments[2].row, &tid, &comm);
+    source->row_name(source->arg, p->segments[2].row, 0, 0, &tid, &comm);
     assert_int_equal(tid, -1);
     assert_non_null(p->segments[2].detail);
     assert_int_equal(p->segments[1].sender.row, w.client);
