@@ -28,20 +28,15 @@ static void keep_silence(struct flow_message_key *k, struct flow_silence silence
         }
 }
 
-/* Before the flow's first receive the host was silent since its first packet. */
-static void find_silences(
-    const struct flow_store *s, const struct flow_part *in, uint32_t receive, struct flow_message_key *out)
+/* What came before the first receive is not known. */
+static void find_silences(const struct flow_part *in, uint32_t receive, struct flow_message_key *out)
 {
     const struct flow_disk_packet *receives = in->receives;
     uint32_t from = receive > LOOK_BACK ? receive - LOOK_BACK : 0, before;
     for (uint32_t i = receive + 1; i > from; i = before) {
         const struct flow_disk_packet *p = &receives[i - 1];
         before = like_before(receives, from, i - 1, receives[receive].bytes);
-        int64_t since = p->ts;
-        if (before > from)
-            since = receives[before - 1].ts;
-        else if (from == 0 && s->n_by_number)
-            since = flow_packet_at(s, s->by_number[0])->ts;
+        int64_t since = before > from ? receives[before - 1].ts : p->ts;
         if (p->ts > since && receives[receive].ts >= p->ts)
             keep_silence(out,
                 (struct flow_silence){
@@ -63,7 +58,7 @@ void flow_message_key_of(const struct flow_store *s, const struct flow_packet *r
     size_t at = receive->number < s->n_by_number ? s->by_number[receive->number] : SIZE_MAX,
            place = at - (size_t)(in.receives - s->packets);
     if (place < in.n_receives)
-        find_silences(s, &in, (uint32_t)place, out);
+        find_silences(&in, (uint32_t)place, out);
 }
 
 static int64_t earlier(int64_t t, uint64_t by)

@@ -178,59 +178,88 @@ static bool could_be(const struct flow_disk_packet *p, const struct flow_message
 }
 
 /* Looks from send `i` backwards for one of the same size after a silence of about this length. */
-static bool find_silent(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
-    uint32_t i, uint64_t length, int64_t begin, int64_t *ts)
+static bool find_silent(const struct flow_part *from, const struct flow_message_key *m, uint32_t i, uint64_t length,
+    uint64_t tolerance, int64_t begin, int64_t *ts)
 {
     const struct flow_disk_packet *sends = from->sends, *after = NULL;
-    int64_t first = s->n_by_number ? flow_packet_at(s, s->by_number[0])->ts : INT64_MAX;
-    for (uint32_t tries = MOST_LOOKED_AT; tries; tries--) {
-        const struct flow_disk_packet *p = i ? &sends[--i] : NULL;
-        if (p && !could_be(p, m))
+    for (uint32_t tries = MOST_LOOKED_AT; i && tries; tries--) {
+        const struct flow_disk_packet *p = &sends[--i];
+        if (!could_be(p, m))
             continue;
-        int64_t before = p ? p->ts : first;
-        if (after && after->ts > before && (uint64_t)after->ts - (uint64_t)before >= length - length / CLEARLY) {
+        uint64_t silence = after && after->ts > p->ts ? (uint64_t)after->ts - (uint64_t)p->ts : 0;
+        if (silence && (silence > length ? silence - length : length - silence) <= tolerance) {
             *ts = after->ts;
             return true;
         }
-        if (!p || p->ts < begin)
+        if (p->ts < begin)
             return false;
         after = p;
     }
     return false;
 }
 
-/* How long datagrams are under way, as the silences tell: the least, as a silence is longer for who missed a datagram
- * after it. */
-static uint64_t delay_of(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
-    const struct flow_window *w)
+static bool agree(uint64_t a, uint64_t b)
 {
-    uint64_t least = UINT64_MAX, longest = 0; /* of those that the sender had, too */
-    for (int i = 0; i < FLOW_SILENCES && m->silences[i].length_ns; i++) {
-        if (m->silences[i].length_ns < longest / 2)
-            break; /* an interval like any other */
-        int64_t came, ts;
-        if (m->silences[i].since_ns > INT64_MAX ||
-            __builtin_sub_overflow(w->at, (int64_t)m->silences[i].since_ns, &came))
-            continue;
-        uint32_t n = (uint32_t)search_first(
-            k, 0, from->n_sends, from->sends[k].ts > came && distance(from->sends[k].ts, came) > (uint64_t)w->error_ns);
-        int64_t begin = came > INT64_MIN + LONGEST_DELAY ? came - LONGEST_DELAY : INT64_MIN;
-        if (!find_silent(s, from, m, n, m->silences[i].length_ns, begin, &ts))
-            continue;
-        uint64_t delay = ts < came ? distance(ts, came) : 0;
-        least = delay < least ? delay : least;
-        longest = longest ? longest : m->silences[i].length_ns;
+    return (a > b ? a - b : b - a) <= (a > b ? b : a) / 4;
+}
+
+/* How long the datagram after silence i was under way; false: the sender had no such silence. */
+static bool delay_after(const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w,
+    int i, uint64_t tolerance, uint64_t *delay)
+{
+    int64_t came, ts;
+    if (m->silences[i].since_ns > INT64_MAX || __builtin_sub_overflow(w->at, (int64_t)m->silences[i].since_ns, &came))
+        return false;
+    uint32_t past = (uint32_t)search_first(
+        k, 0, from->n_sends, from->sends[k].ts > came && distance(from->sends[k].ts, came) > (uint64_t)w->error_ns);
+    int64_t begin = came > INT64_MIN + LONGEST_DELAY ? came - LONGEST_DELAY : INT64_MIN;
+    if (!find_silent(from, m, past, m->silences[i].length_ns, tolerance, begin, &ts))
+        return false;
+    *delay = ts < came ? distance(ts, came) : 0;
+    return true;
+}
+
+/* How long datagrams are under way, as the silences tell; UINT64_MAX: they do not. The longest are asked first, those
+ * of about one length together; believed is one that stands out from the next, or tells the same as most, two others
+ * at least. Of these
+ * the least: a silence is longer for who missed a datagram after it. */
+static uint64_t delay_of(const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w)
+{
+    uint64_t delays[FLOW_SILENCES], least = UINT64_MAX;
+    for (int i = 0, n; i < FLOW_SILENCES && m->silences[i].length_ns && least == UINT64_MAX;) {
+        uint64_t longest = m->silences[i].length_ns;
+        bool stands_out = false;
+        int asked = 0;
+        for (n = 0; i < FLOW_SILENCES && m->silences[i].length_ns && m->silences[i].length_ns >= longest / 2; i++) {
+            uint64_t length = m->silences[i].length_ns, tolerance = length / 8;
+            uint64_t next = i + 1 < FLOW_SILENCES ? m->silences[i + 1].length_ns : length;
+            /* Who missed a datagram after the silence is off by an interval. */
+            bool alone = next && next < length / CLEARLY;
+            if (alone && next / 4 < tolerance)
+                tolerance = next / 4;
+            bool found = delay_after(from, m, w, i, tolerance, &delays[n]);
+            n += found;
+            stands_out |= found && alone;
+            asked++;
+        }
+        for (int k = 0; k < n; k++) {
+            int same = 0;
+            for (int j = 0; j < n; j++)
+                same += agree(delays[j], delays[k]);
+            bool believed = stands_out || (same > 2 && same * 2 > asked);
+            least = believed && delays[k] < least ? delays[k] : least;
+        }
     }
     return least;
 }
 
 /* The one that was sent nearest to when it should have been: by the usual delay, or just before it came. */
-static void find_nameless(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
-    const struct flow_window *w, struct choice *out)
+static void find_nameless(
+    const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
     const struct flow_disk_packet *sends = from->sends;
     uint32_t i = (uint32_t)search_first(k, 0, from->n_sends, sends[k].ts > w->end);
-    uint64_t delay = is_timed(w) ? delay_of(s, from, m, w) : UINT64_MAX, nearest = 0, next = UINT64_MAX;
+    uint64_t delay = is_timed(w) ? delay_of(from, m, w) : UINT64_MAX, nearest = 0, next = UINT64_MAX;
     bool usual = delay != UINT64_MAX;
     int64_t expected = usual ? (int64_t)((uint64_t)w->at - delay) : w->at;
     for (uint32_t tries = MOST_LOOKED_AT; i && tries && sends[i - 1].ts >= w->begin; tries--) {
@@ -259,7 +288,7 @@ static void find_datagram(const struct flow_store *s, const struct flow_part *fr
     if (m->ip_id)
         choose_ranked(s, from, (struct flow_rank){m->bytes, m->ip_id, 0}, &m->flow, w, 0, out);
     if (!out->best)
-        find_nameless(s, from, m, w, out);
+        find_nameless(from, m, w, out);
 }
 
 /* ---- translated addresses ---- */
@@ -270,8 +299,18 @@ static bool shares_end(const struct flow_key *a, const struct flow_key *b)
         (a->dport == b->dport && !memcmp(a->daddr, b->daddr, sizeof a->daddr));
 }
 
-/* Numbers are not translated: among the sends near this number in any flow, the first that carried the byte and
- * acknowledged the same; where one end of the flow is the same, also a first send that acknowledged less. */
+/* The first send of the byte on the flow of a send that carried it. */
+static void find_first(const struct flow_store *s, const struct flow_message_key *m, struct choice *out)
+{
+    struct flow_part from = flow_part(s, out->best->flow);
+    uint64_t end = out->best->seq_end - ((uint32_t)out->best->seq_end - m->seq_end);
+    uint32_t first = first_reaching(from.sends, from.n_sends, end);
+    if (first < from.n_sends && covers(&from.sends[first], end))
+        out->best = &from.sends[first];
+}
+
+/* Numbers are not translated: among the sends near this number in any flow, one that carried the byte and acknowledged
+ * the same; where one end of the flow is the same, also one that acknowledged less. */
 static void find_translated(
     const struct flow_store *s, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
@@ -281,8 +320,8 @@ static void find_translated(
         const struct flow_disk_packet *p = flow_packet_at(s, s->carriers[at < n ? at : at - n]);
         uint32_t beyond = (uint32_t)p->seq_end - m->seq_end, ahead = m->ack - (uint32_t)p->ack;
         if (beyond > LONGEST_SEND)
-            return;
-        if (!flow_is_own(p) || p->flow >= s->n_flows || beyond >= p->bytes || !is_within(w, p->ts))
+            break;
+        if (!flow_is_own(p) || p->flow >= s->n_flows || beyond >= p->seq_end - begin_of(p) || !is_within(w, p->ts))
             continue;
         bool shared = shares_end(&s->flows[p->flow].key, &m->flow);
         if (ahead && (!shared || ahead > MOST_UNACKED))
@@ -292,10 +331,10 @@ static void find_translated(
             *out = (struct choice){p, likeness, false};
         } else if (likeness == out->likeness) {
             out->ambiguous |= p->flow != out->best->flow;
-            if (p->ts < out->best->ts)
-                out->best = p;
         }
     }
+    if (out->best)
+        find_first(s, m, out);
 }
 
 enum flow_answer flow_find_send(const struct flow_store *sender, const struct flow_message_key *m,
@@ -314,7 +353,7 @@ enum flow_answer flow_find_send(const struct flow_store *sender, const struct fl
             find_bytes(&from, m, w, &c);
         else
             find_ack(sender, &from, m, w, &c);
-    } else if (is_tcp && m->bytes) {
+    } else if (is_tcp && (m->bytes || m->flags & (FLOW_SYN | FLOW_FIN))) {
         find_translated(sender, m, w, &c);
     }
     return answer(&c, send);
