@@ -55,12 +55,27 @@ void clock_conflict_words(const struct clock_net *net, const struct clock_confli
     text_printf(out, ": the error of %s may not hold the truth", b);
 }
 
+/* Is the clock of that name meant? "solo" means "solo@2" too: another boot of it. */
+static bool is_meant(const char *pattern, const char *clock)
+{
+    if (!strcmp(clock, pattern) || !fnmatch(pattern, clock, 0))
+        return true;
+    const char *at = strrchr(clock, '@');
+    if (!at || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1))
+        return false;
+    char *host = mem_strdup(clock);
+    host[at - clock] = '\0';
+    bool meant = !strcmp(host, pattern) || !fnmatch(pattern, host, 0);
+    free(host);
+    return meant;
+}
+
 /* Hosts that a pattern means, in their order, each once. */
 static bool add_hosts(const struct clock_net *net, const char *pattern, bool *member)
 {
     bool any = false;
     for (size_t h = 0; h < net->hosts.n; h++)
-        if (!strcmp(net->hosts.v[h].name, pattern) || !fnmatch(pattern, net->hosts.v[h].name, 0))
+        if (is_meant(pattern, net->hosts.v[h].name))
             any = member[h] = true;
     return any;
 }
@@ -85,6 +100,9 @@ void trust_curve(const struct clock_net *net, size_t from, size_t to, int64_t er
     curve_identity(out, sat64(begin), sat64(end - begin > 2 * (i128)CLOCK_TIME_LIMIT ? begin + CLOCK_TIME_LIMIT : end));
     for (size_t i = 0; i < out->ncuts; i++)
         out->cuts[i].error = error;
+    /* Within the error either clock may run as fast as clocks do: what messages know at an end is lost that fast. */
+    double p = net->options.drift_prior_ppm;
+    out->growth = slope_from((p < 0 ? clock_defaults().drift_prior_ppm : p) * 1e-6L * 2);
 }
 
 static int64_t gap_at(const struct curve *a, const struct curve *b, int64_t t)
