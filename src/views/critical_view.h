@@ -12,7 +12,7 @@ struct critical_view *critical_view_new(const struct views *, const size_t *host
 void critical_view_free(struct critical_view *);
 
 /* The path; NULL with an error. only: the one host (of the paths' numbering) that is looked at; what came from others
- * is a gap, pending, that names the host. Once *stop is set the walk ends soon, with nothing of use. */
+ * is a gap, pending, that names the host. Once *stop is set the walk ends soon, with what it has by then. */
 enum { CRITICAL_ALL_HOSTS = -1 };
 struct critical_view *critical_walk(const struct views *, const size_t *hosts,
     const struct critical_question *, int32_t only,

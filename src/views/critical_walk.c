@@ -7,8 +7,8 @@ struct lens {
     struct path_source source;
     const struct path_source *inner;
     int32_t only;
-    const atomic_bool *stop;
 };
+enum { STEPS_AT_A_TIME = 1 << 14 }; /* some ms */
 
 static enum path_reply lens_life(void *arg, struct path_row row, int64_t *begin, int64_t *end)
 {
@@ -16,12 +16,11 @@ static enum path_reply lens_life(void *arg, struct path_row row, int64_t *begin,
     return l->inner->life(l->inner->arg, row, begin, end);
 }
 
-/* Once it is to stop there is nothing any more, so that the walk ends soon. */
 static enum path_reply lens_interval(
     void *arg, struct path_row row, int64_t ts, int64_t bound, struct path_interval *out)
 {
     const struct lens *l = arg;
-    if (atomic_load_explicit(l->stop, memory_order_relaxed) || (l->only != CRITICAL_ALL_HOSTS && row.host != l->only))
+    if (l->only != CRITICAL_ALL_HOSTS && row.host != l->only)
         return PATH_REPLY_NONE;
     return l->inner->interval(l->inner->arg, row, ts, bound, out);
 }
@@ -38,8 +37,6 @@ static void lens_cause(
 {
     const struct lens *l = arg;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
-    if (atomic_load_explicit(l->stop, memory_order_relaxed))
-        return;
     l->inner->cause(l->inner->arg, row, iv, bound, origin, out);
     if (l->only != CRITICAL_ALL_HOSTS && out->kind == PATH_CAUSE_NETWORK && out->from.host != l->only)
         *out = (struct path_cause){.kind = PATH_CAUSE_PENDING,
@@ -64,11 +61,16 @@ struct critical_view *critical_walk(const struct views *x, const size_t *hosts, 
 {
     const struct path_source *inner = q->assume_polling ? path_local_source_assuming(x->paths)
                                                         : path_local_source(x->paths);
-    struct lens l = {{&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name},
-        inner, only, stop};
+    struct lens l = {
+        {&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name}, inner, only};
     struct path_options o = {.begin = q->begin, .end = q->end};
-    struct path *path;
-    if (path_walk(&l.source, q->row, &o, &path, e))
+    struct path_query *query = path_query_new(&l.source, q->row, &o);
+    int rc = PATH_MORE;
+    while (rc == PATH_MORE && !atomic_load_explicit(stop, memory_order_relaxed))
+        rc = path_query_run(query, STEPS_AT_A_TIME, e);
+    struct path *path = rc < 0 ? NULL : path_query_answer(query);
+    path_query_free(query);
+    if (!path)
         return NULL;
     return critical_view_new(x, hosts, inner, path);
 }

@@ -416,6 +416,48 @@ static void deep_chain(void **state)
     fake_fini(&f);
 }
 
+/* A token goes once round a ring of ranks; each ran for a while and has waited for it since. The path is the token's,
+ * and before it set out its first holder's. The ranks went to sleep in any order, or the later the further back, or the
+ * earlier: no order makes it long. */
+static void token_ring(void **state)
+{
+    (void)state;
+    static const int32_t sizes[] = {600, 100000};
+    for (int n = 0; n < 6; n++) {
+        int32_t ranks = sizes[n / 3];
+        int64_t start = ranks + 1, end = start + 2 * (int64_t)ranks;
+        struct fake f = {.limit = 40 * (uint64_t)ranks};
+        seed = 42;
+        for (int32_t r = 0; r < ranks; r++) {
+            int64_t slept = n % 3 == 0 ? 1 + (int64_t)rnd((uint32_t)ranks - 1) : n % 3 == 1 ? ranks - r : 1 + r;
+            fake_add_row(&f, r % 7, r, "rank");
+            if (r) {
+                fake_add(&f, r, 0, slept, GRAPH_RUNNING);
+                fake_cause(&f, fake_add(&f, r, -1, start + 2 * r, GRAPH_NETWORK), PATH_CAUSE_NETWORK, r - 1,
+                    start + 2 * r - 1);
+            }
+            fake_add(&f, r, r ? -1 : 0, end, GRAPH_RUNNING);
+        }
+        struct path_source source = fake_source(&f);
+        struct path_options options = {.begin = 0, .end = end};
+        struct path *p;
+        struct err e = {0};
+        assert_int_equal(path_walk(&source, (struct path_row){(ranks - 1) % 7, ranks - 1}, &options, &p, &e), 0);
+        assert_int_equal(p->n_gaps, 0);
+        assert_int_equal(p->n_links, ranks - 1);
+        const struct path_segment *s = &p->segments[p->n_segments - 1];
+        for (int32_t r = ranks - 1; r > 0; r--, s -= 2) {
+            assert_true(s[0].row.row == r && s[0].begin == start + 2 * r && s[0].state == GRAPH_RUNNING);
+            assert_true(s[-1].sender.row == r - 1 && s[-1].begin == start + 2 * r - 1 && s[-1].state == GRAPH_NETWORK);
+        }
+        assert_true(s->row.row == 0 && s->begin <= ranks);
+        print_message("%d ranks: %.2f questions and %.2f us each\n", ranks, (double)f.questions / ranks,
+            p->cost.seconds * 1e6 / ranks);
+        path_free(p);
+        fake_fini(&f);
+    }
+}
+
 /* A long conversation: work grows with the path only. */
 static void cost(void **state)
 {
@@ -521,6 +563,7 @@ int main(void)
         cmocka_unit_test(absurd_graphs),
         cmocka_unit_test(dead_ends),
         cmocka_unit_test(deep_chain),
+        cmocka_unit_test(token_ring),
         cmocka_unit_test(cost),
         cmocka_unit_test(vain_search),
         cmocka_unit_test(vain_messages),

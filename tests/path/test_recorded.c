@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../base/test.h"
+#include "apart.h"
 #include "base/mem.h"
 #include "clock/clock.h"
 #include "graph/graph.h"
@@ -164,6 +165,60 @@ static void any_thread_of_lost_events(void **state)
     any_thread("traces/lost-events");
 }
 
+/* Threads of each host of a recording, all over its rows. */
+static void taken_apart(const char *name, size_t per_host)
+{
+    struct joined j = open_trace(name);
+    struct apart_count count = {0};
+    size_t rows = 0;
+    apart_seed(test_seed(1) + 1);
+    for (size_t h = 0; h < j.n; h++) {
+        size_t n = j.hosts[h].graph ? graph_rows(j.hosts[h].graph) : 0;
+        for (size_t r = 0; r < n; r += n / per_host + 1) {
+            struct path *p = life_of(&j, (struct path_row){(int32_t)h, (int32_t)r}, false);
+            if (p->begin < p->end) {
+                apart_check(path_local_source(j.local), name, p, p->n_segments < 3000, &count);
+                rows++;
+            }
+            path_free(p);
+        }
+    }
+    print_message("%zu paths, %zu pieces inside waits, %zu rounds\n", rows, count.pieces, count.rounds);
+    assert_true(rows > per_host / 2 && count.rounds > rows);
+    close_trace(&j);
+}
+
+static void scp_taken_apart(void **state)
+{
+    (void)state;
+    taken_apart("traces/scp-net", 40);
+}
+static void bsp_taken_apart(void **state)
+{
+    (void)state;
+    taken_apart("traces/bsp", 40);
+}
+static void three_tier_taken_apart(void **state)
+{
+    (void)state;
+    taken_apart("traces/three-tier", 40);
+}
+static void mpi_taken_apart(void **state)
+{
+    (void)state;
+    taken_apart("traces/mpi", 40);
+}
+static void lost_events_taken_apart(void **state)
+{
+    (void)state;
+    taken_apart("traces/lost-events", 40);
+}
+static void many_threads_taken_apart(void **state)
+{
+    (void)state;
+    taken_apart("traces-public/single-host/many-threads", 60);
+}
+
 /* One source serves several threads at once. */
 static void *walk_all(void *arg)
 {
@@ -203,6 +258,12 @@ int main(void)
         cmocka_unit_test(any_thread_of_scp),
         cmocka_unit_test(any_thread_of_lost_events),
         cmocka_unit_test(several_at_once),
+        cmocka_unit_test(scp_taken_apart),
+        cmocka_unit_test(bsp_taken_apart),
+        cmocka_unit_test(three_tier_taken_apart),
+        cmocka_unit_test(mpi_taken_apart),
+        cmocka_unit_test(lost_events_taken_apart),
+        cmocka_unit_test(many_threads_taken_apart),
     };
     return cmocka_run_group_tests_name("path: recorded traces", tests, make_store, drop_store);
 }
