@@ -125,7 +125,7 @@ struct path {
 enum path_reached {
     PATH_REACHED_BY_NOTHING,                     /* a wait still open then is explained by what ended it later */
     PATH_REACHED_BY_SIGNAL,                      /* a wakeup or fork of its own at that time */
-    PATH_REACHED_BY_MESSAGE                      /* it sent one then to `receiver`: if it slept, that time is the message's */
+    PATH_REACHED_BY_MESSAGE                      /* it sent one then to `receiver`; if it slept, the message's time */
 };
 struct path_options {
     int64_t begin, end;

@@ -1,5 +1,5 @@
-/* What a path promises whoever takes it apart: made worlds, in which threads run, are held up, sleep, send and wake each
- * other, and recorded ones.
+/* What a path promises whoever takes it apart: in made worlds, where threads run, are held up, sleep, send and wake each
+ * other, and in recorded ones.
  * - The path with a later beginning is the end of the path with an earlier one.
  * - The piece of a path inside a wait is the path of what ended the wait, asked for that piece alone.
  * - A walk that is stopped and resumed, or whose answers come late and in any order, gives the same path. */
@@ -421,10 +421,11 @@ static const char *slow_host_name(void *arg, int32_t host)
     struct slow *s = arg;
     return s->inner->host_name(s->inner->arg, host);
 }
-static void slow_row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void slow_row_name(
+    void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     struct slow *s = arg;
-    s->inner->row_name(s->inner->arg, row, tid, comm);
+    s->inner->row_name(s->inner->arg, row, begin, end, tid, comm);
 }
 
 /* Each round some more is known, never less: luck grows. */
