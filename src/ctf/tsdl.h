@@ -119,12 +119,8 @@ struct tsdl_name {                  /* interned: equal spelling, equal pointer *
 /* Of a length or tag. home: the innermost struct around the type's declaration that has a field with the path's first
  * name before it; NULL when none has: the field is then looked for where the type is used. */
 struct tsdl_path { const char *at; const struct tsdl_decl *home; uint32_t n; struct tsdl_name *part[]; };
-struct tsdl_member {
-    struct tsdl_name *name;
-    struct tsdl_decl *type;
-    const char *at;
-    enum { TSDL_SHOWN_UNKNOWN, TSDL_SHOWN_WHOLE, TSDL_SHOWN_BARE } shown; /* BARE: without its first underscore */
-};
+enum tsdl_shown_as { TSDL_SHOWN_UNKNOWN, TSDL_SHOWN_WHOLE, TSDL_SHOWN_BARE }; /* BARE: without its first underscore */
+struct tsdl_member { struct tsdl_name *name; struct tsdl_decl *type; const char *at; enum tsdl_shown_as shown; };
 
 struct tsdl_decl {                  /* like ctf_type, but references are still names; may be used many times */
     uint8_t kind, base;

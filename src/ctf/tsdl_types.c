@@ -397,7 +397,7 @@ static void read_member(struct tsdl_parser *p, struct tsdl_decl *d, struct tsdl_
 }
 
 /* A first underscore is not part of what is shown, unless another member is already shown by the name without it. */
-static int member_shown(struct tsdl_parser *p, struct tsdl_member *v, size_t i)
+static enum tsdl_shown_as member_shown(struct tsdl_parser *p, struct tsdl_member *v, size_t i)
 {
     const struct tsdl_name *name = v[i].name;
     if (v[i].shown)

@@ -161,7 +161,7 @@ static void test_names(void **state)
     struct ctf_metadata m = parse(
         FIELDS("string event; u8 _event; u8 __x; u8 align; struct { u8 enum; } string; u8 _;"));
     const struct ctf_type *p = payload(&m, 0);
-    static const char *const shown[] = {"event", "event", "_x", "align", "string", ""};
+    static const char *const shown[] = {"event", "_event", "_x", "align", "string", ""};
     assert_int_equal(p->n, 6);
     for (uint32_t i = 0; i < p->n; i++)
         assert_string_equal(p->u.fields[i].shown, shown[i]);
