@@ -381,12 +381,32 @@ static uint8_t counter_bits(const struct ctf_type *context, const char *name)
     return 0;
 }
 
+static bool has_loop(const struct ctf_type *t, int32_t clock)
+{
+    if (!t)
+        return false;
+    switch (t->kind) {
+    case CTF_STRUCT:
+    case CTF_VARIANT:
+        for (uint32_t i = 0; i < t->n; i++)
+            if (has_loop(t->u.fields[i].type, clock))
+                return true;
+        return false;
+    case CTF_ARRAY:
+    case CTF_SEQUENCE:
+        return t->u.list.element->size_bits < 0 || is_read(t->u.list.element, true, clock) ||
+            has_loop(t->u.list.element, clock);
+    default: return false;
+    }
+}
+
 struct ctf_stream_plan *ctf_stream_plan_compile(
     struct arena *a, const struct ctf_stream_class *sc, const struct ctf_type *packet_header)
 {
     struct ctf_stream_plan *p = arena_new(a, struct ctf_stream_plan, 1);
     p->sc = sc;
     p->readable = true;
+    p->long_heads = has_loop(packet_header, sc->clock) || has_loop(sc->packet_context, sc->clock);
     if (packet_header && !(p->packet_header = ctf_program_compile(a, packet_header, CTF_PACKET_HEADER, sc->clock)))
         p->readable = false;
     if (sc->packet_context &&

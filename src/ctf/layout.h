@@ -77,6 +77,7 @@ struct ctf_stream_plan {
     const struct ctf_stream_class *sc;
     const struct ctf_op *packet_header, *packet_context, *event_header; /* NULL: none */
     bool readable;           /* false: a header that cannot be compiled */
+    bool long_heads;         /* packet header or context has a list whose elements must be read one by one */
     uint8_t kind;            /* enum ctf_header_kind */
     bool big_endian;
     bool has_begin, has_seq, has_discarded; /* what the packet context holds */

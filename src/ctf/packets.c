@@ -16,7 +16,7 @@ struct packet_head {
     struct ctf_decoder d;
 };
 
-enum head_error { HEAD_OK, HEAD_CUT, HEAD_MAGIC, HEAD_STREAM, HEAD_SIZE, HEAD_UNREADABLE };
+enum head_error { HEAD_OK, HEAD_CUT, HEAD_MAGIC, HEAD_STREAM, HEAD_SIZE, HEAD_UNREADABLE, HEAD_LONG };
 
 static const struct ctf_stream_plan *plan_of(const struct ctf_trace *t, const struct ctf_run *r)
 {
@@ -59,6 +59,10 @@ static enum head_error head_sizes(struct packet_head *h, uint64_t room_bits)
     return h->content_bits < h->d.pos ? HEAD_SIZE : HEAD_OK;
 }
 
+/* What events refer to in their packet's head is looked up for each of them: where that means reading a list element by
+ * element, the list must be short, or a file of a few MB takes hours. */
+enum { LONG_HEAD_BYTES = 512 };
+
 /* `most`: bytes that header and context may take. */
 static enum head_error head_read_within(
     const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, uint64_t most, struct packet_head *h)
@@ -82,6 +86,8 @@ static enum head_error head_read_within(
     h->d.cycles = 0;
     if (!ctf_decoder_open(&h->d, h->plan, data, end, end))
         return h->d.stop == CTF_STOP_UNREADABLE ? HEAD_UNREADABLE : HEAD_CUT;
+    if (h->plan->long_heads && h->d.pos > LONG_HEAD_BYTES * 8)
+        return HEAD_LONG;
     return head_sizes(h, room);
 }
 
@@ -218,6 +224,9 @@ static const char *const head_texts[] = {
     [HEAD_MAGIC] = "no packet starts here (wrong magic number)",
     [HEAD_STREAM] = "the metadata declare no such stream",
     [HEAD_SIZE] = "the packet's sizes make no sense",
+    [HEAD_LONG] =
+        "the packet's header and context take more than 512 bytes, with elements of any size in a list: each event "
+        "would take too long",
     [HEAD_UNREADABLE] = "the metadata declare a packet header that cannot be read",
 };
 

@@ -117,6 +117,21 @@ class Limits(Case):
         self.assertLess(time.monotonic() - start, TEN_SECONDS)
         self.assertEqual(run.out, b"")
 
+    def test_events_that_refer_behind_a_long_list(self):
+        """Each event would read the whole list again."""
+        header = "uint32_t n; struct { uint8_t m; uint8_t z[m]; } l[n]; uint8_t len;"
+        fields = "stream { };\nevent { name = e; fields := struct { uint8_t x[len]; uint8_t y; string s; }; };\n"
+        for elements, events in ((100, 3), (1 << 20, 0)):
+            data = struct.pack("<II", MAGIC, elements) + bytes(elements) + b"\1" + b"\1\2a\0" * 3
+            if not events:
+                data += b"\1\2a\0" * (1 << 18)
+            write(self.dir + str(elements), TYPES + HEAD % header + fields, [("stream", data)])
+            start = time.monotonic()
+            run = weft("events", self.dir + str(elements))
+            self.assertLess(time.monotonic() - start, TEN_SECONDS)
+            self.assertEqual(len(run.out.splitlines()), events)
+            self.assertEqual(b"too long" in run.err, not events, run.err)
+
     def test_damaged_cpu_number(self):
         """Of the only packet of a kernel trace: no stream says better, and no memory is taken for the CPUs below."""
         events = small_trace.PACKETS[0]
