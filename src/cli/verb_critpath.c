@@ -145,14 +145,16 @@ static const struct clock_map *map_of(const struct work *w, size_t host)
 static int parse_interval(const struct work *w, const struct question *q, struct path_options *o, struct err *e)
 {
     const struct index_host *hosts;
-    int64_t start = INT64_MAX;
+    struct cli_span span = {INT64_MAX, INT64_MIN};
     experiment_hosts(w->experiment, &hosts);
     for (size_t i = 0; i < w->n; i++) {
-        int64_t t = clock_to_reference(map_of(w, i), hosts[i].begin);
-        start = t < start ? t : start;
+        int64_t first = clock_to_reference(map_of(w, i), hosts[i].begin),
+                last = clock_to_reference(map_of(w, i), hosts[i].end);
+        span.first = first < span.first ? first : span.first;
+        span.last = last > span.last ? last : span.last;
     }
     *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
-    int rc = cli_parse_window(q->begin, q->end, start, &o->begin, &o->end, e);
+    int rc = cli_parse_window(q->begin, q->end, &span, &o->begin, &o->end, e);
     if (!rc && o->begin == o->end)
         rc = err_set(e, ERR_ARG,
             "--begin and --end are the same instant; a path covers the time between them: give a later --end");
@@ -176,22 +178,32 @@ static int64_t clock_error(const struct work *w)
     return worst;
 }
 
-/* A thread that never slept for the network but got messages has polled for them, or got them without asking. */
-static void note_polling(const struct work *w, const struct question *q)
+/* The path shows threads that run where they may have polled; or the thread that was asked for got messages awake, and
+ * nothing can be assumed of them. */
+static void note_polling(const struct work *w)
 {
     const struct path *p = w->path;
-    int64_t totals[GRAPH_STATE_COUNT];
-    size_t seen, messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
+    int64_t totals[GRAPH_STATE_COUNT], duration;
+    size_t seen, stretches = path_local_assumable(w->local, p, &duration);
+    if (stretches) {
+        struct text t = {.fd = -1};
+        text_duration(&t, duration);
+        cli_note("%s of the path may be polling: %zu time%s a thread ran until a message came and soon sent again, and "
+                 "the recorded events do not show what it waited for. `--polling assume` takes it to have waited for "
+                 "that message; to know, let the program block, or record its own spans (docs/record.md)",
+            text_cstr(&t), stretches, stretches == 1 ? "" : "s");
+        text_fini(&t);
+        return;
+    }
+    size_t messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
     const struct path_local_host *h = &w->hosts[p->start.host];
     const struct clock_map *map = map_of(w, p->start.host);
     graph_row_totals(
         h->graph, p->start.row, clock_from_reference(map, p->begin), clock_from_reference(map, p->end), totals);
-    if (q->polling || messages <= seen || totals[GRAPH_NETWORK])
+    if (messages <= seen || totals[GRAPH_NETWORK])
         return;
-    cli_note(
-        "%zu messages came while the thread was awake%s: it polls, and the recorded events do not show what it "
-        "waited for; `--polling assume` takes it to have waited, or let the program block, or record its own spans "
-        "(docs/record.md)",
+    cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in "
+             "scheduling events; let the program block, or record its own spans (docs/record.md)",
         messages, seen ? ", only some could be told as polling" : "");
 }
 
@@ -202,7 +214,7 @@ static size_t name_others(const struct work *w, bool related, struct text *out)
     size_t start = w->path->start.host, n = 0;
     for (size_t i = 0; i < w->n; i++) {
         bool same = w->hosts[i].map->island == w->hosts[start].map->island;
-        if (i == start || !w->hosts[i].graph || same != related)
+        if (!strcmp(w->hosts[i].name, w->hosts[start].name) || !w->hosts[i].graph || same != related)
             continue;
         if (n++ < MOST_NAMES)
             text_printf(out, "%s%s", n > 1 ? ", " : "", w->hosts[i].name);
@@ -351,7 +363,8 @@ static int answer(struct work *w, const struct question *q)
         (q->svg && write_svg(w, q->svg, &e)))
         return cli_fail(&e);
     note_clocks(w);
-    note_polling(w, q);
+    if (!q->polling)
+        note_polling(w);
     struct text out = TEXT_TO(1);
     write_answer(w, q, &out);
     return cli_finish_traces(w->experiment, &out, NULL);

@@ -4,40 +4,109 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/order.h"
+#include "base/search.h"
 #include "graph/graph.h"
 
-void path_build_init(struct path_build *b, const struct path_source *source, int64_t end)
-{
-    *b = (struct path_build){.source = source, .owner = mem_zalloc(sizeof *b->owner), .covered_from = end};
-}
+/* ---- what the walk writes ---- */
 
 void path_build_fini(struct path_build *b)
 {
-    vec_free(&b->segments);
-    vec_free(&b->links);
-    vec_free(&b->gaps);
-    if (b->owner)
-        path_free(&b->owner->path);
-    b->owner = NULL;
+    vec_free(&b->pieces);
+    vec_free(&b->arrows);
 }
+
+void path_build_start(struct path_build *b)
+{
+    b->covered_from = INT64_MAX;
+    b->apart = b->pieces.n;
+}
+
+void path_build_set_cover(struct path_build *b, struct path_row row, const struct path_interval *iv)
+{
+    b->cover = (struct path_cover){.row = row,
+        .sender = PATH_NOWHERE,
+        .detail = iv->detail,
+        .id = iv->id,
+        .cpu = iv->cpu,
+        .state = iv->state,
+        .assumed = iv->assumed};
+}
+
+/* Are pieces of these covers one, whatever the CPU? A preempted one is of its own until it was described. */
+static bool same_cover(const struct path_cover *a, const struct path_cover *b)
+{
+    return a->state == b->state && a->state != GRAPH_PREEMPTED && a->detail == b->detail && a->assumed == b->assumed &&
+        path_row_equal(a->row, b->row) && path_row_equal(a->sender, b->sender) && a->gap == b->gap &&
+        (!a->gap || (a->reason == b->reason && a->peer == b->peer));
+}
+
+void path_build_cover(struct path_build *b, int64_t begin)
+{
+    if (begin >= b->covered_from)
+        return;
+    struct path_piece *last = b->pieces.n > b->apart ? &b->pieces.v[b->pieces.n - 1] : NULL;
+    if (last && same_cover(&last->cover, &b->cover)) {
+        last->begin = begin;
+        if (last->cover.cpu != b->cover.cpu)
+            last->cover.cpu = -1;
+    } else {
+        vec_push(&b->pieces, ((struct path_piece){b->cover, begin, b->covered_from}));
+    }
+    b->covered_from = begin;
+}
+
+void path_build_link(struct path_build *b, int kind, struct path_row from, int64_t from_ts, struct path_row to,
+    int64_t to_ts, bool clamped, bool assumed)
+{
+    struct path_link link = {
+        .from = from, .to = to, .from_ts = from_ts, .to_ts = to_ts, .kind = (uint8_t)kind, .assumed = assumed};
+    vec_push(&b->arrows, ((struct path_arrow){link, clamped}));
+}
+
+void path_build_rewind(struct path_build *b, size_t first, size_t first_arrow, int64_t t)
+{
+    while (b->arrows.n > first_arrow && b->arrows.v[b->arrows.n - 1].link.to_ts <= t)
+        b->arrows.n--;
+    if (b->covered_from >= t)
+        return;
+    while (b->pieces.n > first && b->pieces.v[b->pieces.n - 1].end <= t)
+        b->pieces.n--;
+    if (b->pieces.n > first && b->pieces.v[b->pieces.n - 1].begin < t)
+        b->pieces.v[b->pieces.n - 1].begin = t;
+    b->covered_from = t;
+}
+
+/* ---- the answer ---- */
+
+/* The answer with what it owns. */
+struct owner {
+    struct path path; /* first: a struct path * is a struct owner * */
+    struct strings names;
+    struct map by_pointer; /* a source's string -> its number in names */
+    VEC(struct path_segment) segments;
+    VEC(struct path_link) links;
+    VEC(struct path_gap) gaps;
+    struct path_total *totals;
+};
 
 void path_free(struct path *p)
 {
     if (!p)
         return;
-    struct path_owner *o = (struct path_owner *)p;
-    free(o->segments);
-    free(o->links);
+    struct owner *o = (struct owner *)p;
+    vec_free(&o->segments);
+    vec_free(&o->links);
+    vec_free(&o->gaps);
     free(o->totals);
-    free(o->gaps);
     map_fini(&o->by_pointer);
     strings_fini(&o->names);
     free(o);
 }
 
 /* The path's own copy of a source's string: equal strings get equal pointers. */
-static const char *own_string(struct path_owner *o, const char *s)
+static const char *own_string(struct owner *o, const char *s)
 {
     if (!s)
         return NULL;
@@ -48,98 +117,80 @@ static const char *own_string(struct path_owner *o, const char *s)
     return strings_get(&o->names, (uint32_t)*number);
 }
 
-static void add_gap(struct path_build *b, const struct path_cover *c, int64_t begin, int64_t end)
+static void add_gap(struct owner *o, const struct path_cover *c, int64_t begin, int64_t end)
 {
-    const char *peer = own_string(b->owner, c->peer);
-    struct path_gap *last = b->gaps.n ? &b->gaps.v[b->gaps.n - 1] : NULL;
-    if (last && last->begin == end && last->reason == c->reason && last->peer == peer)
-        last->begin = begin;
+    const char *peer = own_string(o, c->peer);
+    struct path_gap *last = o->gaps.n ? &o->gaps.v[o->gaps.n - 1] : NULL;
+    o->path.partial |= c->reason == PATH_PENDING;
+    if (last && last->end == begin && last->reason == c->reason && last->peer == peer)
+        last->end = end;
     else
-        vec_push(&b->gaps, ((struct path_gap){.begin = begin, .end = end, .reason = c->reason, .peer = peer}));
+        vec_push(&o->gaps, ((struct path_gap){.begin = begin, .end = end, .reason = c->reason, .peer = peer}));
 }
 
-static void add_segment(struct path_build *b, const struct path_cover *c, int64_t begin, int64_t end)
+static void add_segment(
+    struct owner *o, const struct path_cover *c, int32_t cpu, const char *detail, int64_t begin, int64_t end)
 {
-    const char *detail = own_string(b->owner, c->detail);
-    struct path_segment *last = b->segments.n ? &b->segments.v[b->segments.n - 1] : NULL;
-    if (last && last->begin == end && last->state == c->state && last->detail == detail &&
-        last->assumed == c->assumed && path_row_equal(last->row, c->row) && path_row_equal(last->sender, c->sender)) {
-        last->begin = begin;
-        if (last->cpu != c->cpu)
+    struct path_segment *last = o->segments.n ? &o->segments.v[o->segments.n - 1] : NULL;
+    detail = own_string(o, detail);
+    if (last && last->state == c->state && last->detail == detail && last->assumed == c->assumed &&
+        path_row_equal(last->row, c->row) && path_row_equal(last->sender, c->sender)) {
+        last->end = end;
+        if (last->cpu != cpu)
             last->cpu = -1;
         return;
     }
-    vec_push(&b->segments,
+    vec_push(&o->segments,
         ((struct path_segment){.row = c->row,
             .begin = begin,
             .end = end,
             .state = c->state,
-            .cpu = c->cpu,
+            .cpu = cpu,
             .detail = detail,
             .sender = c->sender,
             .assumed = c->assumed}));
 }
 
-void path_build_set_cover(struct path_build *b, struct path_row row, const struct path_interval *iv)
+/* The piece, cut to [begin, end], follows what is there. */
+static void add_piece(
+    struct owner *o, const struct path_source *source, const struct path_cover *c, int64_t begin, int64_t end)
 {
-    b->cover = (struct path_cover){.row = row,
-        .sender = PATH_NOWHERE,
-        .detail = iv->detail,
-        .cpu = iv->cpu,
-        .state = iv->state,
-        .assumed = iv->assumed};
-    b->undescribed = (struct path_interval){0};
-    if (iv->state == GRAPH_PREEMPTED && b->source->describe_preempted)
-        b->undescribed = *iv;
+    struct path_interval iv = {
+        .begin = begin, .end = end, .state = c->state, .cpu = c->cpu, .detail = c->detail, .id = c->id};
+    if (c->state == GRAPH_PREEMPTED && source->describe_preempted)
+        source->describe_preempted(source->arg, c->row, &iv);
+    if (c->gap)
+        add_gap(o, c, begin, end);
+    add_segment(o, c, iv.cpu, iv.detail, begin, end);
 }
 
-void path_build_cover(struct path_build *b, int64_t begin)
+/* An arrow belongs to the time before its end. One that lies wholly behind the end of the question belongs to the wait
+ * that crosses it, not to the answer. */
+static void add_arrows(struct owner *o, const struct path_build *b, const struct path_view *v, int64_t end)
 {
-    if (begin >= b->covered_from)
-        return;
-    if (b->undescribed.state == GRAPH_PREEMPTED) {
-        b->source->describe_preempted(b->source->arg, b->cover.row, &b->undescribed);
-        b->cover.cpu = b->undescribed.cpu;
-        if (b->cover.state == GRAPH_PREEMPTED) /* not a message that reached the row then */
-            b->cover.detail = b->undescribed.detail;
-        b->undescribed.state = 0;
+    size_t first = v->arrows[0], past = v->arrows[1];
+    if (v->end < end)
+        first = search_first(i, first, past, b->arrows.v[i].link.to_ts <= v->end);
+    past = search_first(i, first, past, b->arrows.v[i].link.to_ts <= v->begin);
+    for (size_t i = past; i-- > first;) {
+        const struct path_arrow *a = &b->arrows.v[i];
+        if (a->link.to_ts > end && a->link.from_ts >= end)
+            continue;
+        vec_push(&o->links, a->link);
+        o->path.clamped |= a->clamped;
     }
-    if (b->cover.gap)
-        add_gap(b, &b->cover, begin, b->covered_from);
-    add_segment(b, &b->cover, begin, b->covered_from);
-    b->covered_from = begin;
 }
 
-void path_build_link(struct path_build *b, int kind, struct path_row from, int64_t from_ts, struct path_row to,
-    int64_t to_ts, bool assumed)
+static void add_view(struct owner *o, const struct path_build *b, const struct path_source *source,
+    const struct path_view *v, int64_t end)
 {
-    vec_push(&b->links,
-        ((struct path_link){
-            .from = from, .to = to, .from_ts = from_ts, .to_ts = to_ts, .kind = (uint8_t)kind, .assumed = assumed}));
-}
-
-struct path_mark path_build_mark(const struct path_build *b)
-{
-    return (struct path_mark){
-        .segments = b->segments.n,
-        .links = b->links.n,
-        .gaps = b->gaps.n,
-        .segment_begin = b->segments.n ? b->segments.v[b->segments.n - 1].begin : 0,
-        .gap_begin = b->gaps.n ? b->gaps.v[b->gaps.n - 1].begin : 0,
-        .covered_from = b->covered_from,
-    };
-}
-
-void path_build_rewind(struct path_build *b, const struct path_mark *m)
-{
-    b->segments.n = m->segments;
-    b->links.n = m->links;
-    b->gaps.n = m->gaps;
-    if (m->segments)
-        b->segments.v[m->segments - 1].begin = m->segment_begin;
-    if (m->gaps)
-        b->gaps.v[m->gaps - 1].begin = m->gap_begin;
-    b->covered_from = m->covered_from;
+    size_t first = search_first(i, v->pieces[0], v->pieces[1], b->pieces.v[i].begin < v->end);
+    size_t past = search_first(i, first, v->pieces[1], b->pieces.v[i].end <= v->begin);
+    for (size_t i = past; i-- > first;) {
+        const struct path_piece *p = &b->pieces.v[i];
+        add_piece(o, source, &p->cover, p->begin > v->begin ? p->begin : v->begin, p->end < v->end ? p->end : v->end);
+    }
+    add_arrows(o, b, v, end);
 }
 
 /* ---- totals ---- */
@@ -160,7 +211,7 @@ static uint64_t total_key(const struct path_segment *s)
 
 /* Sums by (row, state). The detail of a total is that which makes up more than half of it: found by a weighted majority
  * vote, then counted. */
-static void sum_up(struct path_owner *o)
+static void sum_up(struct owner *o)
 {
     struct path *p = &o->path;
     struct map index = {0};
@@ -208,43 +259,27 @@ static void sum_up(struct path_owner *o)
     map_fini(&index);
 }
 
-#define REVERSE(v, n, type) \
-    for (size_t lo_ = 0, hi_ = (n); lo_ + 1 < hi_; lo_++) { \
-        hi_--; \
-        type swap_ = (v)[lo_]; \
-        (v)[lo_] = (v)[hi_]; \
-        (v)[hi_] = swap_; \
-    }
-
-/* Links that lie wholly behind the end of the question belong to the wait that crosses it, not to the answer. */
-static void drop_links_behind(struct path_build *b, int64_t end)
+struct path *path_build_answer(const struct path_build *b, const struct path_source *source,
+    const struct path_view *views, size_t n, struct path_row start, int64_t begin, int64_t end)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < b->links.n; i++)
-        if (b->links.v[i].to_ts <= end || b->links.v[i].from_ts < end)
-            b->links.v[n++] = b->links.v[i];
-    b->links.n = n;
-}
-
-struct path *path_build_finish(struct path_build *b, struct path_row start, int64_t begin, int64_t end)
-{
-    struct path_owner *o = b->owner;
+    struct owner *o = mem_zalloc(sizeof *o);
     struct path *p = &o->path;
-    drop_links_behind(b, end);
-    REVERSE(b->segments.v, b->segments.n, struct path_segment)
-    REVERSE(b->links.v, b->links.n, struct path_link)
-    REVERSE(b->gaps.v, b->gaps.n, struct path_gap)
+    int64_t known = n ? views[n - 1].begin : end;
+    struct path_cover unknown = {
+        .row = start, .sender = PATH_NOWHERE, .cpu = -1, .state = GRAPH_UNKNOWN, .gap = true, .reason = PATH_PENDING};
+    if (known > begin)
+        add_piece(o, source, &unknown, begin, known);
+    for (size_t i = n; i-- > 0;)
+        add_view(o, b, source, &views[i], end);
     p->start = start;
     p->begin = begin;
     p->end = end;
-    p->clamped = b->clamped;
-    p->segments = o->segments = b->segments.v;
-    p->n_segments = b->segments.n;
-    p->links = o->links = b->links.v;
-    p->n_links = b->links.n;
-    p->gaps = o->gaps = b->gaps.v;
-    p->n_gaps = b->gaps.n;
-    memset(b, 0, sizeof *b);
+    p->segments = o->segments.v;
+    p->n_segments = o->segments.n;
+    p->links = o->links.v;
+    p->n_links = o->links.n;
+    p->gaps = o->gaps.v;
+    p->n_gaps = o->gaps.n;
     sum_up(o);
     return p;
 }

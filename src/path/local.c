@@ -400,6 +400,32 @@ size_t path_local_unslept(const struct path_local *l, struct path_row row, int64
     return traffic_unslept(t, row.row, begin, end);
 }
 
+size_t path_local_assumable(const struct path_local *l, const struct path *p, int64_t *duration)
+{
+    size_t n = 0;
+    int64_t counted = INT64_MIN; /* end of the last stretch; they do not overlap on a path */
+    *duration = 0;
+    for (size_t k = 0; k < p->n_segments; k++) {
+        const struct path_segment *s = &p->segments[k];
+        const struct path_local_host *h = host_of(l, s->row);
+        const struct traffic_poll *a;
+        if (!h || s->row.row < 0 || !traffic_is_awake(s->state))
+            continue;
+        struct path_traffic *t = traffic_of((struct path_local *)l, s->row.host);
+        int64_t begin = path_from_reference(h, s->begin), end = path_from_reference(h, s->end);
+        for (size_t i = traffic_poll_find(t, s->row.row, begin, true);
+             (a = traffic_poll(t, s->row.row, i, true)) && a->begin < end; i++) {
+            int64_t from = a->begin > begin ? a->begin : begin, to = a->end < end ? a->end : end;
+            if (!a->assumed || from >= to)
+                continue;
+            n += a->end != counted;
+            counted = a->end;
+            *duration += to - from;
+        }
+    }
+    return n;
+}
+
 void path_local_free(struct path_local *l)
 {
     if (!l)

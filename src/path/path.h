@@ -59,7 +59,7 @@ struct path_cause {
 enum path_reply {
     PATH_REPLY_NONE,
     PATH_REPLY_FOUND,
-    PATH_REPLY_PENDING                           /* asked for elsewhere, not answered yet */
+    PATH_REPLY_PENDING                           /* asked for elsewhere: path_query_run asks again */
 };
 
 /* A source of graphs: local stores, a cluster, a guest plugged into its host, or the cases of a test. Strings it hands
@@ -118,14 +118,43 @@ struct path {
     const struct path_gap *gaps; size_t n_gaps;
     struct path_cost cost;
     bool clamped;                                /* an arrow ran backwards by clock error and was clamped */
+    bool partial;                                /* some of it is pending, see the gaps */
 };
 
-struct path_options { int64_t begin, end; bool no_early_return; /* for comparison with other tools */ };
+/* How the row comes to be asked at the end of the interval. For the piece of a path inside a wait: by what ended it. */
+enum path_reached {
+    PATH_REACHED_BY_NOTHING,                     /* a wait still open then is explained by what ended it later */
+    PATH_REACHED_BY_SIGNAL,                      /* a wakeup or fork of its own at that time */
+    PATH_REACHED_BY_MESSAGE                      /* it sent one then to `receiver`; if it slept, the message's time */
+};
+struct path_options {
+    int64_t begin, end;
+    uint8_t reached;                             /* enum path_reached; but for the first, what was before the row's life
+                                                  * belongs to the path */
+    struct path_row receiver;
+    const char *label;                           /* of the message: struct path_cause */
+    bool no_early_return;                        /* for comparison with other tools */
+};
 /* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there,
- * ERR_ARG when begin > end; an empty interval has an empty path). Cost: O(segments + waits
+ * ERR_ARG when begin > end; an empty interval has an empty path). What is pending stays so. Cost: O(segments + waits
  * looked at). */
 int path_walk(const struct path_source *, struct path_row row, const struct path_options *, struct path **out,
     struct err *e);
+
+/* The same in steps, for one that must be able to stop, or whose source fetches what it is asked for from afar. */
+struct path_query;
+enum path_progress {
+    PATH_DONE,
+    PATH_MORE,                                   /* the steps are used up: run again */
+    PATH_AWAITS                                  /* all was asked for that can be by now: run again when answers came */
+};
+struct path_query *path_query_new(const struct path_source *, struct path_row row, const struct path_options *);
+/* At most so many steps (a step asks the source a few questions). Returns enum path_progress, or an error of path_walk.
+ * Running one that awaits begins a round: only the pieces that were pending are walked again, in O(their length). */
+int path_query_run(struct path_query *, uint64_t max_steps, struct err *e);
+/* The answer as far as it is known, at any time; what is not yet is `unknown`, a gap with reason PATH_PENDING. */
+struct path *path_query_answer(const struct path_query *);
+void path_query_free(struct path_query *);
 
 void path_free(struct path *);
 /* The cover invariant, checked; returns false and says where it breaks. path_walk asserts it. */
@@ -151,6 +180,9 @@ const struct path_local_host *path_local_hosts(const struct path_local *, size_t
 /* Messages for the row that came within [begin, end] while it was not asleep. *seen of them ended a stretch of polling;
  * of the others the recorded events do not say whether the row polled for them. */
 size_t path_local_unslept(const struct path_local *, struct path_row row, int64_t begin, int64_t end, size_t *seen);
+/* Stretches of a path of path_local_source, in which a row was awake, that path_local_source_assuming takes for waits:
+ * how many, and *duration of the path. */
+size_t path_local_assumable(const struct path_local *, const struct path *, int64_t *duration);
 void path_local_free(struct path_local *);
 
 /* ---- whose path ---- */
@@ -162,8 +194,8 @@ struct path_life {
 };
 struct path_lives { struct path_life *v; size_t n, cap; };
 /* Adds the lives that begin before `end` and end after `begin` of the threads that "HOST:TID", "HOST:COMM", "TID" or
- * "COMM" means, all of them on `host` when that is given. COMM: any name that the thread had; idle threads have none.
- * Whoever calls frees the list. */
+ * "COMM" means, all of them on `host` when that is given. TID: as it was when [begin, end) began or ended. COMM: any
+ * name that the thread had; idle threads have none. Whoever calls frees the list. */
 void path_find_lives(const struct path_local *, const char *thread, const char *host, int64_t begin, int64_t end,
     struct path_lives *found);
 /* Are they all of one host and thread number, which was used again? */

@@ -1,93 +1,155 @@
-/* Private to the room: the state of a backward walk, and its frames (walk_frames.c). */
+/* Private to the room: the state of a backward walk, its frames (walk_frames.c), and what a query is. */
 #ifndef WEFT_PATH_WALK_H
 #define WEFT_PATH_WALK_H
 
+#include "base/map.h"
 #include "path/build.h"
 
-enum { WALK_MAX_DEPTH = 512 }; /* waits inside waits; deeper ones stay as they are */
-
-/* A wait whose cause the walk follows; frame 0 is the question itself. */
-struct walk_frame {
-    struct path_row row;     /* who waits */
-    uint64_t id;             /* in which interval */
-    int64_t slept;           /* since when */
-    int64_t bound;           /* how far back the walk goes within the frame */
-    size_t alternatives;     /* those from this number on belong to the frame */
-    bool looking;            /* for an early return: what is written since `mark` may be dropped */
-    struct path_mark mark;
+enum {
+    WALK_MOST_STEPS = 4096,  /* of a look further back */
+    WALK_MOST_STRETCH = 4096 /* intervals of a stretch of running, looked through for its beginning */
 };
-
-/* A state that was copied and may have been reached by a signal: tried when the row's past leads nowhere. */
-struct walk_alternative {
-    struct path_row row;
-    struct path_interval interval;
-    struct path_mark mark;   /* as all was before it was copied */
-    uint64_t steps;
-    unsigned stalled;
-};
+#define WALK_NEVER INT64_MIN
 
 /* Where the walk is. */
 struct walk_position {
     struct path_row row;
     int64_t t;
-    uint64_t from_id;        /* the last interval that was copied; UINT64_MAX when a signal was followed since */
-    bool by_message;         /* it was reached by a message, whose link is the last one: from this row, at t */
-    unsigned stalled;        /* signals followed in a row without covering more */
+    uint64_t from_id;        /* the last interval that was copied; PATH_ID_NONE when a signal was followed since */
+    uint8_t reached;         /* enum path_reached. By a message: its arrow is the last one, from this row,
+                              * at t, but for that which reached the question */
+    unsigned stalled;        /* signals followed since the walk last came further back in time */
+    unsigned checked;        /* of them, when `circle` was noted: the row would come by again in a circle */
+    struct path_row circle;
 };
 
-/* Steps that are part of the answer, and steps only tried: for each of the first so many of the second are allowed. */
-struct walk_effort { uint64_t steps, tried; };
+/* What is known of how far back the explanation of a wait goes. */
+enum walk_end {
+    WALK_TENTATIVE,          /* to its beginning, where it is to be found out whether further */
+    WALK_LOOKING,            /* past its beginning, in search of an arrival */
+    WALK_SETTLED             /* `low` is where it ends */
+};
+
+/* The latest signal of a row from the stretch before its wait that was followed, and its arrow. */
+struct walk_arrival { int64_t t; struct path_arrow by; }; /* t: WALK_NEVER when there was none */
+
+/* A wait whose cause the walk follows; frame 0 is the question itself, settled. */
+struct walk_frame {
+    struct path_row row;     /* who waits */
+    uint64_t id;             /* in which interval */
+    int64_t slept;           /* since when */
+    int64_t floor;           /* the beginning of the stretch of running that ends there, once `floor_known` */
+    int64_t low;             /* how far back the walk goes within the frame as far as is known: see enum walk_end */
+    struct walk_arrival arrival; /* from [floor, slept) */
+    uint8_t end;             /* enum walk_end */
+    bool floor_known;
+    size_t around;           /* the next frame outward in which the same row waits, 0: none */
+    size_t trail;            /* looking: steps from this number on were further back */
+    uint64_t pending;        /* walker.pending on entry: when that has grown, the frame's end cannot be known */
+    struct walk_position at; /* where the walk entered it */
+};
+
+/* What a look changed that is not just written: taken back when it was in vain. */
+struct walk_change {
+    int64_t t;               /* the walk's position then */
+    size_t frame;            /* whose arrival was changed, or SIZE_MAX: */
+    size_t arrow;            /* which arrow's beginning was */
+    int64_t from_ts;
+    struct walk_arrival arrival; /* what was */
+};
+
+/* The end of a wait's explanation that was found by a look: a pure function of the wait. */
+struct walk_known { struct path_row row; uint64_t id; int64_t low; struct path_arrow by; uint64_t next; };
+
+/* Something pending, to be walked again: the path from a position down to where what was pending has no influence. */
+struct walk_pending {
+    struct walk_position at;
+    int64_t end;             /* what is above is known: it was covered by then */
+    bool whole;              /* down to the bound of the question; else to the floor of the wait at the position */
+};
 
 /* Between two steps (walk_check asserts what can be seen at once):
- * - The question is [frames[0].bound, end]; all of [build.covered_from, end] is covered, and build.cover says what
- *   covers [at.t, build.covered_from) when that is not empty. Nothing is left to cover above the bound of the innermost
- *   frame: covered_from <= max(at.t, bound). at.t > covered_from is a signal that left after what it explains was
- *   covered already: nothing is written until the walk has come down to covered_from.
- * - Bounds never fall from a frame to the one inside it. A frame's bound is where its wait began (`slept`), or the
- *   bound around it when that is later; of a looking frame it is the furthest early return instead, before `slept`. So
- *   when the walk is at the bound of the innermost frame, exactly the frames that share this bound end there.
- * - `looking` counts the looking frames; frame 0 never looks. While one looks, steps are tried ones.
- * - A frame is left for the time at which its row goes on: `slept`, or the signal that came back to it. */
+ * - All of [build.covered_from, the walk's start] is covered, and build.cover says what covers [at.t,
+ *   build.covered_from) when that is not empty. Nothing is left to cover above the bound: covered_from <= max(at.t,
+ *   bound) once the loop has written.
+ * - lookers[] are the frames that look, outermost first, all but the first, which is frame 0. The bound is the largest
+ *   `low` of the innermost of them and of the frames inside it: only those can end next, the outermost first. Frames
+ *   around a looking one wait until it has come to an end, also when the walk is below their own ends by then: what it
+ *   found holds for them, cut to where they end.
+ * - A frame is left for the time at which its row goes on. */
 struct walker {
     const struct path_source *source;
     bool no_early_return;
     struct path_build build;
+    size_t first_piece, first_arrow; /* of the build: this walk's */
     struct walk_position at;
-    struct walk_frame frames[WALK_MAX_DEPTH];
-    size_t depth, looking;   /* frames in use, at least one; how many of them look */
-    VEC(struct walk_alternative) alternatives;
-    struct walk_effort effort;
+    int64_t bound;
+    VEC(struct walk_frame) frames;
+    VEC(size_t) lookers;
+    VEC(int64_t) lows;       /* a tree of maxima over frames[].low: a leaf per frame at the back, the largest in [1] */
+    struct map homes;        /* row -> the innermost frame in which it waits */
+    VEC(int64_t) trail;      /* positions of steps while some frame looks */
+    VEC(struct walk_change) changes;
+    struct map known_at;     /* hash of row and id -> 1 + number of walk_known */
+    VEC(struct walk_known) known;
+    uint64_t pending;        /* pending answers met, in this walk */
+    VEC(struct walk_pending) asked;
 };
 
-static inline struct walk_frame *walk_top(struct walker *w) { return &w->frames[w->depth - 1]; }
-static inline int64_t walk_bound(const struct walker *w) { return w->frames[w->depth - 1].bound; }
+static inline struct walk_frame *walk_top(struct walker *w) { return &w->frames.v[w->frames.n - 1]; }
+static inline bool walk_looks(const struct walker *w) { return w->lookers.n > 1; }
 static inline int64_t walk_later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* The walk goes on at `t` of the row it is on, to which no message led. */
+/* The walk goes on at `t` of the row it is on, to which no signal led. */
 static inline void walk_back_to(struct walker *w, int64_t t)
 {
-    w->at.t = t;
-    w->at.by_message = false;
-    w->at.stalled = 0;
+    w->at = (struct walk_position){.row = w->at.row,
+        .t = t,
+        .from_id = PATH_ID_NONE,
+        .reached = PATH_REACHED_BY_SIGNAL,
+        .circle = PATH_NOWHERE};
 }
+
+/* ---- walk.c ---- */
+
+/* A walk from a position down to `bound` begins. What is known of waits stays. */
+void walk_start(struct walker *, const struct walk_position *, int64_t bound);
+/* 1 when it is at its end, 0 when the steps are used up first, or an error. */
+int walk_run(struct walker *, uint64_t *steps, struct err *e);
+/* How far back what was pending may have influence, but not further than the bound of the question. False when that is
+ * pending itself: at least so far. */
+bool walk_extent(struct walker *, const struct walk_pending *, int64_t bound, int64_t *begin);
+void walk_fini(struct walker *);
 
 /* ---- walk_frames.c: frames and early return ---- */
 
 void walk_check(const struct walker *);
-/* May more be tried? */
-bool walk_may_try(const struct walker *);
-/* Enters the wait `iv` of the row that the walk is on. The caller goes on with what ended it. */
-void walk_enter(struct walker *, const struct path_interval *iv);
+/* Forgets all frames; frame 0 ends at `bound`. */
+void walk_reset_frames(struct walker *, struct path_row, int64_t bound);
+/* The beginning of the stretch in which the row wanted the CPU or had it without a break until `t`, as far as it was
+ * looked through. */
+int64_t walk_stretch(struct walker *, struct path_row row, int64_t t);
+/* The frame of a wait of the row that the walk is on, not yet entered. */
+struct walk_frame walk_frame_of(struct walker *, const struct path_interval *wait);
+/* How far back what explains the wait will be wanted, as far as is known. */
+int64_t walk_wanted(const struct walker *, const struct walk_frame *);
+/* Enters it. The caller goes on with what ended the wait. */
+void walk_enter(struct walker *, struct walk_frame);
 /* Is the row's interval one that a frame waits in? */
 bool walk_is_waiting(const struct walker *, uint64_t id);
-/* Drops what was written since the innermost looking frame began to look, and goes on before its wait. */
+/* The walk, at position t, follows a signal that the row sent at `sent`: where that is in the stretch before a wait of
+ * the row in some frame, the chain has come back to it. */
+void walk_arrive(struct walker *, int64_t t, struct path_row row, int64_t sent);
+/* The arrow began earlier than was written. */
+void walk_change_arrow(struct walker *, size_t arrow, int64_t from_ts);
+/* Something is pending at the walk's position: notes what is to be walked again, `whole` when on the row of the
+ * question nothing further back can be known. */
+void walk_note_pending(struct walker *, bool whole);
+/* The innermost look is in vain: what it wrote is dropped, and the walk goes on before its wait. */
 void walk_stop_looking(struct walker *);
-/* Did the chain come back to a row that waits for it, into the stretch of running before its wait? Then everything
- * since is part of the path, even where the signal is older than the bounds of the frames around, and the walk goes on
- * there. */
-bool walk_return(struct walker *);
-/* The bound of the innermost frame is reached: looks further back, or leaves the frames that end there. False when that
- * is the bound of the question. */
+/* Has the innermost look taken too many steps? */
+bool walk_looks_too_far(const struct walker *);
+/* The bound is reached: looks further back, or leaves a frame. False when that is the bound of the question. */
 bool walk_leave(struct walker *);
 
 #endif

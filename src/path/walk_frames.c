@@ -1,28 +1,88 @@
-/* Frames of the backward walk, and early return: before a frame is left the walk may look further back. If the chain
- * comes back by a signal to the waiting row, at a time in the stretch of running that ended in the wait, it resumes at
- * that signal; else what was looked at is dropped. Looking is paid from a credit that grows with the path, so that the
- * whole stays proportional to it. */
+/* Frames of the backward walk, and early return.
+ *
+ * The explanation of a wait ends where the wait began, unless the chain comes back to the row that waits: an *arrival*
+ * is a signal that the row sent in the stretch of running before its wait, and that the explanation, followed further
+ * back than the wait, leads over. The explanation then goes down to the latest arrival, and the row goes on there.
+ * Nothing unexplained may lie between. So how far an explanation reaches is a function of the wait alone: whoever asks,
+ * for whatever interval, and whatever else was looked at, finds the same. Only a wait that is not known to lie across
+ * the bound needs the look. */
 #include <assert.h>
+#include <stdlib.h>
 
+#include "base/search.h"
 #include "graph/graph.h"
 #include "path/walk.h"
 
-enum { TRY_FIRST = 4096, TRY_PER_STEP = 8 };
+/* ---- which frame ends next ---- */
+
+/* A tree in an array: the leaves are at leaf_of, each inner node i holds the larger of 2i and 2i + 1. */
+static size_t leaf_of(const struct walker *w, size_t frame)
+{
+    return w->lows.n / 2 + frame;
+}
+
+static void set_leaf(struct walker *w, size_t frame, int64_t low)
+{
+    int64_t *v = w->lows.v;
+    size_t i = leaf_of(w, frame);
+    v[i] = low;
+    for (i /= 2; i; i /= 2) {
+        int64_t most = walk_later(v[2 * i], v[2 * i + 1]);
+        if (v[i] == most)
+            break;
+        v[i] = most;
+    }
+}
+
+static void grow_leaves(struct walker *w)
+{
+    size_t n = w->lows.n ? 2 * w->lows.n : 32;
+    w->lows.n = 0;
+    vec_reserve(&w->lows, n);
+    w->lows.n = n;
+    for (size_t i = 0; i < n; i++)
+        w->lows.v[i] = WALK_NEVER;
+    for (size_t i = 0; i < w->frames.n; i++)
+        set_leaf(w, i, w->frames.v[i].low);
+}
+
+static void set_low(struct walker *w, size_t frame, int64_t low)
+{
+    w->frames.v[frame].low = low;
+    set_leaf(w, frame, low);
+}
+
+/* The outermost of the frames with the largest `low` from the innermost looking one on. */
+static size_t ends_next(const struct walker *w)
+{
+    const int64_t *v = w->lows.v;
+    size_t half = w->lows.n / 2, i = leaf_of(w, w->lookers.v[w->lookers.n - 1]), best = i;
+    for (; i > 1; i /= 2)
+        if (i % 2 == 0 && v[i + 1] > v[best])
+            best = i + 1;
+    while (best < half)
+        best = v[2 * best] >= v[2 * best + 1] ? 2 * best : 2 * best + 1;
+    return best - half;
+}
+
+static void set_bound(struct walker *w)
+{
+    w->bound = w->frames.v[ends_next(w)].low;
+}
 
 void walk_check(const struct walker *w)
 {
-    const struct walk_frame *f = &w->frames[w->depth - 1], *outer = w->depth > 1 ? f - 1 : f;
     const struct path_build *b = &w->build;
-    assert(w->depth >= 1 && w->depth <= WALK_MAX_DEPTH && w->looking < w->depth);
-    assert(f->bound >= outer->bound && w->alternatives.n >= f->alternatives);
-    assert(f->looking ? f->bound < f->slept && w->looking : f->bound == walk_later(f->slept, outer->bound));
-    assert(b->covered_from >= w->frames[0].bound && b->covered_from <= walk_later(w->at.t, f->bound));
-    assert(!b->segments.n || b->segments.v[b->segments.n - 1].begin == b->covered_from);
-    assert(!b->undescribed.state || b->cover.state == GRAPH_PREEMPTED || b->cover.state == GRAPH_NETWORK);
-    assert(!w->at.by_message ||
-        (b->links.n && path_row_equal(b->links.v[b->links.n - 1].from, w->at.row) &&
-            b->links.v[b->links.n - 1].from_ts == w->at.t));
+    assert(w->frames.n >= 1 && w->lookers.n >= 1 && w->lookers.v[0] == 0);
+    assert(w->lookers.v[w->lookers.n - 1] < w->frames.n);
+    assert(w->bound >= w->frames.v[w->lookers.v[w->lookers.n - 1]].low);
+    assert(b->covered_from == INT64_MAX || b->covered_from <= walk_later(w->at.t, w->bound));
+    assert(b->pieces.n == w->first_piece || b->pieces.v[b->pieces.n - 1].begin == b->covered_from);
+    const struct walk_frame *f = &w->frames.v[w->frames.n - 1];
+    assert(w->frames.n == 1 || f->end != WALK_TENTATIVE || f->low == f->slept);
 }
+
+/* ---- what is known of a wait ---- */
 
 /* Wants the CPU or has it. */
 static bool is_runnable(int state)
@@ -31,129 +91,249 @@ static bool is_runnable(int state)
         state == GRAPH_HYPERVISOR;
 }
 
-bool walk_may_try(const struct walker *w)
+int64_t walk_stretch(struct walker *w, struct path_row row, int64_t t)
 {
-    return w->effort.tried < TRY_FIRST + TRY_PER_STEP * w->effort.steps;
+    for (int i = 0; i < WALK_MOST_STRETCH; i++) {
+        struct path_interval iv;
+        enum path_reply reply = w->source->interval(w->source->arg, row, t, t - 1, &iv);
+        w->pending += reply == PATH_REPLY_PENDING;
+        if (reply != PATH_REPLY_FOUND || !is_runnable(iv.state) || iv.begin >= t || iv.end < t)
+            break;
+        t = iv.begin;
+    }
+    return t;
 }
 
-void walk_enter(struct walker *w, const struct path_interval *iv)
+static int64_t floor_of(struct walker *w, struct walk_frame *f)
 {
-    w->frames[w->depth] = (struct walk_frame){.row = w->at.row,
-        .id = iv->id,
-        .slept = iv->begin,
-        .bound = walk_later(walk_top(w)->bound, iv->begin),
-        .alternatives = w->alternatives.n};
-    w->depth++;
+    if (!f->floor_known)
+        f->floor = walk_stretch(w, f->row, f->slept);
+    f->floor_known = true;
+    return f->floor;
+}
+
+static uint64_t key_of(struct path_row row, uint64_t id)
+{
+    return map_mix(map_mix((uint64_t)(uint32_t)row.host << 32 | (uint32_t)row.row) ^ id);
+}
+
+static const struct walk_known *find_known(const struct walker *w, struct path_row row, uint64_t id)
+{
+    const uint64_t *at = w->known.n ? map_find(&w->known_at, key_of(row, id)) : NULL;
+    for (uint64_t i = at ? *at : 0; i; i = w->known.v[i - 1].next) {
+        const struct walk_known *k = &w->known.v[i - 1];
+        if (path_row_equal(k->row, row) && k->id == id)
+            return k;
+    }
+    return NULL;
+}
+
+/* What a look has found about frame f is needed again only where some other look may drop it. */
+static void remember(struct walker *w, const struct walk_frame *f, int64_t low)
+{
+    if (!walk_looks(w) || f->pending != w->pending)
+        return;
+    uint64_t *at = map_put(&w->known_at, key_of(f->row, f->id), NULL);
+    vec_push(&w->known, ((struct walk_known){f->row, f->id, low, f->arrival.by, *at}));
+    *at = w->known.n;
+}
+
+/* ---- entering and leaving ---- */
+
+static uint64_t home_key(struct path_row row)
+{
+    return (uint64_t)(uint32_t)row.host << 32 | (uint32_t)row.row;
+}
+
+static void push_frame(struct walker *w, struct walk_frame f)
+{
+    vec_push(&w->frames, f);
+    if (w->frames.n > w->lows.n / 2)
+        grow_leaves(w);
+    else
+        set_leaf(w, w->frames.n - 1, f.low);
+    w->bound = walk_later(w->bound, f.low);
+}
+
+void walk_reset_frames(struct walker *w, struct path_row row, int64_t bound)
+{
+    for (size_t i = 1; i < w->frames.n; i++)
+        map_remove(&w->homes, home_key(w->frames.v[i].row));
+    w->frames.n = w->lookers.n = w->trail.n = w->changes.n = w->lows.n = 0;
+    w->bound = bound;
+    push_frame(w, (struct walk_frame){.row = row, .low = bound, .arrival.t = WALK_NEVER, .end = WALK_SETTLED});
+    vec_push(&w->lookers, 0);
+}
+
+struct walk_frame walk_frame_of(struct walker *w, const struct path_interval *wait)
+{
+    const struct walk_known *k = find_known(w, w->at.row, wait->id);
+    struct walk_frame f = {.row = w->at.row,
+        .id = wait->id,
+        .slept = wait->begin,
+        .low = k ? k->low : wait->begin,
+        .arrival.t = WALK_NEVER,
+        .end = k || w->no_early_return ? WALK_SETTLED : WALK_TENTATIVE,
+        .pending = w->pending,
+        .at = w->at};
+    if (k && k->low < f.slept)
+        f.arrival = (struct walk_arrival){k->low, k->by};
+    if (f.end == WALK_TENTATIVE && f.slept > w->bound)
+        floor_of(w, &f);
+    return f;
+}
+
+int64_t walk_wanted(const struct walker *w, const struct walk_frame *f)
+{
+    return f->floor_known ? f->floor : walk_later(w->bound, f->low);
+}
+
+void walk_enter(struct walker *w, struct walk_frame f)
+{
+    uint64_t *home = map_put(&w->homes, home_key(f.row), NULL);
+    f.around = *home;
+    *home = w->frames.n;
+    push_frame(w, f);
 }
 
 bool walk_is_waiting(const struct walker *w, uint64_t id)
 {
-    for (size_t i = w->depth; i-- > 1;)
-        if (w->frames[i].id == id && path_row_equal(w->frames[i].row, w->at.row))
+    const uint64_t *home = map_find(&w->homes, home_key(w->at.row));
+    for (size_t i = home ? *home : 0; i; i = w->frames.v[i].around)
+        if (w->frames.v[i].id == id)
             return true;
     return false;
 }
 
-/* Leaves frame j and everything in it; the walk goes on on the row that waited, at `t`. */
-static void leave(struct walker *w, size_t j, int64_t t)
+/* The latest arrival at frame j: where it looks, that is how far. */
+static void set_arrival(struct walker *w, size_t j, struct walk_arrival arrival)
 {
-    for (size_t i = j; i < w->depth; i++)
-        w->looking -= w->frames[i].looking;
-    w->alternatives.n = w->frames[j].alternatives;
-    w->depth = j;
-    w->at.row = w->frames[j].row;
-    walk_back_to(w, t);
+    struct walk_frame *f = &w->frames.v[j];
+    f->arrival = arrival;
+    if (f->end == WALK_LOOKING)
+        set_low(w, j, walk_later(f->floor, arrival.t));
 }
 
-static void stop_looking(struct walker *w, size_t j)
+/* Takes back what was written and changed at times before t. */
+static void rewind_to(struct walker *w, int64_t t)
 {
-    path_build_rewind(&w->build, &w->frames[j].mark);
-    leave(w, j, w->frames[j].slept);
+    path_build_rewind(&w->build, w->first_piece, w->first_arrow, t);
+    while (w->trail.n && w->trail.v[w->trail.n - 1] <= t)
+        w->trail.n--;
+    while (w->changes.n && w->changes.v[w->changes.n - 1].t <= t) {
+        const struct walk_change *c = &w->changes.v[--w->changes.n];
+        if (c->frame == SIZE_MAX && c->arrow < w->build.arrows.n)
+            w->build.arrows.v[c->arrow].link.from_ts = c->from_ts;
+        else if (c->frame < w->frames.n)
+            set_arrival(w, c->frame, c->arrival);
+    }
+}
+
+/* Leaves frame j and everything in it at t: the row that waited goes on there. An arrow that takes no time to come home
+ * stays, although it ends where all else is taken back from. */
+static void leave(struct walker *w, size_t j, int64_t t)
+{
+    struct walk_arrival home = w->frames.v[j].arrival;
+    rewind_to(w, t);
+    if (home.t == t && home.by.link.to_ts <= t)
+        vec_push(&w->build.arrows, home.by);
+    if (j == 1 && w->pending != w->frames.v[1].pending) {
+        const struct walk_position *at = &w->frames.v[1].at;
+        vec_push(&w->asked, ((struct walk_pending){*at, at->t, false}));
+    }
+    while (w->frames.n > j) {
+        const struct walk_frame *f = walk_top(w);
+        *map_put(&w->homes, home_key(f->row), NULL) = f->around;
+        set_leaf(w, --w->frames.n, WALK_NEVER);
+    }
+    while (w->lookers.v[w->lookers.n - 1] >= j)
+        w->lookers.n--;
+    w->at.row = w->frames.v[j].row;
+    walk_back_to(w, t);
+    set_bound(w);
+}
+
+/* ---- looking ---- */
+
+void walk_arrive(struct walker *w, int64_t t, struct path_row row, int64_t sent)
+{
+    const uint64_t *home = w->no_early_return ? NULL : map_find(&w->homes, home_key(row));
+    for (size_t i = home ? *home : 0; i; i = w->frames.v[i].around) {
+        struct walk_frame *f = &w->frames.v[i];
+        if (f->end == WALK_SETTLED || sent >= f->slept || sent <= f->arrival.t || sent < floor_of(w, f))
+            continue;
+        if (walk_looks(w))
+            vec_push(&w->changes, ((struct walk_change){.t = t, .frame = i, .arrival = f->arrival}));
+        set_arrival(w, i, (struct walk_arrival){sent, w->build.arrows.v[w->build.arrows.n - 1]});
+        set_bound(w);
+    }
+}
+
+void walk_change_arrow(struct walker *w, size_t arrow, int64_t from_ts)
+{
+    struct path_link *link = &w->build.arrows.v[arrow].link;
+    if (walk_looks(w))
+        vec_push(&w->changes,
+            ((struct walk_change){.t = w->at.t, .frame = SIZE_MAX, .arrow = arrow, .from_ts = link->from_ts}));
+    link->from_ts = from_ts;
+}
+
+void walk_note_pending(struct walker *w, bool whole)
+{
+    w->pending++;
+    if (w->frames.n == 1)
+        vec_push(&w->asked, ((struct walk_pending){w->at, w->at.t, whole}));
+}
+
+static void settle(struct walker *w, size_t j, int64_t low)
+{
+    struct walk_frame f = w->frames.v[j];
+    leave(w, j, low);
+    remember(w, &f, low);
 }
 
 void walk_stop_looking(struct walker *w)
 {
-    size_t j = w->depth - 1;
-    while (!w->frames[j].looking)
-        j--;
-    stop_looking(w, j);
+    size_t j = w->lookers.v[w->lookers.n - 1];
+    settle(w, j, w->frames.v[j].slept);
 }
 
-/* Start of the stretch in which the row wanted the CPU or had it without a break until `t`, but not before `floor`. */
-static int64_t stretch_begin(struct walker *w, struct path_row row, int64_t t, int64_t floor)
+bool walk_looks_too_far(const struct walker *w)
 {
-    struct path_interval iv;
-    while (t > floor && walk_may_try(w) &&
-        w->source->interval(w->source->arg, row, t, floor, &iv) == PATH_REPLY_FOUND && is_runnable(iv.state) &&
-        iv.begin < t) {
-        t = iv.begin;
-        w->effort.tried++;
+    return walk_looks(w) && w->trail.n > w->frames.v[w->lookers.v[w->lookers.n - 1]].trail + WALK_MOST_STEPS;
+}
+
+/* Frame j goes on past the beginning of its wait, where the walk is, or was: a look inside may have come further. */
+static void look_back(struct walker *w, size_t j)
+{
+    struct walk_frame *f = &w->frames.v[j];
+    if (f->pending != w->pending || floor_of(w, f) >= f->slept || f->pending != w->pending) {
+        leave(w, j, f->slept);
+        return;
     }
-    return walk_later(t, floor);
-}
-
-/* Does the row, whose wait of frame f began at f->slept, run without a break from t until then? An empty stretch is
- * none. */
-static bool in_stretch(struct walker *w, const struct walk_frame *f, int64_t t)
-{
-    if (t > f->slept)
-        return false;
-    if (t < f->slept)
-        return (f->looking && t >= f->bound) || stretch_begin(w, f->row, f->slept, t) == t;
-    return stretch_begin(w, f->row, t, t - 1) < t;
-}
-
-bool walk_return(struct walker *w)
-{
-    for (size_t j = w->depth; !w->no_early_return && j-- > 1;) {
-        const struct walk_frame *f = &w->frames[j];
-        int64_t t = w->at.t;
-        if (!path_row_equal(f->row, w->at.row) || !in_stretch(w, f, t))
-            continue;
-        path_build_cover(&w->build, walk_later(t, w->frames[j - 1].bound));
-        leave(w, j, t);
-        return true;
-    }
-    return false;
-}
-
-/* Frame j, whose bound is reached, looks further back for an early return. False when that is not worth it: nothing can
- * come back, or the way back leads over what nobody explains. */
-static bool look_back(struct walker *w, size_t j)
-{
-    struct walk_frame *f = &w->frames[j];
-    const struct path_build *b = &w->build;
-    if (w->no_early_return || !walk_may_try(w))
-        return false;
-    int64_t floor = stretch_begin(w, f->row, f->slept, w->frames[j - 1].bound), bound = floor;
-    for (size_t i = j + 1; i < w->depth; i++)
-        bound = walk_later(bound, w->frames[i].slept);
-    if (floor >= f->slept || (w->at.t < floor && bound == floor) ||
-        (b->cover.gap && w->at.t < b->covered_from && bound < b->covered_from))
-        return false;
-    f->looking = true;
-    w->looking++;
-    f->mark = path_build_mark(b);
-    f->bound = floor;
-    for (size_t i = j + 1; i < w->depth; i++)
-        w->frames[i].bound = walk_later(w->frames[i - 1].bound, w->frames[i].slept);
-    walk_return(w);
-    return true;
+    f->end = WALK_LOOKING;
+    f->trail = search_first(i, 0, w->trail.n, w->trail.v[i] <= f->slept);
+    vec_push(&w->lookers, j);
+    set_low(w, j, walk_later(f->floor, f->arrival.t));
+    set_bound(w);
 }
 
 bool walk_leave(struct walker *w)
 {
-    size_t j = w->depth - 1; /* the outermost frame with this bound */
-    while (j > 0 && w->frames[j - 1].bound == w->frames[j].bound)
-        j--;
-    for (size_t i = j; w->looking && i < w->depth; i++)
-        if (w->frames[i].looking) {
-            stop_looking(w, i);
-            return true;
-        }
-    if (j == 0)
+    size_t j = ends_next(w);
+    if (j == 0) {
+        if (w->frames.n > 1)
+            leave(w, 1, w->bound);
         return false;
-    if (!look_back(w, j))
-        leave(w, j, w->frames[j].slept);
+    }
+    struct walk_frame *f = &w->frames.v[j];
+    if (f->end == WALK_TENTATIVE)
+        look_back(w, j);
+    else if (f->end == WALK_SETTLED)
+        leave(w, j, f->low);
+    else if (f->arrival.t == f->low)
+        settle(w, j, f->low);
+    else
+        walk_stop_looking(w);
     return true;
 }

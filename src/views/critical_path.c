@@ -16,6 +16,7 @@
 #include "views/tips.h"
 
 #define UNEXPLAINED "Unexplained"
+#define ASSUMED "ran until the message came, and is taken to have waited for it"
 
 static const struct view_look looks[GRAPH_STATE_COUNT] = {
     [GRAPH_UNKNOWN] = {"UNKNOWN", LOOK_UNKNOWN, 0.5},
@@ -195,18 +196,23 @@ static bool write_segment(void *writer, size_t number, bool only_matches)
     const struct path_segment *s = critical_segment(w->view, w->row, number);
     const struct path_gap *gap = critical_gap(w->view, s->begin, s->end);
     struct view_shown shown;
-    char asking[128];
+    char words[256];
     shown.n = 0;
     shown.label = s->detail;
     shown.style_key = looks[s->state].key;
     shown.filtered_label = NULL;
     if (gap && gap->reason == PATH_PENDING) {
-        snprintf(asking, sizeof asking, "asking %.100s…", gap->peer ? gap->peer : "another machine");
-        shown.label = asking;
+        snprintf(words, sizeof words, "asking %.100s…", gap->peer ? gap->peer : "another machine");
+        shown.label = words;
         shown.style_key = "PENDING";
+    } else if (s->assumed) {
+        snprintf(words, sizeof words, "assumed%s%.200s", s->detail ? ": " : "", s->detail ? s->detail : "");
+        shown.label = words;
+        shown.style_key = "ASSUMED";
     }
     if (w->q->filter) {
         view_add_property(&shown, "state", graph_state_name(s->state));
+        view_add_property(&shown, "assumed", s->assumed ? "true" : "false");
         view_add_property(&shown, "host", w->x->hosts[w->row->host].index->name);
         int32_t tid;
         const char *name = segment_thread(w->view, s, &tid);
@@ -306,6 +312,7 @@ static void write_segment_tooltip(
     tsp_write_tip(answer, "State", graph_state_name(s->state));
     kv_if(answer, "Detail", s->detail);
     kv_if(answer, "Sender", peer_name(v, s->sender, s->begin, a));
+    kv_if(answer, "Assumed", s->assumed ? ASSUMED : NULL);
     if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
         view_write_number(answer, "CPU", s->cpu);
     const struct path_gap *gap = critical_gap(v, s->begin, s->end);
@@ -328,6 +335,7 @@ static void write_arrow_tooltip(struct tsp_answer *answer, const struct tsp_quer
             l->to.row != to->row.row)
             continue;
         tsp_write_tip(answer, "Kind", path_link_name(l->kind));
+        kv_if(answer, "Assumed", l->assumed ? ASSUMED : NULL);
         break;
     }
     kv_if(answer, "From", peer_name(v, from->row, q->element_time, q->http->arena));
@@ -378,6 +386,7 @@ static void style(const struct view *self, struct views *x, const struct tsp_que
 {
     tsp_begin_styles(answer);
     view_write_looks(answer, looks, GRAPH_STATE_COUNT);
+    tsp_write_style(answer, "ASSUMED", "NETWORK", LOOK_NETWORK, 1, 0.5, "NETWORK, assumed");
     tsp_write_style(answer, "PENDING", NULL, LOOK_IDLE, 1, 0.6, "PENDING");
     tsp_write_style(answer, "DEFAULTarrow", NULL, LOOK_ARROW, -1, -1, "Arrow");
     for (int k = 0; k < LINK_KINDS; k++)

@@ -15,10 +15,12 @@ const char critical_question_schema[] =
     "\"host\":{\"type\":\"string\",\"description\":\"Its host; needed only where the thread alone is ambiguous\"},"
     "\"begin\":{\"type\":[\"integer\",\"string\"],\"description\":\"From here: ns, +1.5s from the experiment's "
     "start, or ISO 8601; the thread's first instant when absent\"},"
-    "\"end\":{\"type\":[\"integer\",\"string\"],\"description\":\"To here; the thread's last instant when absent\"}},"
+    "\"end\":{\"type\":[\"integer\",\"string\"],\"description\":\"To here; the thread's last instant when absent\"},"
+    "\"polling\":{\"enum\":[\"assume\"],\"description\":\"assume: a thread that spun until a message came, and soon "
+    "sent again, is taken to have waited for it; what is assumed is marked\"}},"
     "\"required\":[\"thread\"]}";
 
-static const char *const keys[] = {"thread", "host", "begin", "end"};
+static const char *const keys[] = {"thread", "host", "begin", "end", "polling"};
 
 const char *critical_question_key(json_t *parameters, struct arena *a)
 {
@@ -97,6 +99,14 @@ static const char *parse_thread(json_t *v, struct arena *a, const char **out)
     return NULL;
 }
 
+static const char *parse_polling(json_t *v, bool *assume)
+{
+    if (!v || json_is_null(v))
+        return NULL;
+    *assume = json_is_string(v) && !strcmp(json_string_value(v), "assume");
+    return *assume ? NULL : "Invalid query parameters: polling (give assume, or leave it out)";
+}
+
 const char *critical_question_parse(struct views *x, json_t *parameters, struct arena *a, struct critical_question *out)
 {
     json_t *host_value = json_object_get(parameters, "host");
@@ -108,6 +118,8 @@ const char *critical_question_parse(struct views *x, json_t *parameters, struct 
         wrong = parse_time(x, json_object_get(parameters, "begin"), "begin", a, &out->begin);
     if (!wrong)
         wrong = parse_time(x, json_object_get(parameters, "end"), "end", a, &out->end);
+    if (!wrong)
+        wrong = parse_polling(json_object_get(parameters, "polling"), &out->assume_polling);
     if (!wrong && out->begin > out->end)
         wrong = "Invalid query parameters: begin (it lies after end)";
     if (!wrong && host_value && !json_is_null(host_value) && (!host || !knows_host(x, host)))

@@ -62,7 +62,8 @@ static void lens_row_name(void *arg, struct path_row row, int64_t begin, int64_t
 struct critical_view *critical_walk(const struct views *x, const size_t *hosts, const struct critical_question *q,
     int32_t only, const atomic_bool *stop, struct err *e)
 {
-    const struct path_source *inner = path_local_source(x->paths);
+    const struct path_source *inner = q->assume_polling ? path_local_source_assuming(x->paths)
+                                                        : path_local_source(x->paths);
     struct lens l = {{&l, lens_life, lens_interval, lens_tell_preempted, lens_cause, lens_host_name, lens_row_name},
         inner, only, stop};
     struct path_options o = {.begin = q->begin, .end = q->end};

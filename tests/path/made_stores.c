@@ -142,42 +142,49 @@ static bool is_reply(const struct flow_store *s, const struct flow_packet *p, bo
     return send && p->origin == FLOW_BY_RECEIVE && flow_by_number(s, p->receive, &received, NULL) &&
         received.ts <= p->ts;
 }
-/* How many of the row's messages, or of all replies (row < 0), come before p? */
-static size_t place_of(const struct flow_store *s, int32_t row, const struct flow_packet *p)
+struct made_order {
+    int64_t ts;
+    uint32_t second;
+    struct flow_packet packet;
+    bool send;
+};
+static int by_order(const void *pa, const void *pb)
 {
-    size_t n = 0;
-    for (uint32_t number = 0; number < s->numbers; number++) {
-        struct flow_packet q;
-        bool send;
-        if (!flow_by_number(s, number, &q, &send) || (row < 0 ? !is_reply(s, &q, send) : !concerns(&q, send, row)))
-            continue;
-        uint32_t a = row < 0 ? q.receive : q.number, b = row < 0 ? p->receive : p->number;
-        n += q.ts < p->ts || (q.ts == p->ts && a < b);
-    }
+    const struct made_order *a = pa, *b = pb;
+    return a->ts != b->ts ? (a->ts > b->ts) - (a->ts < b->ts) : (a->second > b->second) - (a->second < b->second);
+}
+/* Number i of the row's messages, or of all replies (row < 0); how many there are. */
+static size_t in_order(const struct flow_store *s, int32_t row, size_t i, struct flow_packet *out, bool *is_send)
+{
+    VEC(struct made_order) all = {0};
+    for (size_t f = 0; f < s->flows.n; f++)
+        for (int send = 0; send < 2; send++) {
+            const struct flow_packet *v = send ? s->flows.v[f].sends.v : s->flows.v[f].receives.v;
+            for (size_t k = 0; k < (send ? s->flows.v[f].sends.n : s->flows.v[f].receives.n); k++)
+                if (row < 0 ? is_reply(s, &v[k], send) : concerns(&v[k], send, row))
+                    vec_push(&all, ((struct made_order){v[k].ts, row < 0 ? v[k].receive : v[k].number, v[k], send}));
+        }
+    size_t n = all.n;
+    if (n)
+        qsort(all.v, n, sizeof *all.v, by_order);
+    if (i < n && out)
+        *out = all.v[i].packet;
+    if (i < n && is_send)
+        *is_send = all.v[i].send;
+    vec_free(&all);
     return n;
 }
 void flow_message(const struct flow_store *s, int32_t row, size_t i, struct flow_packet *out, bool *is_send)
 {
-    for (uint32_t number = 0; number < s->numbers; number++)
-        if (flow_by_number(s, number, out, is_send) && concerns(out, *is_send, row) && place_of(s, row, out) == i)
-            return;
+    in_order(s, row, i, out, is_send);
 }
 size_t flow_replies(const struct flow_store *s)
 {
-    size_t n = 0;
-    for (uint32_t number = 0; number < s->numbers; number++) {
-        struct flow_packet p;
-        bool send;
-        n += flow_by_number(s, number, &p, &send) && is_reply(s, &p, send);
-    }
-    return n;
+    return in_order(s, -1, SIZE_MAX, NULL, NULL);
 }
 void flow_reply(const struct flow_store *s, size_t i, struct flow_packet *out)
 {
-    bool send;
-    for (uint32_t number = 0; number < s->numbers; number++)
-        if (flow_by_number(s, number, out, &send) && is_reply(s, out, send) && place_of(s, -1, out) == i)
-            return;
+    in_order(s, -1, i, out, NULL);
 }
 size_t flow_wakes(const struct flow_store *s)
 {

@@ -7,9 +7,10 @@ import subprocess
 from graph_client import PATHS, THREADS, WEFT, Server, key, recorded, run, sample_times
 
 
-def told(path, store, thread, begin=None, end=None):
+def told(path, store, thread, begin=None, end=None, polling=None):
     args = [WEFT, "critpath", path, "--store", store, "--thread", thread, "--format", "json"]
     args += ["--begin", str(begin)] * bool(begin) + ["--end", str(end)] * bool(end)
+    args += ["--polling", polling] if polling else []
     return json.loads(subprocess.run(args, capture_output=True, text=True, check=True).stdout)
 
 
@@ -46,6 +47,9 @@ def check_states(server, output, truth, workers):
         assert len(shown) == 1, (s, shown)
         who, x = shown[0]
         assert who == (s["host"], s["tid"]) and (x["start"], x["end"]) == (s["begin"], s["end"]), (s, who, x)
+        if s.get("assumed"):
+            assert key(x) == "ASSUMED" and x["label"] == "assumed: " + s["detail"], (s, x)
+            continue
         assert key(x) == s["state"].upper().replace("-", "_") and x.get("label") == s["detail"], (s, x)
         for r in rows:
             assert len(r["states"]) == 1 and r["states"][0]["start"] <= t < r["states"][0]["end"], r
@@ -83,13 +87,28 @@ def check_rest(server, output, truth, workers):
     entry = next(e for e, who in workers.items() if who == (some["host"], some["tid"]))
     tip = server.tooltip(output, entry, some["begin"])
     assert tip["Host"] == some["host"] and tip["State"] == some["state"], (tip, some)
+    check_assumed(server, output, truth, workers)
 
 
-def check_path(server, path, thread, begin=None, end=None):
-    truth = told(path, server.store, thread, begin, end)
+def check_assumed(server, output, truth, workers):
+    """The tooltips of what is assumed say so, and no others."""
+    of_entry = {who: e for e, who in workers.items()}
+    assumed = [s for s in truth["segments"] if s.get("assumed")]
+    others = [s for s in truth["segments"] if s["state"] == "network" and not s.get("assumed")]
+    for s in assumed[:20] + others[:20]:
+        tip = server.tooltip(output, of_entry[s["host"], s["tid"]], s["begin"])
+        assert ("Assumed" in tip) == ("assumed" in s), (tip, s)
+    if assumed:
+        assert "ASSUMED" in server.model("/%s/style" % output)["styles"]
+        assert [link for link in truth["links"] if link.get("assumed")]
+
+
+def check_path(server, path, thread, begin=None, end=None, polling=None):
+    truth = told(path, server.store, thread, begin, end, polling)
     asked = {"thread": thread}
     asked.update({"begin": begin} if begin else {})
     asked.update({"end": str(end)} if end else {}) # numbers and text are the same
+    asked.update({"polling": polling} if polling else {})
     status, derived = server.derive(**asked)
     assert status == 200, derived
     assert (derived["parentId"] == PATHS and derived["configuration"]["parameters"] == asked
@@ -103,7 +122,7 @@ def check_path(server, path, thread, begin=None, end=None):
     assert plain == server.tree(derived["id"])
     print("%s: %d segments, %d links, %d gaps as critpath tells" % (thread, len(truth["segments"]), len(truth["links"]),
                                                                     len(truth["unexplained"])))
-    return derived
+    return truth if polling else derived
 
 
 def check_refusals(server):
@@ -120,11 +139,12 @@ def check_refusals(server):
                          ({"thread": "client:204", "begin": 2, "end": 1}, "begin"),
                          ({"thread": "client:204", "end": 5}, "no such thread"),
                          ({"thread": "client:204", "begin": 1.5}, "begin"), ({"thread": ""}, "thread"),
-                         ({"thread": -4}, "thread")):
+                         ({"thread": -4}, "thread"), ({"thread": "client:204", "polling": "guess"}, "polling"),
+                         ({"thread": "client:204", "polling": True}, "polling")):
         status, answer = server.derive(**wrong)
         assert status == 400 and words in answer["title"], (wrong, status, answer)
     for good in ({"thread": 204, "host": "client"}, {"thread": "204", "host": "client"}, {"thread": "client:tier"},
-                 {"thread": "client:204", "host": None}):
+                 {"thread": "client:204", "host": None}, {"thread": "client:204", "polling": None}):
         status, answer = server.derive(**good)
         assert status == 200, (good, answer)
 
@@ -154,7 +174,7 @@ def check_stop(path):
 
 
 def main():
-    three, bsp, lost = recorded("three-tier", "bsp", "lost-events")
+    three, bsp, lost, mpi = recorded("three-tier", "bsp", "lost-events", "mpi")
     with Server(three) as server:
         check_refusals(server)
         derived = check_path(server, three, "client:204")
@@ -178,6 +198,11 @@ def main():
             lives = [e["metadata"]["TID"][0] for e in server.tree(THREADS) if e["labels"][0] == comm]
             for tid in lives[:2]:
                 check_path(server, lost, "solo:%d" % tid)
+    with Server(mpi) as server:  # n1's rank, which polls
+        plain = told(mpi, server.store, "n1:279")
+        truth = check_path(server, mpi, "n1:279", polling="assume")
+        assert any(s.get("assumed") for s in truth["segments"])
+        assert not any(s.get("assumed") for s in plain["segments"])
     check_stop(lost)
 
 
