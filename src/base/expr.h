@@ -36,6 +36,10 @@ int expr_compile(const char *source, struct expr **out, struct err *e);
 void expr_free(struct expr *);
 /* Distinct names used, in order of first use; a name's position is its slot. */
 size_t expr_names(const struct expr *, const char *const **out);
+/* The i-th place where a name stands beside a constant with an operator between: to tell what cannot have been meant.
+ * `equality`: == or !=. False: there are no more. The text, not terminated, lives as long as the expression. */
+struct expr_comparison { size_t slot; bool equality; struct expr_value constant; };
+bool expr_comparison(const struct expr *, size_t i, struct expr_comparison *out);
 /* Evaluates; `get` gives the value of a slot. Any number of threads may evaluate one expression. */
 typedef void expr_get(void *arg, size_t slot, struct expr_value *out);
 bool expr_eval(const struct expr *, expr_get *get, void *arg);

@@ -51,6 +51,37 @@ double expr_number(const char *text)
     return NAN;
 }
 
+static bool comparison_at(const struct expr *x, size_t at, struct expr_comparison *out)
+{
+    if (at + 2 >= x->code.n)
+        return false;
+    const struct expr_instruction *a = &x->code.v[at], *b = a + 1, *op = a + 2;
+    const struct expr_instruction *load = a->op == OP_LOAD ? a : b, *constant = a->op == OP_LOAD ? b : a;
+    if (load->op != OP_LOAD || constant->op != OP_CONSTANT || op->op < OP_EQ || op->op > OP_GE)
+        return false;
+    const struct expr_cell *c = &x->constants.v[constant->arg];
+    *out = (struct expr_comparison){.slot = load->arg, .equality = op->op == OP_EQ || op->op == OP_NE};
+    out->constant.type = c->type;
+    if (c->type == EXPR_STRING) {
+        out->constant.s = c->s;
+        out->constant.n = c->n;
+    } else if (c->type == EXPR_INT) {
+        out->constant.i = (int64_t)c->i;
+        out->constant.is_unsigned = c->i > INT64_MAX;
+    } else {
+        out->constant.f = c->f;
+    }
+    return true;
+}
+
+bool expr_comparison(const struct expr *x, size_t i, struct expr_comparison *out)
+{
+    for (size_t at = 0; at < x->code.n; at++)
+        if (comparison_at(x, at, out) && i-- == 0)
+            return true;
+    return false;
+}
+
 size_t expr_names(const struct expr *x, const char *const **out)
 {
     *out = x->names.v;

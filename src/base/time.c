@@ -139,7 +139,8 @@ static int out_of_range(const char *text, struct err *e)
 static int misread(const char *text, struct err *e)
 {
     return err_set(e, ERR_ARG,
-        "time \"%.64s\": write nanoseconds since the epoch, +1.5s from the start (s, ms, us, ns, m, h), "
+        "time \"%.64s\": write nanoseconds or seconds with a fraction (1795225268.5) since the epoch, +1.5s from the "
+        "start (s, ms, us, ns, m, h), "
         "2026-11-21T01:37:53.123456789Z, or 01:37:53.123",
         text);
 }
@@ -198,17 +199,40 @@ static int parse_relative(const char *text, const char *s, int64_t start, int64_
     return misread(text, e);
 }
 
+/* "12345" ns, or "12.345" and "[12.345000000]" seconds. */
+static bool read_number(const char *s, __int128 *ns)
+{
+    int64_t fraction;
+    bool bracket = *s == '[';
+    s += bracket;
+    bool negative = *s == '-';
+    s += negative;
+    if (!read_whole(&s, ns))
+        return false;
+    if (*s == '.') {
+        s++;
+        if (!read_fraction(&s, &fraction))
+            return false;
+        *ns = *ns * NS_PER_S + fraction;
+        if (bracket && *s++ != ']')
+            return false;
+    } else if (bracket) {
+        return false;
+    }
+    if (negative)
+        *ns = -*ns;
+    return !*s;
+}
+
 int time_parse(const char *text, int64_t start, int64_t *out, struct err *e)
 {
     const char *s = text;
     if (*s == '+')
         return parse_relative(text, s + 1, start, out, e);
 
-    bool negative = *s == '-';
-    s += negative;
     __int128 ns;
-    if (read_whole(&s, &ns) && *s == '\0')
-        return in_range(negative ? -ns : ns, text, out, e);
+    if (read_number(s, &ns))
+        return in_range(ns, text, out, e);
 
     s = text;
     int64_t days, clock = 0, zone;

@@ -13,8 +13,9 @@
  * lost is told and is OK. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_PARTIAL = 3 };
 
-/* LIST: may be given several times. */
-enum cli_type { CLI_FLAG, CLI_STRING, CLI_LIST, CLI_INT, CLI_FLOAT };
+/* LIST: may be given several times. NOTHING: taken and without effect. REFUSED: other programs have it; `help` says
+ * what to use instead. The last two are not in the help. */
+enum cli_type { CLI_FLAG, CLI_STRING, CLI_LIST, CLI_INT, CLI_FLOAT, CLI_NOTHING, CLI_REFUSED };
 struct cli_list { const char **v; size_t n, cap; };
 struct cli_option {
     const char *name;        /* "begin": --begin VALUE or --begin=VALUE; NULL ends the table */
@@ -41,8 +42,6 @@ int cli_parse(const struct cli_verb *, const struct cli_option *, int argc, char
 void cli_help(const struct cli_verb *, const struct cli_option *, int width, struct text *out);
 /* The rule of the exit status, as all helps show it. */
 void cli_help_status(int width, struct text *);
-/* The name nearest to a mistyped one, or NULL when none is near. `names` ends with NULL. */
-const char *cli_closest(const char *typed, const char *const *names);
 
 /* "weft: …" on stderr, one line, and the exit code: CLI_USAGE for ERR_ARG and ERR_AMBIGUOUS, else CLI_FAILED.
  * Not for a failed text_drain: cli_finish reports that. */

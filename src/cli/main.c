@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/near.h"
+
 /* In the order in which somebody meets them. */
 static const struct cli_verb *const verbs[] = {
     &verb_info,
@@ -31,7 +33,7 @@ static int unknown_verb(const char *name)
     const char *names[N_VERBS + 1] = {0};
     for (size_t i = 0; i < N_VERBS; i++)
         names[i] = verbs[i]->name;
-    const char *near = cli_closest(name, names);
+    const char *near = near_name(name, names);
     struct err e = {0};
     if (near)
         err_set(&e, ERR_ARG, "no verb \"%s\"; did you mean %s?", name, near);

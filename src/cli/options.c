@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "cli/settings.h"
 
 static const struct cli_option common_options[] = {
@@ -14,51 +15,6 @@ static const struct cli_option common_options[] = {
     {"quiet", 'q', CLI_FLAG, NULL, "no notes on stderr, only errors", &cli_settings.quiet},
     {0},
 };
-
-/* ---- nearest name ---- */
-
-static size_t smallest(size_t a, size_t b, size_t c)
-{
-    size_t m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* Insertions, deletions, replacements and swaps of neighbours between two words; long words count as far apart. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 32 };
-    size_t n = strlen(a), m = strlen(b), d[LONGEST + 1][LONGEST + 1];
-    if (n > LONGEST || m > LONGEST)
-        return LONGEST;
-    for (size_t i = 0; i <= n; i++)
-        for (size_t j = 0; j <= m; j++) {
-            if (!i || !j) {
-                d[i][j] = i + j;
-                continue;
-            }
-            d[i][j] = smallest(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < d[i][j])
-                d[i][j] = d[i - 2][j - 2] + 1;
-        }
-    return d[n][m];
-}
-
-const char *cli_closest(const char *typed, const char *const *names)
-{
-    const char *best = NULL;
-    size_t length = strlen(typed),
-           best_distance = length < 3 ? 2 : length / 3 + 2; /* from there on it is another word */
-    for (; *names; names++) {
-        size_t d = distance(typed, *names);
-        if (length >= 2 && strncmp(typed, *names, length) == 0)
-            d = 1;
-        if (d < best_distance) {
-            best = *names;
-            best_distance = d;
-        }
-    }
-    return best;
-}
 
 /* ---- help ---- */
 
@@ -69,10 +25,15 @@ static size_t label_cells(const struct cli_option *o)
     return o->value ? n + 1 + text_cells(o->value, strlen(o->value)) : n;
 }
 
+static bool is_shown(const struct cli_option *o)
+{
+    return o->type != CLI_NOTHING && o->type != CLI_REFUSED;
+}
+
 static size_t widest_label(const struct cli_option *o, size_t widest)
 {
     for (; o->name; o++)
-        if (label_cells(o) > widest)
+        if (is_shown(o) && label_cells(o) > widest)
             widest = label_cells(o);
     return widest;
 }
@@ -101,6 +62,8 @@ static void write_wrapped(struct text *t, const char *s, size_t indent, size_t w
 static void write_options(struct text *t, const struct cli_option *o, size_t column, size_t width)
 {
     for (; o->name; o++) {
+        if (!is_shown(o))
+            continue;
         if (o->letter)
             text_printf(t, "  -%c, --%s", o->letter, o->name);
         else
@@ -171,7 +134,8 @@ static int unknown_option(struct parse *p, const char *name, size_t n)
     const char *names[128];
     size_t count = 0;
     for (const struct cli_option *o = p->options; o->name && count < 120; o++)
-        names[count++] = o->name;
+        if (is_shown(o))
+            names[count++] = o->name;
     for (const struct cli_option *o = common_options; o->name; o++)
         names[count++] = o->name;
     names[count] = NULL;
@@ -179,7 +143,7 @@ static int unknown_option(struct parse *p, const char *name, size_t n)
     size_t length = n < sizeof typed - 1 ? n : sizeof typed - 1;
     memcpy(typed, name, length);
     typed[length] = '\0';
-    const char *near = cli_closest(typed, names);
+    const char *near = near_name(typed, names);
     if (near)
         return err_set(&p->e, ERR_ARG, "%s: no option --%.*s; did you mean --%s?", p->verb->name, (int)n, name, near);
     return err_set(
@@ -240,10 +204,17 @@ static int store_value(struct parse *p, const struct cli_option *o, const char *
     return ERR_OK;
 }
 
+static bool has_no_value(const struct cli_option *o)
+{
+    return o->type == CLI_FLAG || o->type == CLI_NOTHING || o->type == CLI_REFUSED;
+}
+
 /* `value` stands in the same argument, or is NULL: then it is the next one. */
 static int take_option(struct parse *p, const struct cli_option *o, const char *value)
 {
-    if (o->type == CLI_FLAG) {
+    if (o->type == CLI_REFUSED)
+        return err_set(&p->e, ERR_ARG, "%s: no option --%s: %s", p->verb->name, o->name, o->help);
+    if (has_no_value(o)) {
         if (value)
             return err_set(&p->e, ERR_ARG, "%s: --%s takes no value", p->verb->name, o->name);
     } else if (!value) {
@@ -270,7 +241,7 @@ static int take_letters(struct parse *p, const char *s)
         const struct cli_option *o = find(p, NULL, 0, *s);
         if (!o)
             return err_set(&p->e, ERR_ARG, "%s: no option -%c; try: weft %s --help", p->verb->name, *s, p->verb->name);
-        if (o->type != CLI_FLAG)
+        if (!has_no_value(o))
             return take_option(p, o, s[1] ? s + 1 : NULL);
         int code = take_option(p, o, NULL);
         if (code)

@@ -1,5 +1,6 @@
 #include "cli/traces.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,14 +62,50 @@ int cli_finish_traces(const struct experiment *x, struct text *out, const struct
     return code;
 }
 
-int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *begin, int64_t *end, struct err *e)
+/* "1795225268", which is 1.8 s after the epoch, was meant as seconds. */
+static bool means_seconds(const char *s, const struct cli_span *span)
 {
-    int rc = from ? time_parse(from, start, begin, e) : 0;
-    if (!rc && to)
-        rc = time_parse(to, start, end, e);
-    if (!rc && *begin > *end)
-        rc = err_set(e, ERR_ARG, "--begin lies after --end");
-    return rc;
+    int64_t as_is, seconds;
+    char text[16];
+    size_t n = strspn(s, "0123456789");
+    if (!n || s[n] || n > 10)
+        return false;
+    snprintf(text, sizeof text, "%s.9", s);
+    return !time_parse(s, 0, &as_is, NULL) && !time_parse(text, 0, &seconds, NULL) && as_is < span->first &&
+        seconds >= span->first && seconds - 999999999 <= span->last;
+}
+
+static void note_window(const char *option, const char *s, bool beyond, const struct cli_span *span)
+{
+    struct text t = {.fd = -1};
+    if (s && means_seconds(s, span)) {
+        text_printf(&t, "--%s %s is in ns, since the epoch; for seconds write %s.0", option, s, s);
+    } else if (s && beyond) {
+        bool is_begin = !strcmp(option, "begin");
+        text_printf(&t, "--%s %s: nothing lies %s it; the traces %s at [", option, s, is_begin ? "behind" : "before",
+            is_begin ? "end" : "begin");
+        time_write_seconds(&t, is_begin ? span->last : span->first);
+        text_putc(&t, ']');
+    }
+    if (t.n)
+        cli_note("%s", text_cstr(&t));
+    text_fini(&t);
+}
+
+int cli_parse_window(
+    const char *from, const char *to, const struct cli_span *span, int64_t *begin, int64_t *end, struct err *e)
+{
+    if (from && time_parse(from, span->first, begin, e))
+        return err_wrap(e, "--begin");
+    if (to && time_parse(to, span->first, end, e))
+        return err_wrap(e, "--end");
+    if (*begin > *end)
+        return err_set(e, ERR_ARG, "--begin lies after --end");
+    if (span->first <= span->last) {
+        note_window("begin", from, *begin > span->last, span);
+        note_window("end", to, *end < span->first, span);
+    }
+    return 0;
 }
 
 /* A number of ppm, or "none"; NULL leaves the default. */

@@ -20,8 +20,12 @@ struct cli_reading { bool damaged; uint64_t events; };
  * CLI_FAILED: files changed meanwhile, then nothing is shown; or the input is damaged and no event could be read.
  * CLI_PARTIAL: something is damaged or missing. reading: NULL for answers from stores. */
 int cli_finish_traces(const struct experiment *, struct text *out, const struct cli_reading *);
-/* --begin and --end, either NULL: unchanged; *begin, *end: ns, inclusive. `start`: what "+1s" counts from. */
-int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *begin, int64_t *end, struct err *);
+/* Of all traces, in ns, as far as known before they are read: of the first event, and not before the last one. */
+struct cli_span { int64_t first, last; };
+/* --begin and --end, either NULL: unchanged; *begin, *end: ns, inclusive. "+1s" counts from the span's first. A window
+ * that holds nothing of the span is noted. */
+int cli_parse_window(const char *from, const char *to, const struct cli_span *, int64_t *begin, int64_t *end,
+    struct err *);
 
 /* What every verb that relates clocks understands. Zero-initialise; the rows of its table of options: CLI_CLOCKS. */
 struct cli_clocks {

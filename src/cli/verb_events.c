@@ -101,28 +101,32 @@ static int first_time(const struct session *s, int64_t *first, struct err *e)
     return ERR_OK;
 }
 
-static int parse_window(const struct request *q, struct session *s, struct err *e)
+/* Of packets, which end with their last event or later. */
+static int64_t last_time(const struct session *s)
 {
-    int64_t first = 0;
-    s->window = (struct ctf_window){INT64_MIN, INT64_MAX};
-    int r = q->begin || q->end ? first_time(s, &first, e) : ERR_OK;
-    if (r != ERR_OK)
-        return r;
-    if (q->begin && time_parse(q->begin, first, &s->window.begin, e))
-        return err_wrap(e, "--begin");
-    if (q->end && time_parse(q->end, first, &s->window.end, e))
-        return err_wrap(e, "--end");
-    if (s->window.begin > s->window.end)
-        return err_set(e, ERR_ARG, "--begin lies after --end");
-    return ERR_OK;
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < s->n; i++) {
+        int64_t begin, end;
+        if (!ctf_trace_span(s->sources[i].trace, &begin, &end))
+            continue;
+        if (s->sources[i].map)
+            s->sources[i].map(s->sources[i].map_arg, &end, 1);
+        last = end > last ? end : last;
+    }
+    return last;
 }
 
-static void note_unknown(bool is_pattern, const char *name)
+static int parse_window(const struct request *q, struct session *s, struct err *e)
 {
-    if (is_pattern)
-        cli_note("--names %s: no event of these traces has such a name", name);
-    else
-        cli_note("--where: no event of these traces has a field %s", name);
+    struct cli_span span = {.last = last_time(s)};
+    s->window = (struct ctf_window){INT64_MIN, INT64_MAX};
+    int r = q->begin || q->end ? first_time(s, &span.first, e) : ERR_OK;
+    return r ? r : cli_parse_window(q->begin, q->end, &span, &s->window.begin, &s->window.end, e);
+}
+
+static void note_doubt(void *arg, const char *option, const char *text)
+{
+    cli_note("--%s%s %s", option, strcmp(option, "names") ? ":" : "", text);
 }
 
 static int open_filter(const struct request *q, struct session *s, struct err *e)
@@ -138,7 +142,7 @@ static int open_filter(const struct request *q, struct session *s, struct err *e
     int r = event_filter_new(s->table, &o, s->window, &s->filter, e);
     if (r != ERR_OK)
         return q->where ? err_wrap(e, "--where") : r;
-    event_filter_check(s->filter, note_unknown);
+    event_doubts(s->table, &o, note_doubt, NULL);
     return ERR_OK;
 }
 
@@ -273,8 +277,8 @@ static int run(int argc, char **argv)
 {
     struct request q = {.cpu = -1, .tid = -1, .limit = -1};
     const struct cli_option options[] = {
-        {"begin", 'b', CLI_STRING, "TIME", "events from here (ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)",
-            &q.begin},
+        {"begin", 'b', CLI_STRING, "TIME",
+            "events from here (as printed, ns, +1.5s from the start, ISO 8601, HH:MM:SS.frac)", &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "events up to here, inclusive", &q.end},
         {"names", 0, CLI_LIST, "GLOB[,GLOB]", "events of these names; may be given several times", &q.names},
         {"cpu", 0, CLI_INT, "N", "events of this CPU", &q.cpu, .most = INT32_MAX},
@@ -287,6 +291,24 @@ static int run(int argc, char **argv)
         CLI_CLOCKS(&q.clocks),
         {"store", 0, CLI_STRING, "DIR", "keep the stores that --sync needs below DIR", &q.store},
         {"format", 0, CLI_STRING, "FORMAT", "text (default), json (one object per line) or csv", &q.format},
+        /* babeltrace2's */
+        {"clock-seconds", 0, CLI_NOTHING},
+        {"no-delta", 0, CLI_NOTHING},
+        {"clock-cycles", 0, CLI_REFUSED, NULL, "times are in seconds, in ns with --format json or csv"},
+        {"clock-date", 0, CLI_REFUSED, NULL, "times are in seconds since the epoch"},
+        {"clock-gmt", 0, CLI_REFUSED, NULL, "times are in seconds since the epoch, which know no time zone"},
+        {"clock-offset", 0, CLI_REFUSED, NULL, "--sync puts all hosts on one clock"},
+        {"clock-offset-ns", 0, CLI_REFUSED, NULL, "--sync puts all hosts on one clock"},
+        {"color", 0, CLI_REFUSED, NULL, "the text of events has no colours"},
+        {"fields", 'f', CLI_REFUSED, NULL, "all fields are shown; --format json names each of them"},
+        {"input-format", 'i', CLI_REFUSED, NULL, "CTF is recognised; name the directory alone"},
+        {"output", 0, CLI_REFUSED, NULL, "write to a file with > FILE"},
+        {"output-format", 'o', CLI_REFUSED, NULL, "give --format text, json or csv"},
+        {"stream-intersection", 0, CLI_REFUSED, NULL, "give --begin and --end"},
+        {"timerange", 0, CLI_REFUSED, NULL, "give --begin BEGIN --end END"},
+        {"component", 'c', CLI_REFUSED, NULL, "there are no components; name the directory of the trace"},
+        {"params", 'p', CLI_REFUSED, NULL, "there are no components; name the directory of the trace"},
+        {"plugin-path", 0, CLI_REFUSED, NULL, "there are no plugins; name the directory of the trace"},
         {0},
     };
     int n;

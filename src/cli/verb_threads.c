@@ -154,10 +154,12 @@ static int run(int argc, char **argv)
         return cli_fail(&e);
     const struct index_host *hosts;
     size_t n_hosts = experiment_hosts(x, &hosts);
-    int64_t first = INT64_MAX;
-    for (size_t i = 0; i < n_hosts; i++)
-        first = hosts[i].begin < first ? hosts[i].begin : first;
-    if (known_host(hosts, n_hosts, c.host, &e) || cli_parse_window(begin, end, first, &c.begin, &c.end, &e)) {
+    struct cli_span span = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < n_hosts; i++) {
+        span.first = hosts[i].begin < span.first ? hosts[i].begin : span.first;
+        span.last = hosts[i].end > span.last ? hosts[i].end : span.last;
+    }
+    if (known_host(hosts, n_hosts, c.host, &e) || cli_parse_window(begin, end, &span, &c.begin, &c.end, &e)) {
         experiment_close(x);
         return cli_fail(&e);
     }
@@ -173,7 +175,7 @@ static int run(int argc, char **argv)
     if (!count && c.thread)
         cli_note(
             "no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
-    else if (!count)
+    else if (!count && !begin && !end)
         cli_note("no threads: record sched_switch and sched_waking to have them; network events alone tie clocks");
     free(lines);
     code = cli_finish_traces(x, &out, NULL);

@@ -46,7 +46,8 @@ size_t event_table_columns(const struct event_table *, const struct event_column
 /* ---- selection: by name, CPU, thread and expression (docs/verbs/events.md) ---- */
 
 struct event_filter_options {
-    const char *const *names; size_t n_names; /* each a comma-separated list of patterns as the shell's */
+    /* Each a list of patterns as the shell's, with commas and maybe blanks between. */
+    const char *const *names; size_t n_names;
     int64_t cpu, tid;        /* -1: all */
     const char *where;       /* expression, or NULL */
 };
@@ -58,10 +59,11 @@ int event_filter_new(const struct event_table *, const struct event_filter_optio
     struct event_filter **out, struct err *e);
 /* To be asked for every item in order, since it follows which thread runs where. Losses only pass or fail by CPU. */
 bool event_filter_matches(struct event_filter *, const struct ctf_merge *, const struct ctf_event *);
-/* Calls `unknown` for every pattern that no event's name matches and every name of the expression that no event has:
- * likely misspelt. */
-void event_filter_check(struct event_filter *, void (*unknown)(bool is_pattern, const char *name));
 void event_filter_free(struct event_filter *);
+/* Calls `tell` for whatever of a selection fits no event of these traces, likely by mistake: names of events, fields
+ * and hosts, CPUs, texts compared with numbers. option: "names", "cpu" or "where"; text: a sentence. */
+void event_doubts(const struct event_table *, const struct event_filter_options *,
+    void (*tell)(void *arg, const char *option, const char *text), void *arg);
 
 /* ---- search ---- */
 

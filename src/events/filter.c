@@ -3,13 +3,10 @@
 #include <stdlib.h>
 
 #include "base/expr.h"
+#include "events/doubts.h"
 #include "events/field.h"
 #include "events/table.h"
 #include "kernel/kernel.h"
-
-/* Names that stand for the event itself; fields of the same names are reached as fields.NAME. */
-enum builtin { NOT_BUILTIN, NAME, CPU, TS, TID, HOST, COMM };
-static const char *const builtin_names[] = {NULL, "name", "cpu", "ts", "tid", "host", "comm"};
 
 struct class_info {
     bool named;                   /* --names lets it pass */
@@ -21,12 +18,12 @@ struct class_info {
 
 struct event_filter {
     const struct event_table *table;
-    VEC(char *) patterns;
+    struct event_patterns patterns;
     int64_t cpu, tid;
     struct expr *where;
     const char *const *names;
     size_t n_names;
-    enum builtin *builtins;           /* by name of the expression */
+    enum event_builtin *builtins;     /* by name of the expression */
     struct class_info ***classes;     /* by schema of the table and number of the class; NULL until it is asked for */
     struct kernel_running_cpus *cpus; /* by source; which thread runs on each */
     bool follows_threads;
@@ -65,7 +62,7 @@ static struct class_info *bind_class(const struct event_filter *f, const struct 
     kernel_exec_is(&c->as_exec, cls);
     c->slots = mem_zalloc(sizeof *c->slots * (f->n_names + 1));
     for (size_t i = 0; i < f->n_names; i++)
-        if (f->builtins[i] == NOT_BUILTIN)
+        if (f->builtins[i] == EVENT_IS_NONE)
             event_field_bind(cls, f->names[i], &c->slots[i]);
     return c;
 }
@@ -135,16 +132,16 @@ static void get(void *arg, size_t slot, struct expr_value *out)
     struct event_filter *f = arg;
     *out = (struct expr_value){.type = EXPR_ABSENT};
     switch (f->builtins[slot]) {
-    case NAME: put_text(out, f->ev->cls->name); break;
-    case CPU:
+    case EVENT_IS_NAME: put_text(out, f->ev->cls->name); break;
+    case EVENT_IS_CPU:
         if (f->ev->cpu >= 0)
             *out = (struct expr_value){.type = EXPR_INT, .i = f->ev->cpu};
         break;
-    case TS: *out = (struct expr_value){.type = EXPR_INT, .i = f->ev->ts}; break;
-    case TID: get_thread(f, false, out); break;
-    case COMM: get_thread(f, true, out); break;
-    case HOST: put_text(out, f->table->origins[f->source].host); break;
-    case NOT_BUILTIN: event_field_get(&f->info->slots[slot], f->ev, out); break;
+    case EVENT_IS_TS: *out = (struct expr_value){.type = EXPR_INT, .i = f->ev->ts}; break;
+    case EVENT_IS_TID: get_thread(f, false, out); break;
+    case EVENT_IS_COMM: get_thread(f, true, out); break;
+    case EVENT_IS_HOST: put_text(out, f->table->origins[f->source].host); break;
+    case EVENT_IS_NONE: event_field_get(&f->info->slots[slot], f->ev, out); break;
     }
 }
 
@@ -184,58 +181,17 @@ bool event_filter_matches(struct event_filter *f, const struct ctf_merge *m, con
     return wanted;
 }
 
-/* ---- likely mistakes ---- */
-
-static bool matches(
-    const struct event_filter *f, const struct class_info *c, const struct ctf_event_class *cls, size_t pattern)
-{
-    return fnmatch(f->patterns.v[pattern], cls->name ? cls->name : "", 0) == 0;
-}
-
-static bool has_field(
-    const struct event_filter *f, const struct class_info *c, const struct ctf_event_class *cls, size_t slot)
-{
-    return f->builtins[slot] != NOT_BUILTIN || c->slots[slot].how != EVENT_FIELD_ABSENT;
-}
-
-void event_filter_check(struct event_filter *f, void (*unknown)(bool is_pattern, const char *name))
-{
-    for (size_t i = 0; i < f->patterns.n + f->n_names; i++) {
-        bool is_pattern = i < f->patterns.n, any = false;
-        size_t which = is_pattern ? i : i - f->patterns.n;
-        for (size_t k = 0; k < f->table->schemas.n && !any; k++)
-            any = any_class(f, k, is_pattern ? matches : has_field, which);
-        if (!any)
-            unknown(is_pattern, is_pattern ? f->patterns.v[which] : f->names[which]);
-    }
-}
-
 /* ---- life ---- */
-
-static void add_patterns(struct event_filter *f, const char *list)
-{
-    while (*list) {
-        size_t n = strcspn(list, ",");
-        if (n) {
-            char *pattern = mem_zalloc(n + 1);
-            memcpy(pattern, list, n);
-            vec_push(&f->patterns, pattern);
-        }
-        list += n + (list[n] == ',');
-    }
-}
 
 static void bind_names(struct event_filter *f)
 {
     f->n_names = f->where ? expr_names(f->where, &f->names) : 0;
     f->builtins = mem_zalloc(sizeof *f->builtins * (f->n_names + 1));
     f->follows_threads = f->tid >= 0;
-    for (size_t i = 0; i < f->n_names; i++)
-        for (int b = NAME; b <= COMM; b++)
-            if (strcmp(f->names[i], builtin_names[b]) == 0) {
-                f->builtins[i] = (enum builtin)b;
-                f->follows_threads |= b == TID || b == COMM;
-            }
+    for (size_t i = 0; i < f->n_names; i++) {
+        f->builtins[i] = event_builtin(f->names[i]);
+        f->follows_threads |= f->builtins[i] == EVENT_IS_TID || f->builtins[i] == EVENT_IS_COMM;
+    }
 }
 
 int event_filter_new(const struct event_table *table, const struct event_filter_options *o, struct ctf_window window,
@@ -247,7 +203,7 @@ int event_filter_new(const struct event_table *table, const struct event_filter_
     f->cpu = o->cpu;
     f->tid = o->tid;
     for (size_t i = 0; i < o->n_names; i++)
-        add_patterns(f, o->names[i]);
+        event_patterns_add(&f->patterns, o->names[i]);
     f->classes = mem_zalloc(sizeof *f->classes * (table->schemas.n + 1));
     for (size_t i = 0; i < table->schemas.n; i++)
         f->classes[i] = mem_zalloc(sizeof **f->classes * (table->schemas.v[i].n + 1));
@@ -269,9 +225,7 @@ void event_filter_free(struct event_filter *f)
 {
     if (!f)
         return;
-    for (size_t i = 0; i < f->patterns.n; i++)
-        free(f->patterns.v[i]);
-    vec_free(&f->patterns);
+    event_patterns_free(&f->patterns);
     for (size_t i = 0; i < f->table->schemas.n; i++) {
         for (size_t k = 0; k < f->table->schemas.v[i].n; k++) {
             free(f->classes[i][k] ? f->classes[i][k]->slots : NULL);

@@ -2,14 +2,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/map.h"
 #include "base/store.h"
+#include "base/time.h"
 #include "index/stores.h"
 
 /* Grows whenever a pass counts other things, or in another way. */
@@ -37,7 +41,7 @@ uint64_t index_key(const struct ctf_trace *t, enum index_file file)
 
 struct index_files index_files_in(struct arena *a, const char *dir, const struct index_trace *t)
 {
-    struct index_files f = {.trace = t->trace, .is_kernel = t->is_kernel};
+    struct index_files f = {.trace = t->trace, .is_kernel = t->is_kernel, .lock = -1};
     for (int i = 0; i < INDEX_FILES; i++)
         if (t->is_kernel ? files[i].of_kernel : files[i].of_user)
             f.path[i] = arena_printf(a, "%s/%s", dir, files[i].name);
@@ -75,29 +79,114 @@ const char *index_store_dir(struct arena *a, const char *trace_path, const char 
 }
 
 /* What was being written when its process was killed. Only who holds the lock writes here. */
-static void remove_left_behind(int dir)
+static void remove_left_behind(const char *dir)
 {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    DIR *list = opendir(dir);
     if (!list)
         return;
     for (const struct dirent *d; (d = readdir(list));)
         if (strstr(d->d_name, STORE_TEMPORARY))
-            unlinkat(dir, d->d_name, 0);
+            unlinkat(dirfd(list), d->d_name, 0);
     closedir(list);
 }
 
-int index_lock_dir(const char *dir, struct err *e)
+enum { LOOK_AGAIN_MS = 50, MARK_BYTES = 128 };
+
+/* Whoever holds the lock has written into its file who it is. */
+static int refuse_idle(const char *dir, int fd, int64_t patience_ns, struct err *e)
 {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(e, "%s", dir);
-    while (flock(fd, LOCK_EX))
-        if (errno != EINTR) {
-            int rc = err_sys(e, "%s: cannot lock", dir);
+    char who[MARK_BYTES];
+    ssize_t n = pread(fd, who, sizeof who - 1, 0);
+    who[n > 0 ? n : 0] = '\0';
+    who[strcspn(who, "\n")] = '\0';
+    return err_set(e, ERR_IO,
+        "%s: locked by %s, which has shown no sign of life for %lld s; end it, or choose another place with "
+        "--store DIR",
+        dir, *who ? who : "another process", (long long)(patience_ns / NS_PER_S));
+}
+
+static void mark_lock(int fd)
+{
+    char host[64] = "", who[MARK_BYTES];
+    gethostname(host, sizeof host - 1);
+    int n = snprintf(who, sizeof who, "process %ld on %s\n", (long)getpid(), host);
+    if (ftruncate(fd, 0) || pwrite(fd, who, (size_t)n, 0) != n)
+        return; /* it only helps who waits */
+}
+
+void index_lock_alive(int fd)
+{
+    futimens(fd, NULL);
+}
+
+/* Changes as long as who holds the lock works: its file is touched, what is being written grows. */
+static uint64_t signs_of_life(const char *dir, int fd)
+{
+    struct stat st;
+    uint64_t sum = 0;
+    if (!fstat(fd, &st))
+        sum = map_mix((uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec);
+    DIR *list = opendir(dir);
+    for (const struct dirent *d; list && (d = readdir(list));)
+        if (strstr(d->d_name, STORE_TEMPORARY) && !fstatat(dirfd(list), d->d_name, &st, 0))
+            sum += map_mix(st.st_ino + map_mix((uint64_t)st.st_size));
+    if (list)
+        closedir(list);
+    return sum;
+}
+
+static int refuse_lock(const char *dir, struct err *e)
+{
+    bool none = errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+    err_sys(e, "%s", dir);
+    err_wrap(e, "%s; choose another place, on a local disk, with --store DIR",
+        none ? "the file system gives no locks, without which two processes could write the same stores"
+             : "cannot lock the stores");
+    return e ? e->code : ERR_IO;
+}
+
+/* Waits for the lock of an open file. */
+static int take_lock(const char *dir, int fd, int64_t patience_ns, struct err *e)
+{
+    uint64_t seen = 0;
+    int64_t since = time_monotonic_ns();
+    while (flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
+            return refuse_lock(dir, e);
+        uint64_t now = signs_of_life(dir, fd);
+        if (now != seen)
+            since = time_monotonic_ns();
+        else if (time_monotonic_ns() - since > patience_ns)
+            return refuse_idle(dir, fd, patience_ns, e);
+        seen = now;
+        poll(NULL, 0, LOOK_AGAIN_MS);
+    }
+    return 0;
+}
+
+/* Of a file of its own, open for writing: over NFS a lock of anything else is known on this machine only. */
+int index_lock_dir(const char *dir, int64_t patience_ns, struct err *e)
+{
+    struct stat mine, there;
+    char *path = NULL;
+    int fd = -1, rc = 0;
+    if (asprintf(&path, "%s/lock", dir) < 0)
+        return err_set(e, ERR_NOMEM, "%s", dir);
+    do {
+        if (fd >= 0) /* it was removed, and maybe made anew, while it was waited for */
             close(fd);
-            return rc;
-        }
-    remove_left_behind(fd);
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        rc = fd < 0 ? err_sys(e, "%s", path) : take_lock(dir, fd, patience_ns, e);
+    } while (!rc && !fstat(fd, &mine) && (stat(path, &there) || mine.st_ino != there.st_ino));
+    free(path);
+    if (rc) {
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    mark_lock(fd);
+    remove_left_behind(dir);
     return fd;
 }

@@ -55,6 +55,9 @@ static void report(struct share *s, struct progress *progress, int64_t ts)
     }
 }
 
+/* Some 100 000 to 500 000 events, which take less than a second. */
+enum { BATCHES_PER_SIGN = 1024 };
+
 static int feed_all(struct index_pass *p, struct ctf_merge *merge, struct err *e)
 {
     const struct index_options *o = p->options;
@@ -62,6 +65,7 @@ static int feed_all(struct index_pass *p, struct ctf_merge *merge, struct err *e
     struct ctf_event *batch = mem_alloc(sizeof *batch * p->batch);
     struct share share = {.bytes = index_stream_bytes(t)};
     int64_t end = 0;
+    uint64_t batches = 0;
     int rc = 0;
     ctf_trace_span(t, &share.begin, &end);
     share.span = (double)end - (double)share.begin;
@@ -73,6 +77,8 @@ static int feed_all(struct index_pass *p, struct ctf_merge *merge, struct err *e
             o->tell(o->tell_arg, t, events, p->totals.begin, p->totals.end);
         types_builder_add(p->types, batch, n);
         report(&share, o->progress, batch[n - 1].ts);
+        if (++batches % BATCHES_PER_SIGN == 0 && p->files->lock >= 0)
+            index_lock_alive(p->files->lock);
     }
     progress_add(o->progress, share.bytes - share.reported);
     if (p->totals.begin > p->totals.end)

@@ -1,14 +1,18 @@
 /* Opens the stores of a trace, which are built first when they are missing, stale or damaged.
  *
  * Who builds holds the lock of the store directory (flock: it goes with its process). Who waited for it looks again
- * before building. */
+ * before building. Who holds it gives signs of life; one that is stopped, or hangs, is not waited for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/store.h"
+#include "base/time.h"
 #include "index/stores.h"
+
+/* Signs of life come every few seconds while a trace is read, and with every write; between them is sorting. */
+enum { LOCK_PATIENCE_S = 120 };
 
 static int open_kernel(struct index_host *h, const struct index_files *from, struct err *e)
 {
@@ -108,11 +112,11 @@ static int build(struct experiment *x, struct index_trace *t, const struct index
     return rc;
 }
 
-static int build_locked(struct experiment *x, struct index_trace *t, const char *dir, const struct index_files *files,
+static int build_locked(struct experiment *x, struct index_trace *t, const char *dir, struct index_files *files,
     const struct index_options *o, struct err *e)
 {
     struct err found = {0};
-    int fd = index_lock_dir(dir, e);
+    int fd = files->lock = index_lock_dir(dir, LOCK_PATIENCE_S * NS_PER_S, e);
     if (fd < 0)
         return fd;
     int rc = o->force ? ERR_STALE : open_stores(x, t, files, true, &found);
@@ -121,6 +125,7 @@ static int build_locked(struct experiment *x, struct index_trace *t, const char 
     if (!rc)
         note_damage(x, x->hosts.v[t->host].name, &found);
     close(fd);
+    files->lock = -1;
     return rc;
 }
 

@@ -16,6 +16,7 @@ struct index_files {
     const struct ctf_trace *trace;
     bool is_kernel;
     const char *path[INDEX_FILES]; /* NULL: a trace of that kind has no such store */
+    int lock;                      /* of who builds them; -1: nobody does */
 };
 
 /* Directory of a trace's stores: below `store` when given, else `.weft` in the trace, else the user's cache. NULL with
@@ -26,8 +27,10 @@ struct index_files index_files_in(struct arena *, const char *dir, const struct 
 /* The key that a store must carry: the fingerprint of the trace's files and the rules that the store depends on. */
 uint64_t index_key(const struct ctf_trace *, enum index_file);
 /* Waits until nobody else builds in the directory, and removes what a killed build left. Returns a descriptor to close,
- * or a negative error. */
-int index_lock_dir(const char *dir, struct err *);
+ * or a negative error: no locks are to be had there, or who holds the lock has shown no sign of life for that long. */
+int index_lock_dir(const char *dir, int64_t patience_ns, struct err *);
+/* A sign of life of who holds the lock, for who waits for it; to be given every few seconds. */
+void index_lock_alive(int fd);
 
 /* ---- manifest.c ---- */
 

@@ -1,3 +1,4 @@
+#include "base/near.h"
 #include "cli/cli.h"
 
 #include <fcntl.h>
@@ -195,7 +196,7 @@ static void nearest_names(void **state)
         {"a-very-long-word-that-is-longer-than-any-verb", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *near = cli_closest(cases[i].typed, verbs);
+        const char *near = near_name(cases[i].typed, verbs);
         if (!cases[i].near)
             assert_null(near);
         else

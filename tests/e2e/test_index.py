@@ -15,7 +15,7 @@ SEALED = ("graph", "flows", "states")  # opened without being read as long as no
 def store_files(store):
     found = []
     for d, _, names in os.walk(store):
-        found += [os.path.join(d, n) for n in names]
+        found += [os.path.join(d, n) for n in names if n != "lock"]
     return sorted(found)
 
 

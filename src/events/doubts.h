@@ -1,0 +1,18 @@
+/* Private to events: the names and patterns of a selection. */
+#ifndef WEFT_EVENTS_DOUBTS_H
+#define WEFT_EVENTS_DOUBTS_H
+
+#include <stddef.h>
+
+/* Names that stand for the event itself; fields of the same names are reached as fields.NAME. */
+enum event_builtin {
+    EVENT_IS_NONE, EVENT_IS_NAME, EVENT_IS_CPU, EVENT_IS_TS, EVENT_IS_TID, EVENT_IS_HOST, EVENT_IS_COMM
+};
+enum event_builtin event_builtin(const char *name);
+
+struct event_patterns { char **v; size_t n, cap; };
+/* Adds the patterns of a list. */
+void event_patterns_add(struct event_patterns *, const char *list);
+void event_patterns_free(struct event_patterns *);
+
+#endif
