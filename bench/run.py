@@ -196,8 +196,8 @@ class Bench:
         if sync["wrong"] or again["wrong"]:
             sys.exit(f"bench_sync: {sync['wrong']} and {again['wrong']} maps do not hold the truth")
         packets = f"{sync['packets'] / 1e6:.3g} M packets"
-        self.row(f"clocks of 1000 hosts, {sync['pairs']} of {sync['of']} pairs talk, {packets}", None, 10, sync["seconds"], "s",
-                 less_is_better=True)
+        self.row(f"clocks of 1000 hosts, {sync['pairs']} of {sync['of']} pairs talk, {packets}", None, 10,
+                 sync["seconds"], "s", less_is_better=True)
         self.row("another reference of 1000 hosts, from the store", None, 2, again["seconds"], "s", less_is_better=True)
 
     def json(self):
