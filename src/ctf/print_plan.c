@@ -1,4 +1,5 @@
 /* Compiles the declarations of an event class into a print plan. */
+#include "base/map.h"
 #include "base/mem.h"
 #include "ctf/print.h"
 
@@ -183,9 +184,16 @@ static void compile_enum(struct print_compiler *c, const struct ctf_type *t)
     if (c->silent)
         return;
     struct print_op *op = &c->ops.v[c->ops.n - 1];
-    for (uint32_t i = 0; i < t->n && !op->flag; i++)
-        for (uint32_t j = 0; j < i && !op->flag; j++)
-            op->flag = strcmp(t->u.enumeration.ranges[i].label, t->u.enumeration.ranges[j].label) == 0;
+    struct map labels = {0};
+    for (uint32_t i = 0; i < t->n && !op->flag; i++) {
+        const char *label = t->u.enumeration.ranges[i].label;
+        bool fresh;
+        uint64_t *first = map_put(&labels, map_hash(label, strlen(label)), &fresh);
+        if (fresh)
+            *first = i;
+        op->flag = !fresh && strcmp(t->u.enumeration.ranges[*first].label, label) == 0;
+    }
+    map_fini(&labels);
 }
 
 /* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes

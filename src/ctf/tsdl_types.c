@@ -387,8 +387,6 @@ static void read_member(struct tsdl_parser *p, struct tsdl_decl *d, struct tsdl_
         m.type = read_declarator(p, type, &m.name);
         if (!m.type)
             return;
-        if (*n >= TSDL_MAX_FIELDS)
-            tsdl_fail(l, m.at, ERR_LIMIT, "more than %d fields in one struct or variant", TSDL_MAX_FIELDS);
         if (*n == *cap)
             *v = mem_grow(*v, cap, *n + 1, sizeof **v);
         (*v)[(*n)++] = m;

@@ -421,10 +421,11 @@ static const char *slow_host_name(void *arg, int32_t host)
     struct slow *s = arg;
     return s->inner->host_name(s->inner->arg, host);
 }
-static void slow_row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void slow_row_name(
+    void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     struct slow *s = arg;
-    s->inner->row_name(s->inner->arg, row, tid, comm);
+    s->inner->row_name(s->inner->arg, row, begin, end, tid, comm);
 }
 
 /* Each round some more is known, never less: luck grows. */
