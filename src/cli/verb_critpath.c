@@ -148,10 +148,10 @@ static int parse_interval(const struct work *w, const struct question *q, struct
     struct cli_span span = {INT64_MAX, INT64_MIN};
     experiment_hosts(w->experiment, &hosts);
     for (size_t i = 0; i < w->n; i++) {
-        int64_t t = clock_to_reference(map_of(w, i), hosts[i].begin);
-        int64_t end = clock_to_reference(map_of(w, i), hosts[i].end);
-        span.first = t < span.first ? t : span.first;
-        span.last = end > span.last ? end : span.last;
+        int64_t first = clock_to_reference(map_of(w, i), hosts[i].begin),
+                last = clock_to_reference(map_of(w, i), hosts[i].end);
+        span.first = first < span.first ? first : span.first;
+        span.last = last > span.last ? last : span.last;
     }
     *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
     int rc = cli_parse_window(q->begin, q->end, &span, &o->begin, &o->end, e);
@@ -214,7 +214,7 @@ static size_t name_others(const struct work *w, bool related, struct text *out)
     size_t start = w->path->start.host, n = 0;
     for (size_t i = 0; i < w->n; i++) {
         bool same = w->hosts[i].map->island == w->hosts[start].map->island;
-        if (i == start || !w->hosts[i].graph || same != related)
+        if (!strcmp(w->hosts[i].name, w->hosts[start].name) || !w->hosts[i].graph || same != related)
             continue;
         if (n++ < MOST_NAMES)
             text_printf(out, "%s%s", n > 1 ? ", " : "", w->hosts[i].name);

@@ -55,12 +55,27 @@ void clock_conflict_words(const struct clock_net *net, const struct clock_confli
     text_printf(out, ": the error of %s may not hold the truth", b);
 }
 
+/* Is the clock of that name meant? "solo" means "solo@2" too: another boot of it. */
+static bool is_meant(const char *pattern, const char *clock)
+{
+    if (!strcmp(clock, pattern) || !fnmatch(pattern, clock, 0))
+        return true;
+    const char *at = strrchr(clock, '@');
+    if (!at || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1))
+        return false;
+    char *host = mem_strdup(clock);
+    host[at - clock] = '\0';
+    bool meant = !strcmp(host, pattern) || !fnmatch(pattern, host, 0);
+    free(host);
+    return meant;
+}
+
 /* Hosts that a pattern means, in their order, each once. */
 static bool add_hosts(const struct clock_net *net, const char *pattern, bool *member)
 {
     bool any = false;
     for (size_t h = 0; h < net->hosts.n; h++)
-        if (!strcmp(net->hosts.v[h].name, pattern) || !fnmatch(pattern, net->hosts.v[h].name, 0))
+        if (is_meant(pattern, net->hosts.v[h].name))
             any = member[h] = true;
     return any;
 }

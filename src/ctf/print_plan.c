@@ -12,6 +12,7 @@ struct print_compiler {
     size_t barrier;      /* operations before this one belong to another branch and are not added to */
     uint64_t remembered; /* bit per slot */
     bool missing;        /* a slot was read that nothing before has set */
+    struct map scope_of; /* JSON: by hash of a name in contexts, the innermost of them that shows it */
 };
 
 static void lit(struct print_compiler *c, const char *s)
@@ -281,6 +282,23 @@ static void compile_variant(struct print_compiler *c, const struct ctf_type *t)
     lit(c, c->json ? "}" : " }");
 }
 
+/* JSON has the fields of all contexts in one object: a name is the innermost's, those of others have the scope before
+ * it. */
+static void lit_context_name(struct print_compiler *c, const struct ctf_field *f, enum ctf_scope scope)
+{
+    const uint64_t *innermost = scope < CTF_PAYLOAD ? map_find(&c->scope_of, map_hash(f->shown, strlen(f->shown)))
+                                                    : NULL;
+    if (!innermost || *innermost == (uint64_t)scope) {
+        lit_name(c, f->shown);
+        return;
+    }
+    struct text name = {.fd = -1};
+    text_puts(&name, scope == CTF_PACKET_CONTEXT ? "stream.packet.context." : "stream.event.context.");
+    text_puts(&name, f->shown);
+    lit_name(c, text_cstr(&name));
+    text_fini(&name);
+}
+
 /* Fields of a struct with separators between; returns whether any was shown, `first` says whether none came before. */
 static bool compile_fields(struct print_compiler *c, const struct ctf_type *t, enum ctf_scope scope, bool first)
 {
@@ -292,7 +310,7 @@ static bool compile_fields(struct print_compiler *c, const struct ctf_type *t, e
             continue;
         }
         lit(c, c->json ? (first ? "" : ",") : (first ? " " : ", "));
-        lit_name(c, f->shown);
+        lit_context_name(c, f, scope);
         compile(c, f->type);
         first = false;
     }
@@ -404,6 +422,22 @@ static void compile_text(struct print_compiler *c, const struct ctf_event_class 
     flush(c);
 }
 
+static void find_context_names(struct print_compiler *c, const struct ctf_event_class *cls)
+{
+    for (int scope = CTF_EVENT_CONTEXT; scope >= CTF_PACKET_CONTEXT; scope--) {
+        const struct ctf_type *t = scope == CTF_EVENT_HEADER ? NULL : cls->scope[scope];
+        for (uint32_t i = 0; t && i < t->n; i++) {
+            const struct ctf_field *f = &t->u.fields[i];
+            bool fresh;
+            if (!field_is_shown(f, (enum ctf_scope)scope, true))
+                continue;
+            uint64_t *innermost = map_put(&c->scope_of, map_hash(f->shown, strlen(f->shown)), &fresh);
+            if (fresh)
+                *innermost = (uint64_t)scope;
+        }
+    }
+}
+
 static void compile_json(struct print_compiler *c, const struct ctf_event_class *cls)
 {
     if (cls->name && *cls->name) {
@@ -420,6 +454,7 @@ static void compile_json(struct print_compiler *c, const struct ctf_event_class 
         lit(c, "{}");
     }
     lit(c, ",\"context\":{");
+    find_context_names(c, cls);
     bool first = true;
     for (int scope = CTF_PACKET_CONTEXT; scope < CTF_PAYLOAD; scope++) {
         if (scope == CTF_EVENT_HEADER || !scope_is_shown(cls, (enum ctf_scope)scope, true))
@@ -427,6 +462,8 @@ static void compile_json(struct print_compiler *c, const struct ctf_event_class 
         go_to(c, cls, (enum ctf_scope)scope);
         first = compile_fields(c, cls->scope[scope], (enum ctf_scope)scope, first);
     }
+    map_fini(&c->scope_of);
+    c->scope_of = (struct map){0};
     lit(c, "}}\n");
     flush(c);
 }

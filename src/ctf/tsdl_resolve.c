@@ -238,7 +238,7 @@ static bool make_members(struct resolver *b, const struct tsdl_decl *d, struct c
         int64_t bits = 0;
         b->frames[b->depth - 1].index = i;
         fields[i].name = d->members[i].name->s;
-        fields[i].shown = fields[i].name + (fields[i].name[0] == '_');
+        fields[i].shown = fields[i].name + (d->members[i].shown == TSDL_SHOWN_BARE);
         ok = make(b, d->members[i].type, &fields[i].type, &bits);
         if (!ok)
             break;

@@ -27,8 +27,10 @@ struct index_options {
     void *tell_arg;
 };
 
+/* A boot of a machine. Those of one machine share its name; other machines have other names ("solo", "solo#2"). */
 struct index_host {
-    const char *name;        /* unique in the experiment ("solo", "solo#2") */
+    const char *name;
+    const char *clock_name;  /* of its clock, unique in the experiment: the name, of later boots "solo@2" */
     struct ctf_trace *trace; /* the kernel trace, or the only one */
     const char *store_dir;
     bool is_kernel;

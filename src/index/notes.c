@@ -146,7 +146,7 @@ void experiment_note_clocks(struct experiment *x, const char *failed)
                 clock_net_name(x->clocks, m->predecessor >= 0 ? (size_t)m->predecessor : i));
         else
             snprintf(text, sizeof text, "not on the clock of the others: no packets that tie it to them were recorded");
-        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].name, text, 1);
+        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].clock_name, text, 1);
     }
     if (!failed)
         note_conflicts(x);

@@ -116,26 +116,65 @@ static void name_traces(struct opening *o)
     free(of);
 }
 
+/* ---- boots ---- */
+
+/* By their ids, which LTTng writes as the uuid of the clock; UNTOLD without them. */
+enum boots { BOOTS_UNTOLD, BOOTS_SAME, BOOTS_OTHER };
+static enum boots compare_boots(const struct ctf_trace *a, const struct ctf_trace *b)
+{
+    const struct ctf_clock *p, *q;
+    if (!ctf_trace_clocks(a, &p) || !ctf_trace_clocks(b, &q) || !p->has_uuid || !q->has_uuid)
+        return BOOTS_UNTOLD;
+    return memcmp(p->uuid, q->uuid, sizeof p->uuid) ? BOOTS_OTHER : BOOTS_SAME;
+}
+
+/* Is the trace of another boot of that machine? No machine runs in two boots at a time. */
+static bool is_other_boot(const struct index_host *h, const struct ctf_trace *t)
+{
+    int64_t begin, end;
+    ctf_trace_span(t, &begin, &end);
+    return compare_boots(h->trace, t) == BOOTS_OTHER && (begin > h->end || end < h->begin);
+}
+
+/* Boots of one machine in order of time: "solo", "solo@2", … A machine may be called just that. */
+static void name_clocks(struct experiment *x)
+{
+    for (size_t i = 0; i < x->hosts.n; i++) {
+        struct index_host *h = &x->hosts.v[i];
+        int number = 1;
+        for (size_t k = 0; k < x->hosts.n; k++)
+            number += k != i && !strcmp(x->hosts.v[k].name, h->name) && x->hosts.v[k].begin < h->begin;
+        h->clock_name = number == 1 ? h->name : arena_printf(&x->arena, "%s@%d", h->name, number);
+        for (size_t k = 0; number > 1 && k < x->hosts.n; k++)
+            if (!strcmp(x->hosts.v[k].name, h->clock_name))
+                h->clock_name = arena_printf(&x->arena, "%s@%d of %s", h->name, number, h->name);
+    }
+}
+
 /* ---- hosts ---- */
 
-static const char *unique_name(struct experiment *x, const char *wanted)
+/* May the trace be of the machine of that name: is it of none yet, or of other boots than all of its traces? */
+static bool may_be_called(const struct experiment *x, const char *name, const struct ctf_trace *t)
+{
+    for (size_t i = 0; i < x->hosts.n; i++)
+        if (!strcmp(x->hosts.v[i].name, name) && !is_other_boot(&x->hosts.v[i], t))
+            return false;
+    return true;
+}
+
+static const char *name_of_machine(struct experiment *x, const char *wanted, const struct ctf_trace *t)
 {
     const char *name = wanted;
-    for (int number = 2;; number++) {
-        bool taken = false;
-        for (size_t i = 0; i < x->hosts.n && !taken; i++)
-            taken = !strcmp(x->hosts.v[i].name, name);
-        if (!taken)
-            return name;
+    for (int number = 2; !may_be_called(x, name, t); number++)
         name = arena_printf(&x->arena, "%s#%d", wanted, number);
-    }
+    return name;
 }
 
 static void add_host(const struct opening *o, size_t group, bool is_kernel)
 {
     struct experiment *x = o->x;
     struct ctf_trace *t = o->traces[group];
-    struct index_host h = {.name = unique_name(x, o->names[group]), .trace = t, .is_kernel = is_kernel};
+    struct index_host h = {.name = name_of_machine(x, o->names[group], t), .trace = t, .is_kernel = is_kernel};
     ctf_trace_span(t, &h.begin, &h.end);
     for (size_t i = 0; i < ctf_trace_streams(t); i++) {
         struct ctf_stream_info s;
@@ -156,14 +195,23 @@ static void add_trace(struct experiment *x, struct ctf_trace *t, int32_t host)
     vec_push(&x->traces, ((struct index_trace){.trace = t, .host = host, .is_kernel = kernel_is_kernel_trace(t)}));
 }
 
-/* The host of that name, as wanted: the one from the same argument if there is one. `group_of`: by host. */
+/* The host of that name, as wanted: of the same boot, and from the same argument, if there is one; none of which it is
+ * surely another boot. `group_of`: by host. */
 static int32_t find_host(const struct opening *o, const size_t *group_of, size_t group)
 {
     int32_t found = -1;
-    for (size_t i = 0; i < o->x->hosts.n; i++)
-        if (!strcmp(o->names[group_of[i]], o->names[group]) &&
-            (found < 0 || o->groups[group_of[i]].root == o->groups[group].root))
+    int best = -1;
+    for (size_t i = 0; i < o->x->hosts.n; i++) {
+        const struct index_host *h = &o->x->hosts.v[i];
+        if (strcmp(o->names[group_of[i]], o->names[group]) != 0 || is_other_boot(h, o->traces[group]))
+            continue;
+        int fits = 2 * (compare_boots(h->trace, o->traces[group]) == BOOTS_SAME) +
+            (o->groups[group_of[i]].root == o->groups[group].root);
+        if (fits >= best) {
+            best = fits;
             found = (int32_t)i;
+        }
+    }
     return found;
 }
 
@@ -188,6 +236,7 @@ static void make_hosts(struct opening *o)
     for (size_t i = 0; i < o->n; i++)
         if (o->traces[i])
             add_trace(x, o->traces[i], host_of[i]);
+    name_clocks(x);
     free(group_of);
     free(host_of);
 }

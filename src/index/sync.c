@@ -123,7 +123,7 @@ static int solve_flows(struct experiment *x, struct clock_net *net, bool message
 {
     const struct flow_store **stores = mem_zalloc((x->hosts.n + 1) * sizeof *stores);
     for (size_t i = 0; i < x->hosts.n; i++) {
-        clock_net_host(net, x->hosts.v[i].name, x->hosts.v[i].begin, x->hosts.v[i].end);
+        clock_net_host(net, x->hosts.v[i].clock_name, x->hosts.v[i].begin, x->hosts.v[i].end);
         stores[i] = x->hosts.v[i].flows;
     }
     if (messages)
@@ -138,7 +138,7 @@ static uint64_t net_key(const struct experiment *x, const struct clock_options *
     uint64_t key = clock_options_hash(o) + CLOCK_RULES_VERSION;
     for (size_t i = 0; i < x->hosts.n; i++)
         key = map_mix(key + index_key(x->hosts.v[i].trace, INDEX_FLOWS) +
-            map_hash(x->hosts.v[i].name, strlen(x->hosts.v[i].name)));
+            map_hash(x->hosts.v[i].clock_name, strlen(x->hosts.v[i].clock_name)));
     return key;
 }
 

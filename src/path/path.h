@@ -125,7 +125,7 @@ struct path {
 enum path_reached {
     PATH_REACHED_BY_NOTHING,                     /* a wait still open then is explained by what ended it later */
     PATH_REACHED_BY_SIGNAL,                      /* a wakeup or fork of its own at that time */
-    PATH_REACHED_BY_MESSAGE                      /* it sent one then to `receiver`: if it slept, that time is the message's */
+    PATH_REACHED_BY_MESSAGE                      /* it sent one then to `receiver`; if it slept, the message's time */
 };
 struct path_options {
     int64_t begin, end;
@@ -194,8 +194,8 @@ struct path_life {
 };
 struct path_lives { struct path_life *v; size_t n, cap; };
 /* Adds the lives that begin before `end` and end after `begin` of the threads that "HOST:TID", "HOST:COMM", "TID" or
- * "COMM" means, all of them on `host` when that is given. COMM: any name that the thread had; idle threads have none.
- * Whoever calls frees the list. */
+ * "COMM" means, all of them on `host` when that is given. TID: as it was when [begin, end) began or ended. COMM: any
+ * name that the thread had; idle threads have none. Whoever calls frees the list. */
 void path_find_lives(const struct path_local *, const char *thread, const char *host, int64_t begin, int64_t end,
     struct path_lives *found);
 /* Are they all of one host and thread number, which was used again? */

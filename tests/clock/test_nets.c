@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/json.h"
 
 static const int64_t SECOND = 1000000000;
@@ -241,6 +242,36 @@ static void test_same_machine(void **state)
     world_fini(&w);
 }
 
+/* A name that is trusted means the clocks of all boots of that machine, and no others. */
+static void test_trusted_boots(void **state)
+{
+    static const char *const hosts[] = {"solo", "solo@2", "solo@host", "web", "solo@2x"},
+                             *const asked[] = {"solo,web=1ms", "s?lo,web=1ms", "solo@2,web=1ms"};
+    static const size_t trusted[] = {3, 3, 2};
+    for (size_t k = 0; k < 3; k++) {
+        struct arena a = {0};
+        struct err e = {0};
+        struct clock_trust trust;
+        assert_int_equal(clock_trust_parse(&a, asked[k], &trust, &e), 0);
+        struct clock_options o = clock_defaults();
+        o.trust = &trust;
+        o.n_trust = 1;
+        struct clock_net *net = clock_net_new(&o);
+        for (size_t i = 0; i < 5; i++)
+            clock_net_host(net, hosts[i], (int64_t)i * SECOND, (int64_t)(i + 1) * SECOND);
+        if (clock_net_solve(net, &e))
+            fail_msg("%s", e.text);
+        json_t *root = as_json(net);
+        json_t *members = json_object_get(json_array_get(json_object_get(root, "trust"), 0), "hosts");
+        assert_int_equal(json_array_size(members), trusted[k]);
+        assert_int_equal(clock_net_map(net, 1)->island, clock_net_map(net, 3)->island);
+        assert_int_not_equal(clock_net_map(net, 2)->island, clock_net_map(net, 3)->island);
+        json_decref(root);
+        clock_net_free(net);
+        arena_fini(&a);
+    }
+}
+
 static void test_named_reference(void **state)
 {
     struct world w;
@@ -465,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_islands),
         cmocka_unit_test(test_one_sided_last),
         cmocka_unit_test(test_same_machine),
+        cmocka_unit_test(test_trusted_boots),
         cmocka_unit_test(test_named_reference),
         cmocka_unit_test(test_small_nets),
         cmocka_unit_test(test_json),

@@ -6,11 +6,12 @@ import collections
 import json
 import os
 import re
+import struct
 import subprocess
 
 import small_trace
 from tsp_server import THREAD_STATUS, ServerCase, Server
-from weft_e2e import main, need, new_dice, scenario, scratch, seed
+from weft_e2e import main, need, new_dice, scenario, scratch, seed, weft
 
 RESOURCES = "org.eclipse.tracecompass.internal.analysis.os.linux.core.threadstatus.ResourcesStatusDataProvider"
 RECORDED = ["three-tier/client", "vm/vmhost"]
@@ -73,6 +74,11 @@ class Truth:
         return [tid for tid, known in self.names.items() if len(known) > 1]
 
 
+def write_events(path, events):
+    small_trace.write(path, stream=small_trace.packet(0, events))
+    return path
+
+
 def made(path):
     """Forked, execs twice, is renamed by prctl and dies; its tid is used again 20 µs later; then one that was renamed
     while it ran dies while runnable."""
@@ -90,12 +96,7 @@ def made(path):
               (200000, switch(child("second"), 0, last)), (210000, waking(shell)),
               (220000, switch(("worker", 12), dead, child("second"))), (230000, switch(child("second"), 1, shell)),
               (240000, switch(shell, 1, idle))]
-    os.makedirs(path)
-    with open(os.path.join(path, "metadata"), "w", encoding="ascii") as f:
-        f.write(small_trace.METADATA)
-    with open(os.path.join(path, "ch_0"), "wb") as f:
-        f.write(small_trace.packet(0, events))
-    return path
+    return write_events(path, events)
 
 
 class Names(ServerCase):
@@ -132,6 +133,36 @@ class Names(ServerCase):
             if s["tid"] > 0:
                 self.assertEqual(s["comm"], truth.at(s["tid"], end), s)
         return len(answer["segments"])
+
+    def test_thread_that_takes_over_its_process(self):
+        """A thread other than its process' first calls exec: it has the first one's number from then on."""
+        path, leader, worker, after = os.path.join(scratch(), "made"), ("leader", 20), ("worker", 21), ("next", 20)
+        idle, switch, waking, fork = small_trace.IDLE, small_trace.switch, small_trace.waking, small_trace.fork
+        exec_ = 2, b"/bin/next\0" + struct.pack("<ii", 20, 21)
+        write_events(path, [(1000, switch(idle, 0, leader)), (2000, fork(leader, ("leader", 21))),
+                            (3000, waking(("leader", 21))), (9000, switch(leader, 1, ("leader", 21))),
+                            (20000, switch(worker, 1, idle)), (22000, waking(worker)), (25000, switch(idle, 0, worker)),
+                            (40000, exec_), (50000, switch(after, 1, idle)), (55000, waking(after)),
+                            (60000, switch(idle, 0, after)), (70000, switch(after, 16, idle))])
+        start, store = small_trace.OFFSET_NS, scratch()
+
+        def asked(thread, begin, end):
+            segments = self.json("critpath", "--thread", thread, "--begin", start + begin, "--end", start + end,
+                                 "--store", store, path)["segments"]
+            return [(s["tid"], s["comm"], s["begin"] - start, s["end"] - start) for s in segments]
+
+        self.assertEqual(asked(21, 9000, 70000),
+                         [(21, "leader", 9000, 20000), (21, "worker", 20000, 22000), (21, "worker", 22000, 25000),
+                          (21, "worker", 25000, 50000), (20, "next", 50000, 55000), (20, "next", 55000, 60000),
+                          (20, "next", 60000, 70000)])
+        # The number means who had it then.
+        self.assertEqual({(tid, name) for tid, name, _, _ in asked(20, 1000, 8000)}, {(20, "leader")})
+        self.assertEqual(asked(20, 41000, 50000), [(20, "next", 41000, 50000)])
+        self.assertEqual(weft("critpath", "--thread", 21, "--begin", start + 41000, "--store", store, path).code, 1)
+        self.assertEqual(weft("critpath", "--thread", 20, "--store", store, path).code, 2)
+        for tid, times in ((20, [2000, 3000, 9000, 40000, 50000, 70000]), (21, [20000])):
+            lines = self.ok("events", "--format", "json", "--tid", tid, path).text.splitlines()
+            self.assertEqual([json.loads(line)["ts"] - start for line in lines], times)
 
     def test_views(self):
         for path in self.traces():

@@ -1,5 +1,5 @@
-/* What a path promises whoever takes it apart: made worlds, in which threads run, are held up, sleep, send and wake each
- * other, and recorded ones.
+/* What a path promises whoever takes it apart: in made worlds, where threads run, are held up, sleep, send and wake each
+ * other, and in recorded ones.
  * - The path with a later beginning is the end of the path with an earlier one.
  * - The piece of a path inside a wait is the path of what ended the wait, asked for that piece alone.
  * - A walk that is stopped and resumed, or whose answers come late and in any order, gives the same path. */
