@@ -19,8 +19,8 @@ static inline int64_t time_between(int64_t begin, int64_t end)
 }
 
 /* "1795225053184022483" ns; "1795225053.184" seconds, also in the brackets that events are printed with; "+1.5s"
- * "+20ms" "+3us" "+10ns" "+1m" from `start`; ISO 8601 "2026-11-21T01:37:53.123456789Z" (UTC unless an offset is given; date or
- * fraction may be cut), "HH:MM:SS.frac" on the day of `start`. */
+ * "+20ms" "+3us" "+10ns" "+1m" from `start`; ISO 8601 "2026-11-21T01:37:53.123456789Z" (UTC unless an offset is
+ * given; date or fraction may be cut), "HH:MM:SS.frac" on the day of `start`. */
 int time_parse(const char *s, int64_t start, int64_t *out, struct err *e);
 /* "2026-11-21 01:37:53.184 022 483" and "01:37:53.184 022 483" */
 void time_write_utc(struct text *, int64_t ns, bool date);
