@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "flow/asks.h"
 #include "flow/messages.h"
 #include "flow/store.h"
 #include "kernel/kernel.h"
@@ -58,6 +59,7 @@ struct flow_builder {
     VEC(struct cpu) cpus;
     VEC(uint32_t) latest; /* by row: connection on which the thread sent last, + 1 */
     VEC(struct flow_address) addresses;
+    struct flow_asks asks;
     struct map by_key; /* hash -> flow + 1 (chained by probing with hash + n) */
 };
 
@@ -78,6 +80,7 @@ void flow_builder_free(struct flow_builder *b)
     vec_free(&b->users);
     vec_free(&b->cpus);
     vec_free(&b->latest);
+    flow_asks_fini(&b->asks);
     vec_free(&b->addresses);
     map_fini(&b->by_key);
     free(b);
@@ -368,6 +371,8 @@ uint32_t flow_builder_add(struct flow_builder *b, const struct kernel_record *r)
             add_packet(b, r);
         break;
     case KERNEL_WAKE: return add_wake(b, r);
+    case KERNEL_SYSCALL_ENTRY:
+    case KERNEL_SYSCALL_EXIT: flow_asks_add(&b->asks, r, b->tracker); return 0;
     case KERNEL_SWITCH: /* receives in thread context belong to the stretch between two switches */
         cpu_of(b, r->cpu)->first = NO_PACKET;
         break;
@@ -518,6 +523,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
 {
     decide_wakes(b);
     decide_owners(b);
+    flow_asks_sort(&b->asks);
     size_t n = b->packets.n, n_numbers = 0, n_table;
     for (size_t i = 0; i < n; i++)
         if (b->packets.v[i].p.number >= n_numbers)
@@ -537,7 +543,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     struct flow_message_order messages;
     flow_message_order_init(&messages, packets, n, numbers, n_numbers);
 
-    struct store_writer *s = store_create(path, "flows", FLOW_VERSION, fingerprint, 9);
+    struct store_writer *s = store_create(path, "flows", FLOW_VERSION, fingerprint, 10);
     store_add(s, "flows", flows, sizeof *flows, b->flows.n);
     store_add(s, "packets", packets, sizeof *packets, n);
     store_add(s, "wakes", wakes, sizeof *wakes, b->wakes.n);
@@ -547,6 +553,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     store_add(s, "rows", messages.rows, sizeof *messages.rows, messages.n_rows);
     store_add(s, "messages", messages.order, sizeof *messages.order, messages.n);
     store_add(s, "replies", messages.replies.v, sizeof *messages.replies.v, messages.replies.n);
+    store_add(s, "asks", b->asks.asks.v, sizeof *b->asks.asks.v, b->asks.asks.n);
     int rc = store_commit(s, e);
     free(flows);
     free(packets);

@@ -8,7 +8,7 @@
 #include "base/store.h"
 #include "flow/flow.h"
 
-enum { FLOW_VERSION = 2 };
+enum { FLOW_VERSION = 3 };
 
 struct flow_disk_flow {
     struct flow_key key;         /* 38 bytes */
@@ -35,10 +35,16 @@ struct flow_disk_wake {
 struct flow_disk_row {
     uint32_t first, sends, receives; /* messages[first .. first + sends + receives) in time order */
 };
+struct flow_disk_ask {
+    int64_t begin, last, end;
+    int32_t row;
+    uint32_t calls;
+};
 _Static_assert(sizeof(struct flow_disk_flow) == 56, "fixed width");
 _Static_assert(sizeof(struct flow_disk_packet) == 64, "fixed width");
 _Static_assert(sizeof(struct flow_disk_wake) == 16, "fixed width");
 _Static_assert(sizeof(struct flow_disk_row) == 12, "fixed width");
+_Static_assert(sizeof(struct flow_disk_ask) == 32, "fixed width");
 
 /* Datagrams matched in order between one receiving flow and one sender, made on first use (flow/match.c). */
 struct flow_datagrams {
@@ -58,7 +64,8 @@ struct flow_store {
     const uint32_t *table;       /* open-addressing hash of flow keys -> flow + 1; size a power of two */
     const struct flow_disk_row *rows;
     const uint32_t *messages, *replies; /* packets */
-    size_t n_flows, n_packets, n_wakes, n_addresses, n_by_number, table_size, n_rows, n_messages, n_replies;
+    const struct flow_disk_ask *asks; /* by row, then time */
+    size_t n_flows, n_packets, n_wakes, n_addresses, n_by_number, table_size, n_rows, n_messages, n_replies, n_asks;
     pthread_mutex_t lock;        /* guards what is made on first use below */
     struct flow_datagrams *datagrams;
     uint32_t *by_bytes;          /* NAT fall-back: hash of (sequence, ack, length) of sends -> packet + 1 */
