@@ -37,6 +37,7 @@ static const struct {
     {"wakers32", 4},
     {"where16", 2},
     {"occupants32", 4},
+    {"formers", sizeof(struct graph_disk_former)},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
@@ -46,7 +47,14 @@ static void read_row(const struct graph *g, int32_t row, bool sound)
     struct graph_cause c;
     size_t sum = 0;
     graph_row(g, row, &r);
-    sum += strlen(r.name) + strlen(r.first_name);
+    sum += strlen(r.name) + graph_row_is(g, row, r.name);
+    const int64_t times[] = {INT64_MIN, r.begin, r.begin / 2 + r.end / 2, r.end, INT64_MAX};
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = i; k < 5; k++) {
+            struct graph_row then;
+            graph_row_then(g, row, times[i], times[k], &then);
+            sum += strlen(then.name) + graph_row_is(g, row, then.name);
+        }
     graph_row_origin(g, row, &c);
     size_t n = graph_row_intervals(g, row);
     int64_t at = r.begin, totals[GRAPH_STATE_COUNT], total = 0;

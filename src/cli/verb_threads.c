@@ -39,11 +39,11 @@ static int state_by_name(const char *s, struct err *e)
         e, ERR_ARG, "--sort %s: give a state, such as running, preempted, blocked, timer, network or block-device", s);
 }
 
-static bool wanted(const struct thread_choice *c, const struct index_host *h, const struct graph_row *r)
+static bool wanted(const struct thread_choice *c, const struct index_host *h, int32_t row, const struct graph_row *r)
 {
     if (c->host && strcmp(c->host, h->name))
         return false;
-    return (!c->thread || graph_row_is(r, c->thread)) && (c->all || r->idle_cpu < 0);
+    return (!c->thread || graph_row_is(h->graph, row, c->thread)) && (c->all || r->idle_cpu < 0);
 }
 
 static size_t collect(const struct experiment *x, const struct thread_choice *c, struct thread_line **lines)
@@ -57,7 +57,7 @@ static size_t collect(const struct experiment *x, const struct thread_choice *c,
             graph_row(hosts[i].graph, (int32_t)r, &l.row);
             l.begin = l.row.begin > c->begin ? l.row.begin : c->begin;
             l.end = l.row.end < c->end ? l.row.end : c->end;
-            if (l.begin > l.end || !wanted(c, &hosts[i], &l.row))
+            if (l.begin > l.end || !wanted(c, &hosts[i], (int32_t)r, &l.row))
                 continue;
             graph_row_totals(hosts[i].graph, (int32_t)r, l.begin, l.end, l.totals);
             vec_push(&v, l);
@@ -173,6 +173,8 @@ static int run(int argc, char **argv)
     if (!count && c.thread)
         cli_note(
             "no thread %s%s%s; without --thread all are listed", c.thread, c.host ? " on " : "", c.host ? c.host : "");
+    else if (!count)
+        cli_note("no threads: record sched_switch and sched_waking to have them; network events alone tie clocks");
     free(lines);
     code = cli_finish_traces(x, &out, NULL);
     experiment_close(x);

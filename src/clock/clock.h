@@ -37,7 +37,7 @@ struct clock_options {
     bool some_trusted;       /* names in `trust` that no host has are no error */
     bool no_messages;        /* whoever collects messages need not: maps are made by trust alone */
 };
-struct clock_options clock_defaults(void); /* 200 ppm, nobody trusted */
+struct clock_options clock_defaults(void); /* 300 ppm: two poor crystals; nobody trusted */
 /* "HOST,…" or "HOST,…=ERROR" with a unit (50us; ns, us, ms, s). `out` borrows from the arena. ERR_ARG. */
 int clock_trust_parse(struct arena *, const char *, struct clock_trust *out, struct err *e);
 /* A hash of what the pairs are made by. */

@@ -14,7 +14,7 @@ const char *clock_category_name(int category)
 
 struct clock_options clock_defaults(void)
 {
-    return (struct clock_options){.drift_prior_ppm = 200, .min_drift = 0.5, .max_drift = 2};
+    return (struct clock_options){.drift_prior_ppm = 300, .min_drift = 0.5, .max_drift = 2};
 }
 
 struct clock_net *clock_net_new(const struct clock_options *o)

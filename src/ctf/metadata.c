@@ -215,6 +215,9 @@ static void on_clock(
         b->c.offset_s = (int64_t)v->u;
     } else if (tsdl_is(name, "offset") && is_number) {
         b->offset = v->negative ? (__int128)(int64_t)v->u : (__int128)v->u;
+    } else if (tsdl_is(name, "freq") || tsdl_is(name, "offset") || tsdl_is(name, "offset_s")) {
+        tsdl_fail(l, v->t.s, ERR_FORMAT, "a clock's %.*s must be a number%s: without it no time is right", (int)name->n,
+            name->s, tsdl_is(name, "freq") ? ", not negative" : "");
     } else if (!(tsdl_is(name, "absolute") && tsdl_value_bool(v, &b->c.absolute))) {
         remark(r, "line %zu: %s of a clock is unknown or has no sense and is ignored", line, tsdl_show(l, name).s);
     }

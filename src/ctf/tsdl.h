@@ -105,7 +105,8 @@ struct tsdl_binding {               /* a name that means a type in some block */
     uint32_t level;
     uint8_t space;                  /* enum tsdl_space */
 };
-enum tsdl_space { TSDL_ALIAS, TSDL_STRUCT, TSDL_VARIANT, TSDL_ENUM };
+/* FIELD: the struct being declared that has such a field. */
+enum tsdl_space { TSDL_ALIAS, TSDL_STRUCT, TSDL_VARIANT, TSDL_ENUM, TSDL_FIELD };
 
 struct tsdl_name {                  /* interned: equal spelling, equal pointer */
     struct tsdl_name *next;
@@ -115,7 +116,9 @@ struct tsdl_name {                  /* interned: equal spelling, equal pointer *
     struct tsdl_binding *bindings;
 };
 
-struct tsdl_path { const char *at; uint32_t n; struct tsdl_name *part[]; };
+/* Of a length or tag. home: the innermost struct around the type's declaration that has a field with the path's first
+ * name before it; NULL when none has: the field is then looked for where the type is used. */
+struct tsdl_path { const char *at; const struct tsdl_decl *home; uint32_t n; struct tsdl_name *part[]; };
 struct tsdl_member { struct tsdl_name *name; struct tsdl_decl *type; const char *at; };
 
 struct tsdl_decl {                  /* like ctf_type, but references are still names; may be used many times */
@@ -130,6 +133,7 @@ struct tsdl_decl {                  /* like ctf_type, but references are still n
     struct ctf_range *ranges; struct tsdl_name **labels;
     struct tsdl_decl *element;      /* array, sequence; container of an enumeration */
     struct tsdl_path *path;         /* length of a sequence, tag of a variant (NULL: not yet given) */
+    const struct tsdl_decl *copy_of; /* the struct that this one is with another alignment, or NULL */
 };
 
 struct tsdl_stream {
@@ -170,7 +174,8 @@ void tsdl_warn(struct tsdl_parser *, const char *at, const char *fmt, ...) __att
 /* Opens a block of names; tsdl_leave gets what this returns. */
 struct tsdl_binding *tsdl_enter(struct tsdl_parser *);
 void tsdl_leave(struct tsdl_parser *, struct tsdl_binding *outer);
-/* Gives a name to a type until the block is left; `at` is for the error when the block has that name already. */
+/* Gives a name to a type until the block is left; `at` is for the error when the block has that name already (not for
+ * fields, whose names are compared when their struct is complete). */
 void tsdl_bind(struct tsdl_parser *, const char *at, struct tsdl_name *, enum tsdl_space, struct tsdl_decl *);
 /* The innermost type of that name, or NULL. */
 struct tsdl_decl *tsdl_find(const struct tsdl_name *, enum tsdl_space);

@@ -119,52 +119,76 @@ static void read_number(struct tsdl_lexer *l, const char *p)
     l->p = q;
 }
 
-/* One escape behind its backslash: how many characters it takes and the byte it stands for; 0 when it is none. */
-static size_t read_escape(const char *p, const char *end, char *out)
+/* An escape behind its backslash. */
+struct escape {
+    size_t n;      /* characters it takes; 0: it is none */
+    uint32_t code; /* byte, or character by its number in Unicode */
+    bool is_character;
+};
+
+static struct escape read_escape(const char *p, const char *end)
 {
     static const char from[] = "abfnrtv\\'\"?", to[] = "\a\b\f\n\r\t\v\\'\"?";
-    if (p == end)
-        return 0;
-    const char *f = *p ? strchr(from, *p) : NULL;
-    if (f) {
-        *out = to[f - from];
-        return 1;
+    struct escape e = {0};
+    if (p == end || *p == '\0')
+        return e;
+    const char *f = strchr(from, *p);
+    if (f)
+        return (struct escape){.n = 1, .code = (unsigned char)to[f - from]};
+    e.is_character = *p == 'u' || *p == 'U';
+    unsigned base = e.is_character || *p == 'x' ? 16 : 8;
+    size_t skip = base == 16, digits = *p == 'u' ? 4 : *p == 'U' ? 8 : *p == 'x' ? SIZE_MAX : 3, n = 0;
+    for (; n < digits && (size_t)(end - p) > skip + n && digit_value(p[skip + n]) < (int)base; n++)
+        e.code = e.code < 1u << 28 ? e.code * base + (unsigned)digit_value(p[skip + n]) : UINT32_MAX;
+    if (n > 0 && (!e.is_character || n == digits))
+        e.n = skip + n;
+    return e;
+}
+
+static bool escape_fits(const struct escape *e)
+{
+    return e->is_character ? e->code <= 0x10ffff && (e->code < 0xd800 || e->code > 0xdfff) : e->code <= 0xff;
+}
+
+/* The bytes it stands for: characters as UTF-8. */
+static char *put_escape(char *o, const struct escape *e)
+{
+    uint32_t c = e->code;
+    if (!e->is_character || c < 0x80) {
+        *o++ = (char)c;
+        return o;
     }
-    unsigned v = 0;
-    size_t n = 0;
-    if (*p == 'x') {
-        for (n = 1; n < 3 && p + n < end && digit_value(p[n]) < 16; n++)
-            v = v * 16 + (unsigned)digit_value(p[n]);
-        if (n == 1)
-            return 0;
-    } else {
-        for (; n < 3 && p + n < end && digit_value(p[n]) < 8; n++)
-            v = v * 8 + (unsigned)digit_value(p[n]);
-    }
-    *out = (char)v;
-    return n;
+    unsigned more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    *o++ = (char)((0xff00 >> (more + 1) & 0xff) | c >> 6 * more);
+    while (more-- > 0)
+        *o++ = (char)(0x80 | (c >> 6 * more & 0x3f));
+    return o;
 }
 
 static void read_quoted(struct tsdl_lexer *l, const char *p, const char *quote)
 {
     const char *q = quote + 1;
-    char byte = 0;
-    size_t n_bytes = 0;
-    for (; q < l->end && *q != *quote; q++, n_bytes++) {
-        byte = *q;
+    int64_t value = 0;
+    size_t n_characters = 0;
+    for (; q < l->end && *q != *quote; q++, n_characters++) {
+        value = (signed char)*q;
         if (*q == '\0') {
             tsdl_fail(l, p, ERR_FORMAT, "this string holds a zero byte");
             return;
         }
         if (*q != '\\')
             continue;
-        size_t n = read_escape(q + 1, l->end, &byte);
-        if (n == 0) {
+        struct escape e = read_escape(q + 1, l->end);
+        if (e.n == 0)
             tsdl_fail(l, q, ERR_FORMAT, "unknown escape '\\%c' in a string",
                 q + 1 < l->end && q[1] >= 0x20 && q[1] < 0x7f ? q[1] : '?');
+        else if (!escape_fits(&e))
+            tsdl_fail(l, q, ERR_FORMAT, "the escape '%.*s' stands for no %s", (int)(e.n < 16 ? e.n + 1 : 16), q,
+                e.is_character ? "character" : "byte");
+        if (l->failed)
             return;
-        }
-        q += n;
+        value = e.is_character ? (int64_t)e.code : (signed char)e.code;
+        q += e.n;
     }
     if (q >= l->end) {
         l->truncated = true;
@@ -174,11 +198,11 @@ static void read_quoted(struct tsdl_lexer *l, const char *p, const char *quote)
     l->p = q + 1;
     l->t = (struct tsdl_token){.kind = TSDL_STRING, .s = quote, .n = (size_t)(q + 1 - quote)};
     if (*quote == '\'') {
-        if (n_bytes != 1)
+        if (n_characters != 1)
             tsdl_fail(l, p, ERR_FORMAT, "a character constant holds one character");
         else {
             l->t.kind = TSDL_NUMBER;
-            l->t.value = (uint64_t)(int64_t)(signed char)byte;
+            l->t.value = (uint64_t)value;
         }
     }
 }
@@ -295,10 +319,13 @@ char *tsdl_text(struct arena *a, const struct tsdl_token *t)
     const char *p = t->s + 1, *end = t->s + t->n - 1;
     char *out = arena_alloc(a, t->n), *o = out;
     while (p < end) {
-        if (*p == '\\')
-            p += 1 + read_escape(p + 1, end, o++);
-        else
+        if (*p != '\\') {
             *o++ = *p++;
+            continue;
+        }
+        struct escape e = read_escape(p + 1, end);
+        o = put_escape(o, &e);
+        p += 1 + e.n;
     }
     return out; /* the arena's memory is zeroed and the quotes left room: terminated */
 }

@@ -85,7 +85,7 @@ void tsdl_leave(struct tsdl_parser *p, struct tsdl_binding *outer)
     p->level--;
 }
 
-static const char *const space_words[] = {"type", "struct", "variant", "enum"};
+static const char *const space_words[] = {"type", "struct", "variant", "enum", "field"};
 
 struct tsdl_decl *tsdl_find(const struct tsdl_name *name, enum tsdl_space space)
 {
@@ -99,7 +99,7 @@ void tsdl_bind(
     struct tsdl_parser *p, const char *at, struct tsdl_name *name, enum tsdl_space space, struct tsdl_decl *decl)
 {
     for (const struct tsdl_binding *b = name->bindings; b && b->level == p->level; b = b->outer)
-        if (b->space == space)
+        if (b->space == space && space != TSDL_FIELD)
             tsdl_fail(&p->lex, at, ERR_FORMAT, "the %s '%s' is declared twice", space_words[space], name->s);
     struct tsdl_binding *b = arena_new(&p->temp, struct tsdl_binding, 1);
     *b = (struct tsdl_binding){.outer = name->bindings,

@@ -26,6 +26,7 @@ struct resolver {
     struct tsdl_parser *p;
     struct ctf_schema *schema;
     struct {
+        const struct tsdl_decl *decl;
         struct ctf_type *type;
         uint32_t index;
     } frames[CTF_DEPTH]; /* compounds being made, with the member being made */
@@ -112,6 +113,12 @@ static const struct ctf_type *find_target(const struct resolver *b, const struct
         return *scope < b->scope && b->roots[*scope] ? follow(b, b->roots[*scope], CTF_DEPTH, path, from) : NULL;
     }
     *scope = b->scope;
+    for (uint32_t f = b->depth; path->home && f-- > 0;) {
+        const struct ctf_type *found = b->frames[f].decl == path->home ? follow(b, b->frames[f].type, f, path, 0)
+                                                                       : NULL;
+        if (found)
+            return found;
+    }
     for (uint32_t f = b->depth; f-- > 0;) {
         const struct ctf_type *found = follow(b, b->frames[f].type, f, path, 0);
         if (found)
@@ -199,6 +206,7 @@ static bool push(struct resolver *b, const struct tsdl_decl *d, struct ctf_type 
         tsdl_fail(&b->p->lex, d->at, ERR_LIMIT, "types nested more than %d deep", CTF_DEPTH);
         return false;
     }
+    b->frames[b->depth].decl = d->copy_of ? d->copy_of : d;
     b->frames[b->depth].type = type;
     b->frames[b->depth++].index = 0;
     return true;

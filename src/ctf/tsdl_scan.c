@@ -83,7 +83,7 @@ static void scan_trace(struct tsdl_lexer *l, struct tsdl_scan *scan)
             continue;
         tsdl_next(l);
         struct tsdl_token first = l->t;
-        if (tsdl_is(&name, "uuid") && first.kind == TSDL_STRING)
+        if (tsdl_is(&name, "uuid"))
             scan->uuid = first;
         if (tsdl_is(&name, "byte_order")) {
             struct tsdl_value v;

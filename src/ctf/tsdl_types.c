@@ -302,6 +302,7 @@ static struct tsdl_path *read_path(struct tsdl_parser *p, const char *what)
     } while (tsdl_accept(l, '.') || tsdl_accept(l, TSDL_ARROW));
     struct tsdl_path *path = arena_alloc(&p->temp, sizeof *path + n * sizeof *part);
     path->at = at;
+    path->home = tsdl_find(part[0], TSDL_FIELD);
     path->n = n;
     memcpy(path->part, part, n * sizeof *part);
     return path;
@@ -347,17 +348,37 @@ static struct tsdl_decl *read_declarator(struct tsdl_parser *p, struct tsdl_decl
     if (!tsdl_expect(l, TSDL_WORD, "after a type"))
         return NULL;
     *name = tsdl_intern_token(p, &t);
+    if (l->t.kind == ':')
+        tsdl_fail(l, l->t.s, ERR_UNSUPPORTED, "a bit-field; give its type the size instead");
     return read_dimensions(p, type);
 }
 
 /* ---- structs and variants ---- */
 
-static void read_member(struct tsdl_parser *p, struct tsdl_member **v, size_t *n, size_t *cap)
+static bool is_named_kind(const struct tsdl_token *t)
+{
+    return tsdl_is(t, "struct") || tsdl_is(t, "variant") || tsdl_is(t, "enum");
+}
+
+/* `struct a {…} struct b {…}`: one declaration of several types. Returns how many. */
+static size_t read_types(struct tsdl_parser *p, struct tsdl_decl **last)
+{
+    size_t n = 0;
+    do {
+        *last = read_type(p, true);
+        n++;
+    } while (*last && !p->lex.failed && is_named_kind(&p->lex.t));
+    return n;
+}
+
+/* Fields of one type, or types without a field, of the struct or variant `d`. */
+static void read_member(struct tsdl_parser *p, struct tsdl_decl *d, struct tsdl_member **v, size_t *n, size_t *cap)
 {
     struct tsdl_lexer *l = &p->lex;
-    struct tsdl_decl *type = read_type(p, true);
-    if (!type ||
-        (l->t.kind == ';' && (type->kind == CTF_STRUCT || type->kind == CTF_VARIANT || type->kind == CTF_ENUM))) {
+    struct tsdl_decl *type;
+    bool named = is_named_kind(&l->t);
+    if ((named && read_types(p, &type) > 1) || (!named && !(type = read_type(p, true))) ||
+        (named && l->t.kind == ';')) {
         tsdl_expect(l, ';', "after a declaration");
         return;
     }
@@ -371,6 +392,8 @@ static void read_member(struct tsdl_parser *p, struct tsdl_member **v, size_t *n
         if (*n == *cap)
             *v = mem_grow(*v, cap, *n + 1, sizeof **v);
         (*v)[(*n)++] = m;
+        if (d->kind == CTF_STRUCT)
+            tsdl_bind(p, m.at, m.name, TSDL_FIELD, d);
     } while (tsdl_accept(l, ','));
     tsdl_expect(l, ';', "after a field");
 }
@@ -400,7 +423,7 @@ static void read_members(struct tsdl_parser *p, struct tsdl_decl *d)
         if (tsdl_is(&l->t, "typealias") || tsdl_is(&l->t, "typedef"))
             tsdl_declaration(p);
         else
-            read_member(p, &members.v, &members.n, &members.cap);
+            read_member(p, d, &members.v, &members.n, &members.cap);
     }
     tsdl_expect(l, '}', "after fields");
     p->depth--;
@@ -426,14 +449,39 @@ static void read_align(struct tsdl_parser *p, struct tsdl_decl *d)
     tsdl_expect(l, ')', "after an alignment");
 }
 
+/* `struct NAME`, which may ask for more alignment than its declaration did. */
+static struct tsdl_decl *read_aligned(struct tsdl_parser *p, struct tsdl_decl *named)
+{
+    if (!named || !tsdl_is(&p->lex.t, "align") || tsdl_peek(&p->lex).kind != '(')
+        return named;
+    struct tsdl_decl *d = arena_new(&p->temp, struct tsdl_decl, 1);
+    *d = *named;
+    d->copy_of = named->copy_of ? named->copy_of : named;
+    read_align(p, d);
+    if (d->align_bits < named->align_bits)
+        d->align_bits = named->align_bits;
+    return d;
+}
+
+/* `struct NAME *`, which only a typealias can make a type. The current token is the first '*'. */
+static struct tsdl_decl *read_pointer(struct tsdl_parser *p, const char *at, const struct tsdl_name *name)
+{
+    const char *words = arena_printf(&p->temp, "struct %s", name->s);
+    while (tsdl_accept(&p->lex, '*'))
+        words = arena_printf(&p->temp, "%s *", words);
+    return tsdl_look_up(p, at, tsdl_intern(p, words, strlen(words)), TSDL_ALIAS);
+}
+
 static struct tsdl_decl *read_struct(struct tsdl_parser *p)
 {
     struct tsdl_lexer *l = &p->lex;
     struct tsdl_decl *d = new_decl(p, CTF_STRUCT, l->t.s);
     const char *name_at;
     struct tsdl_name *name = read_tag(p, &name_at);
+    if (name && l->t.kind == '*')
+        return read_pointer(p, d->at, name);
     if (name && l->t.kind != '{')
-        return tsdl_look_up(p, name_at, name, TSDL_STRUCT);
+        return read_aligned(p, tsdl_look_up(p, name_at, name, TSDL_STRUCT));
     read_members(p, d);
     read_align(p, d);
     if (name && !l->failed)
@@ -461,8 +509,6 @@ static struct tsdl_decl *read_variant(struct tsdl_parser *p)
         d->path = tag;
     } else {
         const struct tsdl_decl *found = tsdl_look_up(p, name_at, name, TSDL_VARIANT);
-        if (found && tag && found->path)
-            tsdl_fail(l, name_at, ERR_FORMAT, "the variant '%s' has a tag already", name->s);
         if (found)
             *d = *found;
         if (tag)
@@ -473,13 +519,13 @@ static struct tsdl_decl *read_variant(struct tsdl_parser *p)
 
 /* ---- types ---- */
 
-/* A type by words ("unsigned long", "void *", "uint8_t"). With `name_follows`, the last word is a declarator's and
- * stays. */
-static struct tsdl_decl *read_alias(struct tsdl_parser *p, bool name_follows, bool declare, struct tsdl_name **name)
+/* A type's words ("unsigned long", "void *", "uint8_t") as one name. With `name_follows`, the last word is a
+ * declarator's and stays. *plain: the same without `const`. NULL after failure. */
+static struct tsdl_name *read_words(struct tsdl_parser *p, bool name_follows, struct tsdl_name **plain)
 {
     struct tsdl_lexer *l = &p->lex;
-    char words[256];
-    size_t n = 0;
+    char words[256], fewer[256];
+    size_t n = 0, n_fewer = 0;
     const char *at = l->t.s;
     while (l->t.kind == TSDL_WORD || l->t.kind == '*') {
         int next = tsdl_peek(l).kind;
@@ -489,39 +535,56 @@ static struct tsdl_decl *read_alias(struct tsdl_parser *p, bool name_follows, bo
             tsdl_fail(l, at, ERR_LIMIT, "a type's name of more than %zu letters", sizeof words);
             return NULL;
         }
-        if (n)
-            words[n++] = ' ';
-        memcpy(words + n, l->t.s, l->t.n);
-        n += l->t.n;
+        size_t space = n > 0, fewer_space = n_fewer > 0;
+        memcpy(words + n, " ", space);
+        memcpy(words + n + space, l->t.s, l->t.n);
+        n += space + l->t.n;
+        if (!tsdl_is(&l->t, "const")) {
+            memcpy(fewer + n_fewer, " ", fewer_space);
+            memcpy(fewer + n_fewer + fewer_space, l->t.s, l->t.n);
+            n_fewer += fewer_space + l->t.n;
+        }
         tsdl_next(l);
     }
     if (n == 0) {
         tsdl_expect(l, TSDL_WORD, "of a type");
         return NULL;
     }
-    *name = tsdl_intern(p, words, n);
-    return declare ? NULL : tsdl_look_up(p, at, *name, TSDL_ALIAS);
+    *plain = tsdl_intern(p, fewer, n_fewer);
+    return tsdl_intern(p, words, n);
+}
+
+/* A type that has a name of its own: as declared, else without `const`. */
+static struct tsdl_decl *read_alias(struct tsdl_parser *p, bool name_follows)
+{
+    const char *at = p->lex.t.s;
+    struct tsdl_name *plain, *name = read_words(p, name_follows, &plain);
+    struct tsdl_decl *found = name ? tsdl_find(name, TSDL_ALIAS) : NULL;
+    return !name || found ? found : tsdl_look_up(p, at, plain, TSDL_ALIAS);
 }
 
 static struct tsdl_decl *read_type(struct tsdl_parser *p, bool name_follows)
 {
-    struct tsdl_lexer *l = &p->lex;
-    while (tsdl_is(&l->t, "const"))
-        tsdl_next(l);
-    if (tsdl_is(&l->t, "integer"))
-        return read_integer(p);
-    if (tsdl_is(&l->t, "struct"))
-        return read_struct(p);
-    if (tsdl_is(&l->t, "string"))
-        return read_string(p);
-    if (tsdl_is(&l->t, "enum"))
-        return read_enum(p);
-    if (tsdl_is(&l->t, "variant"))
-        return read_variant(p);
-    if (tsdl_is(&l->t, "floating_point"))
-        return read_float(p);
-    struct tsdl_name *name;
-    return read_alias(p, name_follows, false, &name);
+    static const struct {
+        const char *word;
+        struct tsdl_decl *(*read)(struct tsdl_parser *);
+    } kinds[] = {
+        {"integer", read_integer},
+        {"struct", read_struct},
+        {"string", read_string},
+        {"enum", read_enum},
+        {"variant", read_variant},
+        {"floating_point", read_float},
+    };
+    struct tsdl_token first = tsdl_is(&p->lex.t, "const") ? tsdl_peek(&p->lex) : p->lex.t;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!tsdl_is(&first, kinds[i].word))
+            continue;
+        if (first.s != p->lex.t.s)
+            tsdl_next(&p->lex);
+        return kinds[i].read(p);
+    }
+    return read_alias(p, name_follows);
 }
 
 struct tsdl_decl *tsdl_type(struct tsdl_parser *p)
@@ -537,9 +600,8 @@ static void read_typealias(struct tsdl_parser *p)
     struct tsdl_decl *type = read_dimensions(p, read_type(p, false));
     tsdl_expect(l, TSDL_TYPE_ASSIGN, "in a typealias");
     do {
-        struct tsdl_name *name = NULL;
         const char *at = l->t.s;
-        read_alias(p, false, true, &name);
+        struct tsdl_name *plain, *name = read_words(p, false, &plain);
         if (name && type && !l->failed)
             tsdl_bind(p, at, name, TSDL_ALIAS, type);
     } while (tsdl_accept(l, ','));
@@ -568,8 +630,8 @@ bool tsdl_declaration(struct tsdl_parser *p)
         read_typealias(p);
     else if (tsdl_is(&l->t, "typedef"))
         read_typedef(p);
-    else if (tsdl_is(&l->t, "struct") || tsdl_is(&l->t, "variant") || tsdl_is(&l->t, "enum"))
-        read_type(p, true);
+    else if (is_named_kind(&l->t))
+        read_types(p, &(struct tsdl_decl *){NULL});
     else
         return false;
     if (l->t.kind != TSDL_END || l->failed)

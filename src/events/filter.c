@@ -12,8 +12,9 @@ enum builtin { NOT_BUILTIN, NAME, CPU, TS, TID, HOST, COMM };
 static const char *const builtin_names[] = {NULL, "name", "cpu", "ts", "tid", "host", "comm"};
 
 struct class_info {
-    bool named;                     /* --names lets it pass */
-    struct event_field tid, comm;   /* of the thread the event happened in, from a context */
+    bool named;                   /* --names lets it pass */
+    struct event_field tid, comm; /* of the thread the event happened in, from a context */
+    struct kernel_exec as_exec;
     struct kernel_switch as_switch; /* its class NULL: it is none */
     struct event_field *slots;      /* names of the expression */
 };
@@ -61,6 +62,7 @@ static struct class_info *bind_class(const struct event_filter *f, const struct 
         event_field_bind(cls, "fields.perf_tid", &c->tid);
     bind_first(cls, "ctx.procname", "ctx.comm", &c->comm);
     kernel_switch_is(&c->as_switch, cls);
+    kernel_exec_is(&c->as_exec, cls);
     c->slots = mem_zalloc(sizeof *c->slots * (f->n_names + 1));
     for (size_t i = 0; i < f->n_names; i++)
         if (f->builtins[i] == NOT_BUILTIN)
@@ -170,12 +172,15 @@ bool event_filter_matches(struct event_filter *f, const struct ctf_merge *m, con
         return f->cpu < 0 || ev->cpu == f->cpu;
     }
     f->info = class_info(f, f->table->schema_of[f->source], ev->cls);
+    bool tells = f->follows_threads && (f->info->as_switch.cls || f->info->as_exec.cls);
+    struct kernel_running *r = tells ? kernel_running_on(&f->cpus[f->source], ev->cpu) : NULL;
+    if (r && f->info->as_exec.cls)
+        kernel_running_exec(r, &f->info->as_exec, ev);
+    else if (r) /* it may have a name that was not seen before */
+        kernel_running_set(r, &f->info->as_switch.prev, ev);
     bool wanted = is_wanted(f);
-    if (f->follows_threads && f->info->as_switch.cls) {
-        struct kernel_running *r = kernel_running_on(&f->cpus[f->source], ev->cpu);
-        if (r)
-            kernel_running_set(r, &f->info->as_switch.next, ev);
-    }
+    if (r && f->info->as_switch.cls)
+        kernel_running_set(r, &f->info->as_switch.next, ev);
     return wanted;
 }
 

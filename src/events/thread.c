@@ -72,9 +72,9 @@ static bool stored_ids(
     if (!h || !h->graph)
         return false;
     const struct index_occupant *at = leaves ? NULL : occupant_of(p, ev, source);
-    int32_t row = at && at->row >= 0 ? at->row
-                                     : index_occupant_row(h, ev->cpu, event_host_time(p->table, source, ev->ts) - 1);
-    return index_thread(h, row, tid, tgid);
+    int64_t t = event_host_time(p->table, source, ev->ts);
+    int32_t row = at && at->row >= 0 ? at->row : index_occupant_row(h, ev->cpu, t - 1);
+    return index_thread(h, row, t, tid, tgid);
 }
 
 /* The clock's map back is exact to 1 ns, so at a switch its own field is asked first. */

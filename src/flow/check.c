@@ -19,20 +19,55 @@ enum { AHEAD = 16 };
 static const char *packets_defect(const struct flow_store *s, size_t f, uint64_t *receives)
 {
     uint64_t high = 0;
-    for (uint32_t i = 0; i < s->flows[f].sends + s->flows[f].receives; i++) {
-        size_t at = s->flows[f].first + i;
+    const struct flow_disk_flow *flow = &s->flows[f];
+    uint32_t own = 0, ordered = 0;
+    for (uint32_t i = 0; i < flow->sends + flow->receives + flow->copies; i++) {
+        size_t at = flow->first + i;
         const struct flow_disk_packet *p = &s->packets[at];
-        bool send = i < s->flows[f].sends;
+        bool send = i < flow->sends, copy = i >= flow->sends + flow->receives;
         if (at + AHEAD < s->n_packets) /* numbers of one flow lie apart: what is waited for otherwise */
             __builtin_prefetch(&s->by_number[p[AHEAD].number < s->n_by_number ? p[AHEAD].number : 0]);
-        if (p->flow != f || p->is_send != send || p->origin > FLOW_BY_UNKNOWN)
+        if (p->flow != f || p->is_copy != copy || (!copy && p->is_send != send) || p->origin > FLOW_PASSING)
             return "a packet contradicts its flow";
+        own += flow_is_own(p);
+        ordered += flow_is_ordered(&flow->key, p);
         if (send && p->high < high)
             return "sequence numbers out of order";
         high = p->high;
         if (p->number >= s->n_by_number || s->by_number[p->number] != at)
             return "packet numbers out of order";
-        receives[p->number / 64] |= (uint64_t)!send << p->number % 64;
+        receives[p->number / 64] |= (uint64_t)!p->is_send << p->number % 64;
+    }
+    if (own != flow->own || ordered != flow->ordered)
+        return "a flow miscounts its sends";
+    return NULL;
+}
+
+/* What is searched is in order, and is what it should be. */
+static const char *order_defect(const struct flow_store *s)
+{
+    size_t next = 0;
+    for (size_t f = 0; f < s->n_flows; f++) {
+        const struct flow_disk_flow *flow = &s->flows[f];
+        struct flow_rank before = {0};
+        if (flow->first_ordered != next || flow->ordered > s->n_order - next)
+            return "a flow's order lies outside the table";
+        for (uint32_t i = 0; i < flow->ordered; i++, next++) {
+            const struct flow_disk_packet *p = flow_packet_at(s, s->order[next]);
+            struct flow_rank rank = flow_rank_of(&flow->key, p);
+            if (p->flow != f || !flow_is_ordered(&flow->key, p) || flow_rank_compare(before, rank) > 0 ||
+                (i && s->order[next] == s->order[next - 1]))
+                return "packets out of order";
+            before = rank;
+        }
+    }
+    if (next != s->n_order)
+        return "an order of no flow";
+    for (size_t i = 0; i < s->n_carriers; i++) {
+        const struct flow_disk_packet *p = flow_packet_at(s, s->carriers[i]);
+        if (!flow_is_own(p) || !flow_carries(p) ||
+            (i && (uint32_t)p->seq_end < (uint32_t)flow_packet_at(s, s->carriers[i - 1])->seq_end))
+            return "sends out of order";
     }
     return NULL;
 }
@@ -62,18 +97,19 @@ static const char *flow_defect(const struct flow_store *s)
     for (size_t f = 0; f < s->n_flows; f++) {
         const struct flow_disk_flow *flow = &s->flows[f];
         if (flow->first != next || flow->sends > s->n_packets - next ||
-            flow->receives > s->n_packets - next - flow->sends)
+            flow->receives > s->n_packets - next - flow->sends ||
+            flow->copies > s->n_packets - next - flow->sends - flow->receives)
             return "a flow's packets lie outside the table";
         if (flow->connection > f)
             return "a flow names a connection that comes after it";
-        next += (size_t)flow->sends + flow->receives;
+        next += (size_t)flow->sends + flow->receives + flow->copies;
     }
     if (next != s->n_packets)
         return "packets that belong to no flow";
     uint64_t *receives = mem_zalloc((s->n_by_number / 64 + 1) * sizeof *receives);
     const char *what = references_defect(s, receives);
     free(receives);
-    if (what || (what = flow_message_order_defect(s)) || (what = flow_asks_defect(s)))
+    if (what || (what = order_defect(s)) || (what = flow_message_order_defect(s)) || (what = flow_asks_defect(s)))
         return what;
     size_t filled = 0;
     for (size_t i = 0; i < s->table_size; i++) {

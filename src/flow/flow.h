@@ -1,7 +1,9 @@
 /* Packets and connections of one host: which send explains a receive, and which receive woke which thread.
  * A *flow* is one direction of one connection: (protocol, source, source port, destination, destination port). TCP
  * bytes carry unwrapped 64-bit sequence numbers, so a receive is explained by the send that covers its last byte
- * whatever was segmented, merged or sent again. Source: reference/critical-path.md 4.1 and 8. */
+ * whatever was segmented, merged or sent again. Where addresses and ports are used again, a SYN begins the numbers
+ * anew, above all before. A packet that several devices of the host saw is one send, or one receive; one that came in
+ * before it went out is no send of the host. Source: reference/critical-path.md 4.1 and 8. */
 #ifndef WEFT_FLOW_FLOW_H
 #define WEFT_FLOW_FLOW_H
 
@@ -13,6 +15,7 @@
 
 /* Grows whenever the same records give other flows, packets or wakes: stores made of them are then built again. */
 enum { FLOW_RULES_VERSION = 9 };
+enum { FLOW_SILENCES = 4 };
 
 struct flow_key {
     uint8_t family, protocol;      /* 4, 6, 0 unknown; 6 TCP, 17 UDP */
@@ -23,11 +26,13 @@ struct flow_key {
 enum flow_origin {                 /* who made a send */
     FLOW_BY_THREAD,                /* `row` in a system call, or owner of the socket (timers, TCP small queues) */
     FLOW_BY_RECEIVE,               /* softirq work after a receive of the same connection (ACK clock): `receive` */
-    FLOW_BY_UNKNOWN
+    FLOW_BY_UNKNOWN,
+    FLOW_PASSING                   /* nobody here: a bridge, a router or a hypervisor, through which the packet came */
 };
 struct flow_packet {
     int64_t ts;                    /* ns, host's clock */
-    /* TCP: unwrapped number after the last byte (SYN and FIN count 1). UDP: number of the datagram in its flow. */
+    /* TCP: unwrapped number after the last byte (SYN and FIN count 1); a connection on the same addresses and ports as
+     * one before begins at least 2^32 above it. UDP: number of the datagram in its flow. */
     uint64_t seq_end;
     uint64_t ack;                  /* TCP: unwrapped */
     uint32_t bytes;                /* payload */
@@ -53,7 +58,8 @@ size_t flow_count(const struct flow_store *);
 void flow_key(const struct flow_store *, size_t flow, struct flow_key *out);
 /* Number of the flow with this key, or -1. */
 int64_t flow_lookup(const struct flow_store *, const struct flow_key *);
-/* Packets of a flow seen by this host, in time order. */
+/* Packets of a flow seen by this host, in time order, each once: as the first device saw it. Sends also by nobody here
+ * (FLOW_PASSING). */
 size_t flow_sends(const struct flow_store *, size_t flow);
 void flow_send(const struct flow_store *, size_t flow, size_t i, struct flow_packet *out);
 size_t flow_receives(const struct flow_store *, size_t flow);
@@ -86,14 +92,55 @@ size_t flow_asks(const struct flow_store *, int32_t row, size_t *first);
 void flow_ask(const struct flow_store *, size_t i, struct flow_ask *out);
 
 struct flow_address { uint8_t family, addr[16]; };
-/* Addresses this host sends from. */
+/* Addresses of sockets of this host: it sent from them what had not come in before. */
 size_t flow_addresses(const struct flow_store *, const struct flow_address **out);
+/* Addresses that it sent to from there. */
+size_t flow_peers(const struct flow_store *, const struct flow_address **out);
+/* Did a socket of this host send on that flow? O(1) */
+bool flow_may_send(const struct flow_store *, const struct flow_key *);
+/* An address that says nothing about the host: loopback, or none yet (DHCP). Only the host itself sent what came from
+ * there. */
+bool flow_is_anonymous(const struct flow_key *);
 
-/* The send on `sender` that explains `receive` of `receiver` (they may be the same store: loopback). The causal origin
- * of a byte is its first send. Falls back to (sequence, ack, length) when no flow has that key (NAT). Returns false
- * when there is none. */
-bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender,
-    struct flow_packet *send);
+/* ---- which send explains a receive ---- */
+
+/* What the receiver tells of a message: all that a host has to know to say whether it sent it, and with which send. */
+struct flow_message_key {
+    struct flow_key flow;
+    uint32_t seq_end, ack;         /* TCP, as on the wire; seq_end: after the last byte */
+    uint32_t bytes;
+    uint16_t flags, ip_id;         /* ip_id: 0 says nothing */
+    /* Datagrams without ip_id: of the last 1024 receives of the same flow and size, this one included, those that came
+     * after the longest silences. Where the sender was as silent before, it is the same datagram, and tells how long
+     * datagrams are under way. length_ns 0: no such receive. */
+    struct flow_silence { uint64_t length_ns, since_ns; /* from that receive to this one */ } silences[FLOW_SILENCES];
+};
+/* When it can have been sent, by the sender's clock. */
+struct flow_window {
+    int64_t begin, end;            /* sends before and after are not looked at */
+    int64_t at, error_ns;          /* when it came, and how far that may be off; error_ns < 0: not known */
+};
+enum flow_answer {
+    FLOW_NOT_SENT,
+    FLOW_SENT,
+    FLOW_AMBIGUOUS                 /* several sends fit; the one given is the likeliest */
+};
+/* On the receiver's side: of one of its receives. O(1) for TCP and for datagrams with an IP id. */
+void flow_message_key_of(const struct flow_store *, const struct flow_packet *receive, struct flow_message_key *out);
+/* The window of a message that came at `at` of the sender's clock, give or take error_ns (a host's own messages: 0).
+ * Bytes may be sent again for a quarter of an hour, and bytes tell better than a clock by how much it is off: to them
+ * the window leaves a second after `at`. Datagrams are under way for at most 10 s and were sent by at + error_ns. */
+struct flow_window flow_window_at(const struct flow_message_key *, int64_t at, uint64_t error_ns);
+/* Clocks that cannot be related: any time. */
+struct flow_window flow_window_any(void);
+/* On the sender's side: the send that explains the message; *send is set unless FLOW_NOT_SENT. The causal origin of a
+ * byte is its first send. Of sends that fit equally well, on connections that used the same addresses and ports one
+ * after another, or 2^32 bytes apart, the last before the message came. Falls back to (sequence, ack, length) where no
+ * socket of the host sent on that flow: addresses may have been translated on the way. For messages whose flow is
+ * anonymous, ask the receiver's host only. O(log n), for datagrams without IP id of at most 4096 sends. */
+enum flow_answer flow_find_send(const struct flow_store *sender, const struct flow_message_key *,
+    const struct flow_window *, struct flow_packet *send);
+
 /* One flow seen by two hosts: host a sent on it (its number there: `sent`) and host b received (`received`). */
 struct flow_link { uint32_t a, b, sent, received; };
 /* All links between n hosts (NULL: one without flows), those of a pair of hosts next to each other, in an order that
@@ -105,8 +152,6 @@ size_t flow_links(const struct flow_store *const *, size_t n, unsigned threads, 
  * over the n links from a to b, each in receive order. For clocks. O(packets) */
 void flow_pairs(const struct flow_store *a, const struct flow_store *b, const struct flow_link *, size_t n,
     void (*pair)(void *arg, int64_t sent, int64_t received), void *arg);
-/* Can this store hold the sender of that flow? (its digest: addresses and keys) */
-bool flow_may_send(const struct flow_store *, const struct flow_key *);
 /* "10.0.0.1:80" into buf (at least 56 bytes). */
 const char *flow_format_endpoint(const struct flow_key *, bool source, char *buf, size_t n);
 

@@ -1,29 +1,26 @@
-/* Which send explains a receive: TCP by byte range, datagrams in order, translated addresses by (sequence, ack,
- * length). */
-#include <stdlib.h>
+/* Which send explains a message, told by its key: TCP by byte range, acknowledgements and named datagrams by what they
+ * say, other datagrams by time, translated addresses by (sequence, ack, length). */
 #include <string.h>
 
-#include "base/map.h"
-#include "base/mem.h"
 #include "base/search.h"
 #include "flow/store.h"
 
-enum { TCP = 6, FIN = 1, SYN = 2, RST = 4, DATAGRAM_WINDOW = 4096 };
+enum {
+    MOST_LOOKED_AT = 4096,  /* datagrams without an IP id */
+    MOST_TRANSLATED = 1024, /* sends whose numbers lie near */
+    LONGEST_SEND = 1 << 19, /* bytes; of cards that cut them */
+    MOST_UNACKED = 1 << 24, /* by which a repetition's acknowledgement may be ahead of the first send's */
+    MOST_ALIKE = 64,        /* acknowledgements that say the same under other IP ids */
+    CLEARLY = 4             /* times nearer than the next */
+};
 
-static bool carries(const struct flow_disk_packet *p)
-{
-    return p->bytes || p->flags & (SYN | FIN);
-}
+static const int64_t LONGEST_DELAY = INT64_C(10) * 1000000000;
+
+static const uint64_t TURN = UINT64_C(1) << 32;
 
 static uint64_t begin_of(const struct flow_disk_packet *p)
 {
-    return p->seq_end - p->bytes - !!(p->flags & SYN) - !!(p->flags & FIN);
-}
-
-/* First send whose running maximum reaches `end`; n when none. O(log n) */
-static uint32_t first_reaching(const struct flow_disk_packet *sends, uint32_t n, uint64_t end)
-{
-    return (uint32_t)search_first(i, 0, n, sends[i].high >= end);
+    return p->seq_end - p->bytes - !!(p->flags & FLOW_SYN) - !!(p->flags & FLOW_FIN);
 }
 
 static uint64_t distance(int64_t a, int64_t b)
@@ -31,179 +28,291 @@ static uint64_t distance(int64_t a, int64_t b)
     return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
 
-/* The first send that carried byte end - 1, if this list has it. */
-static const struct flow_disk_packet *covering(const struct flow_disk_packet *sends, uint32_t n, uint64_t end)
+static bool is_within(const struct flow_window *w, int64_t ts)
 {
-    uint32_t i = first_reaching(sends, n, end);
-    return i < n && carries(&sends[i]) && begin_of(&sends[i]) < end && sends[i].seq_end >= end ? &sends[i] : NULL;
+    return w->begin <= ts && ts <= w->end;
 }
 
-/* Each host unwraps from the first packet it saw, so the two sides may differ by whole turns of 2^32: of the turns that
- * fit, the nearest in time. */
-static const struct flow_disk_packet *explain_bytes(const struct flow_part *from, const struct flow_packet *r)
+static bool is_timed(const struct flow_window *w)
 {
-    const uint64_t turn = UINT64_C(1) << 32;
-    const struct flow_disk_packet *sends = from->sends, *best;
-    uint32_t n = from->n_sends;
-    best = covering(sends, n, r->seq_end);
-    if (best && sends[n - 1].high - sends[0].seq_end < turn / 2)
-        return best;
-    uint64_t end = r->seq_end % turn,
-             turns = (uint64_t)n + from->n_receives + 2; /* from one packet to the next it is less than a turn */
-    for (; turns && end <= sends[n - 1].high; turns--, end += turn) {
-        const struct flow_disk_packet *p = end >= turn / 2 ? covering(sends, n, end) : NULL;
-        if (p && (!best || distance(p->ts, r->ts) < distance(best->ts, r->ts)))
-            best = p;
+    return w->error_ns >= 0;
+}
+
+/* Sent before the message came, for certain? */
+static bool is_before(const struct flow_window *w, int64_t ts)
+{
+    return is_timed(w) && ts <= w->at && distance(ts, w->at) >= (uint64_t)w->error_ns;
+}
+
+/* The likeliest of the sends that fit. */
+struct choice {
+    const struct flow_disk_packet *best;
+    int likeness; /* of the best */
+    bool ambiguous;
+};
+
+/* What is more alike is likelier; of what is equally so the last that can have been sent before the message came (the
+ * one that is nearest to that where all were sent after). Two are told apart when the later was sent before the message
+ * came for certain: nothing older was still under way then. Without times nothing tells them apart. */
+static void choose(struct choice *c, const struct flow_disk_packet *p, int likeness, const struct flow_window *w)
+{
+    if (!is_within(w, p->ts))
+        return;
+    if (!c->best || likeness > c->likeness) {
+        *c = (struct choice){p, likeness, false};
+        return;
     }
-    return best;
+    if (likeness < c->likeness)
+        return;
+    bool after = is_timed(w) && p->ts > w->at && distance(p->ts, w->at) > (uint64_t)w->error_ns;
+    bool best_after = is_timed(w) && c->best->ts > w->at && distance(c->best->ts, w->at) > (uint64_t)w->error_ns;
+    if (is_timed(w) && (after != best_after ? best_after : after ? p->ts < c->best->ts : p->ts > c->best->ts))
+        c->best = p;
+    c->ambiguous = !is_before(w, c->best->ts);
 }
 
-/* A bare acknowledgement: the same one (IP id), else the first that acknowledged as much. */
-static const struct flow_disk_packet *explain_ack(
-    const struct flow_disk_packet *sends, uint32_t n, const struct flow_packet *r)
+static enum flow_answer answer(const struct choice *c, struct flow_packet *send)
 {
-    const struct flow_disk_packet *best = NULL;
-    for (uint32_t i = first_reaching(sends, n, r->seq_end); i < n; i++) {
-        const struct flow_disk_packet *p = &sends[i];
-        if (p->seq_end > r->seq_end + (UINT32_C(1) << 30))
+    if (!c->best)
+        return FLOW_NOT_SENT;
+    flow_unpack(c->best, send);
+    return c->ambiguous ? FLOW_AMBIGUOUS : FLOW_SENT;
+}
+
+/* ---- bytes ---- */
+
+/* First send whose running maximum reaches `end`; n when none. O(log n) */
+static uint32_t first_reaching(const struct flow_disk_packet *sends, uint32_t n, uint64_t end)
+{
+    return (uint32_t)search_first(i, 0, n, sends[i].high >= end);
+}
+
+static bool covers(const struct flow_disk_packet *p, uint64_t end)
+{
+    return flow_is_own(p) && flow_carries(p) && begin_of(p) < end && p->seq_end >= end;
+}
+
+/* The greatest number up to `most` that ends in these 32 bits; 0: none. */
+static uint64_t last_turn(uint64_t most, uint32_t end)
+{
+    uint64_t v = (most & ~(TURN - 1)) | end;
+    return v <= most ? v : v >= TURN ? v - TURN : 0;
+}
+
+/* The sender's numbers go on over turns of 2^32 and over connections: in each turn the first send of the byte, from the
+ * last one within the window backwards. */
+static void find_bytes(
+    const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
+{
+    const struct flow_disk_packet *sends = from->sends;
+    uint32_t n = (uint32_t)search_first(i, 0, from->n_sends, sends[i].ts > w->end), at;
+    uint64_t end = n ? last_turn(sends[n - 1].high, m->seq_end) : 0;
+    for (uint64_t tries = (uint64_t)n + 2; end && tries; tries--) {
+        at = first_reaching(sends, n, end);
+        if (at < n && covers(&sends[at], end))
+            choose(out, &sends[at], (uint32_t)sends[at].ack == m->ack, w);
+        if (!at || at > n || sends[at - 1].ts < w->begin)
             break;
-        if (carries(p) || (uint32_t)p->seq_end != (uint32_t)r->seq_end || (uint32_t)p->ack != (uint32_t)r->ack)
+        uint64_t before = sends[at - 1].high, less = end >= TURN ? end - TURN : 0;
+        end = last_turn(before < less ? before : less, m->seq_end);
+    }
+}
+
+/* ---- what is not found by its bytes ---- */
+
+/* Those of this rank, in time order, that were sent within the window. */
+static void choose_ranked(const struct flow_store *s, const struct flow_part *from, struct flow_rank rank,
+    const struct flow_key *key, const struct flow_window *w, int likeness, struct choice *out)
+{
+    const uint32_t *order = from->order;
+    size_t n = from->n_order;
+#define RANKED(i) flow_rank_compare(flow_rank_of(key, flow_packet_at(s, order[i])), rank)
+    size_t first = search_first(i, 0, n, RANKED(i) >= 0), end = search_first(i, first, n, RANKED(i) > 0);
+#undef RANKED
+    size_t past = search_first(i, first, end, flow_packet_at(s, order[i])->ts > w->end);
+    if (!is_timed(w)) { /* the first of all, as no later one can be told from it */
+        for (size_t i = first; i < past && i < first + 2; i++)
+            choose(out, flow_packet_at(s, order[i]), likeness, w);
+        return;
+    }
+    /* About the message's arrival: the last before it, and their neighbours. */
+    size_t now = search_first(i, first, past,
+        flow_packet_at(s, order[i])->ts > w->at &&
+            distance(flow_packet_at(s, order[i])->ts, w->at) > (uint64_t)w->error_ns);
+    for (size_t i = now > first + 2 ? now - 2 : first; i < past && i < now + 1; i++)
+        choose(out, flow_packet_at(s, order[i]), likeness, w);
+}
+
+/* A bare acknowledgement: the same one (IP id), else any that says the same. */
+static void find_ack(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
+    const struct flow_window *w, struct choice *out)
+{
+    struct flow_rank rank = {m->seq_end, m->ack, m->ip_id};
+    choose_ranked(s, from, rank, &m->flow, w, 1, out);
+    if (out->best)
+        return;
+    const uint32_t *order = from->order;
+    rank.c = 0;
+    size_t at = search_first(
+        i, 0, from->n_order, flow_rank_compare(flow_rank_of(&m->flow, flow_packet_at(s, order[i])), rank) >= 0);
+    for (size_t tries = MOST_ALIKE; at < from->n_order && tries; at++, tries--) {
+        const struct flow_disk_packet *p = flow_packet_at(s, order[at]);
+        if ((uint32_t)p->seq_end != m->seq_end || (uint32_t)p->ack != m->ack)
+            return;
+        choose(out, p, 0, w);
+    }
+}
+
+/* Old traces without addresses: all packets are one flow. */
+static void find_bare(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
+    const struct flow_window *w, struct choice *out)
+{
+    choose_ranked(s, from, (struct flow_rank){m->seq_end, m->ack, m->flags}, &m->flow, w, 0, out);
+}
+
+/* ---- datagrams without a name ---- */
+
+static bool could_be(const struct flow_disk_packet *p, const struct flow_message_key *m)
+{
+    return flow_is_own(p) && p->bytes == m->bytes && (!p->ip_id || !m->ip_id);
+}
+
+/* Looks from send `i` backwards for one of the same size after a silence of about this length. */
+static bool find_silent(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
+    uint32_t i, uint64_t length, int64_t begin, int64_t *ts)
+{
+    const struct flow_disk_packet *sends = from->sends, *after = NULL;
+    int64_t first = s->n_by_number ? flow_packet_at(s, s->by_number[0])->ts : INT64_MAX;
+    for (uint32_t tries = MOST_LOOKED_AT; tries; tries--) {
+        const struct flow_disk_packet *p = i ? &sends[--i] : NULL;
+        if (p && !could_be(p, m))
             continue;
-        if (p->ip_id == r->ip_id)
-            return p;
-        if (!best)
-            best = p;
+        int64_t before = p ? p->ts : first;
+        if (after && after->ts > before && (uint64_t)after->ts - (uint64_t)before >= length - length / CLEARLY) {
+            *ts = after->ts;
+            return true;
+        }
+        if (!p || p->ts < begin)
+            return false;
+        after = p;
     }
-    return best;
+    return false;
 }
 
-/* ---- datagrams ---- */
-
-static bool same_datagram(const struct flow_disk_packet *a, const struct flow_disk_packet *b)
+/* How long datagrams are under way, as the silences tell: the least, as a silence is longer for who missed a datagram
+ * after it. */
+static uint64_t delay_of(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
+    const struct flow_window *w)
 {
-    return a->bytes == b->bytes && (a->ip_id == b->ip_id || !a->ip_id || !b->ip_id);
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < FLOW_SILENCES && m->silences[i].length_ns; i++) {
+        int64_t came, ts;
+        if (m->silences[i].since_ns > INT64_MAX ||
+            __builtin_sub_overflow(w->at, (int64_t)m->silences[i].since_ns, &came))
+            continue;
+        uint32_t n = (uint32_t)search_first(
+            k, 0, from->n_sends, from->sends[k].ts > came && distance(from->sends[k].ts, came) > (uint64_t)w->error_ns);
+        int64_t begin = came > INT64_MIN + LONGEST_DELAY ? came - LONGEST_DELAY : INT64_MIN;
+        if (!find_silent(s, from, m, n, m->silences[i].length_ns, begin, &ts))
+            continue;
+        uint64_t delay = ts < came ? distance(ts, came) : 0;
+        least = delay < least ? delay : least;
+    }
+    return least;
 }
 
-/* In order, each send once; a receive that fits none within the window stays unexplained (lost on the sender's side, or
- * never sent there). */
-static uint32_t *match_datagrams(
-    const struct flow_disk_packet *sends, uint32_t n, const struct flow_disk_packet *receives, uint32_t m)
+/* The one that was sent nearest to when it should have been: by the usual delay, or just before it came. */
+static void find_nameless(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
+    const struct flow_window *w, struct choice *out)
 {
-    uint32_t *send_of = mem_alloc(sizeof *send_of * (m ? m : 1));
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < m; i++) {
-        send_of[i] = UINT32_MAX;
-        for (uint32_t j = next; j < n && j - next < DATAGRAM_WINDOW; j++)
-            if (same_datagram(&sends[j], &receives[i])) {
-                send_of[i] = j;
-                next = j + 1;
-                break;
-            }
+    const struct flow_disk_packet *sends = from->sends;
+    uint32_t i = (uint32_t)search_first(k, 0, from->n_sends, sends[k].ts > w->end);
+    uint64_t delay = is_timed(w) ? delay_of(s, from, m, w) : UINT64_MAX, nearest = 0, next = UINT64_MAX;
+    bool usual = delay != UINT64_MAX;
+    int64_t expected = usual ? (int64_t)((uint64_t)w->at - delay) : w->at;
+    for (uint32_t tries = MOST_LOOKED_AT; i && tries && sends[i - 1].ts >= w->begin; tries--) {
+        const struct flow_disk_packet *p = &sends[--i];
+        uint64_t far = is_timed(w) ? distance(p->ts, expected) : 0;
+        if (out->best && p->ts < expected && far > next)
+            break;
+        if (!could_be(p, m))
+            continue;
+        if (!out->best || far < nearest) {
+            next = out->best ? nearest : next;
+            nearest = far;
+            out->best = p;
+        } else if (far < next) {
+            next = far;
+        }
     }
-    return send_of;
+    uint64_t doubt = usual ? 0 : (uint64_t)w->error_ns * 2;
+    out->ambiguous = out->best && next != UINT64_MAX &&
+        (!is_timed(w) || next / (usual ? 2 : CLEARLY) <= nearest || next - nearest <= doubt);
 }
 
-static const struct flow_disk_packet *explain_datagram(struct flow_store *receiver, uint32_t flow, size_t receive,
-    const struct flow_store *sender, const struct flow_part *from)
+static void find_datagram(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
+    const struct flow_window *w, struct choice *out)
 {
-    pthread_mutex_lock(&receiver->lock);
-    struct flow_datagrams *d = receiver->datagrams;
-    while (d && (d->sender != sender || d->flow != flow))
-        d = d->next;
-    if (!d) {
-        struct flow_part to = flow_part(receiver, flow);
-        d = mem_zalloc(sizeof *d);
-        *d = (struct flow_datagrams){
-            sender, flow, match_datagrams(from->sends, from->n_sends, to.receives, to.n_receives), receiver->datagrams};
-        receiver->datagrams = d;
-    }
-    uint32_t j = d->send_of[receive];
-    pthread_mutex_unlock(&receiver->lock);
-    return j == UINT32_MAX ? NULL : &from->sends[j];
+    if (m->ip_id)
+        choose_ranked(s, from, (struct flow_rank){m->bytes, m->ip_id, 0}, &m->flow, w, 0, out);
+    if (!out->best)
+        find_nameless(s, from, m, w, out);
 }
 
 /* ---- translated addresses ---- */
 
-static uint64_t bytes_hash(uint64_t seq_end, uint64_t ack, uint32_t bytes)
+static bool shares_end(const struct flow_key *a, const struct flow_key *b)
 {
-    return map_mix((uint64_t)(uint32_t)seq_end << 32 | (uint32_t)ack) ^ map_mix(bytes);
+    return (a->sport == b->sport && !memcmp(a->saddr, b->saddr, sizeof a->saddr)) ||
+        (a->dport == b->dport && !memcmp(a->daddr, b->daddr, sizeof a->daddr));
 }
 
-static void index_bytes(struct flow_store *s)
+/* Numbers are not translated: among the sends near this number in any flow, the first that carried the byte and
+ * acknowledged the same; where one end of the flow is the same, also a first send that acknowledged less. */
+static void find_translated(
+    const struct flow_store *s, const struct flow_message_key *m, const struct flow_window *w, struct choice *out)
 {
-    size_t size = 64;
-    while (size < s->n_packets * 2)
-        size *= 2;
-    s->by_bytes = mem_zalloc(size * sizeof *s->by_bytes);
-    s->by_bytes_size = size;
-    for (size_t i = 0; i < s->n_packets; i++) {
-        const struct flow_disk_packet *p = &s->packets[i];
-        if (!p->is_send || !carries(p) || p->flow >= s->n_flows || s->flows[p->flow].key.protocol != TCP)
+    size_t n = s->n_carriers,
+           at = search_first(i, 0, n, (uint32_t)flow_packet_at(s, s->carriers[i])->seq_end >= m->seq_end);
+    for (size_t tries = n < MOST_TRANSLATED ? n : MOST_TRANSLATED; tries; tries--, at++) {
+        const struct flow_disk_packet *p = flow_packet_at(s, s->carriers[at < n ? at : at - n]);
+        uint32_t beyond = (uint32_t)p->seq_end - m->seq_end, ahead = m->ack - (uint32_t)p->ack;
+        if (beyond > LONGEST_SEND)
+            return;
+        if (!flow_is_own(p) || p->flow >= s->n_flows || beyond >= p->bytes || !is_within(w, p->ts))
             continue;
-        size_t h = bytes_hash(p->seq_end, p->ack, p->bytes) & (size - 1);
-        while (s->by_bytes[h])
-            h = (h + 1) & (size - 1);
-        s->by_bytes[h] = (uint32_t)i + 1;
+        bool shared = shares_end(&s->flows[p->flow].key, &m->flow);
+        if (ahead && (!shared || ahead > MOST_UNACKED))
+            continue;
+        int likeness = 1 + !ahead * 2 + shared;
+        if (!out->best || likeness > out->likeness) {
+            *out = (struct choice){p, likeness, false};
+        } else if (likeness == out->likeness) {
+            out->ambiguous |= p->flow != out->best->flow;
+            if (p->ts < out->best->ts)
+                out->best = p;
+        }
     }
 }
 
-static const struct flow_disk_packet *explain_translated(struct flow_store *sender, const struct flow_packet *r)
+enum flow_answer flow_find_send(const struct flow_store *sender, const struct flow_message_key *m,
+    const struct flow_window *w, struct flow_packet *send)
 {
-    const struct flow_disk_packet *best = NULL;
-    pthread_mutex_lock(&sender->lock);
-    if (!sender->by_bytes)
-        index_bytes(sender);
-    size_t mask = sender->by_bytes_size - 1;
-    for (size_t h = bytes_hash(r->seq_end, r->ack, r->bytes) & mask; sender->by_bytes[h]; h = (h + 1) & mask) {
-        const struct flow_disk_packet *p = &sender->packets[sender->by_bytes[h] - 1];
-        if ((uint32_t)p->seq_end == (uint32_t)r->seq_end && (uint32_t)p->ack == (uint32_t)r->ack &&
-            p->bytes == r->bytes && (!best || p->ts < best->ts))
-            best = p;
-    }
-    pthread_mutex_unlock(&sender->lock);
-    return best;
-}
-
-/* ---- old traces without addresses ---- */
-
-static const struct flow_disk_packet *explain_bare(
-    const struct flow_disk_packet *sends, uint32_t n, const struct flow_packet *r)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (sends[i].seq_end == r->seq_end && sends[i].ack == r->ack && sends[i].flags == r->flags)
-            return &sends[i];
-    return NULL;
-}
-
-bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender,
-    struct flow_packet *send)
-{
-    size_t place = receive->number < receiver->n_by_number ? receiver->by_number[receive->number] : SIZE_MAX;
-    struct flow_part mine = flow_part(receiver, receive->flow);
-    size_t index = place - (size_t)(mine.receives - receiver->packets);
-    if (index >= mine.n_receives)
-        return false;
-    const struct flow_key *key = &receiver->flows[receive->flow].key;
-    int64_t flow = flow_lookup(sender, key);
-    const struct flow_disk_packet *p = NULL;
-    bool same_host = receiver == sender;
-    if (!same_host && flow_is_anonymous(key))
-        return false;
+    int64_t flow = flow_lookup(sender, &m->flow);
     struct flow_part from = flow >= 0 ? flow_part(sender, (size_t)flow) : (struct flow_part){0};
-    if (from.n_sends) {
-        if (!key->family)
-            p = same_host ? NULL : explain_bare(from.sends, from.n_sends, receive);
-        else if (key->protocol != TCP)
-            p = explain_datagram((struct flow_store *)receiver, receive->flow, index, sender, &from);
-        else if (receive->bytes || receive->flags & (SYN | FIN))
-            p = explain_bytes(&from, receive);
+    bool is_tcp = m->flow.family && m->flow.protocol == FLOW_TCP;
+    struct choice c = {0};
+    if (flow >= 0 && sender->flows[flow].own) {
+        if (!m->flow.family)
+            find_bare(sender, &from, m, w, &c);
+        else if (!is_tcp)
+            find_datagram(sender, &from, m, w, &c);
+        else if (m->bytes || m->flags & (FLOW_SYN | FLOW_FIN))
+            find_bytes(&from, m, w, &c);
         else
-            p = explain_ack(from.sends, from.n_sends, receive);
-    } else if (key->protocol == TCP && receive->bytes && !same_host) {
-        p = explain_translated((struct flow_store *)sender, receive);
+            find_ack(sender, &from, m, w, &c);
+    } else if (is_tcp && m->bytes) {
+        find_translated(sender, m, w, &c);
     }
-    if (!p || (same_host && p->ts > receive->ts))
-        return false;
-    flow_unpack(p, send);
-    return true;
+    return answer(&c, send);
 }

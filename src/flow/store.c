@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "flow/messages.h"
 
 uint64_t flow_key_hash(const struct flow_key *k)
@@ -39,14 +40,16 @@ int flow_open(const char *path, struct flow_store **out, struct err *e)
         free(s);
         return rc;
     }
-    pthread_mutex_init(&s->lock, NULL);
     bool whole = true;
     s->flows = section(s, "flows", sizeof *s->flows, &s->n_flows, &whole);
     s->packets = section(s, "packets", sizeof *s->packets, &s->n_packets, &whole);
     s->wakes = section(s, "wakes", sizeof *s->wakes, &s->n_wakes, &whole);
     s->addresses = section(s, "addresses", sizeof *s->addresses, &s->n_addresses, &whole);
+    s->peers = section(s, "peers", sizeof *s->peers, &s->n_peers, &whole);
     s->by_number = section(s, "numbers", sizeof *s->by_number, &s->n_by_number, &whole);
     s->table = section(s, "keys", sizeof *s->table, &s->table_size, &whole);
+    s->order = section(s, "order", sizeof *s->order, &s->n_order, &whole);
+    s->carriers = section(s, "carriers", sizeof *s->carriers, &s->n_carriers, &whole);
     s->rows = section(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
     s->messages = section(s, "messages", sizeof *s->messages, &s->n_messages, &whole);
     s->replies = section(s, "replies", sizeof *s->replies, &s->n_replies, &whole);
@@ -69,13 +72,6 @@ void flow_close(struct flow_store *s)
 {
     if (!s)
         return;
-    for (struct flow_datagrams *d = s->datagrams, *next; d; d = next) {
-        next = d->next;
-        free(d->send_of);
-        free(d);
-    }
-    free(s->by_bytes);
-    pthread_mutex_destroy(&s->lock);
     store_close(s->file);
     free(s);
 }
@@ -113,7 +109,10 @@ struct flow_part flow_part(const struct flow_store *s, size_t flow)
     size_t first = f->first < s->n_packets ? f->first : s->n_packets, left = s->n_packets - first;
     uint32_t sends = f->sends < left ? f->sends : (uint32_t)left;
     left -= sends;
+    size_t order = f->first_ordered < s->n_order ? f->first_ordered : s->n_order, ordered = s->n_order - order;
     return (struct flow_part){.sends = s->packets + first,
+        .order = s->order + order,
+        .n_order = f->ordered < ordered ? f->ordered : (uint32_t)ordered,
         .n_sends = sends,
         .receives = s->packets + first + sends,
         .n_receives = f->receives < left ? f->receives : (uint32_t)left};
@@ -189,10 +188,35 @@ size_t flow_addresses(const struct flow_store *s, const struct flow_address **ou
     return s->n_addresses;
 }
 
+size_t flow_peers(const struct flow_store *s, const struct flow_address **out)
+{
+    *out = s->peers;
+    return s->n_peers;
+}
+
 bool flow_may_send(const struct flow_store *s, const struct flow_key *k)
 {
     int64_t f = flow_lookup(s, k);
-    return f >= 0 && flow_part(s, (size_t)f).n_sends > 0;
+    return f >= 0 && s->flows[f].own > 0;
+}
+
+bool flow_is_ordered(const struct flow_key *k, const struct flow_disk_packet *p)
+{
+    if (!flow_is_own(p))
+        return false;
+    return !k->family || (k->protocol == FLOW_TCP ? !flow_carries(p) : p->ip_id != 0);
+}
+
+struct flow_rank flow_rank_of(const struct flow_key *k, const struct flow_disk_packet *p)
+{
+    if (k->family && k->protocol != FLOW_TCP)
+        return (struct flow_rank){p->bytes, p->ip_id, 0};
+    return (struct flow_rank){(uint32_t)p->seq_end, (uint32_t)p->ack, k->family ? p->ip_id : p->flags};
+}
+
+int flow_rank_compare(struct flow_rank x, struct flow_rank y)
+{
+    return order_of(x.a, y.a) ?: order_of(x.b, y.b) ?: order_of(x.c, y.c);
 }
 
 const char *flow_format_endpoint(const struct flow_key *k, bool source, char *buf, size_t n)

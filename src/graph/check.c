@@ -138,7 +138,7 @@ static const char *kinds_defect(
 static const char *row_content_defect(
     const struct graph *g, const struct kinds *k, const struct graph_disk_row *r, struct counts *c)
 {
-    if (r->name >= g->n_strings || r->first_name >= g->n_strings)
+    if (r->name >= g->n_strings)
         return "a name that does not exist";
     if (r->idle_cpu >= 0)
         return NULL;
@@ -185,6 +185,18 @@ static const char *columns_defect(const struct graph *g)
         !wrong_; \
     })
 
+static const char *formers_defect(const struct graph *g)
+{
+    for (size_t i = 0; i < g->n_formers; i++) {
+        const struct graph_disk_former *f = &g->formers[i], *last = i ? f - 1 : NULL;
+        if (f->row < 0 || (size_t)f->row >= g->n_rows || f->name >= g->n_strings)
+            return "a former name that does not exist";
+        if (last && (f->row < last->row || (f->row == last->row && f->until < last->until)))
+            return "former names out of order";
+    }
+    return NULL;
+}
+
 static const char *values_defect(const struct graph *g)
 {
     if (g->wakers16 ? !ALL_BELOW(g->wakers16, g->n_wakers, g->n_rows) : !ALL_BELOW(g->wakers32, g->n_wakers, g->n_rows))
@@ -208,5 +220,7 @@ static const char *values_defect(const struct graph *g)
 const char *graph_content_defect(const struct graph *g)
 {
     const char *what = values_defect(g);
+    if (!what)
+        what = formers_defect(g);
     return what ? what : columns_defect(g);
 }

@@ -50,8 +50,7 @@ struct graph_row {
     int32_t vtid;
     uint32_t pid_ns;
     int64_t begin, end;
-    const char *name; /* last name; never NULL */
-    const char *first_name;
+    const char *name; /* never NULL */
     unsigned born : 1, died : 1; /* begin is a fork, end is an exit */
 };
 
@@ -76,9 +75,13 @@ void graph_close(struct graph *);
 int graph_intact(const struct graph *, struct err *e);
 
 size_t graph_rows(const struct graph *);
+/* With its last name and tid. */
 void graph_row(const struct graph *, int32_t row, struct graph_row *out);
-/* Is the row meant by a TID or a name, its first or last one? */
-bool graph_row_is(const struct graph_row *, const char *thread);
+/* With the name and tid that it had for most of [begin, end], at the instant when they are equal. Names change by exec
+ * and prctl, the tid when a thread other than the first of its process calls exec. O(log of all changes). */
+void graph_row_then(const struct graph *, int32_t row, int64_t begin, int64_t end, struct graph_row *out);
+/* Is the row meant by a TID or a name, any that it ever had? */
+bool graph_row_is(const struct graph *, int32_t row, const char *thread);
 /* Intervals of a row in time order; together they cover [begin, end] of the row without gap or overlap. */
 size_t graph_row_intervals(const struct graph *, int32_t row);
 void graph_interval(const struct graph *, int32_t row, size_t i, struct graph_interval *out);

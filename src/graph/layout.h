@@ -36,7 +36,7 @@ struct graph_disk_head {
 
 struct graph_disk_row {
     int32_t tid, tgid, ppid, parent_row, idle_cpu, vtid;
-    uint32_t pid_ns, name, first_name, flags;
+    uint32_t pid_ns, name, reserved, flags;
     int64_t begin, end;
     uint32_t first, n; /* intervals; idle rows have none here: theirs are their CPU's occupants */
     uint32_t first_block, n_blocks;
@@ -54,6 +54,13 @@ struct graph_disk_block {
 struct graph_disk_cpu {
     int32_t idle_row; /* or -1 */
     uint32_t first, n, first_block, n_blocks, reserved;
+};
+
+/* What a row was called before `until`, since the entry before of the same row. By row and time. */
+struct graph_disk_former {
+    int64_t until;
+    int32_t row, tid;
+    uint32_t name, reserved;
 };
 
 /* A wake that came before the wait it ended. */
@@ -77,13 +84,14 @@ struct graph {
     const uint16_t *where16;
     const uint32_t *detail_names; /* detail -> string */
     const struct graph_disk_early_wake *early_wakes;
+    const struct graph_disk_former *formers;
     const struct graph_disk_cpu *cpus;
     const struct graph_loss *losses;
     const uint32_t *string_at;
     const char *text;
     size_t n_rows, n_blocks, n_intervals, n_wakers, n_packets, n_details, n_where, n_detail_names, n_early_wakes,
-        n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
-    _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made when first asked for */
+        n_formers, n_cpus, n_cpu_blocks, n_occupants, n_losses, n_strings, n_text;
+    _Atomic(char *) *by_row; /* "by 31 kworker/0:2", made when first asked for: by row, then by former */
 };
 
 /* Texts and occupants by numbers from the file, which may be anything. */
@@ -101,6 +109,9 @@ static inline int32_t graph_occupant_at(const struct graph *g, size_t i)
 const char *graph_structure_defect(const struct graph *);
 /* The same for everything else, of a graph without such a defect: O(intervals). */
 const char *graph_content_defect(const struct graph *);
+/* read.c: which of its names the row had for most of [begin, end], at the instant when they are equal: a number in
+ * `formers`, or n_formers for the last one. */
+size_t graph_former(const struct graph *, int32_t row, int64_t begin, int64_t end);
 /* preempted.c: who held the CPU while the row waited for it, or "throttled"; NULL when not known. */
 const char *graph_preempted_detail(const struct graph *, int32_t row, uint32_t cpu, int64_t begin, int64_t end);
 #endif

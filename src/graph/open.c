@@ -51,6 +51,7 @@ static bool find_sections(struct graph *g)
     if (g->where16 && g->n_where)
         g->where8 = NULL;
     g->detail_names = section(s, "detail-names", sizeof *g->detail_names, &g->n_detail_names);
+    g->formers = checked_section(s, "formers", sizeof *g->formers, &g->n_formers);
     g->early_wakes = section(s, "late", sizeof *g->early_wakes, &g->n_early_wakes);
     g->cpus = checked_section(s, "cpus", sizeof *g->cpus, &g->n_cpus);
     g->cpu_blocks = section(s, "cpu-blocks", sizeof *g->cpu_blocks, &g->n_cpu_blocks);
@@ -84,7 +85,7 @@ int graph_open(const char *path, struct graph **out, struct err *e)
         free(g);
         return rc;
     }
-    g->by_row = mem_zalloc((g->n_rows ? g->n_rows : 1) * sizeof *g->by_row);
+    g->by_row = mem_zalloc((g->n_rows + g->n_formers + 1) * sizeof *g->by_row);
     *out = g;
     return ERR_OK;
 }
@@ -111,7 +112,7 @@ void graph_close(struct graph *g)
 {
     if (!g)
         return;
-    for (size_t i = 0; i < g->n_rows; i++)
+    for (size_t i = 0; i < g->n_rows + g->n_formers; i++)
         free(atomic_load_explicit(&g->by_row[i], memory_order_relaxed));
     free(g->by_row);
     store_close(g->store);

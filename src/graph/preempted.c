@@ -34,16 +34,20 @@ static void add_share(struct shares *s, int32_t row, int64_t ns)
     s->v[at].ns = ns;
 }
 
-/* "by 31 kworker/0:2". Made once per row: whoever loses the race frees its copy. */
-static const char *by_row(const struct graph *g, int32_t row)
+/* "by 31 kworker/0:2", as it was called for most of [begin, end]. Made once per name: whoever loses the race frees its
+ * copy. */
+static const char *by_row(const struct graph *g, int32_t row, int64_t begin, int64_t end)
 {
-    char *known = atomic_load_explicit(&g->by_row[row], memory_order_acquire);
+    size_t former = graph_former(g, row, begin, end), slot = former < g->n_formers ? g->n_rows + former : (size_t)row;
+    char *known = atomic_load_explicit(&g->by_row[slot], memory_order_acquire);
     if (known)
         return known;
+    struct graph_row r;
     char text[64];
-    snprintf(text, sizeof text, "by %d %.40s", g->rows[row].tid, graph_string(g, g->rows[row].name));
+    graph_row_then(g, row, begin, end, &r);
+    snprintf(text, sizeof text, "by %d %.40s", r.tid, r.name);
     char *mine = mem_strdup(text);
-    if (atomic_compare_exchange_strong(&g->by_row[row], &known, mine))
+    if (atomic_compare_exchange_strong(&g->by_row[slot], &known, mine))
         return mine;
     free(mine);
     return known;
@@ -80,5 +84,5 @@ const char *graph_preempted_detail(const struct graph *g, int32_t row, uint32_t 
     for (int i = 0; i < shares.n; i++)
         if (most < 0 || shares.v[i].ns > shares.v[most].ns)
             most = i;
-    return most >= 0 && shares.v[most].ns > idle ? by_row(g, shares.v[most].row) : NULL;
+    return most >= 0 && shares.v[most].ns > idle ? by_row(g, shares.v[most].row, begin, end) : NULL;
 }

@@ -29,40 +29,76 @@ size_t graph_rows(const struct graph *g)
     return g->n_rows;
 }
 
+/* Of those that the row had for a part of [begin, end], the name that it had longest. A number in the table of formers;
+ * n_formers: the last one. */
+size_t graph_former(const struct graph *g, int32_t row, int64_t begin, int64_t end)
+{
+    size_t n = g->n_formers, best = n;
+    size_t i = search_first(
+        k, 0, n, g->formers[k].row > row || (g->formers[k].row == row && g->formers[k].until > begin));
+    if (begin >= end)
+        return i < n && g->formers[i].row == row ? i : n;
+    uint64_t longest = 0;
+    for (int64_t from = begin;; i++) {
+        bool last = i >= n || g->formers[i].row != row;
+        int64_t to = last || g->formers[i].until > end ? end : g->formers[i].until;
+        if (to > from && (uint64_t)to - (uint64_t)from > longest) {
+            longest = (uint64_t)to - (uint64_t)from;
+            best = last ? n : i;
+        }
+        if (last || to == end)
+            return best;
+        from = to > from ? to : from;
+    }
+}
+
+static const struct graph_row no_row = {
+    .tid = -1, .tgid = -1, .ppid = -1, .parent_row = -1, .idle_cpu = -1, .vtid = -1, .name = ""};
+
 void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
     const struct graph_disk_row *r = row_of(g, row);
-    if (!r) {
-        *out = (struct graph_row){.tid = -1,
-            .tgid = -1,
-            .ppid = -1,
-            .parent_row = -1,
-            .idle_cpu = -1,
-            .vtid = -1,
-            .name = "",
-            .first_name = ""};
-        return;
-    }
-    *out = (struct graph_row){.tid = r->tid,
-        .tgid = r->tgid,
-        .ppid = r->ppid,
-        .parent_row = r->parent_row,
-        .idle_cpu = r->idle_cpu,
-        .vtid = r->vtid,
-        .pid_ns = r->pid_ns,
-        .begin = r->begin,
-        .end = r->end,
-        .name = graph_string(g, r->name),
-        .first_name = graph_string(g, r->first_name),
-        .born = (r->flags & GRAPH_DISK_BORN) != 0,
-        .died = (r->flags & GRAPH_DISK_DIED) != 0};
+    *out = no_row;
+    if (r)
+        *out = (struct graph_row){.tid = r->tid,
+            .tgid = r->tgid,
+            .ppid = r->ppid,
+            .parent_row = r->parent_row,
+            .idle_cpu = r->idle_cpu,
+            .vtid = r->vtid,
+            .pid_ns = r->pid_ns,
+            .begin = r->begin,
+            .end = r->end,
+            .name = graph_string(g, r->name),
+            .born = (r->flags & GRAPH_DISK_BORN) != 0,
+            .died = (r->flags & GRAPH_DISK_DIED) != 0};
 }
 
-bool graph_row_is(const struct graph_row *r, const char *thread)
+void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_row *out)
 {
-    if (*thread && strspn(thread, "0123456789") == strlen(thread))
-        return strtoll(thread, NULL, 10) == r->tid;
-    return !strcmp(thread, r->name) || !strcmp(thread, r->first_name);
+    graph_row(g, row, out);
+    size_t i = graph_former(g, row, begin, end);
+    if (i < g->n_formers) {
+        out->name = graph_string(g, g->formers[i].name);
+        out->tid = g->formers[i].tid;
+    }
+}
+
+static bool is_meant(const char *thread, bool number, int32_t tid, const char *name)
+{
+    return number ? strtoll(thread, NULL, 10) == tid : !strcmp(thread, name);
+}
+
+bool graph_row_is(const struct graph *g, int32_t row, const char *thread)
+{
+    const struct graph_disk_row *r = row_of(g, row);
+    bool number = *thread && strspn(thread, "0123456789") == strlen(thread);
+    if (!r || is_meant(thread, number, r->tid, graph_string(g, r->name)))
+        return r;
+    for (size_t i = graph_former(g, row, INT64_MIN, INT64_MIN); i < g->n_formers && g->formers[i].row == row; i++)
+        if (is_meant(thread, number, g->formers[i].tid, graph_string(g, g->formers[i].name)))
+            return true;
+    return false;
 }
 
 size_t graph_row_intervals(const struct graph *g, int32_t row)

@@ -134,6 +134,26 @@ static void add_early_wakes(
     store_add(w, "late", early, sizeof *early, n);
 }
 
+/* The tracker has them in order of time, which this keeps within each row. */
+static struct graph_disk_former *order_formers(
+    const struct graph_builder *b, struct arena *a, struct strings *names, size_t n_rows, size_t *n)
+{
+    const struct kernel_former *of;
+    *n = kernel_tracker_formers(b->tracker, &of);
+    struct graph_disk_former *out = arena_new(a, struct graph_disk_former, *n + 1);
+    size_t *at = arena_new(a, size_t, n_rows + 1);
+    for (size_t i = 0; i < *n; i++)
+        at[of[i].row + 1]++;
+    for (size_t i = 1; i <= n_rows; i++)
+        at[i] += at[i - 1];
+    for (size_t i = 0; i < *n; i++)
+        out[at[of[i].row]++] = (struct graph_disk_former){.until = of[i].until,
+            .row = of[i].row,
+            .tid = of[i].tid,
+            .name = tracker_string(names, b->tracker, of[i].name)};
+    return out;
+}
+
 static void put_rows(struct graph_builder *b, struct columns *c, struct strings *names, struct graph_disk_row *rows,
     const struct kernel_thread *threads, size_t n)
 {
@@ -149,7 +169,6 @@ static void put_rows(struct graph_builder *b, struct columns *c, struct strings 
             .vtid = k->vtid,
             .pid_ns = k->pid_ns,
             .name = tracker_string(names, b->tracker, k->name),
-            .first_name = tracker_string(names, b->tracker, k->first_name),
             .flags = (k->born ? GRAPH_DISK_BORN : 0u) | (k->died ? GRAPH_DISK_DIED : 0u),
             .begin = k->begin,
             .end = k->begin,
@@ -216,6 +235,8 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
     struct graph_disk_cpu *disk_cpus = arena_new(a, struct graph_disk_cpu, b->cpus.n + 1);
     put_rows(b, rows, &names, disk_rows, threads, n);
     put_cpus(b, cpus, disk_cpus, disk_rows, n, end);
+    size_t n_formers;
+    struct graph_disk_former *formers = order_formers(b, a, &names, n, &n_formers);
     /* Idle rows' begins are known only now; they own no columns. */
     struct graph_disk_head head = {.begin = end, .end = end};
     for (size_t i = 0; i < n; i++) {
@@ -232,11 +253,12 @@ static int write_store(struct graph_builder *b, struct columns *rows, struct col
     } else if (head.begin < -GRAPH_MOST_TIME || head.end > GRAPH_MOST_TIME) {
         rc = err_set(e, ERR_LIMIT, "%s: times more than 146 years from the epoch; the trace's clock is wrong", path);
     } else {
-        struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, key, 18);
+        struct store_writer *w = store_create(path, "graph", GRAPH_VERSION, key, 19);
         store_add(w, "head", &head, sizeof head, 1);
         store_add(w, "rows", disk_rows, sizeof *disk_rows, n);
         add_columns(w, a, rows, cpus, n, b->cpus.n);
         store_add(w, "detail-names", detail_names, sizeof *detail_names, b->details.n);
+        store_add(w, "formers", formers, sizeof *formers, n_formers);
         add_early_wakes(b, w, a, disk_rows);
         store_add(w, "cpus", disk_cpus, sizeof *disk_cpus, b->cpus.n);
         store_add(w, "losses", b->losses.v, sizeof *b->losses.v, b->losses.n);

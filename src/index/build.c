@@ -51,12 +51,12 @@ static int write_kernel(void *arg, size_t i, const struct index_pass *p, struct 
     }
 }
 
-int index_build_kernel(const struct index_files *to, const char *host, const struct index_options *o, struct err *e)
+int index_build_kernel(const struct index_files *to, const struct index_options *o, struct err *e)
 {
     struct kernel_binding *binding;
     int rc = kernel_bind(to->trace, &binding, e);
     if (rc)
-        return err_wrap(e, "%s", host), rc;
+        return rc;
     struct kernel_stores k = {.tracker = kernel_tracker_new(binding, on_record, &k)};
     k.flows = flow_builder_new(k.tracker);
     k.graph = graph_builder_new(k.tracker);

@@ -27,21 +27,38 @@ static void index_one(void *arg, size_t i)
         index_open_stores(x, &x->traces.v[i], job->options, &job->errors[i]);
 }
 
+/* Must the experiment not be opened because of it? What was computed of files that change is nobody's. */
+static bool stops_all(const struct err *e)
+{
+    return e->code == ERR_LOST || e->code == ERR_CANCELLED;
+}
+
+/* Hosts of which a store is open. User-space traces without a kernel trace, and hosts that record no scheduling, can be
+ * looked at without stores. */
+static bool something_remains(const struct experiment *x, const struct index_options *o, const struct err *errors)
+{
+    bool some = false;
+    for (size_t i = 0; i < x->traces.n && !some; i++) {
+        const struct index_trace *t = &x->traces.v[i];
+        some = t->is_kernel ? x->hosts.v[t->host].graph || (o->user_space && errors[i].code == ERR_UNSUPPORTED)
+                            : o->user_space;
+    }
+    return some;
+}
+
 /* What cannot be indexed is noted; it stops nothing as long as something remains to look at. */
 static int note_errors(struct experiment *x, const struct index_options *o, const struct err *errors, struct err *e)
 {
-    bool some = o->user_space;
-    for (size_t i = 0; i < x->hosts.n; i++)
-        some |= x->hosts.v[i].graph != NULL;
+    bool some = something_remains(x, o, errors);
     for (size_t i = 0; i < x->traces.n; i++) {
-        const struct index_trace *t = &x->traces.v[i];
+        const char *host = x->hosts.v[x->traces.v[i].host].name;
         if (!errors[i].code)
             continue;
-        if (t->is_kernel && !(some && errors[i].code == ERR_UNSUPPORTED)) {
+        if (!some || stops_all(&errors[i])) {
             *e = errors[i];
-            return e->code;
+            return err_wrap(e, "%s", host);
         }
-        experiment_note(x, INDEX_NOTE_LEFT_OUT, x->hosts.v[t->host].name, errors[i].text, 1);
+        experiment_note(x, INDEX_NOTE_LEFT_OUT, host, errors[i].text, 1);
     }
     return 0;
 }

@@ -120,8 +120,8 @@ struct index_occupant { int64_t begin, end; int32_t row; };
 /* From the states; the row alone from the graph. false, -1: not known. */
 bool index_occupant_at(const struct index_host *, int32_t cpu, int64_t t, struct index_occupant *out);
 int32_t index_occupant_row(const struct index_host *, int32_t cpu, int64_t t);
-/* The ids of a row's thread. */
-bool index_thread(const struct index_host *, int32_t row, int32_t *tid, int32_t *tgid);
+/* The ids of a row's thread, at t. */
+bool index_thread(const struct index_host *, int32_t row, int64_t t, int32_t *tid, int32_t *tgid);
 /* About how many events of the kernel trace lie before t; false: not known. */
 bool index_events_before(const struct index_host *, int64_t t, uint64_t *out);
 

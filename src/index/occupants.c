@@ -18,12 +18,12 @@ int32_t index_occupant_row(const struct index_host *h, int32_t cpu, int64_t t)
     return h->graph && cpu >= 0 ? graph_cpu_occupant(h->graph, (uint32_t)cpu, t) : -1;
 }
 
-bool index_thread(const struct index_host *h, int32_t row, int32_t *tid, int32_t *tgid)
+bool index_thread(const struct index_host *h, int32_t row, int64_t t, int32_t *tid, int32_t *tgid)
 {
     struct graph_row r;
     if (!h->graph || row < 0)
         return false;
-    graph_row(h->graph, row, &r);
+    graph_row_then(h->graph, row, t, t, &r);
     *tid = r.tid;
     *tgid = r.tgid;
     return true;

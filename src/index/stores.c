@@ -103,7 +103,7 @@ static int build(struct experiment *x, struct index_trace *t, const struct index
     const struct index_options *o, struct err *e)
 {
     struct index_host *h = &x->hosts.v[t->host];
-    int rc = t->is_kernel ? index_build_kernel(to, h->name, o, e) : index_build_user(to, o, e);
+    int rc = t->is_kernel ? index_build_kernel(to, o, e) : index_build_user(to, o, e);
     *(t->is_kernel ? &h->built : &t->built) = !rc;
     return rc;
 }
@@ -145,8 +145,10 @@ int index_open_stores(struct experiment *x, struct index_trace *t, const struct 
         *(t->is_kernel ? &h->store_dir : &t->store_dir) = arena_strdup(&x->arena, dir);
         pthread_mutex_unlock(&x->lock);
     }
-    if (rc && (dir || !t->is_kernel))
-        err_wrap(e, "%s: cannot index", t->is_kernel ? h->name : ctf_trace_path(t->trace));
+    if (rc && t->is_kernel)
+        err_wrap(e, "cannot index");
+    else if (rc)
+        err_wrap(e, "cannot index %s", ctf_trace_path(t->trace));
     arena_fini(&names);
     return rc;
 }

@@ -73,7 +73,7 @@ void index_pass_fini(struct index_pass *);
 uint64_t index_stream_bytes(const struct ctf_trace *);
 
 /* ---- build.c: a pass that feeds all stores of a trace ---- */
-int index_build_kernel(const struct index_files *, const char *host, const struct index_options *, struct err *);
+int index_build_kernel(const struct index_files *, const struct index_options *, struct err *);
 int index_build_user(const struct index_files *, const struct index_options *, struct err *);
 
 /* ---- counts.c: the store of packets, written of what the pass counted; given back to the trace ---- */

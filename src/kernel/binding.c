@@ -432,9 +432,6 @@ static bool is_before_4_14(const struct ctf_trace *t)
 int kernel_bind(const struct ctf_trace *t, struct kernel_binding **out, struct err *e)
 {
     *out = NULL;
-    if (!has_switch(t))
-        return err_set(e, ERR_UNSUPPORTED,
-            "%s: has no sched_switch events; record a kernel trace (`weft record --for critpath`)", ctf_trace_path(t));
     const struct ctf_event_class *const *classes;
     size_t n = ctf_trace_classes(t, &classes);
     struct kernel_binding *b = mem_zalloc(sizeof *b);
@@ -447,6 +444,13 @@ int kernel_bind(const struct ctf_trace *t, struct kernel_binding **out, struct e
     for (size_t i = 0; i < n; i++)
         bind_class(b, classes[i]);
     choose_events(b);
+    if (!b->has[KERNEL_SWITCH] && !b->has[KERNEL_PACKET_SEND] && !b->has[KERNEL_PACKET_RECEIVE]) {
+        kernel_binding_free(b);
+        return err_set(e, ERR_UNSUPPORTED,
+            "%s: has neither sched_switch nor network events: record them, for clocks and paths both (with lttng: "
+            "sched_*, irq_*, timer_hrtimer_expire_*, net_*)",
+            ctf_trace_path(t));
+    }
     *out = b;
     return 0;
 }

@@ -16,7 +16,7 @@ struct ctf_event; struct ctf_trace; struct err;
 
 /* Grows whenever the same events give other rows, other records or other names: what was stored of them is then built
  * again. */
-enum { KERNEL_RULES_VERSION = 9 };
+enum { KERNEL_RULES_VERSION = 10 };
 
 enum kernel_kind {
     KERNEL_OTHER,
@@ -190,7 +190,6 @@ struct kernel_thread {
     int32_t parent_row;      /* that forked it within the trace, or KERNEL_NO_ROW */
     int32_t idle_cpu;        /* for idle threads their CPU, else -1 */
     uint32_t name;           /* string number of the last name */
-    uint32_t first_name;
     uint32_t pid_ns;         /* inode number of the pid namespace, 0 unknown */
     int32_t vtid;            /* innermost, -1 unknown */
     int64_t begin, end;      /* ns: first seen or forked; died or last event of the trace */
@@ -204,6 +203,11 @@ struct kernel_tracker *kernel_tracker_new(const struct kernel_binding *, kernel_
 void kernel_tracker_feed(struct kernel_tracker *, const struct ctf_event *events, size_t n);
 void kernel_tracker_finish(struct kernel_tracker *);
 size_t kernel_tracker_threads(const struct kernel_tracker *, const struct kernel_thread **out); /* by row */
+/* What a thread was called before `until`, since the entry before: names change by exec and prctl (as far as recorded:
+ * from when the trace first shows the new one), the tid when a thread other than the first of its process calls exec.
+ * In time order. The thread itself has the last. */
+struct kernel_former { int64_t until; int32_t row, tid; uint32_t name; };
+size_t kernel_tracker_formers(const struct kernel_tracker *, const struct kernel_former **out);
 size_t kernel_tracker_strings(const struct kernel_tracker *, const char *const **out);          /* by number; 0 is "" */
 /* Names known from the state dump or from the events themselves; 0 when unknown. */
 uint32_t kernel_tracker_disk_name(const struct kernel_tracker *, uint32_t dev);

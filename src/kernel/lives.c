@@ -64,7 +64,7 @@ bool kernel_on_exec(struct kernel_tracker *t, const struct ctf_event *ev, const 
                 kernel_row_die(t, first);
             kernel_row_bind(t, v[1], KERNEL_NO_ROW);
             kernel_row_bind(t, v[0], caller);
-            t->threads.v[caller].tid = (int32_t)v[0];
+            kernel_row_renumber(t, caller, (int32_t)v[0]);
         }
     }
     int32_t row = v[0] > 0 ? kernel_row_get(t, v[0], t->now) : r->row;
@@ -75,9 +75,11 @@ bool kernel_on_exec(struct kernel_tracker *t, const struct ctf_event *ev, const 
             name = path + i + 1;
     size_t length = n - (size_t)(name - path);
     r->u.exec.file = strings_intern(&t->names, path, n);
-    if (row >= 0 && length)
+    if (row >= 0 && length) {
         kernel_row_set_name(
             t, row, strings_intern(&t->names, name, length < KERNEL_COMM_BYTES ? length : KERNEL_COMM_BYTES - 1));
+        memset(t->lives.v[row].comm, 0, sizeof t->lives.v[row].comm);
+    }
     if (row >= 0)
         r->row = row;
     return true;
@@ -125,8 +127,7 @@ static bool on_thread(struct kernel_tracker *t, const struct ctf_event *ev, cons
     if (p->present & 32)
         k->pid_ns = (uint32_t)v[5];
     t->lives.v[row].exiting |= gone;
-    if (!k->name)
-        kernel_row_name(t, row, ev, p, 0);
+    kernel_row_name(t, row, ev, p, 0);
     r->u.thread.row = row;
     r->u.thread.files = p->cold->files.mode ? (uint64_t)ctf_read_int(ev, &p->cold->files) : 0;
     r->u.thread.status = (uint8_t)(v[3] >= 0 && v[3] <= KERNEL_DUMPED_DEAD ? v[3] : KERNEL_DUMPED_UNKNOWN);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernel/binding.h"
 
 enum { BATCH = 256 };
 
@@ -31,12 +32,29 @@ static void bind(const struct ctf_event_class *cls, bool (*fits)(const struct ct
         bind(cls, fits, other, NULL, out);
 }
 
+static bool is_called(const struct ctf_event_class *cls, const char *name, const char *of_perf)
+{
+    return cls->item == CTF_EVENT && cls->name && (!strcmp(cls->name, name) || !strcmp(cls->name, of_perf));
+}
+
+bool kernel_exec_is(struct kernel_exec *x, const struct ctf_event_class *cls)
+{
+    if (x->cls == cls)
+        return true;
+    if (!is_called(cls, "sched_process_exec", "sched:sched_process_exec"))
+        return false;
+    x->cls = cls;
+    bind(cls, is_integer, "tid", "pid", &x->tid);
+    bind(cls, is_integer, "old_tid", "old_pid", &x->old_tid);
+    bind(cls, is_text, "filename", NULL, &x->filename);
+    return true;
+}
+
 bool kernel_switch_is(struct kernel_switch *s, const struct ctf_event_class *cls)
 {
     if (s->cls == cls)
         return true;
-    if (cls->item != CTF_EVENT || !cls->name ||
-        (strcmp(cls->name, "sched_switch") && strcmp(cls->name, "sched:sched_switch")))
+    if (!is_called(cls, "sched_switch", "sched:sched_switch"))
         return false;
     s->cls = cls;
     bind(cls, is_integer, "prev_tid", "prev_pid", &s->prev.tid);
@@ -89,25 +107,61 @@ void kernel_running_set(struct kernel_running *r, const struct kernel_switch_sid
     r->comm[n] = '\0';
 }
 
-/* Reads a stream up to its first switch; before: all of it, up to its last. */
-static int find(struct kernel_running_cpus *cpus, const struct ctf_source *source, int stream, struct ctf_window w,
-    bool before, bool *found, struct err *e)
+void kernel_running_exec(struct kernel_running *r, const struct kernel_exec *x, const struct ctf_event *ev)
 {
-    struct kernel_switch s = {0};
+    size_t n = 0;
+    const char *path = x->filename.mode ? ctf_read_string(ev, &x->filename, &n) : "", *name = path;
+    for (size_t i = 0; i < n; i++)
+        if (path[i] == '/')
+            name = path + i + 1;
+    n -= (size_t)(name - path); /* the kernel keeps its begin */
+    n = n < KERNEL_COMM_BYTES ? n : KERNEL_COMM_BYTES - 1;
+    read_integer(&x->tid, ev, &r->tid);
+    if (n)
+        memcpy(r->comm, name, n);
+    r->comm[n] = '\0';
+}
+
+/* What a search for the thread at a window's begin knows. */
+struct search {
+    struct kernel_running_cpus *cpus;
+    struct kernel_switch as_switch;
+    struct kernel_exec as_exec;
+    bool before; /* reads what lies before the window, all of it; else up to the first event that tells */
+    bool told, found;
+};
+
+static void look_at(struct search *s, const struct ctf_event *ev)
+{
+    bool is_switch = kernel_switch_is(&s->as_switch, ev->cls), is_exec = kernel_exec_is(&s->as_exec, ev->cls);
+    struct kernel_running *on = is_switch || is_exec ? kernel_running_on(s->cpus, ev->cpu) : NULL;
+    if (!on)
+        return;
+    s->told = true;
+    s->found |= is_switch;
+    if (is_switch) {
+        kernel_running_set(on, s->before ? &s->as_switch.next : &s->as_switch.prev, ev);
+    } else if (s->before) {
+        kernel_running_exec(on, &s->as_exec, ev);
+    } else { /* what it was called until then, this part of the trace does not tell */
+        on->comm[0] = '\0';
+        if (!read_integer(&s->as_exec.old_tid, ev, &on->tid))
+            on->tid = KERNEL_NO_TID;
+    }
+}
+
+/* Reads a stream of the source. */
+static int find(struct search *s, const struct ctf_source *source, int stream, struct ctf_window w, struct err *e)
+{
     struct ctf_event batch[BATCH];
     struct ctf_merge *m;
     int r = ctf_merge_new(source, 1, w, stream, &m, e);
     if (r != ERR_OK)
         return r;
-    *found = false;
-    for (size_t n; (before || !*found) && (n = ctf_merge_next(m, batch, BATCH)) > 0;)
-        for (size_t i = 0; i < n && (before || !*found); i++) {
-            struct kernel_running *on = kernel_switch_is(&s, batch[i].cls) ? kernel_running_on(cpus, batch[i].cpu)
-                                                                           : NULL;
-            if (on)
-                kernel_running_set(on, before ? &s.next : &s.prev, &batch[i]);
-            *found |= on != NULL;
-        }
+    s->told = s->found = false;
+    for (size_t n; (s->before || !s->told) && (n = ctf_merge_next(m, batch, BATCH)) > 0;)
+        for (size_t i = 0; i < n && (s->before || !s->told); i++)
+            look_at(s, &batch[i]);
     ctf_merge_free(m);
     return ERR_OK;
 }
@@ -118,10 +172,11 @@ int kernel_running_find(
     struct ctf_window after = {w.begin, INT64_MAX}, before = {INT64_MIN, w.begin - (w.begin > INT64_MIN)};
     int r = ERR_OK;
     for (size_t i = 0; i < ctf_trace_streams(source->trace) && r == ERR_OK; i++) {
-        bool found;
-        r = find(cpus, source, (int)i, after, false, &found, e);
-        if (r == ERR_OK && !found && w.begin != INT64_MIN)
-            r = find(cpus, source, (int)i, before, true, &found, e);
+        struct search s = {.cpus = cpus};
+        r = find(&s, source, (int)i, after, e);
+        s.before = true;
+        if (r == ERR_OK && !s.found && w.begin != INT64_MIN)
+            r = find(&s, source, (int)i, before, e);
     }
     return r;
 }

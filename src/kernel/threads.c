@@ -91,12 +91,24 @@ void kernel_row_die(struct kernel_tracker *t, int32_t row)
     k->end = t->now;
 }
 
+static void keep_former(struct kernel_tracker *t, int32_t row)
+{
+    const struct kernel_thread *k = &t->threads.v[row];
+    vec_push(&t->formers, ((struct kernel_former){.until = t->now, .row = row, .tid = k->tid, .name = k->name}));
+}
+
 void kernel_row_set_name(struct kernel_tracker *t, int32_t row, uint32_t name)
 {
     struct kernel_thread *k = &t->threads.v[row];
+    if (k->name && k->name != name)
+        keep_former(t, row);
     k->name = name;
-    if (!k->first_name)
-        k->first_name = name;
+}
+
+void kernel_row_renumber(struct kernel_tracker *t, int32_t row, int32_t tid)
+{
+    keep_former(t, row);
+    t->threads.v[row].tid = tid;
 }
 
 void kernel_row_name(
@@ -129,6 +141,12 @@ size_t kernel_tracker_threads(const struct kernel_tracker *t, const struct kerne
 {
     *out = t->threads.v;
     return t->threads.n;
+}
+
+size_t kernel_tracker_formers(const struct kernel_tracker *t, const struct kernel_former **out)
+{
+    *out = t->formers.v;
+    return t->formers.n;
 }
 
 size_t kernel_tracker_strings(const struct kernel_tracker *t, const char *const **out)

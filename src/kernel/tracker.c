@@ -32,6 +32,7 @@ void kernel_tracker_free(struct kernel_tracker *t)
     vec_free(&t->cpus);
     vec_free(&t->threads);
     vec_free(&t->lives);
+    vec_free(&t->formers);
     free(t->by_tid);
     free(t->class_name);
     map_fini(&t->far_tids);

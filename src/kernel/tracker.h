@@ -33,7 +33,7 @@ struct kernel_cpu {
 
 /* What is needed of a life beside what users see. */
 struct kernel_life {
-    uint64_t comm[2]; /* as in the last event */
+    uint64_t comm[2]; /* as in the last event with it; 0 after an exec */
     uint32_t syscall; /* in progress */
     uint8_t io;       /* what it does */
     bool exiting;
@@ -50,6 +50,7 @@ struct kernel_tracker {
     VEC(struct kernel_cpu) cpus;
     VEC(struct kernel_thread) threads;
     VEC(struct kernel_life) lives;
+    VEC(struct kernel_former) formers;
     int32_t *by_tid;       /* row + 1 of the tid's latest life */
     size_t n_by_tid;
     struct map far_tids;   /* the same for tids beyond any kernel's pid_max */
@@ -75,6 +76,8 @@ void kernel_row_die(struct kernel_tracker *, int32_t row);
 /* Takes the name from text i of the event. */
 void kernel_row_name(struct kernel_tracker *, int32_t row, const struct ctf_event *, const struct kernel_plan *, int i);
 void kernel_row_set_name(struct kernel_tracker *, int32_t row, uint32_t name);
+/* The row has another tid from now on. */
+void kernel_row_renumber(struct kernel_tracker *, int32_t row, int32_t tid);
 
 /* calls.c: name of a system call of which only the number is known. */
 bool kernel_looks_like_x86_64(const struct ctf_trace *);

@@ -23,7 +23,7 @@ static void find_on_host(
         struct path_life c = {.row = {host, (int32_t)r}, .host = h->name};
         struct graph_row info;
         graph_row(h->graph, (int32_t)r, &info);
-        if (!graph_row_is(&info, thread) || (info.idle_cpu >= 0 && !text_is_digit(*thread)) ||
+        if (!graph_row_is(h->graph, (int32_t)r, thread) || (info.idle_cpu >= 0 && !text_is_digit(*thread)) ||
             !source->life(source->arg, c.row, &c.begin, &c.end) || c.begin >= end || c.end <= begin)
             continue;
         c.tid = info.tid;

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "clock/clock.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
 #include "path/path.h"
+#include "path/senders.h"
 #include "path/traffic.h"
 
 /* In the id of an interval: a stretch of polling, of the list with what is assumed or of that without. */
@@ -20,18 +20,8 @@
 enum {
     ROW_UNKNOWN_CPU = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN),
     ROW_UNKNOWN_SENDER = PATH_ROW_OF_CPU(PATH_CPU_UNKNOWN + 1),
-    SENDER_NOT_FOUND = -1,
-    SENDER_UNTRACED = -2, /* after TRIES_UNTRACED receives that no host sent */
-    TRIES_UNTRACED = 8,
     MOST_NEIGHBOURS =
         1024 /* intervals looked at beside the one that was found; in a sound store the right one is next to it */
-};
-
-/* What is known of a flow that some host received. */
-struct flow_peer {
-    const char *label, *address;
-    int32_t sender;
-    uint32_t failures;
 };
 
 struct path_local {
@@ -39,27 +29,9 @@ struct path_local {
     struct path_local_host *hosts;
     _Atomic(struct path_traffic *) *traffic; /* per host, made on first use */
     size_t n;
-    pthread_mutex_t lock; /* of all below, and of the making of traffic */
-    struct arena strings;
-    struct map peers; /* host << 32 | flow -> struct flow_peer * */
+    pthread_mutex_t lock; /* of the making of traffic */
+    struct path_senders *senders;
 };
-
-/* ---- clocks ---- */
-
-static int64_t to_reference(const struct path_local_host *h, int64_t t)
-{
-    return h->map ? clock_to_reference(h->map, t) : t;
-}
-static int64_t from_reference(const struct path_local_host *h, int64_t t)
-{
-    return h->map ? clock_from_reference(h->map, t) : t;
-}
-
-/* Can times of the two hosts be compared? */
-static bool comparable(const struct path_local_host *a, const struct path_local_host *b)
-{
-    return a == b || !a->map || !b->map || (a->map->n && b->map->n && a->map->island == b->map->island);
-}
 
 static struct path_traffic *traffic_of(struct path_local *l, int32_t host)
 {
@@ -90,8 +62,8 @@ static enum path_reply life(void *arg, struct path_row row, int64_t *begin, int6
     if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
         return PATH_REPLY_NONE;
     graph_row(h->graph, row.row, &r);
-    *begin = to_reference(h, r.begin);
-    *end = to_reference(h, r.end);
+    *begin = path_to_reference(h, r.begin);
+    *end = path_to_reference(h, r.end);
     return PATH_REPLY_FOUND;
 }
 
@@ -103,7 +75,7 @@ static bool find_interval(
     size_t n = graph_row_intervals(h->graph, row), i;
     if (!n)
         return false;
-    int64_t t = from_reference(h, ts);
+    int64_t t = path_from_reference(h, ts);
     i = graph_find(h->graph, row, t);
     if (i >= n) {
         graph_interval_bare(h->graph, row, 0, iv);
@@ -111,10 +83,10 @@ static bool find_interval(
     }
     for (int steps = 0; steps < MOST_NEIGHBOURS; steps++) {
         graph_interval_bare(h->graph, row, i, iv);
-        if (ts <= to_reference(h, iv->begin)) {
+        if (ts <= path_to_reference(h, iv->begin)) {
             if (i-- == 0)
                 return false;
-        } else if (ts > to_reference(h, iv->end)) {
+        } else if (ts > path_to_reference(h, iv->end)) {
             if (++i == n)
                 return false;
         } else {
@@ -132,16 +104,16 @@ static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, b
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct path_traffic *traffic = traffic_of(l, row.host);
-    size_t i = traffic_poll_find(traffic, row.row, from_reference(h, ts) - 1, assuming);
+    size_t i = traffic_poll_find(traffic, row.row, path_from_reference(h, ts) - 1, assuming);
     const struct traffic_poll *poll;
-    while ((poll = traffic_poll(traffic, row.row, i, assuming)) && to_reference(h, poll->end) < ts)
+    while ((poll = traffic_poll(traffic, row.row, i, assuming)) && path_to_reference(h, poll->end) < ts)
         i++;
     const struct traffic_poll *before = i ? traffic_poll(traffic, row.row, i - 1, assuming) : NULL;
     if (before && before->end > iv->begin && (iv->state == GRAPH_RUNNING || before->wait))
         iv->begin = before->end;
     if (!poll || poll->begin >= iv->end || (iv->state != GRAPH_RUNNING && !poll->wait))
         return;
-    if (ts <= to_reference(h, poll->begin)) {
+    if (ts <= path_to_reference(h, poll->begin)) {
         iv->end = poll->begin;
         return;
     }
@@ -166,12 +138,12 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
     const struct path_traffic *traffic = traffic_of(l, row.host);
     if (row.row != ROW_UNKNOWN_CPU)
         return false;
-    for (int64_t t = from_reference(h, ts), d = -2; d <= 2; d++) {
-        int64_t number = to_reference(h, t + d) == ts ? traffic_reply_at(traffic, t + d) : -1;
+    for (int64_t t = path_from_reference(h, ts), d = -2; d <= 2; d++) {
+        int64_t number = path_to_reference(h, t + d) == ts ? traffic_reply_at(traffic, t + d) : -1;
         struct traffic_reply reply;
         if (number < 0 || !traffic_reply(traffic, (size_t)number, &reply))
             continue;
-        int64_t begin = to_reference(h, reply.received);
+        int64_t begin = path_to_reference(h, reply.received);
         *out = (struct path_interval){.begin = begin < ts ? begin : ts - 1,
             .end = ts,
             .state = GRAPH_RUNNING,
@@ -199,8 +171,8 @@ static enum path_reply find_state(
     if (traffic_is_awake(iv.state))
         cut_polling(l, row, ts, assuming, &iv, out);
     out->detail = iv.detail;
-    out->begin = to_reference(h, iv.begin);
-    out->end = to_reference(h, iv.end);
+    out->begin = path_to_reference(h, iv.begin);
+    out->end = path_to_reference(h, iv.end);
     /* Stretches of polling were found when the store may have held something else. */
     return out->begin < ts && ts <= out->end ? PATH_REPLY_FOUND : PATH_REPLY_NONE;
 }
@@ -229,83 +201,6 @@ static void describe_preempted(void *arg, struct path_row row, struct path_inter
     iv->detail = described.detail;
 }
 
-/* ---- causes ---- */
-
-static bool sends_from(const struct path_local_host *h, const struct flow_key *key)
-{
-    const struct flow_address *a;
-    size_t n = h->flows ? flow_addresses(h->flows, &a) : 0;
-    for (size_t i = 0; i < n; i++)
-        if (a[i].family == key->family && !memcmp(a[i].addr, key->saddr, key->family == 4 ? 4 : 16))
-            return true;
-    return false;
-}
-
-/* The host that sends on this flow: the owner of the source address, else any that was seen sending on it (a bridge, a
- * router). */
-static int32_t find_sender(const struct path_local *l, const struct flow_key *key)
-{
-    int32_t found = SENDER_NOT_FOUND;
-    for (size_t i = 0; i < l->n; i++)
-        if (l->hosts[i].flows && flow_may_send(l->hosts[i].flows, key)) {
-            if (sends_from(&l->hosts[i], key))
-                return (int32_t)i;
-            if (found < 0)
-                found = (int32_t)i;
-        }
-    return found;
-}
-
-/* To be called under the lock. */
-static struct flow_peer *peer_of(struct path_local *l, int32_t host, uint32_t flow)
-{
-    bool fresh;
-    uint64_t *at = map_put(&l->peers, (uint64_t)(uint32_t)host << 32 | flow, &fresh);
-    if (fresh) {
-        char source[64], destination[64];
-        struct flow_key key;
-        flow_key(l->hosts[host].flows, flow, &key);
-        flow_format_endpoint(&key, true, source, sizeof source);
-        flow_format_endpoint(&key, false, destination, sizeof destination);
-        struct flow_peer *p = arena_new(&l->strings, struct flow_peer, 1);
-        p->address = arena_strdup(&l->strings, source);
-        p->label = arena_printf(&l->strings, "%s → %s", source, destination);
-        p->sender = find_sender(l, &key);
-        *at = (uint64_t)(uintptr_t)p;
-    }
-    return (struct flow_peer *)(uintptr_t)*at;
-}
-
-/* The send that explains the receive, on the flow's usual sender or, when that has none, on any other host. */
-static bool explain_receive(struct path_local *l, int32_t host, const struct flow_packet *receive, int32_t *sender,
-    struct flow_packet *send, struct flow_peer *peer)
-{
-    const struct flow_store *receiver = l->hosts[host].flows;
-    pthread_mutex_lock(&l->lock);
-    struct flow_peer *p = peer_of(l, host, receive->flow);
-    *peer = *p;
-    pthread_mutex_unlock(&l->lock);
-    *sender = peer->sender;
-    if (*sender >= 0 && flow_explain(receiver, receive, l->hosts[*sender].flows, send))
-        return true;
-    if (*sender == SENDER_UNTRACED)
-        return false;
-    bool found = false;
-    for (size_t i = 0; i < l->n && !found; i++)
-        if ((int32_t)i != peer->sender && l->hosts[i].flows &&
-            flow_explain(receiver, receive, l->hosts[i].flows, send)) {
-            *sender = (int32_t)i;
-            found = true;
-        }
-    pthread_mutex_lock(&l->lock);
-    if (found && p->sender < 0)
-        p->sender = *sender;
-    else if (!found && p->sender == SENDER_NOT_FOUND && ++p->failures == TRIES_UNTRACED)
-        p->sender = SENDER_UNTRACED;
-    pthread_mutex_unlock(&l->lock);
-    return found;
-}
-
 /* Did the host lose events within [begin, end] of its own clock? */
 static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t end)
 {
@@ -320,19 +215,17 @@ static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t 
 
 /* Nobody among the hosts sent it: because the peer was not traced, or because what it recorded has a hole there. */
 static void not_sent(const struct path_local *l, int32_t host, const struct flow_packet *receive,
-    const struct flow_peer *peer, struct path_cause *out)
+    const struct sender_peer *peer, struct path_cause *out)
 {
-    struct flow_key key;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->address};
-    flow_key(l->hosts[host].flows, receive->flow, &key);
-    int64_t received = to_reference(&l->hosts[host], receive->ts), second = 1000000000;
-    for (size_t i = 0; i < l->n; i++) {
-        const struct path_local_host *h = &l->hosts[i];
-        if (!h->graph || !sends_from(h, &key))
+    int64_t received = path_to_reference(&l->hosts[host], receive->ts), second = 1000000000;
+    for (size_t i = 0; i < peer->sure; i++) {
+        const struct path_local_host *h = &l->hosts[peer->senders[i]];
+        if (!h->graph)
             continue;
-        if (!comparable(&l->hosts[host], h))
+        if (!path_comparable(&l->hosts[host], h))
             out->reason = PATH_NO_CLOCK;
-        else if (lost_within(h, from_reference(h, received) - second, from_reference(h, received)))
+        else if (lost_within(h, path_from_reference(h, received) - second, path_from_reference(h, received)))
             out->reason = PATH_LOST_EVENTS;
     }
 }
@@ -340,29 +233,31 @@ static void not_sent(const struct path_local *l, int32_t host, const struct flow
 static void cause_of_receive(struct path_local *l, int32_t host, uint32_t number, struct path_cause *out)
 {
     const struct path_local_host *h = &l->hosts[host];
-    struct flow_packet receive, send;
-    struct flow_peer peer;
+    struct flow_packet receive;
+    struct sender_peer peer;
+    struct sender from;
     bool is_send;
-    int32_t sender;
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_WAKER};
     if (!h->flows || !flow_by_number(h->flows, number, &receive, &is_send) || is_send)
         return;
-    if (!explain_receive(l, host, &receive, &sender, &send, &peer)) {
+    if (!senders_find(l->senders, host, &receive, &from, &peer)) {
         not_sent(l, host, &receive, &peer, out);
         return;
     }
-    if (!comparable(h, &l->hosts[sender])) {
+    if (!path_comparable(h, &l->hosts[from.host])) {
         *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_NO_CLOCK, .label = peer.address};
         return;
     }
-    int32_t row = send.origin == FLOW_BY_THREAD && send.row >= 0 ? send.row
-        : send.origin == FLOW_BY_RECEIVE                         ? ROW_UNKNOWN_CPU
-                                                                 : ROW_UNKNOWN_SENDER;
+    int32_t row = from.send.origin == FLOW_BY_THREAD && from.send.row >= 0 ? from.send.row
+        : from.send.origin == FLOW_BY_RECEIVE                              ? ROW_UNKNOWN_CPU
+                                                                           : ROW_UNKNOWN_SENDER;
     *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
-        .from = {sender, row},
-        .ts = to_reference(&l->hosts[sender], send.ts),
+        .from = {from.host, row},
+        .ts = path_to_reference(&l->hosts[from.host], from.send.ts),
         .label = peer.label};
 }
+
+/* ---- causes ---- */
 
 static void cause_in_graph(struct path_local *l, struct path_row row, const struct graph_cause *c, int64_t begin,
     int64_t end, struct path_cause *out)
@@ -382,7 +277,7 @@ static void cause_in_graph(struct path_local *l, struct path_row row, const stru
             break;
         *out = (struct path_cause){.kind = c->kind == GRAPH_CAUSE_FORK ? PATH_CAUSE_FORK : PATH_CAUSE_WAKEUP,
             .from = {row.host, c->row},
-            .ts = to_reference(h, c->ts)};
+            .ts = path_to_reference(h, c->ts)};
         break;
     case GRAPH_CAUSE_PACKET:
         if (h->flows && c->wake < flow_wakes(h->flows)) {
@@ -438,14 +333,14 @@ static const char *host_name(void *arg, int32_t host)
     return host >= 0 && (size_t)host < l->n ? l->hosts[host].name : "";
 }
 
-static void row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     const struct path_local_host *h = host_of(arg, row);
     *tid = -1;
     *comm = "";
     if (h && row.row >= 0 && (size_t)row.row < graph_rows(h->graph)) {
         struct graph_row r;
-        graph_row(h->graph, row.row, &r);
+        graph_row_then(h->graph, row.row, path_from_reference(h, begin), path_from_reference(h, end), &r);
         *tid = r.tid;
         *comm = r.name;
     }
@@ -469,6 +364,7 @@ struct path_local *path_local_new(const struct path_local_host *hosts, size_t n)
     if (n)
         memcpy(l->hosts, hosts, n * sizeof *hosts);
     pthread_mutex_init(&l->lock, NULL);
+    l->senders = senders_new(l->hosts, n);
     return l;
 }
 
@@ -495,8 +391,8 @@ size_t path_local_unslept(const struct path_local *l, struct path_row row, int64
     if (!h || row.row < 0 || (size_t)row.row >= graph_rows(h->graph))
         return 0;
     struct path_traffic *t = traffic_of((struct path_local *)l, row.host);
-    begin = from_reference(h, begin);
-    end = from_reference(h, end);
+    begin = path_from_reference(h, begin);
+    end = path_from_reference(h, end);
     const struct traffic_poll *p;
     for (size_t i = traffic_poll_find(t, row.row, begin, false);
          (p = traffic_poll(t, row.row, i, false)) && p->end <= end; i++)
@@ -516,7 +412,7 @@ size_t path_local_assumable(const struct path_local *l, const struct path *p, in
         if (!h || s->row.row < 0 || !traffic_is_awake(s->state))
             continue;
         struct path_traffic *t = traffic_of((struct path_local *)l, s->row.host);
-        int64_t begin = from_reference(h, s->begin), end = from_reference(h, s->end);
+        int64_t begin = path_from_reference(h, s->begin), end = path_from_reference(h, s->end);
         for (size_t i = traffic_poll_find(t, s->row.row, begin, true);
              (a = traffic_poll(t, s->row.row, i, true)) && a->begin < end; i++) {
             int64_t from = a->begin > begin ? a->begin : begin, to = a->end < end ? a->end : end;
@@ -538,8 +434,7 @@ void path_local_free(struct path_local *l)
         traffic_free(atomic_load(&l->traffic[i]));
     free(l->traffic);
     free(l->hosts);
-    map_fini(&l->peers);
-    arena_fini(&l->strings);
+    senders_free(l->senders);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }

@@ -84,7 +84,8 @@ struct path_source {
         struct path_cause *out);
     /* Names for the answer. Borrowed. */
     const char *(*host_name)(void *arg, int32_t host);
-    void (*row_name)(void *arg, struct path_row row, int32_t *tid, const char **comm);
+    /* The row's while it was called so for most of [begin, end], at the instant when they are equal. */
+    void (*row_name)(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm);
 };
 
 /* ---- the answer ---- */
@@ -125,11 +126,14 @@ struct path {
 enum path_reached {
     PATH_REACHED_BY_NOTHING,                     /* a wait still open then is explained by what ended it later */
     PATH_REACHED_BY_SIGNAL,                      /* a wakeup or fork of its own at that time */
-    PATH_REACHED_BY_MESSAGE                      /* it sent one then: when it slept, the time it did is the message's */
+    PATH_REACHED_BY_MESSAGE                      /* it sent one then to `receiver`: if it slept, that time is the message's */
 };
 struct path_options {
     int64_t begin, end;
-    uint8_t reached;                             /* enum path_reached */
+    uint8_t reached;                             /* enum path_reached; but for the first, what was before the row's life
+                                                  * belongs to the path */
+    struct path_row receiver;
+    const char *label;                           /* of the message: struct path_cause */
     bool no_early_return;                        /* for comparison with other tools */
 };
 /* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there,
@@ -191,8 +195,8 @@ struct path_life {
 };
 struct path_lives { struct path_life *v; size_t n, cap; };
 /* Adds the lives that begin before `end` and end after `begin` of the threads that "HOST:TID", "HOST:COMM", "TID" or
- * "COMM" means, all of them on `host` when that is given. COMM: the first or last name; idle threads have none. Whoever
- * calls frees the list. */
+ * "COMM" means, all of them on `host` when that is given. COMM: any name that the thread had; idle threads have none.
+ * Whoever calls frees the list. */
 void path_find_lives(const struct path_local *, const char *thread, const char *host, int64_t begin, int64_t end,
     struct path_lives *found);
 /* Are they all of one host and thread number, which was used again? */

@@ -6,11 +6,12 @@
 #include "path/path.h"
 #include "show/show.h"
 
-static void csv_row(const struct path_source *source, struct path_row row, bool comm, struct text *t)
+static void csv_row(
+    const struct path_source *source, struct path_row row, int64_t begin, int64_t end, bool comm, struct text *t)
 {
     int32_t tid;
     const char *name;
-    source->row_name(source->arg, row, &tid, &name);
+    source->row_name(source->arg, row, begin, end, &tid, &name);
     text_csv(t, source->host_name(source->arg, row.host));
     text_putc(t, ',');
     text_i64(t, tid);
@@ -26,7 +27,7 @@ void show_csv(const struct path *p, const struct path_source *source, struct tex
     text_puts(t, "host,tid,comm,begin,end,state,detail,sender_host,sender_tid,assumed\n");
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *s = &p->segments[i];
-        csv_row(source, s->row, true, t);
+        csv_row(source, s->row, s->begin, s->end, true, t);
         text_i64(t, s->begin);
         text_putc(t, ',');
         text_i64(t, s->end);
@@ -36,7 +37,7 @@ void show_csv(const struct path *p, const struct path_source *source, struct tex
         text_csv(t, s->detail ? s->detail : "");
         text_putc(t, ',');
         if (s->sender.host >= 0)
-            csv_row(source, s->sender, false, t);
+            csv_row(source, s->sender, s->begin, s->begin, false, t);
         else
             text_puts(t, ",,");
         text_puts(t, s->assumed ? "true\n" : "\n");

@@ -4,11 +4,12 @@
 #include "path/path.h"
 #include "show/show.h"
 
-static void write_who(const struct path_source *source, struct path_row row, bool comm, struct json *j)
+static void write_who(
+    const struct path_source *source, struct path_row row, int64_t begin, int64_t end, bool comm, struct json *j)
 {
     int32_t tid;
     const char *name;
-    source->row_name(source->arg, row, &tid, &name);
+    source->row_name(source->arg, row, begin, end, &tid, &name);
     json_kv_string(j, "host", source->host_name(source->arg, row.host));
     json_kv_i64(j, "tid", tid);
     if (comm)
@@ -20,7 +21,7 @@ static void write_end(
 {
     json_key(j, key);
     json_object(j);
-    write_who(source, row, false, j);
+    write_who(source, row, time, time, false, j);
     json_kv_i64(j, "time", time);
     json_end_object(j);
 }
@@ -39,7 +40,7 @@ static void write_segments(const struct path *p, const struct path_source *sourc
     for (size_t i = 0; i < p->n_segments; i++) {
         const struct path_segment *s = &p->segments[i];
         json_object(j);
-        write_who(source, s->row, true, j);
+        write_who(source, s->row, s->begin, s->end, true, j);
         json_kv_i64(j, "begin", s->begin);
         json_kv_i64(j, "end", s->end);
         json_kv_string(j, "state", graph_state_name(s->state));
@@ -72,7 +73,7 @@ static void write_totals(const struct path *p, const struct path_source *source,
     json_array(j);
     for (size_t i = 0; i < p->n_totals; i++) {
         json_object(j);
-        write_who(source, p->totals[i].row, true, j);
+        write_who(source, p->totals[i].row, p->end, p->end, true, j);
         json_kv_string(j, "state", graph_state_name(p->totals[i].state));
         json_kv_i64(j, "duration", p->totals[i].duration);
         write_assumed(p->totals[i].assumed, j);
@@ -117,7 +118,7 @@ void show_json(const struct path *p, const struct path_source *source, const cha
     json_object(j);
     json_key(j, "query");
     json_object(j);
-    write_who(source, p->start, true, j);
+    write_who(source, p->start, p->end, p->end, true, j);
     json_kv_i64(j, "begin", p->begin);
     json_kv_i64(j, "end", p->end);
     json_end_object(j);

@@ -15,7 +15,7 @@ static void add_row(struct show_rows *s, struct path_row row)
         return;
     *at = s->rows.n;
     struct show_row r = {.row = row, .host = s->source->host_name(s->source->arg, row.host)};
-    s->source->row_name(s->source->arg, row, &r.tid, &r.comm);
+    s->source->row_name(s->source->arg, row, s->path->end, s->path->end, &r.tid, &r.comm);
     vec_push(&s->rows, r);
 }
 

@@ -55,10 +55,10 @@ static void put_duration(struct text *t, int64_t ns)
     text_fini(&scratch);
 }
 
-static void put_name(struct canvas *c, struct path_row row)
+static void put_name(struct canvas *c, struct path_row row, int64_t begin, int64_t end)
 {
     char name[160];
-    show_xml(c->out, show_name(c->show.source, row, name, sizeof name));
+    show_xml(c->out, show_name(c->show.source, row, begin, end, name, sizeof name));
 }
 
 /* ---- definitions ---- */
@@ -149,7 +149,7 @@ static void write_title(struct canvas *c)
     const struct path *p = c->show.path;
     struct text *t = c->out;
     text_puts(t, "<text x=\"16\" y=\"26\" style=\"font-size:17px\" class=\"head\">Critical path of ");
-    put_name(c, p->start);
+    put_name(c, p->start, p->end, p->end);
     text_puts(t, "</text>\n<text x=\"16\" y=\"46\" fill=\"#444\">");
     time_write_utc(t, p->begin, true);
     text_puts(t, " UTC, ");
@@ -236,7 +236,7 @@ static void write_segment(struct canvas *c, const struct path_segment *s, int y)
     double x = x_of(c, s->begin), width = x_of(c, s->end) - x;
     text_printf(t, "<rect class=\"s%d%s\" x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\"><title>", s->state,
         s->assumed ? " assumed" : "", x, y, width < 0.35 ? 0.35 : width, TRACK);
-    put_name(c, s->row);
+    put_name(c, s->row, s->begin, s->end);
     text_printf(t, "\n%s ", graph_state_name(s->state));
     put_duration(t, s->end - s->begin);
     text_puts(t, " from +");
@@ -247,7 +247,7 @@ static void write_segment(struct canvas *c, const struct path_segment *s, int y)
     }
     if (s->sender.host >= 0) {
         text_puts(t, "\nsent by ");
-        put_name(c, s->sender);
+        put_name(c, s->sender, s->begin, s->begin);
     }
     if (s->assumed)
         text_puts(t, "\nassumed: it ran, and may have polled for the message");
@@ -334,9 +334,9 @@ static void write_link(struct canvas *c, const struct path_link *l, struct map *
     text_printf(c->out, "<path class=\"link %s%s\" d=\"M%.2f %dL%.2f %d\"><title>%s from ", path_link_name(l->kind),
         l->assumed ? " assumed" : "", x1, y1 < y2 ? y1 + TRACK : y1, x2, y1 < y2 ? y2 : y2 + TRACK,
         path_link_name(l->kind));
-    put_name(c, l->from);
+    put_name(c, l->from, l->from_ts, l->from_ts);
     text_puts(c->out, " to ");
-    put_name(c, l->to);
+    put_name(c, l->to, l->to_ts, l->to_ts);
     if (l->to_ts > l->from_ts) {
         text_puts(c->out, ", ");
         put_duration(c->out, l->to_ts - l->from_ts);
@@ -432,7 +432,7 @@ static void write_total(struct canvas *c, const struct path_total *total, int y)
     struct text scratch = {.fd = -1};
     int32_t tid;
     const char *comm;
-    c->show.source->row_name(c->show.source->arg, total->row, &tid, &comm);
+    c->show.source->row_name(c->show.source->arg, total->row, p->end, p->end, &tid, &comm);
     text_printf(&scratch, "%.1f %%", 100.0 * (double)total->duration / (double)(p->end - p->begin));
     table_cell(c, LEFT + 46, y, text_cstr(&scratch), true, 12);
     scratch.n = 0;
@@ -497,7 +497,7 @@ void show_svg(const struct path *p, const struct path_source *source, struct tex
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
         "height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Critical path of ",
         WIDTH, height, WIDTH, height);
-    put_name(&c, p->start);
+    put_name(&c, p->start, p->end, p->end);
     text_puts(t, "</title>\n");
     write_definitions(&c);
     text_puts(t, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");

@@ -15,7 +15,7 @@ static void write_head(const struct show_rows *s, const struct show_style *style
     char name[160];
     struct text scratch = {.fd = -1}, head = {.fd = -1};
     terminal_style(style, t, "1");
-    show_text(t, show_name(s->source, p->start, name, sizeof name), TERMINAL_MAX_NAME);
+    show_text(t, show_name(s->source, p->start, p->end, p->end, name, sizeof name), TERMINAL_MAX_NAME);
     terminal_style(style, t, "0");
     text_puts(&head, "  ");
     time_write_utc(&head, p->begin, false);
@@ -83,8 +83,10 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
     struct text scratch = {.fd = -1};
     size_t names = 0;
     char name[160];
-    for (size_t i = 0; i < s->rows.n; i++)
-        names = terminal_widest(names, show_name(s->source, s->rows.v[i].row, name, sizeof name));
+    for (size_t i = 0; i < p->n_segments; i++) {
+        const struct path_segment *g = &p->segments[i];
+        names = terminal_widest(names, show_name(s->source, g->row, g->begin, g->end, name, sizeof name));
+    }
     size_t most = style->width > 0 && style->width - 40 < TERMINAL_MAX_NAME ? (size_t)style->width - 40
                                                                             : TERMINAL_MAX_NAME;
     names = names > most ? most : names;
@@ -96,7 +98,7 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
         terminal_right(t, text_cstr(&scratch), TERMINAL_INDENT + 11);
         terminal_right(t, terminal_duration(g->end - g->begin, &scratch), 11);
         text_fill(t, ' ', 2);
-        terminal_left(t, show_name(s->source, g->row, name, sizeof name), names);
+        terminal_left(t, show_name(s->source, g->row, g->begin, g->end, name, sizeof name), names);
         text_fill(t, ' ', 2);
         terminal_color(style, t, g->state);
         text_puts(t, graph_state_name(g->state));
@@ -107,7 +109,7 @@ static void write_segments(const struct show_rows *s, const struct show_style *s
         if (g->assumed)
             text_puts(&scratch, "  assumed");
         if (g->sender.host >= 0)
-            text_printf(&scratch, "  from %s", show_name(s->source, g->sender, name, sizeof name));
+            text_printf(&scratch, "  from %s", show_name(s->source, g->sender, g->begin, g->begin, name, sizeof name));
         if (g->detail)
             text_printf(&scratch, "  %s", g->detail);
         show_text(t, text_cstr(&scratch), room > used ? room - used : 0);

@@ -71,7 +71,7 @@ static void thread_lines(const struct path *p, const struct path_source *source,
         struct summary_line l = {.duration = total->duration, .state = total->state};
         int32_t tid;
         const char *comm;
-        source->row_name(source->arg, total->row, &tid, &comm);
+        source->row_name(source->arg, total->row, p->end, p->end, &tid, &comm);
         snprintf(l.host, sizeof l.host, "%s", source->host_name(source->arg, total->row.host));
         if (tid >= 0)
             snprintf(l.thread, sizeof l.thread, "%d %s", tid, comm);

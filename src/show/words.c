@@ -6,11 +6,12 @@
 
 #include "base/text.h"
 
-const char *show_name(const struct path_source *source, struct path_row row, char *buf, size_t n)
+const char *show_name(
+    const struct path_source *source, struct path_row row, int64_t begin, int64_t end, char *buf, size_t n)
 {
     int32_t tid;
     const char *comm;
-    source->row_name(source->arg, row, &tid, &comm);
+    source->row_name(source->arg, row, begin, end, &tid, &comm);
     if (tid < 0)
         snprintf(buf, n, "%s interrupt", source->host_name(source->arg, row.host));
     else

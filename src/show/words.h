@@ -6,8 +6,8 @@
 
 struct text;
 
-/* "client:204 tier", "n2 interrupt". At most `n` bytes, always terminated. */
-const char *show_name(const struct path_source *, struct path_row, char *buf, size_t n);
+/* "client:204 tier", "n2 interrupt", as called for most of [begin, end]. At most `n` bytes, always terminated. */
+const char *show_name(const struct path_source *, struct path_row, int64_t begin, int64_t end, char *buf, size_t n);
 /* A name from a trace for a terminal: control characters and broken UTF-8 become "?". At most `cells` cells, the last
  * "…" when it was cut. */
 void show_text(struct text *, const char *s, size_t cells);

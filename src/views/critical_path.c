@@ -164,15 +164,22 @@ static void tree(const struct view *self, struct views *x, const struct tsp_quer
 
 /* ---- states ---- */
 
-static const char *peer_name(const struct critical_view *v, struct path_row row, struct arena *a)
+static const char *peer_name(const struct critical_view *v, struct path_row row, int64_t t, struct arena *a)
 {
     int32_t tid;
     const char *name;
     if (row.host < 0)
         return NULL;
-    v->source->row_name(v->source->arg, row, &tid, &name);
+    v->source->row_name(v->source->arg, row, t, t, &tid, &name);
     const char *host = v->source->host_name(v->source->arg, row.host);
     return tid < 0 ? arena_printf(a, "%s interrupt", host) : arena_printf(a, "%s:%d %s", host, tid, name);
+}
+
+static const char *segment_thread(const struct critical_view *v, const struct path_segment *s, int32_t *tid)
+{
+    const char *name;
+    v->source->row_name(v->source->arg, s->row, s->begin, s->end, tid, &name);
+    return name;
 }
 
 struct rows_writer {
@@ -207,9 +214,11 @@ static bool write_segment(void *writer, size_t number, bool only_matches)
         view_add_property(&shown, "state", graph_state_name(s->state));
         view_add_property(&shown, "assumed", s->assumed ? "true" : "false");
         view_add_property(&shown, "host", w->x->hosts[w->row->host].index->name);
-        view_add_property(&shown, "process", w->row->name);
-        view_add_number(&shown, "thread", w->row->tid);
-        view_add_number(&shown, "tid", w->row->tid);
+        int32_t tid;
+        const char *name = segment_thread(w->view, s, &tid);
+        view_add_property(&shown, "process", name);
+        view_add_number(&shown, "thread", tid);
+        view_add_number(&shown, "tid", tid);
     }
     return view_write_shown(w->q, w->answer, s->begin, s->end, &shown, only_matches);
 }
@@ -302,7 +311,7 @@ static void write_segment_tooltip(
     struct arena *a = q->http->arena;
     tsp_write_tip(answer, "State", graph_state_name(s->state));
     kv_if(answer, "Detail", s->detail);
-    kv_if(answer, "Sender", peer_name(v, s->sender, a));
+    kv_if(answer, "Sender", peer_name(v, s->sender, s->begin, a));
     kv_if(answer, "Assumed", s->assumed ? ASSUMED : NULL);
     if (s->cpu >= 0 && s->cpu != PATH_CPU_UNKNOWN)
         view_write_number(answer, "CPU", s->cpu);
@@ -329,8 +338,8 @@ static void write_arrow_tooltip(struct tsp_answer *answer, const struct tsp_quer
         kv_if(answer, "Assumed", l->assumed ? ASSUMED : NULL);
         break;
     }
-    kv_if(answer, "From", peer_name(v, from->row, q->http->arena));
-    kv_if(answer, "To", peer_name(v, to->row, q->http->arena));
+    kv_if(answer, "From", peer_name(v, from->row, q->element_time, q->http->arena));
+    kv_if(answer, "To", peer_name(v, to->row, q->element_time + q->element_duration, q->http->arena));
     view_write_span(answer, q->element_time, q->element_time + q->element_duration);
 }
 
@@ -350,12 +359,16 @@ static void write_tooltip(
             struct rows_writer w = {.view = v};
             struct view_spans spans = spans_of(&w, r);
             size_t at = view_find_span(&spans, t);
-            if (r->tid >= 0) {
-                tsp_write_tip(answer, "Process", r->name);
-                view_write_number(answer, "TID", r->tid);
+            const struct path_segment *s = at != SIZE_MAX ? critical_segment(v, r, at) : NULL;
+            bool within = s && t < s->end;
+            int32_t tid = r->tid;
+            const char *name = within ? segment_thread(v, s, &tid) : r->name;
+            if (tid >= 0) {
+                tsp_write_tip(answer, "Process", name);
+                view_write_number(answer, "TID", tid);
             }
-            if (at != SIZE_MAX && t < critical_segment(v, r, at)->end)
-                write_segment_tooltip(answer, q, v, critical_segment(v, r, at));
+            if (within)
+                write_segment_tooltip(answer, q, v, s);
         }
         view_write_clock_error(answer, &x->hosts[r->host], t);
     }

@@ -42,7 +42,7 @@ static struct critical_row *row_of(struct build *b, struct path_row r)
     if (fresh) {
         struct critical_row row = {.row = r, .host = b->hosts[r.host], .seen = b->rows.n};
         row.entry = critical_entry(b->x, row.host, r.row);
-        b->view->source->row_name(b->view->source->arg, r, &row.tid, &row.name);
+        b->view->source->row_name(b->view->source->arg, r, b->view->path->end, b->view->path->end, &row.tid, &row.name);
         *at = b->rows.n;
         vec_push(&b->rows, row);
     }

@@ -53,10 +53,10 @@ static const char *lens_host_name(void *arg, int32_t host)
     return l->inner->host_name(l->inner->arg, host);
 }
 
-static void lens_row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void lens_row_name(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     const struct lens *l = arg;
-    l->inner->row_name(l->inner->arg, row, tid, comm);
+    l->inner->row_name(l->inner->arg, row, begin, end, tid, comm);
 }
 
 struct critical_view *critical_walk(const struct views *x, const size_t *hosts, const struct critical_question *q,

@@ -24,6 +24,13 @@ static bool find_use(const struct view_host *h, size_t i, int kind, struct use *
     return true;
 }
 
+/* With the thread's name for most of [begin, end], which are the host's times. */
+static void find_use_then(const struct view_host *h, size_t i, int64_t begin, int64_t end, struct use *out)
+{
+    if (find_use(h, i, BY_FILE, out))
+        graph_row_then(h->index->graph, out->file.thread, begin, end, &out->thread);
+}
+
 static bool has_data(const struct view *self, const struct view_host *h)
 {
     struct state_file f;
@@ -130,7 +137,7 @@ static void show(
     out->label = out->style_key = key_of(iv, row->number == BY_THREAD);
     if (!s->q->filter || !out->style_key)
         return;
-    find_use(h, row->row, BY_FILE, &use);
+    find_use_then(h, row->row, iv->begin, iv->end, &use);
     view_add_property(out, "file", use.file.name);
     view_add_property(out, "thread", use.thread.name);
     view_add_number(out, "tid", use.thread.tid);
@@ -145,7 +152,7 @@ static bool tooltip(const struct view_pointed *p)
     struct use use;
     if (p->row->kind == VIEW_NO_STATES)
         return false;
-    find_use(p->host, p->row->row, BY_FILE, &use);
+    find_use_then(p->host, p->row->row, p->t, p->t, &use);
     tsp_write_tip(p->answer, "File", use.file.name);
     tsp_write_tip(p->answer, "Thread", arena_printf(p->q->http->arena, "%s (%d)", use.thread.name, use.thread.tid));
     if (key) {

@@ -51,6 +51,22 @@ static void add_sends(const struct view_host *h, size_t flow, struct row *r)
     }
 }
 
+static bool find_send(const struct view_host *h, const struct flow_packet *receive, const struct view_host *from,
+    struct flow_packet *send)
+{
+    struct flow_message_key key;
+    flow_message_key_of(h->index->flows, receive, &key);
+    struct flow_window w = flow_window_any();
+    if (h == from || (h->map && from->map && h->map->n && from->map->n && h->map->island == from->map->island)) {
+        int64_t at = h == from ? receive->ts : view_to_host(from, view_to_reference(h, receive->ts));
+        uint64_t error = h == from
+            ? 0
+            : (uint64_t)clock_error_at(h->map, receive->ts) + (uint64_t)clock_error_at(from->map, at);
+        w = flow_window_at(&key, at, error);
+    }
+    return flow_find_send(from->index->flows, &key, &w, send) != FLOW_NOT_SENT;
+}
+
 /* Delays of the receives whose send is known; of very many every k-th. */
 static void add_receives(const struct view_host *h, size_t flow, const struct view_host *from, struct row *r)
 {
@@ -64,7 +80,7 @@ static void add_receives(const struct view_host *h, size_t flow, const struct vi
         see(r, view_to_reference(h, p.ts));
         if (!from)
             r->bytes += p.bytes;
-        else if (i % step == 0 && flow_explain(h->index->flows, &p, from->index->flows, &s))
+        else if (i % step == 0 && find_send(h, &p, from, &s))
             delays[n++] = view_to_reference(h, p.ts) - view_to_reference(from, s.ts);
     }
     if (n) {
@@ -99,7 +115,7 @@ static void add_flow(struct views *x, size_t host, size_t flow, struct rows *row
         .sender = (int32_t)host, .receiver = -1, .first = INT64_MAX, .last = INT64_MIN, .least = -1, .median = -1};
     int64_t other;
     flow_key(h->index->flows, flow, &r.key);
-    if (flow_sends(h->index->flows, flow)) {
+    if (flow_may_send(h->index->flows, &r.key)) {
         add_sends(h, flow, &r);
         if ((r.receiver = receiver_of(x, host, &r.key, &other)) >= 0)
             add_receives(&x->hosts[r.receiver], (size_t)other, h, &r);
@@ -107,6 +123,8 @@ static void add_flow(struct views *x, size_t host, size_t flow, struct rows *row
         for (size_t i = 0; i < x->n_hosts; i++)
             if (x->hosts[i].index->flows && flow_may_send(x->hosts[i].index->flows, &r.key))
                 return; /* shown where it was sent */
+        if (!flow_receives(h->index->flows, flow))
+            return; /* it only passed through */
         r.sender = -1;
         r.receiver = (int32_t)host;
         add_receives(h, flow, NULL, &r);

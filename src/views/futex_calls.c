@@ -90,7 +90,7 @@ void futex_show(const struct view_sampler *s, const struct view_host *h, size_t 
     view_add_property(out, "operation", iv->name);
     view_add_property(out, "result", out->label);
     if (row.thread >= 0 && row.thread < h->threads) {
-        graph_row(h->index->graph, row.thread, &thread);
+        graph_row_then(h->index->graph, row.thread, iv->begin, iv->end, &thread);
         view_add_property(out, "process", thread.name);
         view_add_number(out, "tid", thread.tid);
         view_add_number(out, "thread", thread.tid);
@@ -135,7 +135,7 @@ void futex_write_call(struct tsp_answer *answer, const struct view_host *h, size
     char room[48];
     state_row(h->states, STATE_FUTEX_USER, user, &row);
     tsp_write_tip(answer, "Futex", row.name);
-    view_write_thread(answer, h, row.thread, "Process", "TID");
+    view_write_thread(answer, h, row.thread, t, "Process", "TID");
     if (!state_at(h->states, STATE_FUTEX_USER, user, t, &iv) || iv.value == STATE_NONE)
         return;
     tsp_write_tip(answer, "State", looks[look_of(&iv)].key);
@@ -144,7 +144,7 @@ void futex_write_call(struct tsp_answer *answer, const struct view_host *h, size
         tsp_write_tip(answer, "Result", result(&iv, room, sizeof room));
     }
     if (futex_woken_by(h, &iv, &wake)) {
-        view_write_thread(answer, h, wake.thread, "Woken by", "Woken by TID");
+        view_write_thread(answer, h, wake.thread, wake.at, "Woken by", "Woken by TID");
         view_write_duration(answer, "Wake to return", iv.end - wake.at);
     }
     view_write_interval(answer, h, &iv);

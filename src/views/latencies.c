@@ -201,7 +201,7 @@ static void cell(void *arg, size_t row, size_t column, struct text *out)
     struct graph_row t = {.tid = -1, .name = ""};
     const struct view_host *h = line(l, row, &v);
     if ((column == 3 || column == 5) && v.thread >= 0 && v.thread < h->threads)
-        graph_row(h->index->graph, v.thread, &t);
+        graph_row_then(h->index->graph, v.thread, v.begin, v.end, &t);
     switch (column) {
     case 0: text_i64(out, view_to_reference(h, v.begin)); break;
     case 1: text_i64(out, view_to_reference(h, v.end)); break;

@@ -232,7 +232,7 @@ static void write_busiest(
     size_t n = find_busiest(q, h, begin, end, top);
     for (size_t i = 0; i < n; i++) {
         struct graph_row r;
-        graph_row(h->index->graph, top[i].row, &r);
+        graph_row_then(h->index->graph, top[i].row, begin, end, &r);
         if (r.idle_cpu < 0)
             tsp_write_tip(answer, keys[i],
                 arena_printf(q->http->arena, "%s (%d), %.1f %% of a CPU", r.name, r.tid,

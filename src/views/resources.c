@@ -161,7 +161,7 @@ static bool find_thread(const struct view_host *h, const struct state_interval *
 {
     if (iv->thread < 0 || iv->thread >= h->threads)
         return false;
-    graph_row(h->index->graph, iv->thread, out);
+    graph_row_then(h->index->graph, iv->thread, iv->begin, iv->end, out);
     return true;
 }
 
@@ -228,7 +228,7 @@ static void write_state(struct tsp_answer *answer, const struct view_pointed *p,
     int32_t cpu = cpu_of(p->row, iv, p->host->states);
     if (cpu >= 0)
         view_write_number(answer, "CPU", cpu);
-    view_write_thread(answer, p->host, iv->thread, "Process", "TID");
+    view_write_thread(answer, p->host, iv->thread, p->t, "Process", "TID");
     view_write_interval(answer, p->host, iv);
 }
 

@@ -196,7 +196,7 @@ static void show(
     if (!s->q->filter || !out->style_key)
         return;
     struct graph_row r;
-    graph_row(h->index->graph, (int32_t)row->row, &r);
+    graph_row_then(h->index->graph, (int32_t)row->row, iv->begin, iv->end, &r);
     view_add_property(out, "state", out->style_key);
     view_add_property(out, "host", h->index->name);
     view_add_property(out, "process", r.name);
@@ -265,7 +265,7 @@ static void write_cause(
         return;
     graph_interval_cause(g, row, i, &c);
     if (c.kind == GRAPH_CAUSE_WAKEUP && c.row >= 0 && c.row < h->threads) {
-        graph_row(g, c.row, &r);
+        graph_row_then(g, c.row, c.ts, c.ts, &r);
         tsp_write_tip(answer, "Woken by", arena_printf(q->http->arena, "%s (%d)", r.name, r.tid));
     } else if (c.kind == GRAPH_CAUSE_PACKET) {
         tsp_write_tip(answer, "Woken by", "a message from the network");
@@ -302,11 +302,12 @@ static void tooltip(const struct view *self, struct views *x, const struct tsp_q
         const struct view_host *h = &x->hosts[host];
         tsp_write_tip(answer, "Host", h->index->name);
         if (view_tooltip_of_arrow(q) && view_thread_of(x, q->element_destination, &other, &next)) {
-            view_write_thread(answer, h, row, "From", "From TID");
-            view_write_thread(answer, &x->hosts[other], next, "To", "To TID");
+            view_write_thread(answer, h, row, view_sample_time(h, q->element_time), "From", "From TID");
+            view_write_thread(answer, &x->hosts[other], next,
+                view_sample_time(&x->hosts[other], q->element_time + q->element_duration), "To", "To TID");
             view_write_span(answer, q->element_time, q->element_time + q->element_duration);
         } else {
-            view_write_thread(answer, h, row, "Process", "TID");
+            view_write_thread(answer, h, row, view_sample_time(h, t), "Process", "TID");
             write_state_tooltip(answer, q, h, row, t);
         }
         view_write_clock_error(answer, h, t);

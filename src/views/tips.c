@@ -54,12 +54,12 @@ void view_write_interval(struct tsp_answer *answer, const struct view_host *h, c
 }
 
 void view_write_thread(
-    struct tsp_answer *answer, const struct view_host *h, int32_t row, const char *name, const char *tid)
+    struct tsp_answer *answer, const struct view_host *h, int32_t row, int64_t t, const char *name, const char *tid)
 {
     struct graph_row thread;
     if (row < 0 || row >= h->threads)
         return;
-    graph_row(h->index->graph, row, &thread);
+    graph_row_then(h->index->graph, row, t, t, &thread);
     tsp_write_tip(answer, name, thread.name);
     view_write_number(answer, tid, thread.tid);
 }

@@ -14,8 +14,9 @@ void view_write_number(struct tsp_answer *, const char *name, int64_t);
 void view_write_duration(struct tsp_answer *, const char *name, int64_t ns);
 void view_write_span(struct tsp_answer *, int64_t begin, int64_t end); /* reference clock: start, end, duration */
 void view_write_interval(struct tsp_answer *, const struct view_host *, const struct state_interval *); /* the same */
-/* A row of the host's graph: under `name` what the thread is called, under `tid` its number. */
-void view_write_thread(struct tsp_answer *, const struct view_host *, int32_t row, const char *name, const char *tid);
+/* A row of the host's graph: under `name` what the thread is called at t (host's clock), under `tid` its number. */
+void view_write_thread(struct tsp_answer *, const struct view_host *, int32_t row, int64_t t, const char *name,
+    const char *tid);
 /* The error of the host's clock at t (reference clock), where it has one. */
 void view_write_clock_error(struct tsp_answer *, const struct view_host *, int64_t t);
 

@@ -7,7 +7,7 @@ import subprocess
 import ctf_made
 import weft_e2e
 from ctf_made import Clocked
-from weft_e2e import Case, have, new_dice, scratch
+from weft_e2e import Case, have, new_dice, scratch, weft
 
 NS = 10**9
 WRAP = 1 << 32
@@ -157,6 +157,154 @@ class Times(Cases):
         run = self.same(made("freq = 1000000000; offset_s = -9300000000;", 0, 10**18),
                         [-2**63 + 2, -8300000000 * NS], "gives up")
         self.assertRegex(run.message, r"1 event has a time that 64 bits")
+
+
+U8 = "integer { size = 8; align = 8; }"
+ALIAS = f"typealias {U8} := u8;\n"
+SAME, REFUSES, DIFFERS = "same", "refuses", "differs"
+
+# What, declarations at the top, fields of the event, its bytes, the line behind the event's name, what babeltrace2
+# does.
+READ = [
+    # Lengths and tags: the closest field around the declaration of the type, not around its use (4.2.2 of the
+    # specification). Where none is around the declaration: around the use.
+    ("length around its typedef", ALIAS, "u8 n; typedef u8 seq[n]; struct { u8 n; seq x; } in; seq y;", b"\2\1abcd",
+     "{ n = 2, in = { n = 1, x = [ [0] = 97, [1] = 98 ] }, y = [ [0] = 99, [1] = 100 ] }", DIFFERS),
+    ("length of the same struct", ALIAS, "u8 n; typedef u8 seq[n]; seq x; seq y;", b"\2abcd",
+     "{ n = 2, x = [ [0] = 97, [1] = 98 ], y = [ [0] = 99, [1] = 100 ] }", SAME),
+    ("length of a named struct", ALIAS, "u8 n; struct s { u8 x[n]; }; struct { u8 n; struct s q; } in;", b"\2\1ab",
+     "{ n = 2, in = { n = 1, q = { x = [ [0] = 97, [1] = 98 ] } } }", REFUSES),
+    ("length of a struct by typedef", ALIAS, "u8 n; typedef struct { u8 x[n]; } s; struct { u8 n; s q; } in;",
+     b"\2\1ab", "{ n = 2, in = { n = 1, q = { x = [ [0] = 97, [1] = 98 ] } } }", DIFFERS),
+    ("length of a struct with more alignment", ALIAS,
+     "struct { u8 n; struct s { u8 x[n]; }; struct { u8 n; struct s align(16) q; } in; } a;", b"\2\0\1\0ab",
+     "{ a = { n = 2, in = { n = 1, q = { x = [ [0] = 97, [1] = 98 ] } } } }", REFUSES),
+    ("length within the typedef's own struct", ALIAS, "u8 n; typedef struct { u8 n; u8 x[n]; } s; s a; s b;",
+     b"\7\1a\2bc", "{ n = 7, a = { n = 1, x = [ [0] = 97 ] }, b = { n = 2, x = [ [0] = 98, [1] = 99 ] } }", SAME),
+    ("no field around the typedef", ALIAS + "typedef u8 seq[n];", "u8 n; struct { u8 n; seq x; } in; seq y;",
+     b"\2\1abc",
+     "{ n = 2, in = { n = 1, x = [ [0] = 97 ] }, y = [ [0] = 98, [1] = 99 ] }", SAME),
+    ("no field around the struct", ALIAS + "struct s { u8 x[n]; };", "u8 n; struct s a;", b"\2ab",
+     "{ n = 2, a = { x = [ [0] = 97, [1] = 98 ] } }", SAME),
+    ("the specification's variant", ALIAS,
+     "enum : u8 { a, b, c, d } x; typedef variant <x> { u8 a; string b; u8 c; } example_variant;"
+     "struct { enum : u8 { x, y, z } x; example_variant v; } s[2];", b"\1\0ab\0\2cd\0",
+     '{ x = ( "b" : container = 1 ), s = [ [0] = { x = ( "x" : container = 0 ), v = { "ab" } },'
+     ' [1] = { x = ( "z" : container = 2 ), v = { "cd" } } ] }', REFUSES),
+    ("a named variant and two tags", ALIAS,
+     "enum : u8 { A, B } t; enum : u8 { B, A } u; variant v <t> { u8 A; string B; } q; variant v <u> r;", b"\1\1ab\0\3",
+     '{ t = ( "B" : container = 1 ), u = ( "A" : container = 1 ), q = { "ab" }, r = { 3 } }', SAME),
+    # Several types in one declaration (C.2.2: declaration-specifiers).
+    ("two structs", f"struct a {{ {U8} x; }} struct b {{ {U8} y; }};", "struct a p; struct b q;", b"\1\2",
+     "{ p = { x = 1 }, q = { y = 2 } }", REFUSES),
+    ("three kinds", ALIAS + "enum e : u8 { X } struct b { u8 y; } variant v { u8 X; };",
+     "enum e t; struct b q; variant v <t> r;", b"\0\2\3",
+     '{ t = ( "X" : container = 0 ), q = { y = 2 }, r = { 3 } }', REFUSES),
+    ("two structs within a struct", ALIAS, "struct a { u8 x; } struct b { u8 y; }; struct a p; struct b q;", b"\1\2",
+     "{ p = { x = 1 }, q = { y = 2 } }", REFUSES),
+    # Escapes (C.1.5).
+    *((f"escape {escape}", "", f'enum : {U8} {{ "L{escape}M" = 5 }} x;', b"\5",
+       f'{{ x = ( "L{shown}M" : container = 5 ) }}', other)
+      for escape, shown, other in (
+          (r"\101", "A", SAME), (r"\1011", "A1", SAME), (r"\x41", "A", SAME), (r"\x0000041", "A", DIFFERS),
+          (r"\u0041", "A", REFUSES), (r"\U00000041", "A", REFUSES), (r"\u00e9", "\u00e9", REFUSES),
+          (r"\u20ac5", "\u20ac5", REFUSES), (r"\U0001F600", "\U0001F600", REFUSES), (r"\"", r"\"", SAME),
+          (r"\?", r"\?", SAME), (r"\a\b\f\v\\", r"\a\b\f\v\\", SAME), (r"\'", r"\'", SAME))),
+    ("character constants", "",
+     f"enum : integer {{ size = 16; align = 8; }} {{ A = 'a', B = '\\x62', C = '\\u20ac' }} x;",
+     b"\xac\x20", '{ x = ( "C" : container = 8364 ) }', REFUSES),
+    # Names of structs within structs.
+    ("a nested name and the outer one", f"struct b {{ {U8} u; }};",
+     f"struct a {{ struct b {{ {U8} x; }} y; struct b k; }} z; struct b w;", b"\1\2\3",
+     "{ z = { y = { x = 1 }, k = { x = 2 } }, w = { u = 3 } }", SAME),
+    ("a struct within one of its name", "", f"struct a {{ struct a {{ {U8} x; }} y; }} z; struct a w;", b"\1\2",
+     "{ z = { y = { x = 1 } }, w = { y = { x = 2 } } }", SAME),
+    ("one name as field, type and struct", f"typealias {U8} := b;\nstruct b {{ b b; }};", "struct b b; b c;", b"\1\2",
+     "{ b = { b = 1 }, c = 2 }", REFUSES),
+    ("used again by its name", "", f"struct b {{ {U8} x; }} p; struct b q;", b"\1\2",
+     "{ p = { x = 1 }, q = { x = 2 } }", SAME),
+    # Types' names.
+    ("a pointer to a struct", f"typealias {U8} := struct page *;\ntypealias {U8} := struct page * *;",
+     "struct page * x; struct page **y;", b"\1\2", "{ x = 1, y = 2 }", DIFFERS),
+    ("const", ALIAS, "const u8 x; u8 const y;", b"\1\2", "{ x = 1, y = 2 }", REFUSES),
+    ("const as declared", f"typealias {U8} := const u8;\ntypealias string := u8;", "const u8 x;", b"\1",
+     "{ x = 1 }", SAME),
+    ("more alignment", f"struct a {{ {U8} x; }};", f"{U8} q; struct a align(32) z; {U8} r;", b"\1\0\0\0\2\3",
+     "{ q = 1, z = { x = 2 }, r = 3 }", REFUSES),
+]
+# What, declarations, fields, what is said.
+REFUSED = [
+    ("a nested name outside", f"struct s {{ struct t {{ {U8} x; }} q; }};", "struct s a; struct t b;",
+     "line 5: no struct 't' was declared before"),
+    ("a nested name after its field", "", f"struct a {{ struct b {{ {U8} x; }} y; }} z; struct b w;",
+     "line 4: no struct 'b' was declared before"),
+    ("the same name twice", "", f"struct b {{ {U8} x; }} p; struct b {{ {U8} y; }} q;",
+     "the struct 'b' is declared twice"),
+    ("fields of two types", ALIAS, "struct a { u8 x; } struct b { u8 y; } z;",
+     "expected ';' after a declaration, found 'z'"),
+    ("a field twice", ALIAS, "u8 a; u8 a;", "line 5: a second field 'a' in the same struct or variant"),
+    ("a length after its sequence", ALIAS, "u8 x[n]; u8 n;", "length 'n' names no field that comes before it"),
+    ("a length that comes after the typedef", ALIAS, "typedef u8 seq[n]; seq x; u8 n;",
+     "length 'n' names no field that comes before it"),
+    *((f"escape {e}", "", f'enum : {U8} {{ "L{e}M" = 5 }} x;', text) for e, text in (
+        (r"\u12", "unknown escape '\\u'"), (r"\U0001F60", "unknown escape '\\U'"), (r"\xg", "unknown escape '\\x'"),
+        (r"\8", "unknown escape '\\8'"), (r"\q", "unknown escape '\\q'"),
+        (r"\ud800", "'\\ud800' stands for no character"),
+        (r"\U00110000", "'\\U00110000' stands for no character"), (r"\x100", "'\\x100' stands for no byte"),
+        (r"\400", "'\\400' stands for no byte"))),
+    ("a bit-field", ALIAS, "u8 x:4;", "a bit-field"),
+    ("clock freq", 'clock { name = c; freq = "fast"; };\n', f"{U8} x;", "line 3: a clock's freq must be a number"),
+    ("clock freq below 0", "clock { name = c; freq = -5; };\n", f"{U8} x;",
+     "a clock's freq must be a number, not negative"),
+    ("clock offset", "clock { name = c; offset = now; };\n", f"{U8} x;", "a clock's offset must be a number"),
+]
+# What, the trace's attributes, declarations, the field and its bytes, the line, what is noted.
+NOTED = [
+    *((f"base {base}", "", "", f"integer {{ size = 8; align = 8; base = {base}; }} x;", b"\x15", "{ x = 21 }",
+       r"line 4: unknown base .*, decimal is used") for base in ("7", '"seven"', "symbolic", "0", "-10", "100")),
+    *((f"encoding {name}", "", "", f"integer {{ size = 8; align = 8; encoding = {name}; }} x[2];", b"ab",
+       "{ x = [ [0] = 97, [1] = 98 ] }", r"line 4: unknown encoding .*, none is used")
+      for name in ("latin1", "UTF16", "5", '"UTF-32"')),
+    *((f"uuid {uuid}", f"uuid = {uuid};", "", f"{U8} x;", b"\1", "{ x = 1 }", r"line 2: the trace's uuid is none")
+      for uuid in ("5", "aaaa", '"zz"', '"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaaff"')),
+    *((f"clock uuid {uuid}", "", f"clock {{ name = c; uuid = {uuid}; }};\n", f"{U8} x;", b"\1", "{ x = 1 }",
+       r"line 3: .*uuid") for uuid in ("5", '"zz"')),
+]
+
+
+class Declarations(Cases):
+    def made(self, declarations, fields, data, trace=""):
+        text = declarations.rstrip() + "\n" if declarations else ""
+        text += f"stream {{ packet.context := struct {{ {ctf_made.integer(32)} packet_size; }}; }};\n"
+        text += f"event {{ name = e; id = 0; fields := struct {{ {fields} }}; }};\n"
+        return ctf_made.write(self.path(), text, ctf_made.word(8 * (4 + len(data)), 32) + data, trace=trace)
+
+    def test_read(self):
+        for what, declarations, fields, data, line, other in READ:
+            with self.subTest(what):
+                path = self.made(declarations, fields, data)
+                run = self.ok("events", path)
+                self.assertEqual((run.text, run.message), (f"e: {line}\n", ""))
+                if self.other:
+                    theirs = babeltrace2(path)
+                    does = SAME if theirs == run.text else REFUSES if theirs is None else DIFFERS
+                    self.assertEqual(does, other, theirs)
+
+    def test_refused(self):
+        """In one line that names the place."""
+        for what, declarations, fields, words in REFUSED:
+            with self.subTest(what):
+                run = weft("events", self.made(declarations, fields, bytes(16)))
+                self.assertEqual((run.code, run.out), (1, b""), run)
+                self.assertRegex(run.message, r"^weft: \S+/metadata: line \d+: [^\n]*\n$")
+                self.assertIn(words, run.message)
+
+    def test_noted(self):
+        for what, trace, declarations, field, data, line, words in NOTED:
+            with self.subTest(what):
+                run = self.ok("events", self.made(declarations, field, data, trace))
+                self.assertEqual(run.text, f"e: {line}\n")
+                self.assertRegex(run.message, words)
 
 
 if __name__ == "__main__":

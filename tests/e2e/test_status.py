@@ -1,14 +1,13 @@
 """The exit status, by one rule for every verb: 0 all was read (what the tracer itself discarded is told), 1 nothing
 useful, 2 wrong use, 3 answered, but parts of the input were damaged or missing."""
 import os
-import shutil
-import signal
 import struct
 import subprocess
 
+import long_trace
 import small_trace
 from test_arguments import NAMELESS, write_small
-from tsp_server import Server
+from tsp_server import THREAD_STATUS, Server
 from weft_e2e import BIN, Case, main, scratch, weft
 
 ANSWERED, NOTHING, WRONG, PARTLY = 0, 1, 2, 3
@@ -205,6 +204,80 @@ class Status(Case):
         for args in (["--help"], *([v, "--help"] for v in (*VERBS, "serve"))):
             text = self.ok(*args).text
             self.assertRegex(text, r"(?s)Exit status: 0 .*1 .*2 .*3 ", args)
+
+
+class FailedStores(Case):
+    """A host whose stores cannot be had: its part is missing and named, the others answer."""
+
+    def setUp(self):
+        self.top = scratch()
+        self.good, self.bad = (write_small(os.path.join(self.top, name), i) for i, name in ((1, "good"), (2, "bad")))
+
+    def no_directory(self):
+        with open(os.path.join(self.bad, ".weft"), "wb"):
+            pass
+
+    def no_file(self):
+        os.makedirs(os.path.join(self.bad, ".weft", "graph", "in", "the", "way"))
+
+    def test_others_answer(self):
+        first = {r["host"]: r["running"] for r in self.json("threads", self.good, "--store", scratch(), "--limit", "1")}
+        for damage in (self.no_directory, self.no_file):
+            self.setUp()
+            damage()
+            for args in ([self.good, self.bad], [self.bad, self.good]):
+                for command in (["threads"], ["sync"], ["index"], ["critpath", "--thread", "good:10"],
+                                ["events", "--sync"]):
+                    with self.subTest(damage=damage.__name__, command=command):
+                        run = self.partly(*command, *args)
+                        self.assertRegex(run.message, r"(?m)^weft: note: bad: [^\n]*\.weft")
+                        self.assertNotIn("bad: bad:", run.message)
+                        self.assertIn("good" if command[0] != "events" else "sched_switch", run.text)
+                        quiet = weft(*command, *args, "-q")
+                        self.assertEqual((quiet.code, quiet.message), (PARTLY, ""))
+                rows = self.partly("threads", *args, "--format", "csv").text.splitlines()
+                self.assertEqual({r.split(",")[0] for r in rows[1:]}, set(first))
+                run = weft("critpath", *args, "--thread", "bad:10")
+                self.assertEqual((run.code, run.out), (NOTHING, b""), run)
+            for verb in (["threads"], ["sync"], ["index"], ["critpath", "--thread", "10"], ["events", "--sync"]):
+                run = weft(*verb, self.bad, "-q")
+                self.assertEqual(run.code, NOTHING, run)
+                self.assertRegex(run.message, r"\Aweft: bad: [^\n]*\.weft[^\n]*\n\Z")
+            self.assertEqual(self.ok("info", self.good, self.bad).message, "")
+
+    def test_full_disk(self):
+        """One of two is too large for what is left of the disk, seen through a limit on the size of files."""
+        long_trace.write(os.path.join(self.top, "long"), 3)
+        store = scratch()
+        run = weft("threads", os.path.join(self.top, "long"), self.good, "--store", store, file_size=20000)
+        self.assertEqual(run.code, PARTLY, run)
+        self.assertRegex(run.message, r"(?m)^weft: note: [^\n]*: cannot index: [^\n]*File too large")
+        self.assertIn("good", run.text)
+        self.assertEqual([n for d, _, names in os.walk(store) for n in names if ".tmp." in n], [])
+
+    def test_serve(self):
+        for damage in (self.no_directory, self.no_file):
+            self.setUp()
+            damage()
+            log = os.path.join(scratch(), "log")
+            with open(log, "wb") as err:
+                process = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", self.good, self.bad],
+                                           stdout=subprocess.PIPE, stderr=err)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            server = Server.__new__(Server)
+            server.host = process.stdout.readline().decode().split("://")[1].strip()
+            x = server.first()
+            self.assertEqual(x["indexingStatus"], "COMPLETED", x)
+            base = f"/experiments/{x['UUID']}/outputs"
+            lines = server.model(f"{base}/table/weft.notes/lines", {"requested_table_index": 0,
+                                                                    "requested_table_count": 10})["lines"]
+            self.assertIn(os.path.join(self.bad, ".weft"), str(lines))
+            tree = server.model(f"{base}/timeGraph/{THREAD_STATUS}/tree",
+                                {"requested_timerange": {"start": x["start"], "end": x["end"]}})
+            self.assertIn("good", str(tree))
+            self.assertEqual(x["nbEvents"], 2 * sum(len(p) for p in small_trace.PACKETS))  # the table has both
+            process.stdout.close()
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ static size_t read_all(const struct graph *g, bool sound)
     for (size_t r = 0; r < graph_rows(g) && r < 64; r++) {
         struct graph_row row;
         graph_row(g, (int32_t)r, &row);
-        sum += strlen(row.name) + strlen(row.first_name);
+        sum += strlen(row.name);
         size_t n = graph_row_intervals(g, (int32_t)r);
         int64_t at = row.begin;
         for (size_t i = 0; i < n; i++) {

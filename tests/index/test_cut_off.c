@@ -121,9 +121,13 @@ static void ask_flows(const struct opened *o, const struct flow_store *s)
     struct flow_packet p, send;
     bool is_send;
     for (uint32_t number = 0; number < 20000; number++)
-        if (flow_by_number(s, number, &p, &is_send) && !is_send)
+        if (flow_by_number(s, number, &p, &is_send) && !is_send) {
+            struct flow_message_key m;
+            flow_message_key_of(s, &p, &m);
+            struct flow_window w = flow_window_at(&m, p.ts, 1000000000);
             for (size_t h = 0; h < o->n; h++)
-                sink += flow_explain(s, &p, o->hosts[h].flows, &send);
+                sink += flow_find_send(o->hosts[h].flows, &m, &w, &send);
+        }
     for (int32_t row = 0; row < 4000; row++) {
         size_t receives, n = flow_messages(s, row, &receives);
         for (size_t i = 0; i < n; i++) {

@@ -41,7 +41,7 @@ static int traced_source(const struct index_host *hosts, size_t n, size_t receiv
 }
 
 struct tally {
-    size_t wakes, found, backwards;
+    size_t wakes, found, backwards, ambiguous;
 };
 
 static void count_wakes(
@@ -59,10 +59,17 @@ static void count_wakes(
         if (from < 0)
             continue;
         t->wakes++;
-        if (!flow_explain(hosts[h].flows, &receive, hosts[from].flows, &send))
+        const struct clock_map *a = clock_net_map(net, (size_t)from), *b = clock_net_map(net, h);
+        struct flow_message_key key_of;
+        flow_message_key_of(hosts[h].flows, &receive, &key_of);
+        int64_t at = clock_from_reference(a, clock_to_reference(b, receive.ts));
+        struct flow_window window = flow_window_at(
+            &key_of, at, (uint64_t)clock_error_at(a, at) + (uint64_t)clock_error_at(b, receive.ts));
+        enum flow_answer answer = flow_find_send(hosts[from].flows, &key_of, &window, &send);
+        if (answer == FLOW_NOT_SENT)
             continue;
         t->found++;
-        const struct clock_map *a = clock_net_map(net, (size_t)from), *b = clock_net_map(net, h);
+        t->ambiguous += answer == FLOW_AMBIGUOUS;
         int64_t sent = clock_to_reference(a, send.ts), received = clock_to_reference(b, receive.ts);
         t->backwards += received + clock_error_at(a, send.ts) + clock_error_at(b, receive.ts) < sent;
     }
@@ -89,6 +96,7 @@ static void check(const char *name)
     assert_true(t.wakes >= 20);
     assert_true(t.found * 100 >= t.wakes * 99);
     assert_int_equal(t.backwards, 0);
+    assert_int_equal(t.ambiguous, 0);
     experiment_close(x);
     snprintf(command, sizeof command, "rm -rf %s", store);
     assert_int_equal(system(command), 0);

@@ -121,9 +121,13 @@ void maker_free(struct maker *m)
 
 void maker_name(struct maker *m, int tid, const char *name)
 {
-    assert_true(m->n_names < 8);
-    m->names[m->n_names].tid = tid;
-    m->names[m->n_names++].name = name;
+    int n = 0;
+    while (n < m->n_names && m->names[n].tid != tid)
+        n++;
+    assert_true(n < 8);
+    m->names[n].tid = tid;
+    m->names[n].name = name;
+    m->n_names += n == m->n_names;
 }
 
 size_t maker_events(const struct maker *m)

@@ -50,7 +50,7 @@ struct maker;
 #define M_OLD_KERNEL (UINT64_C(1) << 62) /* Linux 3.16 instead of 6.1 */
 struct maker *maker_new(uint32_t cpus, uint64_t without);
 void maker_free(struct maker *);
-/* Threads are called "t TID" unless named. Up to 8 names, borrowed. */
+/* Threads are called "tTID" unless named; from then on. Up to 8 of them, borrowed names. */
 void maker_name(struct maker *, int tid, const char *name);
 size_t maker_events(const struct maker *);
 /* Kind of item i, and its CPU. */

@@ -223,6 +223,7 @@ static void lives(void **state)
     struct maker *m = maker_new(2, 0);
     struct kept k = {
         .kinds = UINT64_C(1) << KERNEL_SYSCALL_ENTRY | UINT64_C(1) << KERNEL_SYSCALL_EXIT | UINT64_C(1) << KERNEL_EXEC};
+    maker_name(m, 100, "leader");
     maker_dump_thread(m, 0, 5, 100, 100, 1, KERNEL_DUMPED_WAITING, "leader");
     maker_switch(m, 0, 10, 0, 0, 100);
     maker_fork(m, 0, 20, 100, 101, 100, 101);
@@ -252,8 +253,7 @@ static void lives(void **state)
     for (size_t i = 0; i < r.n_threads; i++) {
         hundreds += r.threads[i].tid == 100;
         far += r.threads[i].tid == 5000000;
-        leaders += r.threads[i].tid == 100 && r.threads[i].died &&
-            !strcmp(r.strings[r.threads[i].first_name], "leader");
+        leaders += r.threads[i].tid == 100 && r.threads[i].died && !strcmp(r.strings[r.threads[i].name], "leader");
     }
     assert_int_equal(hundreds, 2);
     assert_int_equal(far, 1);

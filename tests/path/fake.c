@@ -80,7 +80,7 @@ static const char *host_name(void *arg, int32_t host)
     return f->hosts && host >= 0 ? f->hosts[host] : "host";
 }
 
-static void row_name(void *arg, struct path_row row, int32_t *tid, const char **comm)
+static void row_name(void *arg, struct path_row row, int64_t begin, int64_t end, int32_t *tid, const char **comm)
 {
     struct fake_row *r = row_of(arg, row);
     *tid = r ? r->tid : -1;

@@ -14,6 +14,10 @@ void graph_row(const struct graph *g, int32_t row, struct graph_row *out)
 {
     *out = g->rows.v[row].row;
 }
+void graph_row_then(const struct graph *g, int32_t row, int64_t begin, int64_t end, struct graph_row *out)
+{
+    graph_row(g, row, out);
+}
 size_t graph_row_intervals(const struct graph *g, int32_t row)
 {
     return g->rows.v[row].intervals.n;
@@ -204,28 +208,59 @@ size_t flow_addresses(const struct flow_store *s, const struct flow_address **ou
     *out = s->addresses.v;
     return s->addresses.n;
 }
+size_t flow_peers(const struct flow_store *s, const struct flow_address **out)
+{
+    *out = s->peers.v;
+    return s->peers.n;
+}
+bool flow_is_anonymous(const struct flow_key *k)
+{
+    return k->saddr[0] == 127;
+}
+void flow_message_key_of(const struct flow_store *s, const struct flow_packet *receive, struct flow_message_key *out)
+{
+    *out = (struct flow_message_key){.flow = s->flows.v[receive->flow].key, .seq_end = (uint32_t)receive->seq_end};
+}
+struct flow_window flow_window_at(const struct flow_message_key *k, int64_t at, uint64_t error_ns)
+{
+    (void)k;
+    return (struct flow_window){
+        .begin = INT64_MIN, .end = at + (int64_t)error_ns, .at = at, .error_ns = (int64_t)error_ns};
+}
+struct flow_window flow_window_any(void)
+{
+    return (struct flow_window){.begin = INT64_MIN, .end = INT64_MAX, .error_ns = -1};
+}
+
 size_t explained;
 
-bool flow_explain(const struct flow_store *receiver, const struct flow_packet *receive, const struct flow_store *sender,
-    struct flow_packet *send)
+/* Of sends of one number the last in the window, ambiguous when there are several. */
+enum flow_answer flow_find_send(const struct flow_store *sender, const struct flow_message_key *m,
+    const struct flow_window *w, struct flow_packet *send)
 {
-    int64_t f = flow_lookup(sender, &receiver->flows.v[receive->flow].key);
+    int64_t f = flow_lookup(sender, &m->flow);
+    enum flow_answer answer = FLOW_NOT_SENT;
     explained++;
-    for (size_t k = 0; f < 0 && receive->seq_end >= TRANSLATED && k < sender->flows.n; k++)
+    for (size_t k = 0; f < 0 && m->seq_end >= TRANSLATED && k < sender->flows.n; k++)
         for (size_t i = 0; i < sender->flows.v[k].sends.n; i++)
-            if (sender->flows.v[k].sends.v[i].seq_end == receive->seq_end)
+            if (sender->flows.v[k].sends.v[i].seq_end == m->seq_end)
                 f = (int64_t)k;
-    for (size_t i = 0; f >= 0 && i < sender->flows.v[f].sends.n; i++)
-        if (sender->flows.v[f].sends.v[i].seq_end == receive->seq_end) {
-            *send = sender->flows.v[f].sends.v[i];
-            return true;
+    for (size_t i = 0; f >= 0 && i < sender->flows.v[f].sends.n; i++) {
+        const struct flow_packet *p = &sender->flows.v[f].sends.v[i];
+        if (p->seq_end == m->seq_end && p->origin != FLOW_PASSING && p->ts >= w->begin && p->ts <= w->end) {
+            *send = *p;
+            answer = answer == FLOW_NOT_SENT ? FLOW_SENT : FLOW_AMBIGUOUS;
         }
-    return false;
+    }
+    return answer;
 }
 bool flow_may_send(const struct flow_store *s, const struct flow_key *k)
 {
     int64_t f = flow_lookup(s, k);
-    return f >= 0 && s->flows.v[f].sends.n;
+    for (size_t i = 0; f >= 0 && i < s->flows.v[f].sends.n; i++)
+        if (s->flows.v[f].sends.v[i].origin != FLOW_PASSING)
+            return true;
+    return false;
 }
 const char *flow_format_endpoint(const struct flow_key *k, bool source, char *buf, size_t n)
 {
@@ -239,6 +274,11 @@ int64_t clock_to_reference(const struct clock_map *m, int64_t t)
         return t;
     const struct clock_piece *p = m->pieces;
     return t + p->shift + (int64_t)(((__int128)(t - p->t0) * p->slope_q62) >> 62);
+}
+int64_t clock_error_at(const struct clock_map *m, int64_t t)
+{
+    (void)t;
+    return m->n ? m->pieces[0].error_begin : 0;
 }
 int64_t clock_from_reference(const struct clock_map *m, int64_t t)
 {
@@ -258,9 +298,8 @@ int64_t clock_from_reference(const struct clock_map *m, int64_t t)
 
 int32_t make_row(struct graph *g, int32_t tid, const char *name, int64_t begin)
 {
-    vec_push(&g->rows,
-        ((struct made_row){
-            .row = {.tid = tid, .idle_cpu = -1, .name = name, .first_name = name, .begin = begin, .end = begin}}));
+    vec_push(
+        &g->rows, ((struct made_row){.row = {.tid = tid, .idle_cpu = -1, .name = name, .begin = begin, .end = begin}}));
     return (int32_t)g->rows.n - 1;
 }
 
@@ -316,6 +355,11 @@ void make_address(struct flow_store *s, uint8_t address)
     vec_push(&s->addresses, ((struct flow_address){.family = 4, .addr = {address}}));
 }
 
+void make_peer(struct flow_store *s, uint8_t address)
+{
+    vec_push(&s->peers, ((struct flow_address){.family = 4, .addr = {address}}));
+}
+
 void drop(struct graph *g, struct flow_store *s)
 {
     for (size_t i = 0; i < g->rows.n; i++)
@@ -330,4 +374,5 @@ void drop(struct graph *g, struct flow_store *s)
     vec_free(&s->wakes);
     vec_free(&s->asks);
     vec_free(&s->addresses);
+    vec_free(&s->peers);
 }

@@ -30,13 +30,13 @@ struct flow_store {
     VEC(struct made_flow) flows;
     VEC(struct flow_wake) wakes;
     VEC(struct flow_ask) asks; /* of row 0 */
-    VEC(struct flow_address) addresses;
+    VEC(struct flow_address) addresses, peers;
     uint32_t numbers;
 };
 
 /* Numbers from here on are found in any flow, as behind a translator of addresses. */
 enum { TRANSLATED = 1000000 };
-extern size_t explained; /* how often flow_explain was asked */
+extern size_t explained; /* how often flow_find_send was asked */
 
 int32_t make_row(struct graph *g, int32_t tid, const char *name, int64_t begin);
 struct made_interval *make(struct graph *g, int32_t row, int64_t end, uint8_t state);
@@ -46,6 +46,7 @@ uint32_t make_receive(struct flow_store *s, uint32_t flow, int64_t ts, uint64_t 
 /* The wait ends by the packet; returns nothing: the store's newest wake is it. */
 void make_wake(struct flow_store *s, struct made_interval *wait, int32_t row, uint32_t receive);
 void make_address(struct flow_store *s, uint8_t address);
+void make_peer(struct flow_store *s, uint8_t address);
 void drop(struct graph *g, struct flow_store *s);
 
 #endif

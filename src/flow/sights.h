@@ -1,0 +1,24 @@
+/* Private to flow: which packets are one packet, seen by several devices of the host on its way in, out or through.
+ * A device that stands on another (bond, VLAN, bridge, veth) sees it once more; a router may have translated its
+ * addresses in between. */
+#ifndef WEFT_FLOW_SIGHTS_H
+#define WEFT_FLOW_SIGHTS_H
+
+#include <stdbool.h>
+
+struct kernel_packet;
+struct flow_sights;
+
+enum flow_sight {
+    FLOW_SIGHT_FIRST,
+    FLOW_SIGHT_AGAIN,  /* the same way, on another device */
+    FLOW_SIGHT_PASSING /* goes out, and had come in, or was sent with other addresses */
+};
+
+struct flow_sights *flow_sights_new(void);
+void flow_sights_free(struct flow_sights *);
+/* To be called for every packet of the host, in the order of the records. O(1): the last sight of some ten thousand
+ * packets is remembered. */
+enum flow_sight flow_sights_see(struct flow_sights *, const struct kernel_packet *, bool send);
+
+#endif

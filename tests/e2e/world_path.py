@@ -1,0 +1,100 @@
+"""What the critical path of a thread is, from the states that world.py knows; by the definition in docs/concepts.md,
+written down as recursion. Shares nothing with the program.
+
+The path of a thread over [begin, end], backwards from `end`:
+- while it runs or waits for a CPU, and where nobody is to be followed, the time is its own;
+- a wait is what its waker did, back to the wait's begin; a message is `network` since its first send;
+- and further back, to where that chain leaves the waiting thread itself by a signal, if that happened in the stretch of
+  running in which the thread went to sleep (it had asked, and slept only later).
+"""
+import sys
+
+from world import READY, RUN, WAIT
+
+sys.setrecursionlimit(100000)
+
+
+class Oracle:
+    def __init__(self):
+        self.returns = {}
+
+    @staticmethod
+    def state_at(thread, t):
+        """The interval with begin < t <= end, None before the first."""
+        low, high = 0, len(thread.intervals)
+        while low < high:
+            middle = (low + high) // 2
+            if thread.intervals[middle].begin < t:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low else None
+
+    def path(self, thread, begin, end):
+        """[(host, tid, begin, end, state)] in time order."""
+        out = []
+        for piece in self.walk(thread, end, begin, []):
+            who, since, until, state = piece
+            since, until = max(since, begin), min(until, end)
+            if since < until:
+                row = (who.host.name, who.tid, since, until, state)
+                if out and out[-1][:2] == row[:2] and out[-1][4] == state and out[-1][2] == until:
+                    out[-1] = row[:2] + (since, out[-1][3], state)
+                else:
+                    out.append(row)
+        return out[::-1]
+
+    def walk(self, thread, t, bound, arrivals):
+        """Pieces from t down to bound, latest first. arrivals: collects (thread, when) where a signal led, and None
+        where nothing is known, each with the time down to which all was explained."""
+        while t > bound:
+            i = self.state_at(thread, t)
+            if i is None:
+                if not thread.parent:
+                    arrivals.append((None, t))
+                    yield thread, bound, t, "unknown"
+                    return
+                thread, t = thread.parent
+                arrivals.append((thread, t))
+                continue
+            state = thread.intervals[i]
+            if state.kind != WAIT:
+                yield thread, max(state.begin, bound), t, state.kind
+                t = state.begin
+            elif state.cause[0] == "end":
+                yield thread, max(state.begin, bound), t, state.cause[1]
+                t = state.begin
+            else:
+                back = self.early_return(thread, i) if state.begin > bound else None
+                down = state.begin if back is None else back
+                yield from self.explain(thread, state, max(down, bound), arrivals)
+                t = down
+
+    def explain(self, thread, wait, bound, arrivals):
+        kind, waker, when = wait.cause
+        if kind == "net":
+            yield thread, max(when, bound), wait.end, "network"
+        arrivals.append((waker, when))
+        yield from self.walk(waker, when, bound, arrivals)
+
+    def early_return(self, thread, i):
+        """When the chain that explains the wait had left the thread itself, while it had not gone to sleep yet."""
+        if (thread, i) in self.returns:
+            return self.returns[thread, i]
+        floor = i
+        while floor and thread.intervals[floor - 1].kind in (RUN, READY):
+            floor -= 1
+        wait, found = thread.intervals[i], None
+        if floor < i:
+            since = thread.intervals[floor].begin
+            arrivals = []
+            for _ in self.explain(thread, wait, since, arrivals):
+                pass
+            for who, when in arrivals:
+                if who is None:
+                    break
+                if who is thread and since <= when <= wait.begin:
+                    found = when
+                    break
+        self.returns[thread, i] = found
+        return found
