@@ -22,6 +22,7 @@ void flow_builder_free(struct flow_builder *b)
     vec_free(&b->users);
     vec_free(&b->cpus);
     vec_free(&b->latest);
+    flow_asks_fini(&b->asks);
     flow_sights_free(b->sights);
     map_fini(&b->by_key);
     free(b);
@@ -360,6 +361,8 @@ uint32_t flow_builder_add(struct flow_builder *b, const struct kernel_record *r)
             add_packet(b, r);
         break;
     case KERNEL_WAKE: return add_wake(b, r);
+    case KERNEL_SYSCALL_ENTRY:
+    case KERNEL_SYSCALL_EXIT: flow_asks_add(&b->asks, r, b->tracker); return 0;
     case KERNEL_SWITCH: /* receives in thread context belong to the stretch between two switches */
         cpu_of(b, r->cpu)->first = NO_PACKET;
         break;

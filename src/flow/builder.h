@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "flow/asks.h"
 #include "flow/sights.h"
 #include "flow/store.h"
 #include "kernel/kernel.h"
@@ -68,6 +69,7 @@ struct flow_builder {
     VEC(struct cpu) cpus;
     VEC(uint32_t) latest; /* by row: connection on which the thread sent last, + 1 */
     struct flow_sights *sights;
+    struct flow_asks asks;
     struct map by_key; /* hash -> flow + 1 (chained by probing with hash + n) */
 };
 

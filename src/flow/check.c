@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "flow/asks.h"
 #include "flow/messages.h"
 #include "flow/store.h"
 
@@ -108,7 +109,7 @@ static const char *flow_defect(const struct flow_store *s)
     uint64_t *receives = mem_zalloc((s->n_by_number / 64 + 1) * sizeof *receives);
     const char *what = references_defect(s, receives);
     free(receives);
-    if (what || (what = order_defect(s)) || (what = flow_message_order_defect(s)))
+    if (what || (what = order_defect(s)) || (what = flow_message_order_defect(s)) || (what = flow_asks_defect(s)))
         return what;
     size_t filled = 0;
     for (size_t i = 0; i < s->table_size; i++) {

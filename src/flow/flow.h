@@ -14,7 +14,7 @@
 #include "base/err.h"
 
 /* Grows whenever the same records give other flows, packets or wakes: stores made of them are then built again. */
-enum { FLOW_RULES_VERSION = 8 };
+enum { FLOW_RULES_VERSION = 9 };
 enum { FLOW_SILENCES = 4 };
 
 struct flow_key {
@@ -82,6 +82,14 @@ void flow_reply(const struct flow_store *, size_t i, struct flow_packet *out);
 struct flow_wake { int32_t row; int64_t ts; uint32_t receive; /* number of the receive; UINT32_MAX: not known */ };
 size_t flow_wakes(const struct flow_store *);
 void flow_wake(const struct flow_store *, size_t i, struct flow_wake *out);
+
+/* A row asked for messages from `begin` on and was told that there were none (poll and select without time, EAGAIN,
+ * sched_yield); it began to ask in vain for the last time at `last`, and had got something at `end`. It may have slept
+ * in a call. */
+struct flow_ask { int64_t begin, last, end; };
+/* How many a row has, numbered from *first on, in time order. */
+size_t flow_asks(const struct flow_store *, int32_t row, size_t *first);
+void flow_ask(const struct flow_store *, size_t i, struct flow_ask *out);
 
 struct flow_address { uint8_t family, addr[16]; };
 /* Addresses of sockets of this host: it sent from them what had not come in before. */

@@ -53,6 +53,7 @@ int flow_open(const char *path, struct flow_store **out, struct err *e)
     s->rows = section(s, "rows", sizeof *s->rows, &s->n_rows, &whole);
     s->messages = section(s, "messages", sizeof *s->messages, &s->n_messages, &whole);
     s->replies = section(s, "replies", sizeof *s->replies, &s->n_replies, &whole);
+    s->asks = section(s, "asks", sizeof *s->asks, &s->n_asks, &whole);
     if (!whole || s->table_size & (s->table_size - 1) || s->table_size <= s->n_flows || s->n_packets >= UINT32_MAX) {
         rc = err_set(e, ERR_FORMAT, "%s: a table is missing or of a size that makes no sense", path);
         flow_close(s);

@@ -6,7 +6,7 @@
 #include "base/store.h"
 #include "flow/flow.h"
 
-enum { FLOW_VERSION = 3 };
+enum { FLOW_VERSION = 4 };
 
 struct flow_disk_flow {
     struct flow_key key;         /* 38 bytes */
@@ -39,10 +39,16 @@ struct flow_disk_wake {
 struct flow_disk_row {
     uint32_t first, sends, receives; /* messages[first .. first + sends + receives) in time order */
 };
+struct flow_disk_ask {
+    int64_t begin, last, end;
+    int32_t row;
+    uint32_t calls;
+};
 _Static_assert(sizeof(struct flow_disk_flow) == 72, "fixed width");
 _Static_assert(sizeof(struct flow_disk_packet) == 64, "fixed width");
 _Static_assert(sizeof(struct flow_disk_wake) == 16, "fixed width");
 _Static_assert(sizeof(struct flow_disk_row) == 12, "fixed width");
+_Static_assert(sizeof(struct flow_disk_ask) == 32, "fixed width");
 
 struct flow_store {
     struct store *file;
@@ -54,12 +60,13 @@ struct flow_store {
     const uint32_t *table;       /* open-addressing hash of flow keys -> flow + 1; size a power of two */
     const struct flow_disk_row *rows;
     const uint32_t *messages, *replies; /* packets */
+    const struct flow_disk_ask *asks; /* by row, then time */
     /* Packets by flow: own sends that are not found by their bytes, by flow_rank (bare acknowledgements, datagrams with
      * an IP id, packets without addresses), those of equal rank in time order. */
     const uint32_t *order;
     const uint32_t *carriers;    /* packets: own TCP sends that carry something, by the 32 bits of seq_end */
     size_t n_flows, n_packets, n_wakes, n_addresses, n_peers, n_by_number, table_size, n_rows, n_messages, n_replies,
-        n_order, n_carriers;
+        n_order, n_carriers, n_asks;
 };
 
 uint64_t flow_key_hash(const struct flow_key *);

@@ -292,6 +292,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     decide_wakes(b);
     decide_passing(b);
     decide_owners(b);
+    flow_asks_sort(&b->asks);
     size_t n = b->packets.n, n_numbers = 0, n_table, n_order, n_carriers, n_addresses, n_peers;
     for (size_t i = 0; i < n; i++)
         if (b->packets.v[i].p.number >= n_numbers)
@@ -314,7 +315,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     struct flow_message_order messages;
     flow_message_order_init(&messages, packets, n, numbers, n_numbers);
 
-    struct store_writer *s = store_create(path, "flows", FLOW_VERSION, fingerprint, 12);
+    struct store_writer *s = store_create(path, "flows", FLOW_VERSION, fingerprint, 13);
     store_add(s, "flows", flows, sizeof *flows, b->flows.n);
     store_add(s, "packets", packets, sizeof *packets, n);
     store_add(s, "wakes", wakes, sizeof *wakes, b->wakes.n);
@@ -327,6 +328,7 @@ int flow_builder_write(struct flow_builder *b, const char *path, uint64_t finger
     store_add(s, "rows", messages.rows, sizeof *messages.rows, messages.n_rows);
     store_add(s, "messages", messages.order, sizeof *messages.order, messages.n);
     store_add(s, "replies", messages.replies.v, sizeof *messages.replies.v, messages.replies.n);
+    store_add(s, "asks", b->asks.asks.v, sizeof *b->asks.asks.v, b->asks.asks.n);
     int rc = store_commit(s, e);
     free(flows);
     free(packets);

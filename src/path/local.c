@@ -109,24 +109,24 @@ static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, b
     while ((poll = traffic_poll(traffic, row.row, i, assuming)) && path_to_reference(h, poll->end) < ts)
         i++;
     const struct traffic_poll *before = i ? traffic_poll(traffic, row.row, i - 1, assuming) : NULL;
-    if (before && before->end > iv->begin && (iv->state == GRAPH_RUNNING || before->assumed))
+    if (before && before->end > iv->begin && (iv->state == GRAPH_RUNNING || before->wait))
         iv->begin = before->end;
-    if (!poll || poll->begin >= iv->end || (iv->state != GRAPH_RUNNING && !poll->assumed))
+    if (!poll || poll->begin >= iv->end || (iv->state != GRAPH_RUNNING && !poll->wait))
         return;
     if (ts <= path_to_reference(h, poll->begin)) {
         iv->end = poll->begin;
         return;
     }
-    iv->begin = poll->assumed || poll->begin > iv->begin ? poll->begin : iv->begin;
+    iv->begin = poll->wait || poll->begin > iv->begin ? poll->begin : iv->begin;
     iv->detail = "polling";
-    if (poll->assumed) {
+    if (poll->wait) {
         out->state = GRAPH_NETWORK;
-        out->assumed = true;
+        out->assumed = poll->assumed;
         out->cpu = -1;
     }
-    if (poll->assumed || poll->end <= iv->end) {
+    if (poll->wait || poll->end <= iv->end) {
         iv->end = poll->end;
-        out->polling = !poll->assumed;
+        out->polling = true;
         out->id = POLL_BIT | (assuming ? ASSUMING_BIT : 0) | i;
     }
 }

@@ -33,7 +33,8 @@ struct path_interval {                           /* a state of a row on the refe
     int32_t cpu;
     const char *detail;                          /* may be NULL; borrowed from the source */
     uint64_t id;                                 /* of the interval within its row: handed back to `cause`; see above */
-    bool polling;                                /* spun until a message came at `end`: `cause` names its sender */
+    bool polling;                                /* spun until a message came at `end`: `cause` names its sender. With
+                                                  * a waiting state all that time is a wait */
     bool assumed;                                /* a wait that the events do not show: it ran, and may have polled */
 };
 

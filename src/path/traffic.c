@@ -82,9 +82,8 @@ static bool has_habit(const struct path_traffic *t, int32_t row)
  * between it waited. (Asking on any connection would find more, but would take computing for polling where several
  * peers answer at their own time: on the recorded MPI job 39 instead of 7 % of the computing time of the rank that all
  * others report to.) */
-static struct row_polls *find_polls(const struct path_traffic *t, int32_t row)
+static void find_asked(const struct path_traffic *t, int32_t row, struct row_polls *out)
 {
-    struct row_polls *out = mem_zalloc(sizeof *out);
     struct flow_packet ask = {0}, p;
     size_t receives, n = flow_messages(t->flows, row, &receives);
     int64_t seen = INT64_MIN;
@@ -99,7 +98,6 @@ static struct row_polls *find_polls(const struct path_traffic *t, int32_t row)
         if (stayed_awake(t->graph, row, ask.ts, p.ts))
             vec_push(&out->polls, ((struct traffic_poll){.receive = p.number, .begin = ask.ts, .end = p.ts}));
     }
-    return out;
 }
 
 /* Where a thread of that habit waited for the last message before it sent again. A thread that sends late after a
@@ -124,29 +122,75 @@ static void find_assumed(const struct path_traffic *t, int32_t row, struct row_p
             if (begin < arrival.ts && (uint64_t)arrival.ts - (uint64_t)begin >= SHORTEST_POLL_NS)
                 vec_push(&out->polls,
                     ((struct traffic_poll){
-                        .receive = arrival.number, .begin = begin, .end = arrival.ts, .assumed = true}));
+                        .receive = arrival.number, .begin = begin, .end = arrival.ts, .wait = true, .assumed = true}));
         }
         sent = p.ts;
         arrived = false;
     }
 }
 
-/* What is assumed, and of `seen` what it does not touch. */
-static struct row_polls *merge_assumed(const struct path_traffic *t, int32_t row, const struct row_polls *seen)
+/* Where system calls show it: from the first that got nothing, or from the last send or sleep after it, to the message
+ * that the first one after the last in vain may have got. */
+static void find_shown(const struct path_traffic *t, int32_t row, struct row_polls *out)
 {
-    struct row_polls assumed = {0}, *out = mem_zalloc(sizeof *out);
-    size_t k = 0;
-    find_assumed(t, row, &assumed);
-    for (size_t i = 0; i < assumed.polls.n; i++) {
-        const struct traffic_poll *a = &assumed.polls.v[i];
-        for (; k < seen->polls.n && seen->polls.v[k].begin < a->end; k++)
-            if (seen->polls.v[k].end <= a->begin)
-                vec_push(&out->polls, seen->polls.v[k]);
-        vec_push(&out->polls, *a);
+    struct flow_packet p;
+    struct flow_ask ask;
+    bool is_send;
+    size_t first, receives, n = flow_messages(t->flows, row, &receives), asks = flow_asks(t->flows, row, &first), i = 0;
+    int64_t sent = INT64_MIN, seen = INT64_MIN;
+    for (size_t k = 0; k < asks; k++) {
+        flow_ask(t->flows, first + k, &ask);
+        for (; i < n; i++) {
+            flow_message(t->flows, row, i, &p, &is_send);
+            if (p.ts >= ask.last && !is_send)
+                break;
+            sent = is_send ? p.ts : sent;
+        }
+        if (i == n || p.ts > ask.end || ask.begin < seen || ask.begin >= p.ts)
+            continue;
+        seen = p.ts; /* as above */
+        int64_t begin = awake_since(t->graph, row, sent > ask.begin ? sent : ask.begin, p.ts);
+        if (begin < p.ts && (uint64_t)p.ts - (uint64_t)begin >= SHORTEST_POLL_NS)
+            vec_push(
+                &out->polls, ((struct traffic_poll){.receive = p.number, .begin = begin, .end = p.ts, .wait = true}));
     }
-    for (; k < seen->polls.n; k++)
-        vec_push(&out->polls, seen->polls.v[k]);
+}
+
+/* All of `a`, and of `b` what that does not touch; both are in time order. */
+static void merge(struct row_polls *a, const struct row_polls *b)
+{
+    struct row_polls out = {0};
+    size_t k = 0;
+    for (size_t i = 0; i < a->polls.n; i++) {
+        const struct traffic_poll *p = &a->polls.v[i];
+        for (; k < b->polls.n && b->polls.v[k].begin < p->end; k++)
+            if (b->polls.v[k].end <= p->begin)
+                vec_push(&out.polls, b->polls.v[k]);
+        vec_push(&out.polls, *p);
+    }
+    for (; k < b->polls.n; k++)
+        vec_push(&out.polls, b->polls.v[k]);
+    vec_free(&a->polls);
+    *a = out;
+}
+
+static struct row_polls *find_polls(const struct path_traffic *t, int32_t row, bool assuming)
+{
+    struct row_polls shown = {0}, assumed = {0}, asked = {0};
+    find_shown(t, row, &shown);
+    if (has_habit(t, row)) {
+        if (assuming)
+            find_assumed(t, row, &assumed);
+        find_asked(t, row, &asked);
+        merge(&shown, &assumed);
+        merge(&shown, &asked);
+    }
     vec_free(&assumed.polls);
+    vec_free(&asked.polls);
+    if (!shown.polls.n)
+        return &no_polls;
+    struct row_polls *out = mem_alloc(sizeof *out);
+    *out = shown;
     return out;
 }
 
@@ -166,11 +210,7 @@ static const struct row_polls *polls_of(struct path_traffic *t, int32_t row, boo
     struct row_polls *p = atomic_load_explicit(&t->rows[assuming][row], memory_order_acquire), *before = NULL;
     if (p)
         return p;
-    const struct row_polls *seen = assuming ? polls_of(t, row, false) : NULL;
-    if (assuming)
-        p = seen == &no_polls ? &no_polls : merge_assumed(t, row, seen);
-    else
-        p = has_habit(t, row) ? find_polls(t, row) : &no_polls;
+    p = find_polls(t, row, assuming);
     if (atomic_compare_exchange_strong(&t->rows[assuming][row], &before, p))
         return p;
     free_polls(p);

@@ -10,14 +10,14 @@
 struct graph;
 struct flow_store;
 
-/* A stretch in which a row polled for a message: [begin, end] of the host's clock. Of rows that get nearly all their
- * messages awake two kinds are found:
- * - the row asked on a connection, did not sleep, and got an answer on it. Conservative: what it polled for without
- *   having asked is not found;
- * - assumed: from the row's last send on any connection, or from when it last slept, to the last message that came
- *   before it sends again, where it does so soon after that message. What it computed meanwhile is taken for polling.
- *   Nothing when it did not send before. */
-struct traffic_poll { uint32_t receive; int64_t begin, end; bool assumed; };
+/* A stretch in which a row polled for a message: [begin, end] of the host's clock. Three kinds are found:
+ * - shown: system calls told the row that there was nothing, again and again, until the message had come; a wait;
+ * - asked: a row that gets nearly all its messages awake asked on a connection, did not sleep, and got an answer on it.
+ *   Conservative: what it polled for without having asked is not found. It ran, and polled or did something else;
+ * - assumed: of such a row from its last send on any connection, or from when it last slept, to the last message that
+ *   came before it sends again, where it does so soon after that message; a wait. What it computed meanwhile is taken
+ *   for polling. Nothing when it did not send before. */
+struct traffic_poll { uint32_t receive; int64_t begin, end; bool wait, assumed; };
 /* A send that softirq work made after a receive of the same connection. */
 struct traffic_reply { int64_t sent, received; uint32_t receive; };
 

@@ -148,7 +148,7 @@ static void copy(struct walker *w, const struct path_interval *iv)
     w->at.from_id = iv->id;
 }
 
-/* The path comes to a row in the midst of a wait that is only assumed: the row did something there. */
+/* The path comes to a row in the midst of a wait in which it polled: the row did something there. */
 static void copy_awake(struct walker *w, const struct path_interval *iv)
 {
     struct path_interval awake = *iv;
@@ -206,7 +206,8 @@ static void step(struct walker *w)
         keep_unknown(w, &(struct path_cause){.kind = PATH_CAUSE_PENDING, .reason = PATH_PENDING});
     else if (reply == PATH_REPLY_NONE || iv.begin >= t || iv.end < t)
         dead_end(w);
-    else if (iv.end > t && iv.assumed && w->at.reached != PATH_REACHED_BY_NOTHING) /* it did something there: no wait */
+    else if (iv.end > t && iv.polling && is_wait(iv.state) &&
+        w->at.reached != PATH_REACHED_BY_NOTHING) /* it did something there: no wait */
         copy_awake(w, &iv);
     else if (iv.end > t && w->at.reached == PATH_REACHED_BY_MESSAGE && is_asleep(iv.state))
         sent_asleep(w, &iv);

@@ -173,6 +173,8 @@ class Worlds(Case):
             folder, reference = self.write(world), dice.choice(world.hosts)
             run = weft_e2e.weft("sync", folder, "--reference", reference.name, "--format", "json", "--store",
                                 folder + ".stores", "-q")
+            if run.code == 2 and "no message relates" in run.message:
+                continue
             self.assertEqual(run.code, 0, run)
             for answer in json.loads(run.out)["hosts"]:
                 host = world.hosts[int(answer["host"][1:])]

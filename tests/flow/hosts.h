@@ -16,11 +16,13 @@
 
 enum { ACK = 16, PSH = 8, RST = 4, SYN = 2, FIN = 1, THREADS = 12 };
 
-/* Stands for the tracker: flow asks it only for threads. Row r has tid 100 + r; rows 4 and 5 are one process, row 9 is
- * a kernel thread, row 7 is a child of 6. */
+/* Stands for the tracker: flow asks it only for threads and for the names of calls. Row r has tid 100 + r; rows 4 and 5
+ * are one process, row 9 is a kernel thread, row 7 is a child of 6. */
 struct kernel_tracker {
     struct kernel_thread threads[THREADS];
 };
+
+enum { EPOLL_WAIT = 1, POLL, SELECT, RECVFROM, READ, SCHED_YIELD, WRITE, SLEEP }; /* calls by number of the name */
 
 struct host {
     struct kernel_tracker tracker;

@@ -272,6 +272,72 @@ static void silent_readers(void **state)
     close_both(&a, &a);
 }
 
+static void call(struct host *h, int32_t row, int64_t begin, int64_t end, uint32_t name, int64_t ret)
+{
+    struct kernel_record r = {.ts = begin, .kind = KERNEL_SYSCALL_ENTRY, .ctx = KERNEL_CTX_THREAD, .row = row};
+    r.u.syscall.name = name;
+    flow_builder_add(h->builder, &r);
+    r.ts = end;
+    r.kind = KERNEL_SYSCALL_EXIT;
+    r.u.syscall.ret = ret;
+    flow_builder_add(h->builder, &r);
+}
+
+static void expect_asks(struct host *h, int32_t row, size_t n, const struct flow_ask *expected)
+{
+    size_t first;
+    assert_int_equal(flow_asks(h->store, row, &first), n);
+    for (size_t i = 0; i < n; i++) {
+        struct flow_ask a;
+        flow_ask(h->store, first + i, &a);
+        if (a.begin != expected[i].begin || a.last != expected[i].last || a.end != expected[i].end)
+            fail_msg(
+                "row %d, %d: %lld %lld %lld", row, (int)i, (long long)a.begin, (long long)a.last, (long long)a.end);
+    }
+}
+
+/* Calls that get nothing, up to one that gets something. */
+static void asks_in_vain(void **state)
+{
+    (void)state;
+    struct host h;
+    const int64_t us = 1000, again = -11;
+    host_begin(&h);
+    for (int64_t i = 0; i < 50; i++) { /* two threads at the same time, by different calls */
+        call(&h, 3, 10 * i * us, (10 * i + 2) * us, i % 2 ? POLL : EPOLL_WAIT, 0);
+        call(&h, 1, (10 * i + 3) * us, (10 * i + 4) * us, RECVFROM, again);
+        call(&h, 1, (10 * i + 5) * us, (10 * i + 6) * us, SCHED_YIELD, 0);
+    }
+    call(&h, 3, 500 * us, 502 * us, SELECT, 1);
+    call(&h, 1, 503 * us, 504 * us, RECVFROM, 100);
+    /* Not asking: other calls between the two do no harm; work for longer than a ms, errors and lengths do. */
+    call(&h, 3, 1000 * us, 1001 * us, READ, again);
+    call(&h, 3, 1100 * us, 1101 * us, WRITE, 5);
+    call(&h, 3, 1200 * us, 1201 * us, READ, again);
+    call(&h, 3, 1300 * us, 1301 * us, READ, -104);
+    call(&h, 3, 1400 * us, 1401 * us, READ, 10);
+    call(&h, 3, 3000 * us, 3001 * us, READ, again);
+    call(&h, 3, 4002 * us, 4003 * us, READ, 10); /* worked */
+    call(&h, 3, 5000 * us, 5001 * us, READ, again);
+    call(&h, 3, 6002 * us, 6003 * us, READ, again);
+    call(&h, 3, 6050 * us, 6051 * us, READ, 10); /* once in vain is no loop */
+    call(&h, 3, 7000 * us, 7001 * us, READ, again);
+    call(&h, 3, 7010 * us, 7011 * us, READ, again);
+    call(&h, 3, 7020 * us, 7021 * us, READ, 10); /* soon */
+    call(&h, 3, 8000 * us, 8001 * us, READ, 0);
+    call(&h, 3, 8200 * us, 8201 * us, READ, 0); /* an end of file is no answer to come */
+    call(&h, 3, 8400 * us, 8401 * us, READ, 5);
+    call(&h, 3, 9000 * us, 9001 * us, SLEEP, 0);
+    call(&h, 3, 9200 * us, 9201 * us, SLEEP, 0);
+    call(&h, 3, 9400 * us, 9401 * us, READ, 5);
+    host_end(&h);
+    expect_asks(&h, 1, 1, &(struct flow_ask){3 * us, 495 * us, 504 * us});
+    expect_asks(&h, 3, 2, (struct flow_ask[]){{0, 490 * us, 502 * us}, {1000 * us, 1200 * us, 1401 * us}});
+    expect_asks(&h, 2, 0, NULL);
+    expect_asks(&h, 4, 0, NULL);
+    flow_close(h.store);
+}
+
 /* A connection used by one thread of a process wakes another thread of it; a listener is woken for what its child will
  * use. */
 static void related_threads(void **state)
@@ -378,6 +444,7 @@ int main(void)
         cmocka_unit_test(poll_with_many),
         cmocka_unit_test(one_connection_many_readers),
         cmocka_unit_test(silent_readers),
+        cmocka_unit_test(asks_in_vain),
         cmocka_unit_test(related_threads),
         cmocka_unit_test(clocked_sends),
         cmocka_unit_test(messages_of_threads),

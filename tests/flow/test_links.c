@@ -25,6 +25,12 @@ size_t kernel_tracker_threads(const struct kernel_tracker *t, const struct kerne
     *out = &t->thread;
     return 1;
 }
+size_t kernel_tracker_strings(const struct kernel_tracker *t, const char *const **out)
+{
+    static const char *const none[] = {""};
+    *out = none;
+    return 1;
+}
 
 struct host {
     struct kernel_tracker tracker;

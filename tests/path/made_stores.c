@@ -186,6 +186,15 @@ void flow_reply(const struct flow_store *s, size_t i, struct flow_packet *out)
 {
     in_order(s, -1, i, out, NULL);
 }
+size_t flow_asks(const struct flow_store *s, int32_t row, size_t *first)
+{
+    *first = 0;
+    return row ? 0 : s->asks.n;
+}
+void flow_ask(const struct flow_store *s, size_t i, struct flow_ask *out)
+{
+    *out = s->asks.v[i];
+}
 size_t flow_wakes(const struct flow_store *s)
 {
     return s->wakes.n;
@@ -363,6 +372,7 @@ void drop(struct graph *g, struct flow_store *s)
     }
     vec_free(&s->flows);
     vec_free(&s->wakes);
+    vec_free(&s->asks);
     vec_free(&s->addresses);
     vec_free(&s->peers);
 }

@@ -29,6 +29,7 @@ struct made_flow {
 struct flow_store {
     VEC(struct made_flow) flows;
     VEC(struct flow_wake) wakes;
+    VEC(struct flow_ask) asks; /* of row 0 */
     VEC(struct flow_address) addresses, peers;
     uint32_t numbers;
 };

@@ -453,6 +453,53 @@ static void woke_another(void **state)
     forget(&p);
 }
 
+/* What system calls show needs no assuming, and no habit: it is a wait, and nothing of it is assumed. */
+static void shown(void **state)
+{
+    (void)state;
+    struct plot p = {.hosts = 2, .end = 100 * MS};
+    say(&p, 0, 1, 10 * MS, 10 * MS + 100 * US);
+    say(&p, 1, 0, 29 * MS, 30 * MS);
+    say(&p, 0, 1, 40 * MS, 40 * MS + 100 * US);
+    say(&p, 1, 0, 49 * MS, 50 * MS);            /* awake, but it did not ask */
+    say(&p, 0, 1, 61 * MS, 61 * MS + 100 * US); /* in the midst of asking */
+    say(&p, 1, 0, 69 * MS, 70 * MS);
+    say(&p, 1, 0, 79 * MS, 80 * MS); /* after asking in vain while asleep */
+    vec_push(&p.naps[0], ((struct nap){75 * MS, 80 * MS - 50 * US}));
+    struct world *w = tell(&p, true);
+    static const struct flow_ask asks[] = {{12 * MS, 30 * MS - 5 * US, 30 * MS + 5 * US},
+        {60 * MS, 70 * MS - 5 * US, 70 * MS + 5 * US}, {75 * MS, 80 * MS - 5 * US, 80 * MS + 5 * US},
+        {90 * MS, 95 * MS, 96 * MS}};
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+        vec_push(&w->flows[0].asks, asks[i]);
+    for (int assuming = 0; assuming < 2; assuming++) {
+        const struct path_source *source = assuming ? path_local_source_assuming(w->local)
+                                                    : path_local_source(w->local);
+        struct path *path = walk(source, 0, 11 * MS, 74 * MS);
+        static const struct {
+            int host, state;
+            int64_t begin, end;
+        } expected[] = {{0, GRAPH_RUNNING, 11 * MS, 12 * MS}, {1, GRAPH_RUNNING, 12 * MS, 29 * MS},
+            {0, GRAPH_NETWORK, 29 * MS, 30 * MS}, {0, GRAPH_RUNNING, 30 * MS, 61 * MS},
+            {1, GRAPH_RUNNING, 61 * MS, 69 * MS}, {0, GRAPH_NETWORK, 69 * MS, 70 * MS},
+            {0, GRAPH_RUNNING, 70 * MS, 74 * MS}};
+        assert_int_equal(path->n_segments, sizeof expected / sizeof *expected);
+        for (size_t i = 0; i < path->n_segments; i++) {
+            const struct path_segment *s = &path->segments[i];
+            assert_int_equal(s->row.host, expected[i].host);
+            assert_int_equal(s->state, expected[i].state);
+            assert_int_equal(s->begin, expected[i].begin);
+            assert_int_equal(s->end, expected[i].end);
+            assert_false(s->assumed);
+        }
+        assert_int_equal(path->n_links, 2);
+        assert_false(path->links[0].assumed);
+        path_free(path);
+    }
+    leave(w);
+    forget(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +508,7 @@ int main(void)
         cmocka_unit_test(limits),
         cmocka_unit_test(no_habit),
         cmocka_unit_test(woke_another),
+        cmocka_unit_test(shown),
     };
     return cmocka_run_group_tests_name("path: polling", tests, NULL, NULL);
 }
