@@ -1,6 +1,7 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +18,23 @@ int err_set(struct err *e, int code, const char *fmt, ...)
     return code;
 }
 
+/* For limits that the user, or who runs the machine, can raise. */
+static const char *what_to_do(int reason)
+{
+    switch (reason) {
+    case EMFILE: return " (EMFILE; raise `ulimit -n`)";
+    case ENFILE: return " (ENFILE; raise `sysctl fs.file-max`)";
+    case ENOMEM:
+        return " (ENOMEM; raise `ulimit -v` or `sysctl vm.max_map_count` where they are low, else free memory)";
+    default: return "";
+    }
+}
+
 int err_sys(struct err *e, const char *fmt, ...)
 {
     int saved = errno;
-    int code = saved == ENOMEM ? ERR_NOMEM : ERR_IO;
+    bool files = saved == EMFILE || saved == ENFILE;
+    int code = saved == ENOMEM ? ERR_NOMEM : files ? ERR_LIMIT : ERR_IO;
     if (e) {
         va_list ap;
         e->code = code;
@@ -28,7 +42,7 @@ int err_sys(struct err *e, const char *fmt, ...)
         int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
         va_end(ap);
         if (n >= 0 && (size_t)n < sizeof e->text)
-            snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s", strerror(saved));
+            snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s%s", strerror(saved), what_to_do(saved));
     }
     return code;
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -169,6 +170,30 @@ static int read_at(int fd, const char *path, uint8_t *to, size_t n, size_t offse
     return ERR_OK;
 }
 
+static atomic_size_t mapped_files;
+static size_t most_mapped_files;
+
+static void find_most_mapped_files(void)
+{
+    enum { MAPPINGS_PER_FILE = 3, LEAST = 64, USUAL = 65530 };
+    unsigned long mappings = USUAL;
+    FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+    if (f) {
+        if (fscanf(f, "%lu", &mappings) != 1)
+            mappings = USUAL;
+        fclose(f);
+    }
+    size_t most = mappings / 2 / MAPPINGS_PER_FILE;
+    most_mapped_files = most > LEAST ? most : LEAST;
+}
+
+bool file_map_room(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_most_mapped_files);
+    return atomic_load_explicit(&mapped_files, memory_order_relaxed) < most_mapped_files;
+}
+
 /* Zero pages, and the file over them: its pages but the last; that one, full or not, is read, so that a cut within it
  * takes nothing; behind the spare bytes it is mapped once more, for file_map_lost. */
 static int map_file(int fd, const char *path, size_t size, struct file_map *out, struct err *e)
@@ -191,6 +216,7 @@ static int map_file(int fd, const char *path, size_t size, struct file_map *out,
         munmap(p, total);
         return code;
     }
+    atomic_fetch_add_explicit(&mapped_files, 1, memory_order_relaxed);
     *out = (struct file_map){
         .data = p, .size = size, .mapped_bytes = total, .guard = whole ? guard_take(path, p, total) : NULL};
     return ERR_OK;
@@ -211,8 +237,34 @@ int file_map_open(const char *path, struct file_map *out, struct err *e)
     return code;
 }
 
+int file_map_copy(const char *path, uint64_t offset, size_t size, struct file_map *out, struct err *e)
+{
+    *out = (struct file_map){0};
+    struct stat st;
+    int fd = open_regular(path, &st, e);
+    if (fd < 0)
+        return fd;
+    uint8_t *p = size < SIZE_MAX - FILE_COPY_SPARE_BYTES ? malloc(size + FILE_COPY_SPARE_BYTES) : NULL;
+    int code = p ? read_at(fd, path, p, size, (size_t)offset, e)
+                 : err_set(e, ERR_NOMEM,
+                       "%s: no memory for %zu bytes of it; close other programs, raise `ulimit -v`, or ask for fewer "
+                       "streams at once",
+                       path, size);
+    close(fd);
+    if (code) {
+        free(p);
+        return code;
+    }
+    memset(p + size, 0, FILE_COPY_SPARE_BYTES);
+    *out = (struct file_map){.data = p, .size = size, .copy = p};
+    return ERR_OK;
+}
+
 void file_map_close(struct file_map *m)
 {
+    free(m->copy);
+    if (m->mapped_bytes)
+        atomic_fetch_sub_explicit(&mapped_files, 1, memory_order_relaxed);
     if (m->guard)
         guard_give(m->guard);
     if (m->mapped_bytes)

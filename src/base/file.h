@@ -11,7 +11,7 @@
 #include "base/err.h"
 
 struct file_guard;
-enum { FILE_SPARE_BYTES = 8192 };
+enum { FILE_SPARE_BYTES = 8192, FILE_COPY_SPARE_BYTES = 512 };
 /* A file mapped for reading. At least FILE_SPARE_BYTES zero bytes can be read behind its end, so that wide loads and
  * small arrays that a damaged file puts at its very end are safe.
  * If the file becomes shorter while it is mapped, or the disk cannot give a page, what is missing reads as zeros
@@ -22,10 +22,17 @@ struct file_map {
     size_t size;
     size_t mapped_bytes;
     struct file_guard *guard; /* private, and NULL where nothing can be lost: files of a page are read */
+    void *copy;               /* private: memory that holds what was read instead of mapped */
 };
 /* Empty files: size 0, data non-NULL. ERR_NOTFOUND: no such file; ERR_IO: not a regular file, or not readable. */
 int file_map_open(const char *path, struct file_map *out, struct err *e);
 void file_map_close(struct file_map *); /* also of a zeroed struct */
+/* `size` bytes from `offset` on, read into memory, with FILE_COPY_SPARE_BYTES behind; nothing of the file stays open:
+ * for files that are too many to be mapped at once. ERR_LOST: the file is shorter. ERR_NOMEM: no such memory. */
+int file_map_copy(const char *path, uint64_t offset, size_t size, struct file_map *out, struct err *e);
+/* May more files be kept mapped? The system limits the mappings of a process (vm.max_map_count); half of them are left
+ * for all else. */
+bool file_map_room(void);
 /* Readies what is in memory of the file: reading it then needs no fault for each few pages, which is most of what the
  * first look at a large file costs. Takes some 80 ms per GB, so it is for a thread that nobody waits for. What is not
  * in memory stays on disk; without MADV_POPULATE_READ (Linux 5.14) nothing happens. */

@@ -71,7 +71,8 @@ int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *b
     return rc;
 }
 
-int cli_drift_prior(const char *s, struct clock_options *o, struct err *e)
+/* A number of ppm, or "none"; NULL leaves the default. */
+static int parse_prior(const char *s, struct clock_options *o, struct err *e)
 {
     if (!s)
         return 0;
@@ -85,4 +86,45 @@ int cli_drift_prior(const char *s, struct clock_options *o, struct err *e)
         return err_set(e, ERR_ARG, "--drift-prior %s: give parts per million, such as 200, or none", s);
     o->drift_prior_ppm = v;
     return 0;
+}
+
+int cli_clocks_parse(struct cli_clocks *c, struct err *e)
+{
+    struct clock_trust *trust = arena_new(&c->arena, struct clock_trust, c->trust.n + 1);
+    c->options = clock_defaults();
+    c->options.reference = c->reference;
+    c->options.no_messages = c->no_sync;
+    c->options.trust = trust;
+    c->options.n_trust = c->trust.n;
+    int rc = parse_prior(c->prior, &c->options, e);
+    for (size_t i = 0; !rc && i < c->trust.n; i++)
+        rc = clock_trust_parse(&c->arena, c->trust.v[i], &trust[i], e);
+    return rc;
+}
+
+void cli_clocks_fini(struct cli_clocks *c)
+{
+    free(c->trust.v);
+    arena_fini(&c->arena);
+}
+
+bool cli_clocks_apart(const struct cli_clocks *c)
+{
+    return c->no_sync && !c->trust.n;
+}
+
+int cli_sync(struct experiment *x, const struct cli_clocks *c, const struct clock_net **net, struct err *e)
+{
+    const struct clock_conflict *conflicts;
+    int rc = experiment_sync(x, &c->options, net, e);
+    size_t n = rc ? 0 : clock_net_conflicts(*net, &conflicts);
+    for (size_t i = 0; i < n && i < MAX_NOTES; i++) {
+        struct text t = {.fd = -1};
+        clock_conflict_words(*net, &conflicts[i], &t);
+        cli_note("%s", text_cstr(&t));
+        text_fini(&t);
+    }
+    if (n > MAX_NOTES)
+        cli_note("%zu more contradictions", n - MAX_NOTES);
+    return rc;
 }

@@ -2,7 +2,9 @@
 #ifndef WEFT_CLI_TRACES_H
 #define WEFT_CLI_TRACES_H
 
+#include "base/arena.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "clock/clock.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
@@ -20,7 +22,34 @@ struct cli_reading { bool damaged; uint64_t events; };
 int cli_finish_traces(const struct experiment *, struct text *out, const struct cli_reading *);
 /* --begin and --end, either NULL: unchanged; *begin, *end: ns, inclusive. `start`: what "+1s" counts from. */
 int cli_parse_window(const char *from, const char *to, int64_t start, int64_t *begin, int64_t *end, struct err *);
-/* --drift-prior: a number of ppm, or "none"; NULL leaves the default. */
-int cli_drift_prior(const char *s, struct clock_options *, struct err *);
+
+/* What every verb that relates clocks understands. Zero-initialise; the rows of its table of options: CLI_CLOCKS. */
+struct cli_clocks {
+    const char *reference, *prior;
+    struct cli_list trust;
+    bool no_sync;
+    struct arena arena;
+    struct clock_options options; /* after cli_clocks_parse; as long as this lives */
+};
+#define CLI_CLOCKS(c) \
+    {"reference", 'r', CLI_STRING, "HOST", \
+        "the host whose clock counts (default: the one from which all others are known best)", &(c)->reference}, \
+        CLI_CLOCKS_TRUST(c)
+#define CLI_CLOCKS_TRUST(c) \
+    {"trust", 0, CLI_LIST, "HOST,…[=ERROR]", \
+        "the clocks of these hosts are at most ERROR apart (50us; 0 when left away); may be given several times", \
+        &(c)->trust}, \
+        {"no-sync", 0, CLI_FLAG, NULL, \
+            "leave clocks as they are: messages are not asked how they are related, only --trust counts", \
+            &(c)->no_sync}, \
+    { \
+        "drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 300)", &(c)->prior \
+    }
+int cli_clocks_parse(struct cli_clocks *, struct err *);
+void cli_clocks_fini(struct cli_clocks *);
+/* Should every host keep its own clock, unrelated? */
+bool cli_clocks_apart(const struct cli_clocks *);
+/* experiment_sync; what messages contradict of --trust becomes notes. */
+int cli_sync(struct experiment *, const struct cli_clocks *, const struct clock_net **, struct err *);
 
 #endif

@@ -14,7 +14,8 @@
 #include "show/show.h"
 
 struct question {
-    const char *thread, *begin, *end, *reference, *method, *svg, *store, *drift_prior, *format_name, *polling;
+    const char *thread, *begin, *end, *method, *svg, *store, *format_name, *polling;
+    struct cli_clocks clocks;
     bool segments, aggregate, no_early_return;
     int format;
 };
@@ -119,22 +120,26 @@ static int check_question(const struct question *q, int n, struct err *e)
 
 static int open_hosts(struct work *w, const struct question *q, struct err *e)
 {
-    struct clock_options options = clock_defaults();
     const struct index_host *hosts;
-    int rc = cli_drift_prior(q->drift_prior, &options, e);
-    if (rc)
-        return rc;
-    options.reference = q->reference;
+    bool apart = cli_clocks_apart(&q->clocks);
     w->n = experiment_hosts(w->experiment, &hosts);
-    if ((rc = experiment_sync(w->experiment, &options, &w->clocks, e)) != 0)
+    int rc = apart ? 0 : cli_sync(w->experiment, &q->clocks, &w->clocks, e);
+    if (rc)
         return rc;
     w->hosts = mem_zalloc((w->n + 1) * sizeof *w->hosts);
     for (size_t i = 0; i < w->n; i++)
         w->hosts[i] = (struct path_local_host){
-            hosts[i].name, hosts[i].graph, hosts[i].flows, clock_net_map(w->clocks, i)};
+            hosts[i].name, hosts[i].graph, hosts[i].flows, apart ? NULL : clock_net_map(w->clocks, i)};
     w->local = path_local_new(w->hosts, w->n);
     w->source = q->polling ? path_local_source_assuming(w->local) : path_local_source(w->local);
     return 0;
+}
+
+/* Without a map times are taken as they are. */
+static const struct clock_map *map_of(const struct work *w, size_t host)
+{
+    static const struct clock_map as_it_is;
+    return w->hosts[host].map ? w->hosts[host].map : &as_it_is;
 }
 
 static int parse_interval(const struct work *w, const struct question *q, struct path_options *o, struct err *e)
@@ -143,7 +148,7 @@ static int parse_interval(const struct work *w, const struct question *q, struct
     int64_t start = INT64_MAX;
     experiment_hosts(w->experiment, &hosts);
     for (size_t i = 0; i < w->n; i++) {
-        int64_t t = clock_to_reference(w->hosts[i].map, hosts[i].begin);
+        int64_t t = clock_to_reference(map_of(w, i), hosts[i].begin);
         start = t < start ? t : start;
     }
     *o = (struct path_options){.begin = INT64_MIN, .end = INT64_MAX, .no_early_return = q->no_early_return};
@@ -162,7 +167,7 @@ static int64_t clock_error(const struct work *w)
     int64_t worst = 0;
     for (size_t i = 0; i < w->path->n_segments; i++) {
         const struct path_segment *s = &w->path->segments[i];
-        const struct clock_map *map = w->hosts[s->row.host].map;
+        const struct clock_map *map = map_of(w, s->row.host);
         if (!map->n || map->predecessor < 0)
             continue;
         int64_t error = clock_error_at(map, clock_from_reference(map, s->begin));
@@ -190,8 +195,9 @@ static void note_polling(const struct work *w)
     }
     size_t messages = path_local_unslept(w->local, p->start, p->begin, p->end, &seen);
     const struct path_local_host *h = &w->hosts[p->start.host];
+    const struct clock_map *map = map_of(w, p->start.host);
     graph_row_totals(
-        h->graph, p->start.row, clock_from_reference(h->map, p->begin), clock_from_reference(h->map, p->end), totals);
+        h->graph, p->start.row, clock_from_reference(map, p->begin), clock_from_reference(map, p->end), totals);
     if (messages <= seen || totals[GRAPH_NETWORK])
         return;
     cli_note("%zu messages came while the thread was awake%s: it polls, and waits of that kind are invisible in "
@@ -199,13 +205,43 @@ static void note_polling(const struct work *w)
         messages, seen ? ", only some could be told as polling" : "");
 }
 
+/* Of the other hosts, those whose clocks are related to that of the thread's host, or those that are not. */
+static size_t name_others(const struct work *w, bool related, struct text *out)
+{
+    enum { MOST_NAMES = 8 };
+    size_t start = w->path->start.host, n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        bool same = w->hosts[i].map->island == w->hosts[start].map->island;
+        bool other_boot = !strcmp(w->hosts[i].name, w->hosts[start].name);
+        if (i == start || other_boot || !w->hosts[i].graph || same != related)
+            continue;
+        if (n++ < MOST_NAMES)
+            text_printf(out, "%s%s", n > 1 ? ", " : "", w->hosts[i].name);
+    }
+    if (n > MOST_NAMES)
+        text_printf(out, " and %zu more", n - MOST_NAMES);
+    return n;
+}
+
 static void note_clocks(const struct work *w)
 {
-    for (size_t i = 0; i < w->n; i++)
-        if (w->n > 1 && w->hosts[i].graph && strcmp(w->hosts[i].name, w->hosts[w->path->start.host].name) != 0 &&
-            (!w->hosts[i].map->n || w->hosts[i].map->island != w->hosts[w->path->start.host].map->island))
-            cli_note("%s: no messages relate its clock to that of %s; the path does not go there", w->hosts[i].name,
-                w->hosts[w->path->start.host].name);
+    struct text far = {.fd = -1}, near = {.fd = -1};
+    const char *start = w->hosts[w->path->start.host].name;
+    if (!w->clocks) {
+        if (w->n > 1)
+            cli_note("every host keeps its own clock (--no-sync): what their clocks are apart, messages between them "
+                     "are off");
+        return;
+    }
+    if (name_others(w, false, &far))
+        cli_note("%s: no messages relate %s to that of %s; the path does not go there", text_cstr(&far),
+            w->n > 2 ? "their clocks" : "its clock", start);
+    if (w->hosts[w->path->start.host].map->island && name_others(w, true, &near))
+        cli_note("%s: related to the clock of %s, but not to that of the reference; give --reference %s for a path "
+                 "that goes there",
+            text_cstr(&near), start, start);
+    text_fini(&far);
+    text_fini(&near);
 }
 
 struct sum {
@@ -294,7 +330,7 @@ static void write_answer(const struct work *w, const struct question *q, struct 
             .ascii = !speaks_utf8(),
             .width = cli_width(),
             .segments = q->segments,
-            .clock_error_ns = clock_error(w)};
+            .clock_error_ns = w->clocks ? clock_error(w) : -1};
         show_terminal(w->path, source, &style, out);
         if (!q->svg || !q->segments)
             text_printf(out, "Try: %s%s%s\n", q->svg ? "" : "--svg path.svg for a picture",
@@ -321,7 +357,8 @@ static int answer(struct work *w, const struct question *q)
     int code = choose_thread(w, q, &options, &row);
     if (code >= 0)
         return code;
-    if (path_walk(w->source, row, &options, &w->path, &e) || experiment_intact(w->experiment, &e) ||
+    if ((w->clocks && clock_net_relates(w->clocks, row.host, &e)) ||
+        path_walk(w->source, row, &options, &w->path, &e) || experiment_intact(w->experiment, &e) ||
         (q->svg && write_svg(w, q->svg, &e)))
         return cli_fail(&e);
     note_clocks(w);
@@ -340,14 +377,12 @@ static int run(int argc, char **argv)
         {"begin", 'b', CLI_STRING, "TIME",
             "from here on the reference clock (ns, +1.5s, ISO 8601; default: the thread's first instant)", &q.begin},
         {"end", 'e', CLI_STRING, "TIME", "to here (default: the thread's last instant)", &q.end},
-        {"reference", 0, CLI_STRING, "HOST",
-            "tell times on this host's clock (default: the one with the least total error)", &q.reference},
+        CLI_CLOCKS(&q.clocks),
         {"method", 0, CLI_STRING, "METHOD", "local (traces given here), broadcast or index (a cluster)", &q.method},
         {"aggregate", 'a', CLI_FLAG, NULL, "only the totals by machine, name and state", &q.aggregate},
         {"segments", 0, CLI_FLAG, NULL, "list the segments, too", &q.segments},
         {"svg", 0, CLI_STRING, "FILE", "draw the path", &q.svg},
         {"store", 0, CLI_STRING, "DIR", "keep the stores below DIR", &q.store},
-        {"drift-prior", 0, CLI_STRING, "PPM", "clocks drift by at most this (default 300, or none)", &q.drift_prior},
         {"polling", 0, CLI_STRING, "assume",
             "take a thread that spun until a message came, and soon sent again, to have waited for it", &q.polling},
         {"no-early-return", 0, CLI_FLAG, NULL, "the plain bounded walk, for comparison with other tools",
@@ -360,14 +395,15 @@ static int run(int argc, char **argv)
     int code = cli_parse(&verb_critpath, options, argc, argv, &n);
     if (code >= 0)
         return code;
-    if (cli_format_parse(q.format_name, &q.format, &e) || check_question(&q, n, &e))
-        return cli_fail(&e);
     struct work w = {0};
     struct index_options o = {.store = q.store, .stores = true};
-    if (cli_open_traces(argv + 1, (size_t)n, &o, &w.experiment, &e))
-        return cli_fail(&e);
-    code = answer(&w, &q);
+    if (cli_format_parse(q.format_name, &q.format, &e) || check_question(&q, n, &e) ||
+        cli_clocks_parse(&q.clocks, &e) || cli_open_traces(argv + 1, (size_t)n, &o, &w.experiment, &e))
+        code = cli_fail(&e);
+    else
+        code = answer(&w, &q);
     close_all(&w);
+    cli_clocks_fini(&q.clocks);
     return code;
 }
 

@@ -18,6 +18,7 @@ struct request {
     struct cli_list names;
     int64_t cpu, tid, limit;
     bool sync;
+    struct cli_clocks clocks;
 };
 
 /* What is open while the verb runs. */
@@ -64,21 +65,22 @@ static void take_sources(struct session *s)
 }
 
 /* Times on the reference host's clock from here on. */
-static int put_on_one_clock(struct session *s, struct err *e)
+static int put_on_one_clock(const struct request *q, struct session *s, struct err *e)
 {
     const struct clock_net *net;
-    struct clock_options options = clock_defaults();
-    int r = experiment_sync(s->x, &options, &net, e);
+    int r = cli_sync(s->x, &q->clocks, &net, e);
+    if (r == ERR_OK)
+        r = clock_net_relates(net, SIZE_MAX, e);
     for (size_t i = 0; r == ERR_OK && i < s->n; i++) {
         const struct clock_map *map = clock_net_map(net, (size_t)experiment_source_host(s->x, i));
-        if (map->category == CLOCK_REFERENCE)
+        if (map->n && map->predecessor < 0)
             continue;
-        if (!map->n) {
-            cli_note("%s: no messages with the other hosts; its own clock is shown", s->hosts[i]);
-            continue;
+        if (map->n) {
+            s->sources[i].map = clock_map_times;
+            s->sources[i].map_arg = (void *)map;
+        } else {
+            cli_note("%s: no messages relate its clock to the reference; its own clock is shown", s->hosts[i]);
         }
-        s->sources[i].map = clock_map_times;
-        s->sources[i].map_arg = (void *)map;
     }
     return r;
 }
@@ -142,15 +144,16 @@ static int open_filter(const struct request *q, struct session *s, struct err *e
 
 static int open_session(const struct request *q, char **args, size_t n, struct session *s, struct err *e)
 {
-    struct index_options o = {.store = q->store, .stores = q->sync};
+    bool sync = (q->sync || q->clocks.reference || q->clocks.trust.n) && !cli_clocks_apart(&q->clocks);
+    struct index_options o = {.store = q->store, .stores = sync};
     int r = parse_format(q->format, &s->format, e);
     if (r == ERR_OK)
         r = cli_open_traces(args, n, &o, &s->x, e);
     if (r != ERR_OK)
         return r;
     take_sources(s);
-    if (q->sync)
-        r = put_on_one_clock(s, e);
+    if (sync)
+        r = put_on_one_clock(q, s, e);
     if (r == ERR_OK)
         r = parse_window(q, s, e);
     if (r == ERR_OK)
@@ -279,7 +282,9 @@ static int run(int argc, char **argv)
         {"where", 'w', CLI_STRING, "EXPR", "events for which this holds: next_tid == 204 && comm =~ \"^tier\"",
             &q.where},
         {"limit", 'n', CLI_INT, "N", "at most N events", &q.limit},
-        {"sync", 0, CLI_FLAG, NULL, "times by the reference host's clock instead of each host's own", &q.sync},
+        {"sync", 0, CLI_FLAG, NULL,
+            "times by the reference host's clock instead of each host's own; so with --reference and --trust", &q.sync},
+        CLI_CLOCKS(&q.clocks),
         {"store", 0, CLI_STRING, "DIR", "keep the stores that --sync needs below DIR", &q.store},
         {"format", 0, CLI_STRING, "FORMAT", "text (default), json (one object per line) or csv", &q.format},
         {0},
@@ -291,7 +296,7 @@ static int run(int argc, char **argv)
         return code;
     struct session s = {0};
     struct text out = TEXT_TO(STDOUT_FILENO);
-    if (open_session(&q, argv + 1, (size_t)n, &s, &e) != ERR_OK) {
+    if (cli_clocks_parse(&q.clocks, &e) != ERR_OK || open_session(&q, argv + 1, (size_t)n, &s, &e) != ERR_OK) {
         code = cli_fail(&e);
     } else {
         int r = show_all(&s, q.limit >= 0 ? (uint64_t)q.limit : UINT64_MAX, &out, &e);
@@ -300,6 +305,7 @@ static int run(int argc, char **argv)
         code = r != ERR_OK && r != ERR_IO ? cli_fail(&e) : cli_finish_traces(s.x, &out, &reading);
     }
     close_session(&s);
+    cli_clocks_fini(&q.clocks);
     free(q.names.v);
     text_fini(&out);
     return code;

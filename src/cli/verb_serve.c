@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/traces.h"
 #include "tsp/tsp.h"
 #include "views/views.h"
 
@@ -96,7 +97,7 @@ static int run(int argc, char **argv)
     const char *listen = "127.0.0.1:8080", *root = NULL, *state = NULL, *store = NULL, *cert = NULL, *key = NULL,
                *token_file = NULL, *upload = "1G", *name = NULL;
     struct cli_list origins = {0};
-    bool no_sync = false;
+    struct cli_clocks clocks = {0};
     const struct cli_option options[] = {
         {"listen", 'l', CLI_STRING, "ADDRESS:PORT", "where to listen (default: 127.0.0.1:8080; port 0: any free one)",
             &listen},
@@ -106,7 +107,7 @@ static int run(int argc, char **argv)
         {"store", 0, CLI_STRING, "DIR",
             "keep the index stores below DIR (default: .weft in each trace, else the user's cache)", &store},
         {"name", 0, CLI_STRING, "NAME", "name of the experiment of the TRACEs given", &name},
-        {"no-sync", 0, CLI_FLAG, NULL, "leave every host on its own clock", &no_sync},
+        CLI_CLOCKS_TRUST(&clocks),
         {"max-upload", 0, CLI_STRING, "SIZE", "largest upload taken, with --state (default: 1G; 0: none)", &upload},
         {"tls-cert", 0, CLI_STRING, "FILE", "certificate (PEM): serve https", &cert},
         {"tls-key", 0, CLI_STRING, "FILE", "its key (PEM)", &key},
@@ -129,11 +130,13 @@ static int run(int argc, char **argv)
     sigset_t stop;
     if (code >= 0)
         return code;
-    if (parse_size(upload, &o.max_upload_bytes, &e) || (token_file && read_token(token_file, &token, &e)))
+    if (parse_size(upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
+        (token_file && read_token(token_file, &token, &e)))
         return cli_fail(&e);
+    clocks.options.some_trusted = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */
-    struct views_options views = {.store = store, .no_sync = no_sync};
+    struct views_options views = {.store = store, .clocks = &clocks.options};
     o.backend = views_backend(&views);
     o.http.origins = origins.v;
     o.http.token = token;
@@ -147,6 +150,7 @@ static int run(int argc, char **argv)
     code = serve(&o, &stop);
     free(token);
     free(origins.v);
+    cli_clocks_fini(&clocks);
     return code;
 }
 

@@ -127,7 +127,7 @@ static void write_maps(const struct clock_net *net, int format, struct text *out
     }
 }
 
-static int sync_traces(char **args, size_t n, struct index_options *o, const struct clock_options *clocks, bool stats,
+static int sync_traces(char **args, size_t n, struct index_options *o, const struct cli_clocks *clocks, bool stats,
     int format, struct err *e)
 {
     struct experiment *x;
@@ -135,12 +135,14 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
     int64_t started = time_monotonic_ns();
     if (cli_open_traces(args, n, o, &x, e))
         return cli_fail(e);
-    if (experiment_sync(x, clocks, &net, e)) {
+    /* The other formats tell themselves what messages contradict of --trust. */
+    int rc = format == CLI_CSV ? cli_sync(x, clocks, &net, e) : experiment_sync(x, &clocks->options, &net, e);
+    if (rc || clock_net_relates(net, SIZE_MAX, e)) {
         experiment_close(x);
         return cli_fail(e);
     }
     const struct clock_pair *pairs;
-    if (clock_net_hosts(net) > 1 && !clock_net_pairs(net, &pairs))
+    if (!clocks->no_sync && clock_net_hosts(net) > 1 && !clock_net_pairs(net, &pairs))
         cli_note("no packet that one of these hosts sent and another received was recorded; record net_dev_queue and "
                  "netif_receive_skb on both");
     struct text out = TEXT_TO(STDOUT_FILENO);
@@ -155,13 +157,11 @@ static int sync_traces(char **args, size_t n, struct index_options *o, const str
 
 static int run(int argc, char **argv)
 {
-    const char *store = NULL, *format_name = NULL, *prior = NULL;
+    const char *store = NULL, *format_name = NULL;
     bool stats = false;
-    struct clock_options clocks = clock_defaults();
+    struct cli_clocks clocks = {0};
     const struct cli_option options[] = {
-        {"reference", 'r', CLI_STRING, "HOST",
-            "the host whose clock counts (default: the one from which all others are known best)", &clocks.reference},
-        {"drift-prior", 0, CLI_STRING, "PPM", "how far clocks may drift apart, or none (default: 300)", &prior},
+        CLI_CLOCKS(&clocks),
         {"stats", 0, CLI_FLAG, NULL, "statistics of every pair in the layout of LTTV", &stats},
         {"store", 0, CLI_STRING, "DIR",
             "keep the stores below DIR (default: .weft in each trace, else the user's cache)", &store},
@@ -173,14 +173,15 @@ static int run(int argc, char **argv)
     int code = cli_parse(&verb_sync, options, argc, argv, &n);
     if (code >= 0)
         return code;
-    if (cli_format_parse(format_name, &format, &e) || cli_drift_prior(prior, &clocks, &e))
-        return cli_fail(&e);
-    if (stats && format != CLI_TABLE) {
-        err_set(&e, ERR_ARG, "--stats is text; leave --format away");
-        return cli_fail(&e);
-    }
     struct index_options o = {.store = store, .stores = true};
-    return sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
+    if (cli_format_parse(format_name, &format, &e) || cli_clocks_parse(&clocks, &e))
+        code = cli_fail(&e);
+    else if (stats && format != CLI_TABLE)
+        code = cli_fail((err_set(&e, ERR_ARG, "--stats is text; leave --format away"), &e));
+    else
+        code = sync_traces(argv + 1, (size_t)n, &o, &clocks, stats, format, &e);
+    cli_clocks_fini(&clocks);
+    return code;
 }
 
 const struct cli_verb verb_sync = {"sync", "TRACE…",

@@ -297,7 +297,7 @@ static void plant(struct clock_net *net, struct ways *w, size_t reference)
         host->trusting = false;
         if (h != reference)
             settle(net, w, h);
-        else if (w->reached.n == 1 && net->hosts.n > 1)
+        else if (w->reached.n == 1 && island)
             host->map.category = lonely_category(net, h);
         vec_push(&net->order, h);
     }

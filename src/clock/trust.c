@@ -100,6 +100,9 @@ void trust_curve(const struct clock_net *net, size_t from, size_t to, int64_t er
     curve_identity(out, sat64(begin), sat64(end - begin > 2 * (i128)CLOCK_TIME_LIMIT ? begin + CLOCK_TIME_LIMIT : end));
     for (size_t i = 0; i < out->ncuts; i++)
         out->cuts[i].error = error;
+    /* Within the error either clock may run as fast as clocks do: what messages know at an end is lost that fast. */
+    double p = net->options.drift_prior_ppm;
+    out->growth = slope_from((p < 0 ? clock_defaults().drift_prior_ppm : p) * 1e-6L * 2);
 }
 
 static int64_t gap_at(const struct curve *a, const struct curve *b, int64_t t)

@@ -169,13 +169,16 @@ static void trust_notes(const struct clock_net *net, struct text *out)
     enum { MOST_NOTES = 8 };
     for (size_t i = 0; i < net->trust.n; i++) {
         const struct net_trust *t = &net->trust.v[i];
-        if (t->hosts.n < 2)
-            text_puts(out, "Trusted: nobody, fewer than two hosts are left");
-        else
-            text_printf(out, "Trusted: %s, %s", net->hosts.v[t->hosts.v[0]].name, net->hosts.v[t->hosts.v[1]].name);
+        if (t->hosts.n < 2) {
+            text_printf(out, "Trusted: nobody; of %s fewer than two hosts are left.\n", net->options.trust[i].hosts);
+            continue;
+        }
+        text_printf(out, "Trusted: %s, %s", net->hosts.v[t->hosts.v[0]].name, net->hosts.v[t->hosts.v[1]].name);
         if (t->hosts.n > 2)
             text_printf(out, " and %zu more", t->hosts.n - 2);
-        text_printf(out, " (%s).\n", net->options.trust[i].hosts);
+        text_puts(out, ", at most ");
+        text_duration(out, t->error);
+        text_puts(out, " apart.\n");
     }
     for (size_t i = 0; i < net->conflicts.n && i < MOST_NOTES; i++) {
         clock_conflict_words(net, &net->conflicts.v[i], out);

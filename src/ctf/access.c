@@ -13,22 +13,32 @@ const struct ctf_type *ctf_variant_tag(const struct ctf_type *t)
 
 /* ---- finding ---- */
 
-static bool named(const struct ctf_field *f, const char *name, size_t n)
+static bool is(const char *s, const char *name, size_t n)
 {
-    const char *bare = f->name[0] == '_' ? f->name + 1 : f->name;
-    return (strlen(f->name) == n && !memcmp(f->name, name, n)) || (strlen(bare) == n && !memcmp(bare, name, n)) ||
-        (f->shown && strlen(f->shown) == n && !memcmp(f->shown, name, n));
+    return s && strlen(s) == n && !memcmp(s, name, n);
+}
+
+/* The number of the field that is shown so, else written so. t->n: none. */
+static uint32_t field_named(const struct ctf_type *t, const char *name, size_t n)
+{
+    const struct ctf_field *f = t->u.fields;
+    uint32_t i = 0;
+    while (i < t->n && !is(f[i].shown, name, n))
+        i++;
+    if (i == t->n)
+        for (i = 0; i < t->n && !is(f[i].name, name, n);)
+            i++;
+    return i;
 }
 
 static bool find_path(const struct ctf_type *t, const char *path, struct ctf_access *a)
 {
     a->depth = 0;
     while (*path) {
-        size_t n = strcspn(path, "."), i = 0;
+        size_t n = strcspn(path, ".");
         if ((t->kind != CTF_STRUCT && t->kind != CTF_VARIANT) || a->depth == sizeof a->path / sizeof a->path[0])
             return false;
-        while (i < t->n && !named(&t->u.fields[i], path, n))
-            i++;
+        uint32_t i = field_named(t, path, n);
         if (i == t->n || i > UINT16_MAX)
             return false;
         a->path[a->depth++] = (uint16_t)i;

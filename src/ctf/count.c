@@ -165,22 +165,26 @@ void ctf_counts_drop(const struct ctf_trace *t, struct ctf_stream_count *streams
 struct count_job {
     const struct ctf_trace *trace;
     struct ctf_stream_count *streams;
+    atomic_bool failed; /* a packet could not be had */
 };
 
-static void count_packet(
-    const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_track_count *c, struct ctf_decoder *d)
+static bool count_packet(const struct ctf_trace *t, const struct ctf_stream *s, uint32_t k, struct ctf_track_count *c,
+    struct file_map *window, struct ctf_decoder *d)
 {
     const struct ctf_packet *p = &s->packets.v[k];
     struct ctf_event ev[BATCH];
+    const uint8_t *data = ctf_packet_data(t, p, window, NULL);
+    if (!data)
+        return false;
     ctf_count_packet(c, k, d->cycles);
     for (uint32_t i = 0; i < p->n_losses; i++)
         ctf_count_items(c, &(struct ctf_event){.ts = s->losses.v[p->loss + i].ts}, 1, UINT64_MAX, 0);
-    ctf_packet_open(t, s, p, d);
+    ctf_packet_open(t, s, p, data, d);
     for (;;) {
         uint64_t pos = d->pos, cycles = d->cycles;
         size_t n = ctf_decode(d, ev, ctf_count_room(c, BATCH));
         if (!n)
-            break;
+            return true;
         ctf_count_items(c, ev, n, pos, cycles);
     }
 }
@@ -190,8 +194,11 @@ static void count_stream(void *arg, size_t i)
     struct count_job *job = arg;
     const struct ctf_stream *s = &job->trace->streams.v[i];
     struct ctf_decoder *d = mem_zalloc(sizeof *d);
+    struct file_map window = {0};
     for (uint32_t k = 0; k < s->packets.n; k++)
-        count_packet(job->trace, s, k, &job->streams[i].tracks[s->packets.v[k].track], d);
+        if (!count_packet(job->trace, s, k, &job->streams[i].tracks[s->packets.v[k].track], &window, d))
+            atomic_store(&job->failed, true);
+    file_map_close(&window);
     free(d);
 }
 
@@ -202,9 +209,9 @@ void ctf_trace_count(const struct ctf_trace *t)
     struct ctf_trace *w = (struct ctf_trace *)t;
     pthread_mutex_lock(&w->counting); /* one reads, others wait */
     if (!atomic_load_explicit(&t->counted, memory_order_acquire)) {
-        struct count_job job = {t, ctf_counts_new(t)};
+        struct count_job job = {.trace = t, .streams = ctf_counts_new(t)};
         pool_run(t->streams.n, 0, count_stream, &job);
-        if (!ctf_trace_intact(t, NULL))
+        if (!atomic_load(&job.failed) && !ctf_trace_intact(t, NULL))
             ctf_counts_take(t, job.streams);
         ctf_counts_drop(t, job.streams);
     }

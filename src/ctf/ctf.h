@@ -179,8 +179,8 @@ struct ctf_access {
     uint16_t path[8];        /* mode 3: field numbers; for a variant the number of the option wanted */
     uint8_t depth;
 };
-/* Finds a field by a dotted path below a scope ("network_header.ipv4.transport_header.tcp.seq"; names with or without
- * leading underscore; variant options are named too). Returns false (mode 0) when the class has none. */
+/* Finds a field by a dotted path below a scope ("network_header.ipv4.transport_header.tcp.seq"; names as shown, else as
+ * written; variant options are named too). Returns false (mode 0) when the class has none. */
 bool ctf_access_find(const struct ctf_event_class *, enum ctf_scope, const char *path, struct ctf_access *out);
 
 /* Value of a field, sign-extended; integers, enums. Mode 3: *present = false when the variant holds another option. */

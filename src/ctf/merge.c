@@ -55,23 +55,56 @@ static bool in_order(const struct cursor *c)
     return atomic_load_explicit(&c->trace->counted, memory_order_acquire) && !c->stream->disorder;
 }
 
-bool ctf_merge_next_packet(const struct ctf_merge *m, struct cursor *c)
+/* The cursor leaves its packet, whose events may still be looked at. */
+static void leave_window(struct ctf_merge *m, struct cursor *c)
+{
+    if (c->window.data && c->gave)
+        vec_push(&m->spent, c->window);
+    else
+        file_map_close(&c->window);
+    c->window = (struct file_map){0};
+    c->gave = false;
+}
+
+static const uint8_t *packet_data(struct ctf_merge *m, struct cursor *c, const struct ctf_packet *p)
+{
+    leave_window(m, c);
+    const uint8_t *data = ctf_packet_data(c->trace, p, &c->window, &m->why);
+    if (!data)
+        m->lost = true;
+    return data;
+}
+
+static void give_back(struct ctf_merge *m)
+{
+    for (size_t i = 0; i < m->spent.n; i++)
+        file_map_close(&m->spent.v[i]);
+    m->spent.n = 0;
+}
+
+bool ctf_merge_next_packet(struct ctf_merge *m, struct cursor *c)
 {
     const struct ctf_stream *s = c->stream;
     for (; c->next_packet < s->packets.n; c->next_packet++) {
         const struct ctf_packet *p = &s->packets.v[c->next_packet];
         if (p->track != c->track || outside(m, c, p))
             continue;
+        const uint8_t *data = packet_data(m, c, p);
+        if (!data) {
+            c->next_packet = s->packets.n;
+            break;
+        }
         if (c->count)
             ctf_count_packet(c->count, (uint32_t)c->next_packet, c->d.cycles);
         c->next_packet++;
         c->packet = p;
         c->next_loss = 0;
-        ctf_packet_open(c->trace, s, p, &c->d);
+        ctf_packet_open(c->trace, s, p, data, &c->d);
         if (m->window.begin != INT64_MIN && in_order(c))
             ctf_merge_to_mark(c, m->window.begin, &(uint64_t){0});
         return true;
     }
+    leave_window(m, c);
     c->packet = NULL;
     return false;
 }
@@ -119,8 +152,10 @@ static size_t fill(struct ctf_merge *m, struct cursor *c, struct ctf_event *out,
             correct(c->source, out, n);
         if (ctf_merge_limited(m->window))
             n = within(m->window, out, n);
-        if (n)
+        if (n) {
+            c->gave = true;
             return n;
+        }
     }
 }
 
@@ -234,7 +269,7 @@ static size_t take_alone(struct ctf_merge *m, struct cursor *c, struct ctf_event
 static void end_count(struct ctf_merge *m)
 {
     for (size_t i = 0; i < m->n_sources; i++) {
-        if (!ctf_trace_intact(m->sources[i].trace, NULL))
+        if (!m->why.code && !ctf_trace_intact(m->sources[i].trace, NULL))
             ctf_counts_take(m->sources[i].trace, m->counts[i]);
         ctf_counts_drop(m->sources[i].trace, m->counts[i]);
     }
@@ -280,6 +315,7 @@ static size_t next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 
 size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 {
+    give_back(m);
     size_t n = m->lost ? 0 : next(m, out, max);
     if (m->lost) /* events are missing: those of the other streams would come too early */
         return 0;
@@ -290,13 +326,17 @@ size_t ctf_merge_next(struct ctf_merge *m, struct ctf_event *out, size_t max)
 
 int ctf_merge_intact(const struct ctf_merge *m, struct err *e)
 {
-    int rc = 0;
+    if (m->why.code && e)
+        *e = m->why;
+    int rc = m->why.code;
     for (size_t i = 0; i < m->n_sources && !rc; i++)
         rc = ctf_trace_intact(m->sources[i].trace, e);
     return rc;
 }
 
 /* ---- life ---- */
+
+enum { MANY_CURSORS = 4096 }; /* so many decode less ahead: their batches are the memory that a merge takes */
 
 static size_t stream_count(const struct ctf_merge *m, size_t source)
 {
@@ -346,10 +386,13 @@ static const struct ctf_loss *corrected_losses(
 static void add_cursors(struct ctf_merge *m, size_t source, uint64_t *rank)
 {
     const struct ctf_source *src = &m->sources[source];
-    for (size_t i = 0; i < stream_count(m, source); i++, (*rank)++) {
+    size_t first = 0, end = stream_count(m, source);
+    if (m->only_stream >= 0) {
+        first = (size_t)m->only_stream;
+        end = source == 0 ? first + 1 : 0;
+    }
+    for (size_t i = first; i < end; i++, (*rank)++) {
         const struct ctf_stream *s = &src->trace->streams.v[i];
-        if (m->only_stream >= 0 && (source != 0 || i != (size_t)m->only_stream))
-            continue;
         const struct ctf_loss *losses = corrected_losses(m, src, s);
         for (uint32_t track = 0; track < s->tracks; track++) {
             struct cursor *c = &m->cursors[m->n_cursors++];
@@ -379,7 +422,7 @@ static void make_cursors(struct ctf_merge *m, size_t total)
     m->leaves = 1;
     while (m->leaves < m->n_cursors)
         m->leaves *= 2;
-    m->batch = 32;
+    m->batch = m->n_cursors > MANY_CURSORS ? 8 : 32;
     m->nodes = mem_zalloc(sizeof *m->nodes * (m->leaves + 1));
     m->events = mem_alloc(sizeof *m->events * m->batch * (m->n_cursors + 1));
     for (size_t i = 0; i < m->n_cursors; i++)
@@ -398,9 +441,11 @@ int ctf_merge_new(const struct ctf_source *sources, size_t n, struct ctf_window 
         return err_set(
             e, ERR_NOTFOUND, "stream %d: the trace has %zu streams", only_stream, n ? sources[0].trace->streams.n : 0);
     size_t tracks = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && only_stream < 0; i++)
         for (size_t k = 0; k < sources[i].trace->streams.n; k++)
             tracks += sources[i].trace->streams.v[k].tracks;
+    if (only_stream >= 0)
+        tracks = sources[0].trace->streams.v[only_stream].tracks;
     if (tracks > CURSORS_MAX)
         return err_set(e, ERR_LIMIT, "%zu streams at once; at most %d can be merged", tracks, CURSORS_MAX);
     struct ctf_merge *m = mem_zalloc(sizeof *m);
@@ -452,6 +497,10 @@ void ctf_merge_free(struct ctf_merge *m)
     for (size_t i = 0; i < m->corrected.n; i++)
         free(m->corrected.v[i]);
     vec_free(&m->corrected);
+    give_back(m);
+    vec_free(&m->spent);
+    for (size_t i = 0; i < m->n_cursors; i++)
+        file_map_close(&m->cursors[i].window);
     ctf_problems_fini(&m->problems);
     for (size_t i = 0; m->counts && i < m->n_sources; i++)
         ctf_counts_drop(m->sources[i].trace, m->counts[i]);

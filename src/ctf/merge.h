@@ -28,8 +28,10 @@ struct cursor {
     const struct ctf_loss *losses;    /* the stream's, corrected; NULL: as recorded */
     uint64_t rank;
     uint32_t track, next_loss;
+    bool gave;                        /* items of its packet */
     struct ctf_track_count *count;    /* NULL: nothing is counted */
     struct merge_head *head;
+    struct file_map window;           /* its packet's, of files that are not kept mapped */
     struct ctf_decoder d;
 };
 
@@ -49,11 +51,13 @@ struct ctf_merge {
     struct ctf_stream_count **counts; /* by source, while it counts; else NULL */
     struct ctf_problems problems;
     bool started;
-    bool lost;                        /* a file was cut off: no more events */
+    VEC(struct file_map) spent;       /* windows of events that were given: until the next call */
+    struct err why;                   /* code 0, or why a packet could not be had */
+    bool lost;                        /* a file was cut off, or a packet could not be had: no more events */
 };
 
 /* Goes to the track's next packet that the window may need. */
-bool ctf_merge_next_packet(const struct ctf_merge *, struct cursor *);
+bool ctf_merge_next_packet(struct ctf_merge *, struct cursor *);
 /* Decodes the cursor's next batch; the key of its first event, KEY_NONE at the track's end. */
 merge_key ctf_merge_refill(struct ctf_merge *, struct cursor *);
 static inline int64_t ctf_merge_corrected(const struct ctf_source *s, int64_t ts)

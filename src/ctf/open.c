@@ -35,11 +35,10 @@ static void fingerprint_file(struct ctf_trace *t, const char *name, const struct
     t->fingerprint = map_hash(parts, sizeof parts);
 }
 
-static void open_file(struct ctf_trace *t, uint32_t piece, const char *name)
+static void add_file(struct ctf_trace *t, uint32_t piece, const char *name)
 {
     struct ctf_file f = {.piece = piece};
     struct stat st;
-    struct err e = {0};
     f.path = arena_printf(&t->arena, "%s/%s", t->pieces.v[piece].dir, name);
     f.name = f.path + strlen(t->pieces.v[piece].dir) + 1;
     if (stat(f.path, &st)) {
@@ -51,30 +50,29 @@ static void open_file(struct ctf_trace *t, uint32_t piece, const char *name)
     fingerprint_file(t, name, &st);
     if (st.st_size == 0)
         return;
-    if (file_map_open(f.path, &f.map, &e)) {
-        ctf_problem_add(&t->problems, "%s", e.text);
-        return;
-    }
+    f.size = (uint64_t)st.st_size;
     vec_push(&t->files, f);
 }
 
-static void open_files(struct ctf_trace *t, uint32_t piece)
+static int list_files(struct ctf_trace *t, uint32_t piece, struct err *e)
 {
     VEC(char *) names = {0};
     DIR *dir = opendir(t->pieces.v[piece].dir);
     struct dirent *de;
-    while (dir && (de = readdir(dir)))
+    if (!dir)
+        return err_sys(e, "%s: cannot list the directory", t->pieces.v[piece].dir);
+    while ((de = readdir(dir)))
         if (de->d_name[0] != '.' && strcmp(de->d_name, "metadata"))
             vec_push(&names, mem_strdup(de->d_name));
-    if (dir)
-        closedir(dir);
+    closedir(dir);
     if (names.n)
         qsort(names.v, names.n, sizeof *names.v, order_strings);
     for (size_t i = 0; i < names.n; i++) {
-        open_file(t, piece, names.v[i]);
+        add_file(t, piece, names.v[i]);
         free(names.v[i]);
     }
     vec_free(&names);
+    return 0;
 }
 
 /* The metadata that declare most are used for all pieces: tracers only ever add to them. */
@@ -115,31 +113,34 @@ int ctf_trace_open(const struct ctf_group *g, struct ctf_schemas *schemas, struc
     for (size_t i = 0; i < g->n; i++) {
         struct err why = {0};
         int bad = open_piece(t, g->dirs[i], &why);
-        if (bad && !rc) {
-            rc = bad;
+        if (bad && !first.code) {
             first = why;
+            first.code = bad;
         }
         if (bad && g->n > 1)
             ctf_problem_add(&t->problems, "%s", why.text);
     }
     if (t->pieces.n == 0) {
         ctf_trace_close(t);
-        if (rc && e)
+        if (first.code && e)
             *e = first;
-        return rc ? rc : err_set(e, ERR_ARG, "a trace needs at least one directory");
+        return first.code ? first.code : err_set(e, ERR_ARG, "a trace needs at least one directory");
     }
     choose_schema(t);
     note_warnings(t);
-    for (uint32_t i = 0; i < t->pieces.n; i++)
-        open_files(t, i);
+    for (uint32_t i = 0; i < t->pieces.n && !rc; i++)
+        rc = list_files(t, i, e);
     if (t->packet_header || !t->schema->packet_header)
-        for (uint32_t i = 0; i < t->files.n; i++)
-            ctf_packets_find(t, i);
+        for (uint32_t i = 0; i < t->files.n && !rc; i++)
+            rc = ctf_packets_find(t, i, e);
     else
         ctf_problem_add(
             &t->problems, "%s: the packet header is of a kind that cannot be read", t->pieces.v[t->main].dir);
-    ctf_packets_finish(t);
-    if ((rc = ctf_trace_intact(t, e))) {
+    if (!rc)
+        rc = ctf_packets_finish(t, e);
+    if (!rc)
+        rc = ctf_trace_intact(t, e);
+    if (rc) {
         ctf_trace_close(t);
         return rc;
     }
@@ -157,6 +158,7 @@ void ctf_trace_close(struct ctf_trace *t)
         free(t->streams.v[i].marks);
     }
     vec_free(&t->streams);
+    map_fini(&t->stream_by);
     for (size_t i = 0; i < t->files.n; i++)
         file_map_close(&t->files.v[i].map);
     vec_free(&t->files);

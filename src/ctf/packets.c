@@ -20,11 +20,11 @@ enum head_error { HEAD_OK, HEAD_CUT, HEAD_MAGIC, HEAD_STREAM, HEAD_SIZE, HEAD_UN
 
 static const struct ctf_stream_plan *plan_of(const struct ctf_trace *t, const struct ctf_run *r)
 {
-    bool given = r->seen & 1u << CTF_ROLE_STREAM_ID;
-    for (size_t i = 0; i < t->schema->n_streams; i++)
-        if (given ? t->schema->streams[i].id == r->values[CTF_ROLE_STREAM_ID] : i == 0)
-            return t->plans[i];
-    return NULL;
+    const struct ctf_schema *s = t->schema;
+    if (!(r->seen & 1u << CTF_ROLE_STREAM_ID))
+        return s->n_streams ? t->plans[0] : NULL;
+    const struct ctf_stream_class *sc = ctf_schema_stream(s, r->values[CTF_ROLE_STREAM_ID]);
+    return sc ? t->plans[sc - s->streams] : NULL;
 }
 
 /* Sizes as given, completed by each other, and cut to what the file has. */
@@ -59,12 +59,13 @@ static enum head_error head_sizes(struct packet_head *h, uint64_t room_bits)
     return h->content_bits < h->d.pos ? HEAD_SIZE : HEAD_OK;
 }
 
-static enum head_error head_read(
-    const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, struct packet_head *h)
+/* `most`: bytes that header and context may take. */
+static enum head_error head_read_within(
+    const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, uint64_t most, struct packet_head *h)
 {
     const uint8_t *data = f->map.data + offset;
-    uint64_t room = (f->map.size - offset) * 8, slots[CTF_SLOTS];
-    struct ctf_run r = {.data = data, .end = room, .slots = slots};
+    uint64_t room = (f->map.size - offset) * 8, end = most < room / 8 ? most * 8 : room, slots[CTF_SLOTS];
+    struct ctf_run r = {.data = data, .end = end, .slots = slots};
     const struct ctf_metadata *md = &t->pieces.v[f->piece].md;
     memset(h, 0, offsetof(struct packet_head, d));
     if (t->packet_header && CTF_RUN_FAILED(ctf_program_run(t->packet_header, &r, 0)))
@@ -79,24 +80,58 @@ static enum head_error head_read(
     if (!h->plan)
         return HEAD_STREAM;
     h->d.cycles = 0;
-    if (!ctf_decoder_open(&h->d, h->plan, data, room, room))
+    if (!ctf_decoder_open(&h->d, h->plan, data, end, end))
         return h->d.stop == CTF_STOP_UNREADABLE ? HEAD_UNREADABLE : HEAD_CUT;
     return head_sizes(h, room);
 }
 
+static enum head_error head_read(
+    const struct ctf_trace *t, const struct ctf_file *f, uint64_t offset, struct packet_head *h)
+{
+    return head_read_within(t, f, offset, UINT64_MAX, h);
+}
+
 /* ---- streams ---- */
+
+/* What tells streams of a class apart: the instance id, else the CPU, else the file's name. */
+enum told_by { BY_INSTANCE, BY_CPU, BY_NAME };
+
+static enum told_by told_by(const struct packet_head *h)
+{
+    return h->has_instance ? BY_INSTANCE : h->plan->has_begin && h->d.cpu >= 0 ? BY_CPU : BY_NAME;
+}
+
+static uint64_t stream_key(const struct ctf_file *f, const struct packet_head *h)
+{
+    enum told_by by = told_by(h);
+    uint64_t parts[3] = {h->plan->sc->id, by,
+        by == BY_INSTANCE  ? h->instance_id
+            : by == BY_CPU ? (uint64_t)h->d.cpu
+                           : map_hash(f->name, strlen(f->name))};
+    return map_hash(parts, sizeof parts);
+}
+
+static bool is_stream(const struct ctf_stream *s, const struct ctf_file *f, const struct packet_head *h)
+{
+    if (s->plan != h->plan || s->has_instance != h->has_instance)
+        return false;
+    switch (told_by(h)) {
+    case BY_INSTANCE: return s->instance_id == h->instance_id;
+    case BY_CPU: return s->cpu == h->d.cpu;
+    default: return !strcmp(s->name, f->name);
+    }
+}
 
 static struct ctf_stream *stream_for(struct ctf_trace *t, const struct ctf_file *f, const struct packet_head *h)
 {
-    for (size_t i = 0; i < t->streams.n; i++) {
-        struct ctf_stream *s = &t->streams.v[i];
-        if (s->plan != h->plan || s->has_instance != h->has_instance)
-            continue;
-        if (h->has_instance                           ? s->instance_id == h->instance_id
-                : h->plan->has_begin && h->d.cpu >= 0 ? s->cpu == h->d.cpu
-                                                      : !strcmp(s->name, f->name))
-            return s;
+    bool fresh;
+    uint64_t key = stream_key(f, h), *at;
+    while (at = map_put(&t->stream_by, key, &fresh), !fresh) {
+        if (is_stream(&t->streams.v[*at - 1], f, h))
+            return &t->streams.v[*at - 1];
+        key++; /* another one has this hash */
     }
+    *at = t->streams.n + 1;
     struct ctf_stream s = {.plan = h->plan,
         .name = f->name,
         .path = f->path,
@@ -126,7 +161,8 @@ static uint64_t clock_behind(const struct ctf_trace *t, const struct ctf_stream 
 {
     struct ctf_event ev[64];
     struct ctf_decoder *d = mem_zalloc(sizeof *d);
-    if (ctf_packet_open(t, s, p, d))
+    if (ctf_packet_open(
+            t, s, p, t->files.v[p->file].map.data + p->offset, d)) /* the file is mapped while it is scanned */
         while (ctf_decode(d, ev, 64))
             ;
     uint64_t cycles = d->cycles;
@@ -185,9 +221,11 @@ static const char *const head_texts[] = {
     [HEAD_UNREADABLE] = "the metadata declare a packet header that cannot be read",
 };
 
-/* Memory per packet is bounded by bytes of the file: no tracer writes many packets that are smaller than their own
- * entry in the table. */
-enum { SMALL_PACKETS_MAX = 65536, SMALL_PACKET_BYTES = 64 };
+/* The table of packets may take as much memory as the file has bytes, and this much in any case: beyond, packets are
+ * smaller than their own entry, which no tracer writes. */
+enum { TABLE_BYTES = 1 << 30 };
+/* After damage a head is believed up to here: looking for one costs so much per page at most. */
+enum { FOUND_HEAD_BYTES = 4096 };
 
 /* Tracers write packets in whole pages: after a damaged head the next page that starts with a good one is where reading
  * goes on. */
@@ -196,7 +234,8 @@ static bool resync(const struct ctf_trace *t, const struct ctf_file *f, uint64_t
     if (!t->packet_header)
         return false;
     for (uint64_t at = (*offset / 4096 + 1) * 4096; at < f->map.size; at += 4096) {
-        if (head_read(t, f, at, h) != HEAD_OK || h->uuid_differs || !(t->pieces.v[f->piece].md.has_uuid))
+        if (head_read_within(t, f, at, FOUND_HEAD_BYTES, h) != HEAD_OK || h->uuid_differs ||
+            !(t->pieces.v[f->piece].md.has_uuid))
             continue;
         *offset = at;
         return true;
@@ -211,9 +250,12 @@ static void scan(struct ctf_trace *t, uint32_t file)
     uint64_t offset = 0, n = 0;
     struct packet_head h;
     while (offset < f->map.size) {
-        if (n++ > SMALL_PACKETS_MAX && offset / n < SMALL_PACKET_BYTES) {
-            ctf_problem_add(&t->problems, "%s: byte %llu: too many tiny packets; the rest of the file is skipped",
-                f->path, (unsigned long long)offset);
+        uint64_t table = n++ * sizeof(struct ctf_packet);
+        if (table > TABLE_BYTES && table > f->map.size) {
+            ctf_problem_add(&t->problems,
+                "%s: byte %llu: the packets are so small that their table would take more memory than %d MiB and than "
+                "the file; the rest of the file is skipped",
+                f->path, (unsigned long long)offset, TABLE_BYTES >> 20);
             return;
         }
         enum head_error he = head_read(t, f, offset, &h);
@@ -351,10 +393,27 @@ static bool by_index(struct ctf_trace *t, uint32_t file)
     return ok;
 }
 
-void ctf_packets_find(struct ctf_trace *t, uint32_t file)
+enum { COPIED_BYTES = 1 << 16 }; /* files up to this are read faster than mapped for a look */
+
+int ctf_packets_find(struct ctf_trace *t, uint32_t file, struct err *e)
 {
-    if (t->files.v[file].map.size && !by_index(t, file))
+    struct ctf_file *f = &t->files.v[file];
+    struct err why = {0};
+    f->kept = file_map_room();
+    int rc = f->kept || f->size > COPIED_BYTES ? file_map_open(f->path, &f->map, &why)
+                                               : file_map_copy(f->path, 0, f->size, &f->map, &why);
+    if (rc == ERR_NOMEM || rc == ERR_LIMIT) /* without it the trace would look as if it had less */
+        return err_set(e, rc, "%s", why.text);
+    if (rc) {
+        ctf_problem_add(&t->problems, "%s", why.text);
+        return 0;
+    }
+    if (f->map.size && !by_index(t, file))
         scan(t, file);
+    rc = file_map_intact(&f->map, e);
+    if (!f->kept)
+        file_map_close(&f->map);
+    return rc;
 }
 
 /* ---- order and copies ---- */
@@ -368,17 +427,22 @@ static int by_time(const void *a, const void *b)
     return order ? order : order_of(p->offset, q->offset);
 }
 
-static bool same_packet(const struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
+static bool same_packet(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
 {
-    const struct ctf_file *f = &t->files.v[p->file], *g = &t->files.v[q->file];
-    return f->piece != g->piece && p->begin == q->begin && p->end == q->end && p->content_bits == q->content_bits &&
-        p->seq == q->seq && p->discarded == q->discarded &&
-        !memcmp(f->map.data + p->offset, g->map.data + q->offset, (p->content_bits + 7) / 8);
+    if (t->files.v[p->file].piece == t->files.v[q->file].piece || p->begin != q->begin || p->end != q->end ||
+        p->content_bits != q->content_bits || p->seq != q->seq || p->discarded != q->discarded)
+        return false;
+    struct file_map windows[2] = {0};
+    const uint8_t *a = ctf_packet_data(t, p, &windows[0], &t->why), *b = ctf_packet_data(t, q, &windows[1], &t->why);
+    bool same = a && b && !memcmp(a, b, (p->content_bits + 7) / 8);
+    file_map_close(&windows[0]);
+    file_map_close(&windows[1]);
+    return same;
 }
 
 /* Overlapping snapshots hold the same packets; sorted, copies are neighbours (those with equal begin and sequence
  * number). */
-static void drop_copies(const struct ctf_trace *t, struct ctf_stream *s)
+static void drop_copies(struct ctf_trace *t, struct ctf_stream *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->packets.n; i++) {
@@ -438,16 +502,18 @@ static struct quirks quirks_of(const struct ctf_trace *t)
 }
 
 /* First and last event times of a packet; false when it has no events. */
-static bool event_times(const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p,
-    bool only_first, int64_t *first, int64_t *last)
+static bool event_times(struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, bool only_first,
+    int64_t *first, int64_t *last)
 {
     struct ctf_event ev[64];
     static const struct ctf_decoder fresh;
     struct ctf_decoder d = fresh;
+    struct file_map window = {0};
+    const uint8_t *data = ctf_packet_data(t, p, &window, &t->why);
     size_t n, total = 0;
-    if (!ctf_packet_open(t, s, p, &d))
-        return false;
-    while ((n = ctf_decode(&d, ev, only_first ? 1 : 64)) > 0) {
+    if (data)
+        ctf_packet_open(t, s, p, data, &d);
+    while (data && (n = ctf_decode(&d, ev, only_first ? 1 : 64)) > 0) {
         if (total == 0)
             *first = ev[0].ts;
         *last = ev[n - 1].ts;
@@ -455,10 +521,11 @@ static bool event_times(const struct ctf_trace *t, const struct ctf_stream *s, c
         if (only_first)
             break;
     }
+    file_map_close(&window);
     return total > 0;
 }
 
-static void mend_times(const struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
+static void mend_times(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
 {
     for (size_t i = 0; i < s->packets.n; i++) {
         struct ctf_packet *p = &s->packets.v[i], *next = i + 1 < s->packets.n ? p + 1 : NULL;
@@ -617,11 +684,15 @@ static int by_identity(const void *a, const void *b)
     return order ? order : strcmp(p->path, q->path);
 }
 
-void ctf_packets_finish(struct ctf_trace *t)
+int ctf_packets_finish(struct ctf_trace *t, struct err *e)
 {
     struct quirks q = quirks_of(t);
     for (size_t i = 0; i < t->streams.n; i++)
         finish_stream(t, &t->streams.v[i], q);
     if (t->streams.n > 1)
         qsort(t->streams.v, t->streams.n, sizeof *t->streams.v, by_identity);
+    map_fini(&t->stream_by);
+    if (t->why.code && e)
+        *e = t->why;
+    return t->why.code;
 }

@@ -100,6 +100,7 @@ void ctf_print_free(struct ctf_print *p)
         for (size_t j = 0; j < p->schemas.v[i].n; j++)
             print_plan_free(p->schemas.v[i].plans[j]);
         free(p->schemas.v[i].plans);
+        map_fini(&p->schemas.v[i].clock_streams);
     }
     vec_free(&p->schemas);
     for (size_t i = 0; i < p->n_sources; i++) {
@@ -117,17 +118,25 @@ static bool stream_has_clock(const struct print_schema *s, const struct ctf_even
     for (int scope = CTF_PACKET_CONTEXT; scope <= CTF_STREAM_EVENT_CONTEXT; scope++)
         if (print_has_clock(cls->scope[scope]))
             return true;
+    return map_find(&s->clock_streams, cls->stream_id) != NULL;
+}
+
+/* Streams with an event that has such an integer in its own context or payload. */
+static void find_clock_streams(struct print_schema *s)
+{
     for (size_t i = 0; i < s->n; i++)
-        if (s->classes[i] && s->classes[i]->item == CTF_EVENT && s->classes[i]->stream_id == cls->stream_id &&
+        if (s->classes[i] && s->classes[i]->item == CTF_EVENT &&
             (print_has_clock(s->classes[i]->scope[CTF_EVENT_CONTEXT]) ||
                 print_has_clock(s->classes[i]->scope[CTF_PAYLOAD])))
-            return true;
-    return false;
+            map_put(&s->clock_streams, s->classes[i]->stream_id, NULL);
+    s->clocks_known = true;
 }
 
 static const struct print_plan *make_plan(
     struct ctf_print *p, struct print_schema *s, const struct ctf_event_class *cls)
 {
+    if (!s->clocks_known)
+        find_clock_streams(s);
     return s->plans[cls->index] = print_plan_new(cls, p->format, stream_has_clock(s, cls));
 }
 

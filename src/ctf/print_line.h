@@ -2,12 +2,15 @@
 #ifndef WEFT_CTF_PRINT_LINE_H
 #define WEFT_CTF_PRINT_LINE_H
 
+#include "base/map.h"
 #include "ctf/print.h"
 
 struct print_schema {        /* plans of the classes that sources with the same declarations share */
     const struct ctf_event_class *const *classes;
     size_t n;
     struct print_plan **plans; /* by class index; NULL until the first event of the class */
+    struct map clock_streams;  /* ids of streams with events whose own fields are mapped to a clock */
+    bool clocks_known;
 };
 
 struct print_source {

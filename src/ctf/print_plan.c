@@ -1,4 +1,5 @@
 /* Compiles the declarations of an event class into a print plan. */
+#include "base/map.h"
 #include "base/mem.h"
 #include "ctf/print.h"
 
@@ -11,6 +12,7 @@ struct print_compiler {
     size_t barrier;      /* operations before this one belong to another branch and are not added to */
     uint64_t remembered; /* bit per slot */
     bool missing;        /* a slot was read that nothing before has set */
+    struct map scope_of; /* JSON: by hash of a name in contexts, the innermost of them that shows it */
 };
 
 static void lit(struct print_compiler *c, const char *s)
@@ -183,9 +185,16 @@ static void compile_enum(struct print_compiler *c, const struct ctf_type *t)
     if (c->silent)
         return;
     struct print_op *op = &c->ops.v[c->ops.n - 1];
-    for (uint32_t i = 0; i < t->n && !op->flag; i++)
-        for (uint32_t j = 0; j < i && !op->flag; j++)
-            op->flag = strcmp(t->u.enumeration.ranges[i].label, t->u.enumeration.ranges[j].label) == 0;
+    struct map labels = {0};
+    for (uint32_t i = 0; i < t->n && !op->flag; i++) {
+        const char *label = t->u.enumeration.ranges[i].label;
+        bool fresh;
+        uint64_t *first = map_put(&labels, map_hash(label, strlen(label)), &fresh);
+        if (fresh)
+            *first = i;
+        op->flag = !fresh && strcmp(t->u.enumeration.ranges[*first].label, label) == 0;
+    }
+    map_fini(&labels);
 }
 
 /* Body of a loop, of which nothing is known about how the rounds before it ended: first hoped to be whole bytes
@@ -273,6 +282,23 @@ static void compile_variant(struct print_compiler *c, const struct ctf_type *t)
     lit(c, c->json ? "}" : " }");
 }
 
+/* JSON has the fields of all contexts in one object: a name is the innermost's, those of others have the scope before
+ * it. */
+static void lit_context_name(struct print_compiler *c, const struct ctf_field *f, enum ctf_scope scope)
+{
+    const uint64_t *innermost = scope < CTF_PAYLOAD ? map_find(&c->scope_of, map_hash(f->shown, strlen(f->shown)))
+                                                    : NULL;
+    if (!innermost || *innermost == (uint64_t)scope) {
+        lit_name(c, f->shown);
+        return;
+    }
+    struct text name = {.fd = -1};
+    text_puts(&name, scope == CTF_PACKET_CONTEXT ? "stream.packet.context." : "stream.event.context.");
+    text_puts(&name, f->shown);
+    lit_name(c, text_cstr(&name));
+    text_fini(&name);
+}
+
 /* Fields of a struct with separators between; returns whether any was shown, `first` says whether none came before. */
 static bool compile_fields(struct print_compiler *c, const struct ctf_type *t, enum ctf_scope scope, bool first)
 {
@@ -284,7 +310,7 @@ static bool compile_fields(struct print_compiler *c, const struct ctf_type *t, e
             continue;
         }
         lit(c, c->json ? (first ? "" : ",") : (first ? " " : ", "));
-        lit_name(c, f->shown);
+        lit_context_name(c, f, scope);
         compile(c, f->type);
         first = false;
     }
@@ -396,6 +422,22 @@ static void compile_text(struct print_compiler *c, const struct ctf_event_class 
     flush(c);
 }
 
+static void find_context_names(struct print_compiler *c, const struct ctf_event_class *cls)
+{
+    for (int scope = CTF_EVENT_CONTEXT; scope >= CTF_PACKET_CONTEXT; scope--) {
+        const struct ctf_type *t = scope == CTF_EVENT_HEADER ? NULL : cls->scope[scope];
+        for (uint32_t i = 0; t && i < t->n; i++) {
+            const struct ctf_field *f = &t->u.fields[i];
+            bool fresh;
+            if (!field_is_shown(f, (enum ctf_scope)scope, true))
+                continue;
+            uint64_t *innermost = map_put(&c->scope_of, map_hash(f->shown, strlen(f->shown)), &fresh);
+            if (fresh)
+                *innermost = (uint64_t)scope;
+        }
+    }
+}
+
 static void compile_json(struct print_compiler *c, const struct ctf_event_class *cls)
 {
     if (cls->name && *cls->name) {
@@ -412,6 +454,7 @@ static void compile_json(struct print_compiler *c, const struct ctf_event_class 
         lit(c, "{}");
     }
     lit(c, ",\"context\":{");
+    find_context_names(c, cls);
     bool first = true;
     for (int scope = CTF_PACKET_CONTEXT; scope < CTF_PAYLOAD; scope++) {
         if (scope == CTF_EVENT_HEADER || !scope_is_shown(cls, (enum ctf_scope)scope, true))
@@ -419,6 +462,8 @@ static void compile_json(struct print_compiler *c, const struct ctf_event_class 
         go_to(c, cls, (enum ctf_scope)scope);
         first = compile_fields(c, cls->scope[scope], (enum ctf_scope)scope, first);
     }
+    map_fini(&c->scope_of);
+    c->scope_of = (struct map){0};
     lit(c, "}}\n");
     flush(c);
 }

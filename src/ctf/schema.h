@@ -12,8 +12,9 @@
  * != 0 in `slots[slot]`. Types that carry a slot are never used twice. Slots are numbered per event class (packet
  * scopes and event header first, the same numbers for all classes of a stream), at most CTF_SLOTS - 1. */
 enum { CTF_SLOTS = 64 };
-/* Levels of compounds within compounds in one scope, at most; the scope's struct is the first. */
-enum { CTF_DEPTH = 32 };
+/* Levels of compounds within compounds in one scope, at most; the scope's struct is the first. Types are walked by
+ * recursion: so many take some 100 KB of a thread's stack. */
+enum { CTF_DEPTH = 512 };
 /* Tag values lo … hi (compared as the tag's signedness says) select this option. */
 struct ctf_choice { int64_t lo, hi; uint32_t option; };
 struct ctf_ref {

@@ -12,6 +12,7 @@ static void rewind_all(struct ctf_merge *m)
         c->head->at = c->head->end = NULL;
         c->packet = NULL;
         c->next_packet = 0;
+        file_map_close(&c->window);
         c->d.cycles = 0;
         c->d.last = INT64_MIN;
     }
@@ -115,8 +116,7 @@ static uint64_t move(struct ctf_merge *m, struct cursor *c, int64_t begin)
     c->next_packet = n - 1;
     c->d.cycles = p->cycles;
     if (p->marks) {
-        ctf_merge_next_packet(m, c);
-        if (ctf_merge_to_mark(c, begin, &passed))
+        if (ctf_merge_next_packet(m, c) && ctf_merge_to_mark(c, begin, &passed))
             c->next_loss = p->n_losses;
         before += passed;
     }

@@ -151,11 +151,20 @@ static uint64_t zeros_begin(const uint8_t *data, uint64_t bytes)
     return bytes;
 }
 
-bool ctf_packet_open(
-    const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, struct ctf_decoder *d)
+const uint8_t *ctf_packet_data(
+    const struct ctf_trace *t, const struct ctf_packet *p, struct file_map *window, struct err *e)
 {
     const struct ctf_file *f = &t->files.v[p->file];
-    const uint8_t *data = f->map.data + p->offset;
+    if (f->kept)
+        return f->map.data + p->offset;
+    file_map_close(window);
+    return file_map_copy(f->path, p->offset, (p->content_bits + 7) / 8, window, e) ? NULL : window->data;
+}
+
+bool ctf_packet_open(const struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p,
+    const uint8_t *data, struct ctf_decoder *d)
+{
+    const struct ctf_file *f = &t->files.v[p->file];
     uint64_t last = p->content_bits;
     if (p->flags & CTF_PACKET_UNCLOSED)
         last = zeros_begin(data, p->content_bits / 8) * 8;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "ctf/decode.h"
 #include "ctf/metadata.h"
@@ -60,7 +61,8 @@ struct ctf_stream {
 };
 
 struct ctf_piece { char *dir; struct ctf_metadata md; bool parsed; };
-struct ctf_file { char *path; const char *name; uint32_t piece; struct file_map map; };
+/* Files that are too many to be kept mapped have no map: whoever reads a packet of theirs holds a copy of it. */
+struct ctf_file { char *path; const char *name; uint32_t piece; bool kept; uint64_t size; struct file_map map; };
 
 struct ctf_trace {
     struct ctf_schemas *schemas, *own_schemas; /* own: when the caller gave none */
@@ -71,19 +73,22 @@ struct ctf_trace {
     const struct ctf_stream_plan **plans; /* by position in schema->streams */
     VEC(struct ctf_file) files;
     VEC(struct ctf_stream) streams;
+    struct map stream_by;    /* hash of what tells streams apart -> first in streams + 1; while packets are found */
     struct ctf_problems problems;
     uint64_t fingerprint;
+    struct err why;          /* while it is opened: code 0, or why a packet could not be had */
     struct arena arena;
     pthread_mutex_t lock;     /* of the counts */
     pthread_mutex_t counting; /* held while the trace is read for the counts; `lock` only while they are stored */
     atomic_bool counted;
 };
 
-/* packets.c: finds the packets of one file and adds them to the trace's streams. */
-void ctf_packets_find(struct ctf_trace *, uint32_t file);
+/* packets.c: finds the packets of one file and adds them to the trace's streams. What cannot be read is a problem; an
+ * error is a limit of the system (ERR_NOMEM, ERR_LIMIT) or a file that changes. */
+int ctf_packets_find(struct ctf_trace *, uint32_t file, struct err *e);
 /* packets.c: sorts, drops what was recorded twice, corrects times that tracers are known to write wrong, finds losses
- * and tracks. */
-void ctf_packets_finish(struct ctf_trace *);
+ * and tracks. Errors: as above. */
+int ctf_packets_finish(struct ctf_trace *, struct err *e);
 /* What an LTTng index file says of the packets of a file of `file_bytes` bytes. False when it does not fit the file. */
 struct ctf_index_entry {
     uint64_t offset, packet_bits, content_bits, begin, end, discarded, stream_id, instance_id, seq;
@@ -93,10 +98,14 @@ bool ctf_index_parse(const uint8_t *data, size_t n, uint64_t file_bytes, struct 
 
 const uint8_t *ctf_trace_uuid(const struct ctf_trace *); /* 16 bytes, or NULL */
 struct ctf_clock_rate ctf_trace_rate(const struct ctf_trace *, uint32_t piece, const struct ctf_stream_class *);
-/* Opens the decoder on a packet; `d->cycles` goes on when packets have no begin time. False when its head is
+/* The packet's bytes. `window` holds them when the file is not kept mapped: what it held before is given back, and it
+ * is the caller's to close. NULL with the error: no memory, or the file is not what it was. */
+const uint8_t *ctf_packet_data(const struct ctf_trace *, const struct ctf_packet *, struct file_map *window,
+    struct err *e);
+/* Opens the decoder on a packet's bytes; `d->cycles` goes on when packets have no begin time. False when its head is
  * damaged. */
 bool ctf_packet_open(const struct ctf_trace *, const struct ctf_stream *, const struct ctf_packet *,
-    struct ctf_decoder *);
+    const uint8_t *data, struct ctf_decoder *);
 /* Are its events all that says when the stream begins and ends? */
 static inline bool ctf_stream_untimed(const struct ctf_stream *s) { return !s->timed && s->plan->sc->clock >= 0; }
 /* Is the packet's file no longer what it was when it was opened? To be asked after decoding. */

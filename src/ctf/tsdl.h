@@ -16,7 +16,7 @@
 enum {
     TSDL_MAX_TEXT = 256 << 20,      /* bytes of metadata */
     TSDL_MAX_TYPES = 1 << 21,       /* types (each use of a named one, scopes of streams per event) and tag choices */
-    TSDL_MAX_FIELDS = 16384,        /* in one struct or variant */
+    TSDL_MAX_COMPARED = 1 << 30,    /* names compared for lengths and tags */
     TSDL_MAX_WARNINGS = 32,         /* reported one by one; the rest is counted */
     TSDL_MAX_PATH = 16,             /* parts of a dotted name */
 };
@@ -119,7 +119,12 @@ struct tsdl_name {                  /* interned: equal spelling, equal pointer *
 /* Of a length or tag. home: the innermost struct around the type's declaration that has a field with the path's first
  * name before it; NULL when none has: the field is then looked for where the type is used. */
 struct tsdl_path { const char *at; const struct tsdl_decl *home; uint32_t n; struct tsdl_name *part[]; };
-struct tsdl_member { struct tsdl_name *name; struct tsdl_decl *type; const char *at; };
+struct tsdl_member {
+    struct tsdl_name *name;
+    struct tsdl_decl *type;
+    const char *at;
+    enum { TSDL_SHOWN_UNKNOWN, TSDL_SHOWN_WHOLE, TSDL_SHOWN_BARE } shown; /* BARE: without its first underscore */
+};
 
 struct tsdl_decl {                  /* like ctf_type, but references are still names; may be used many times */
     uint8_t kind, base;
@@ -168,6 +173,8 @@ struct tsdl_parser {
 };
 
 struct tsdl_name *tsdl_intern(struct tsdl_parser *, const char *s, size_t n);
+/* NULL: no such name was interned. */
+struct tsdl_name *tsdl_interned(const struct tsdl_parser *, const char *s, size_t n);
 /* A word, or the contents of a string. */
 struct tsdl_name *tsdl_intern_token(struct tsdl_parser *, const struct tsdl_token *);
 void tsdl_warn(struct tsdl_parser *, const char *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -21,16 +21,29 @@ static void grow_table(struct tsdl_parser *p)
     p->table_n = n;
 }
 
+static struct tsdl_name *find(const struct tsdl_parser *p, const char *s, size_t n, uint32_t hash)
+{
+    struct tsdl_name *name = p->table_n ? p->table[hash & (p->table_n - 1)] : NULL;
+    while (name && (name->hash != hash || name->n != n || memcmp(name->s, s, n) != 0))
+        name = name->next;
+    return name;
+}
+
+struct tsdl_name *tsdl_interned(const struct tsdl_parser *p, const char *s, size_t n)
+{
+    return find(p, s, n, (uint32_t)map_hash(s, n));
+}
+
 struct tsdl_name *tsdl_intern(struct tsdl_parser *p, const char *s, size_t n)
 {
     uint32_t hash = (uint32_t)map_hash(s, n);
+    struct tsdl_name *name = find(p, s, n, hash);
+    if (name)
+        return name;
     if (p->n_names >= p->table_n)
         grow_table(p);
     struct tsdl_name **slot = &p->table[hash & (p->table_n - 1)];
-    for (struct tsdl_name *name = *slot; name; name = name->next)
-        if (name->hash == hash && name->n == n && memcmp(name->s, s, n) == 0)
-            return name;
-    struct tsdl_name *name = arena_new(&p->temp, struct tsdl_name, 1);
+    name = arena_new(&p->temp, struct tsdl_name, 1);
     *name = (struct tsdl_name){
         .next = *slot, .s = arena_strndup(&p->schema->arena, s, n), .n = (uint32_t)n, .hash = hash};
     *slot = name;

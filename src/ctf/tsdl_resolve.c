@@ -6,7 +6,7 @@
 #include "base/order.h"
 #include "ctf/tsdl.h"
 
-enum { MAX_STREAMS = 65536, MAX_EMPTY = 4096 };
+enum { MAX_EMPTY = 4096 };
 static const int64_t max_bits = (int64_t)1 << 60;
 
 /* Where slots are numbered: those of the packet header count for all, those of a stream's scopes for its events, the
@@ -37,6 +37,7 @@ struct resolver {
     uint32_t n_trace, n_event, *n_stream;     /* slots used */
     size_t *stream_types;                     /* types in the scopes of each stream */
     size_t n_types;
+    uint64_t compared; /* names, to find lengths and tags */
     VEC(struct target) targets;
     VEC(struct ctf_ref *) refs;
 };
@@ -61,7 +62,7 @@ static bool count_types(struct resolver *b, const char *at, size_t n)
 /* Follows path->part[from…] from a struct. While the struct is still being made (frame < depth), only members up to the
  * current one exist. */
 static const struct ctf_type *follow(
-    const struct resolver *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
+    struct resolver *b, const struct ctf_type *type, uint32_t frame, const struct tsdl_path *path, uint32_t from)
 {
     for (uint32_t i = from; i < path->n; i++) {
         if (type->kind != CTF_STRUCT)
@@ -69,6 +70,7 @@ static const struct ctf_type *follow(
         uint32_t n = frame < b->depth ? b->frames[frame].index + 1 : type->n, k = 0;
         while (k < n && type->u.fields[k].name != path->part[i]->s)
             k++;
+        b->compared += k;
         if (k == n || (frame < b->depth && k + 1 == n && i + 1 == path->n))
             return NULL;
         frame = frame < b->depth && k == b->frames[frame].index ? frame + 1 : CTF_DEPTH;
@@ -104,7 +106,7 @@ static uint32_t absolute_scope(const struct tsdl_path *path, enum ctf_scope *sco
     return 0;
 }
 
-static const struct ctf_type *find_target(const struct resolver *b, const struct tsdl_path *path, enum ctf_scope *scope)
+static const struct ctf_type *find_target(struct resolver *b, const struct tsdl_path *path, enum ctf_scope *scope)
 {
     uint32_t from = absolute_scope(path, scope);
     if (from) {
@@ -146,6 +148,11 @@ static struct ctf_ref *make_ref(struct resolver *b, const struct tsdl_path *path
     struct tsdl_lexer *l = &b->p->lex;
     const char *what = is_tag ? "tag" : "length";
     enum ctf_scope scope;
+    if (b->compared > TSDL_MAX_COMPARED) {
+        fail_at(b, path->at, ERR_LIMIT,
+            "lengths and tags that are looked for among too many fields: it would take minutes");
+        return NULL;
+    }
     struct ctf_type *target = (struct ctf_type *)find_target(b, path, &scope);
     if (!target) {
         bool env = strcmp(path->part[0]->s, "env") == 0;
@@ -231,7 +238,7 @@ static bool make_members(struct resolver *b, const struct tsdl_decl *d, struct c
         int64_t bits = 0;
         b->frames[b->depth - 1].index = i;
         fields[i].name = d->members[i].name->s;
-        fields[i].shown = fields[i].name + (fields[i].name[0] == '_');
+        fields[i].shown = fields[i].name + (d->members[i].shown == TSDL_SHOWN_BARE);
         ok = make(b, d->members[i].type, &fields[i].type, &bits);
         if (!ok)
             break;
@@ -420,10 +427,8 @@ static void make_streams(struct resolver *b)
     struct tsdl_lexer *l = &p->lex;
     if (p->streams.n == 0)
         vec_push(&p->streams, ((struct tsdl_stream){.at = p->scan->trace.begin})); /* events alone make a stream */
-    if (p->streams.n > MAX_STREAMS) {
-        tsdl_fail(l, p->streams.v[MAX_STREAMS].at, ERR_LIMIT, "more than %d stream blocks", MAX_STREAMS);
+    if (!count_types(b, p->streams.v[p->streams.n - 1].at, p->streams.n))
         return;
-    }
     qsort(p->streams.v, p->streams.n, sizeof *p->streams.v, by_stream_id);
     for (size_t i = 1; i < p->streams.n; i++)
         if (p->streams.v[i].id == p->streams.v[i - 1].id)

@@ -387,8 +387,6 @@ static void read_member(struct tsdl_parser *p, struct tsdl_decl *d, struct tsdl_
         m.type = read_declarator(p, type, &m.name);
         if (!m.type)
             return;
-        if (*n >= TSDL_MAX_FIELDS)
-            tsdl_fail(l, m.at, ERR_LIMIT, "more than %d fields in one struct or variant", TSDL_MAX_FIELDS);
         if (*n == *cap)
             *v = mem_grow(*v, cap, *n + 1, sizeof **v);
         (*v)[(*n)++] = m;
@@ -398,14 +396,29 @@ static void read_member(struct tsdl_parser *p, struct tsdl_decl *d, struct tsdl_
     tsdl_expect(l, ';', "after a field");
 }
 
-static void find_duplicates(struct tsdl_parser *p, const struct tsdl_member *v, size_t n)
+/* A first underscore is not part of what is shown, unless another member is already shown by the name without it. */
+static int member_shown(struct tsdl_parser *p, struct tsdl_member *v, size_t i)
+{
+    const struct tsdl_name *name = v[i].name;
+    if (v[i].shown)
+        return v[i].shown;
+    const struct tsdl_name *bare = name->s[0] == '_' ? tsdl_interned(p, name->s + 1, name->n - 1) : NULL;
+    bool taken = bare && bare->mark == p->mark && member_shown(p, v, bare->mark_value) == TSDL_SHOWN_WHOLE;
+    return v[i].shown = name->s[0] != '_' || taken ? TSDL_SHOWN_WHOLE : TSDL_SHOWN_BARE;
+}
+
+/* Names within one struct or variant: written once, shown once. */
+static void check_names(struct tsdl_parser *p, struct tsdl_member *v, size_t n)
 {
     p->mark++;
     for (size_t i = 0; i < n; i++) {
         if (v[i].name->mark == p->mark)
             tsdl_fail(&p->lex, v[i].at, ERR_FORMAT, "a second field '%s' in the same struct or variant", v[i].name->s);
         v[i].name->mark = p->mark;
+        v[i].name->mark_value = (uint32_t)i;
     }
+    for (size_t i = 0; i < n; i++)
+        member_shown(p, v, i);
 }
 
 static void read_members(struct tsdl_parser *p, struct tsdl_decl *d)
@@ -428,7 +441,7 @@ static void read_members(struct tsdl_parser *p, struct tsdl_decl *d)
     tsdl_expect(l, '}', "after fields");
     p->depth--;
     tsdl_leave(p, outer);
-    find_duplicates(p, members.v, members.n);
+    check_names(p, members.v, members.n);
     d->n = (uint32_t)members.n;
     if (members.n) {
         d->members = arena_new(&p->temp, struct tsdl_member, members.n);

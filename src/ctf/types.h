@@ -16,7 +16,7 @@ struct ctf_range {
 struct ctf_type;
 struct ctf_field {
     const char *name;        /* as written, with the leading underscore that LTTng adds */
-    const char *shown;       /* as babeltrace2 shows it */
+    const char *shown;       /* as babeltrace2 shows it: without that, unless another field is shown so; unique */
     const struct ctf_type *type;
 };
 

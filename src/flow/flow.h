@@ -104,7 +104,7 @@ struct flow_message_key {
     uint16_t flags, ip_id;         /* ip_id: 0 says nothing */
     /* Datagrams without ip_id: of the last 1024 receives of the same flow and size, this one included, those that came
      * after the longest silences. Where the sender was as silent before, it is the same datagram, and tells how long
-     * datagrams are under way. length_ns 0: no such receive. */
+     * datagrams are under way. The longest first; length_ns 0: no such receive. */
     struct flow_silence { uint64_t length_ns, since_ns; /* from that receive to this one */ } silences[FLOW_SILENCES];
 };
 /* When it can have been sent, by the sender's clock. */

@@ -204,8 +204,10 @@ static bool find_silent(const struct flow_store *s, const struct flow_part *from
 static uint64_t delay_of(const struct flow_store *s, const struct flow_part *from, const struct flow_message_key *m,
     const struct flow_window *w)
 {
-    uint64_t least = UINT64_MAX;
+    uint64_t least = UINT64_MAX, longest = 0; /* of those that the sender had, too */
     for (int i = 0; i < FLOW_SILENCES && m->silences[i].length_ns; i++) {
+        if (m->silences[i].length_ns < longest / 2)
+            break; /* an interval like any other */
         int64_t came, ts;
         if (m->silences[i].since_ns > INT64_MAX ||
             __builtin_sub_overflow(w->at, (int64_t)m->silences[i].since_ns, &came))
@@ -217,6 +219,7 @@ static uint64_t delay_of(const struct flow_store *s, const struct flow_part *fro
             continue;
         uint64_t delay = ts < came ? distance(ts, came) : 0;
         least = delay < least ? delay : least;
+        longest = longest ? longest : m->silences[i].length_ns;
     }
     return least;
 }

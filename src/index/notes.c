@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "index/experiment.h"
 
 const char *index_note_advice(int kind)
@@ -116,24 +117,37 @@ static void forget_clocks(struct experiment *x)
     x->notes.n = n;
 }
 
+static void note_conflicts(struct experiment *x)
+{
+    const struct clock_conflict *c;
+    size_t n = clock_net_conflicts(x->clocks, &c);
+    for (size_t i = 0; i < n; i++) {
+        struct text t = {.fd = -1};
+        clock_conflict_words(x->clocks, &c[i], &t);
+        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[c[i].b].name, text_cstr(&t), 1);
+        text_fini(&t);
+    }
+}
+
 void experiment_note_clocks(struct experiment *x, const char *failed)
 {
     char text[2048];
-    size_t main = 0, most = 0;
     forget_clocks(x);
-    for (size_t i = 0; i < x->hosts.n && !failed; i++) { /* the reference of most hosts */
-        size_t same = 0;
-        for (size_t k = 0; k < x->hosts.n; k++)
-            same += clock_net_map(x->clocks, k)->n && clock_net_map(x->clocks, k)->reference == i;
-        main = same > most ? i : main;
-        most = same > most ? same : most;
-    }
     for (size_t i = 0; i < x->hosts.n && x->hosts.n > 1; i++) {
         const struct clock_map *m = failed ? NULL : clock_net_map(x->clocks, i);
-        if (m && m->n && m->reference == main)
+        if (m && m->n)
             continue;
-        snprintf(text, sizeof text, "not on the clock of the others: %s",
-            failed ? failed : "no packets that tie it to them were recorded");
+        if (failed)
+            snprintf(text, sizeof text, "not on the clock of the others: %s", failed);
+        else if (m->predecessor >= 0 || m->category == CLOCK_REFERENCE)
+            snprintf(text, sizeof text,
+                "not on the clock of the others: packets tie it to %s, but none that tie both to the others were "
+                "recorded",
+                clock_net_name(x->clocks, m->predecessor >= 0 ? (size_t)m->predecessor : i));
+        else
+            snprintf(text, sizeof text, "not on the clock of the others: no packets that tie it to them were recorded");
         experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[i].clock_name, text, 1);
     }
+    if (!failed)
+        note_conflicts(x);
 }

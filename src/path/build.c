@@ -67,14 +67,14 @@ void path_build_link(struct path_build *b, int kind, struct path_row from, int64
 
 void path_build_rewind(struct path_build *b, size_t first, size_t first_arrow, int64_t t)
 {
+    while (b->arrows.n > first_arrow && b->arrows.v[b->arrows.n - 1].link.to_ts <= t)
+        b->arrows.n--;
     if (b->covered_from >= t)
         return;
     while (b->pieces.n > first && b->pieces.v[b->pieces.n - 1].end <= t)
         b->pieces.n--;
     if (b->pieces.n > first && b->pieces.v[b->pieces.n - 1].begin < t)
         b->pieces.v[b->pieces.n - 1].begin = t;
-    while (b->arrows.n > first_arrow && b->arrows.v[b->arrows.n - 1].link.to_ts <= t)
-        b->arrows.n--;
     b->covered_from = t;
 }
 

@@ -125,11 +125,14 @@ struct path {
 enum path_reached {
     PATH_REACHED_BY_NOTHING,                     /* a wait still open then is explained by what ended it later */
     PATH_REACHED_BY_SIGNAL,                      /* a wakeup or fork of its own at that time */
-    PATH_REACHED_BY_MESSAGE                      /* it sent one then: when it slept, the time it did is the message's */
+    PATH_REACHED_BY_MESSAGE                      /* it sent one then to `receiver`; if it slept, the message's time */
 };
 struct path_options {
     int64_t begin, end;
-    uint8_t reached;                             /* enum path_reached */
+    uint8_t reached;                             /* enum path_reached; but for the first, what was before the row's life
+                                                  * belongs to the path */
+    struct path_row receiver;
+    const char *label;                           /* of the message: struct path_cause */
     bool no_early_return;                        /* for comparison with other tools */
 };
 /* Computes the path of `row` over [begin, end] (clipped to the row's life; ERR_NOTFOUND when it does not live there,

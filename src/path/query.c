@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/time.h"
+#include "graph/graph.h"
 #include "path/walk.h"
 
 struct view_list { /* newest first */
@@ -92,6 +93,12 @@ static void begin_first_walk(struct path_query *q)
     struct walk_position at = {
         .row = q->row, .t = q->end, .from_id = PATH_ID_NONE, .reached = q->options.reached, .circle = PATH_NOWHERE};
     walk_start(&q->walker, &at, q->begin);
+    if (at.reached == PATH_REACHED_BY_MESSAGE)
+        q->walker.build.cover = (struct path_cover){.row = q->options.receiver,
+            .sender = q->row,
+            .detail = q->options.label,
+            .cpu = -1,
+            .state = GRAPH_NETWORK};
     q->state = FIRST_WALK;
 }
 
@@ -100,8 +107,11 @@ static void begin_round(struct path_query *q)
 {
     struct walker *w = &q->walker;
     q->round.n = q->fresh.n = q->done = 0;
-    for (size_t i = 0; i < w->asked.n; i++)
-        vec_push(&q->round, w->asked.v[i]);
+    for (size_t i = 0; i < w->asked.n; i++) {
+        const struct walk_pending *p = &w->asked.v[i];
+        if (!i || p->at.t != p[-1].at.t || p->whole != p[-1].whole || !path_row_equal(p->at.row, p[-1].at.row))
+            vec_push(&q->round, *p);
+    }
     w->asked.n = 0;
     q->state = ROUND;
 }
@@ -109,11 +119,14 @@ static void begin_round(struct path_query *q)
 /* Begins with the next piece. Where it overlaps the one before, that one holds. */
 static void begin_piece(struct path_query *q)
 {
+    struct walker *w = &q->walker;
     const struct walk_pending *p = &q->round.v[q->done];
     int64_t above = q->fresh.n ? q->fresh.v[q->fresh.n - 1].begin : q->end, end = p->end < above ? p->end : above,
-            begin = walk_extent(&q->walker, p, q->begin);
-    walk_start(&q->walker, &p->at, begin);
-    add_view(&q->fresh, view_of(&q->walker, begin < end ? begin : end, end));
+            begin;
+    if (!walk_extent(w, p, q->begin, &begin))
+        vec_push(&w->asked, *p);
+    walk_start(w, &p->at, begin);
+    add_view(&q->fresh, view_of(w, begin < end ? begin : end, end));
 }
 
 static void end_piece(struct path_query *q)

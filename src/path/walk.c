@@ -116,7 +116,8 @@ static void explain(struct walker *w, const struct path_interval *iv)
 static void sent_asleep(struct walker *w, const struct path_interval *iv)
 {
     int64_t t = w->at.t;
-    walk_change_arrow(w, w->build.arrows.n - 1, iv->begin);
+    if (w->build.arrows.n > w->first_arrow) /* else the question was reached by it */
+        walk_change_arrow(w, w->build.arrows.n - 1, iv->begin);
     walk_back_to(w, iv->begin);
     walk_arrive(w, t, w->at.row, iv->begin);
 }
@@ -128,6 +129,8 @@ static void copy(struct walker *w, const struct path_interval *iv)
     struct path_row row = w->at.row;
     if (iv->polling && iv->end == w->at.t) {
         struct path_cause c = cause_of(w, row, iv, w->at.t, false);
+        if (c.kind == PATH_CAUSE_PENDING)
+            walk_note_pending(w, false);
         if (c.kind == PATH_CAUSE_NETWORK)
             path_build_link(b, PATH_LINK_NETWORK, c.from, c.ts < iv->end ? c.ts : iv->end, row, iv->end, false, false);
     }
@@ -135,7 +138,9 @@ static void copy(struct walker *w, const struct path_interval *iv)
     if (iv->state ==
         GRAPH_UNKNOWN) { /* because the row was just met, or events were lost: only that is worth telling */
         struct path_cause c = cause_of(w, row, iv, w->bound, false);
-        b->cover.gap = c.kind == PATH_CAUSE_NONE && c.reason != PATH_NO_WAKER;
+        if (c.kind == PATH_CAUSE_PENDING)
+            walk_note_pending(w, false);
+        b->cover.gap = c.kind == PATH_CAUSE_PENDING || (c.kind == PATH_CAUSE_NONE && c.reason != PATH_NO_WAKER);
         b->cover.reason = c.reason;
         b->cover.peer = c.label;
     }
@@ -254,14 +259,15 @@ int walk_run(struct walker *w, uint64_t *steps, struct err *e)
     }
 }
 
-int64_t walk_extent(struct walker *w, const struct walk_pending *p, int64_t bound)
+bool walk_extent(struct walker *w, const struct walk_pending *p, int64_t bound, int64_t *begin)
 {
     struct path_interval iv;
+    uint64_t pending = w->pending;
+    *begin = bound;
     if (p->whole || w->source->interval(w->source->arg, p->at.row, p->at.t, bound, &iv) != PATH_REPLY_FOUND)
-        return bound;
-    if (w->no_early_return)
-        return walk_later(bound, iv.begin);
-    return walk_later(bound, walk_stretch(w, p->at.row, iv.begin));
+        return true;
+    *begin = walk_later(bound, w->no_early_return ? iv.begin : walk_stretch(w, p->at.row, iv.begin));
+    return pending == w->pending || *begin == bound;
 }
 
 void walk_fini(struct walker *w)

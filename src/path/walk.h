@@ -16,7 +16,8 @@ struct walk_position {
     struct path_row row;
     int64_t t;
     uint64_t from_id;        /* the last interval that was copied; PATH_ID_NONE when a signal was followed since */
-    uint8_t reached;         /* enum path_reached. By a message: its arrow is the last one, from this row, at t */
+    uint8_t reached;         /* enum path_reached. By a message: its arrow is the last one, from this row,
+                              * at t, but for that which reached the question */
     unsigned stalled;        /* signals followed since the walk last came further back in time */
     unsigned checked;        /* of them, when `circle` was noted: the row would come by again in a circle */
     struct path_row circle;
@@ -29,6 +30,9 @@ enum walk_end {
     WALK_SETTLED             /* `low` is where it ends */
 };
 
+/* The latest signal of a row from the stretch before its wait that was followed, and its arrow. */
+struct walk_arrival { int64_t t; struct path_arrow by; }; /* t: WALK_NEVER when there was none */
+
 /* A wait whose cause the walk follows; frame 0 is the question itself, settled. */
 struct walk_frame {
     struct path_row row;     /* who waits */
@@ -36,7 +40,7 @@ struct walk_frame {
     int64_t slept;           /* since when */
     int64_t floor;           /* the beginning of the stretch of running that ends there, once `floor_known` */
     int64_t low;             /* how far back the walk goes within the frame as far as is known: see enum walk_end */
-    int64_t arrival;         /* the latest signal of this row from [floor, slept) that was followed; WALK_NEVER */
+    struct walk_arrival arrival; /* from [floor, slept) */
     uint8_t end;             /* enum walk_end */
     bool floor_known;
     size_t around;           /* the next frame outward in which the same row waits, 0: none */
@@ -48,12 +52,14 @@ struct walk_frame {
 /* What a look changed that is not just written: taken back when it was in vain. */
 struct walk_change {
     int64_t t;               /* the walk's position then */
-    size_t frame, arrow;     /* whose arrival (SIZE_MAX: none), or which arrow's beginning, was changed */
-    int64_t was;
+    size_t frame;            /* whose arrival was changed, or SIZE_MAX: */
+    size_t arrow;            /* which arrow's beginning was */
+    int64_t from_ts;
+    struct walk_arrival arrival; /* what was */
 };
 
 /* The end of a wait's explanation that was found by a look: a pure function of the wait. */
-struct walk_known { struct path_row row; uint64_t id; int64_t low; uint64_t next; };
+struct walk_known { struct path_row row; uint64_t id; int64_t low; struct path_arrow by; uint64_t next; };
 
 /* Something pending, to be walked again: the path from a position down to where what was pending has no influence. */
 struct walk_pending {
@@ -110,8 +116,9 @@ static inline void walk_back_to(struct walker *w, int64_t t)
 void walk_start(struct walker *, const struct walk_position *, int64_t bound);
 /* 1 when it is at its end, 0 when the steps are used up first, or an error. */
 int walk_run(struct walker *, uint64_t *steps, struct err *e);
-/* Where a walk from there, for what was pending, may end: what is further back does not depend on that. */
-int64_t walk_extent(struct walker *, const struct walk_pending *, int64_t bound);
+/* How far back what was pending may have influence, but not further than the bound of the question. False when that is
+ * pending itself: at least so far. */
+bool walk_extent(struct walker *, const struct walk_pending *, int64_t bound, int64_t *begin);
 void walk_fini(struct walker *);
 
 /* ---- walk_frames.c: frames and early return ---- */

@@ -134,7 +134,7 @@ static void remember(struct walker *w, const struct walk_frame *f, int64_t low)
     if (!walk_looks(w) || f->pending != w->pending)
         return;
     uint64_t *at = map_put(&w->known_at, key_of(f->row, f->id), NULL);
-    vec_push(&w->known, ((struct walk_known){f->row, f->id, low, *at}));
+    vec_push(&w->known, ((struct walk_known){f->row, f->id, low, f->arrival.by, *at}));
     *at = w->known.n;
 }
 
@@ -161,7 +161,7 @@ void walk_reset_frames(struct walker *w, struct path_row row, int64_t bound)
         map_remove(&w->homes, home_key(w->frames.v[i].row));
     w->frames.n = w->lookers.n = w->trail.n = w->changes.n = w->lows.n = 0;
     w->bound = bound;
-    push_frame(w, (struct walk_frame){.row = row, .low = bound, .arrival = WALK_NEVER, .end = WALK_SETTLED});
+    push_frame(w, (struct walk_frame){.row = row, .low = bound, .arrival.t = WALK_NEVER, .end = WALK_SETTLED});
     vec_push(&w->lookers, 0);
 }
 
@@ -172,10 +172,12 @@ struct walk_frame walk_frame_of(struct walker *w, const struct path_interval *wa
         .id = wait->id,
         .slept = wait->begin,
         .low = k ? k->low : wait->begin,
-        .arrival = WALK_NEVER,
+        .arrival.t = WALK_NEVER,
         .end = k || w->no_early_return ? WALK_SETTLED : WALK_TENTATIVE,
         .pending = w->pending,
         .at = w->at};
+    if (k && k->low < f.slept)
+        f.arrival = (struct walk_arrival){k->low, k->by};
     if (f.end == WALK_TENTATIVE && f.slept > w->bound)
         floor_of(w, &f);
     return f;
@@ -203,13 +205,13 @@ bool walk_is_waiting(const struct walker *w, uint64_t id)
     return false;
 }
 
-/* The latest arrival at frame j is `sent`; where it looks, that is how far. */
-static void set_arrival(struct walker *w, size_t j, int64_t sent)
+/* The latest arrival at frame j: where it looks, that is how far. */
+static void set_arrival(struct walker *w, size_t j, struct walk_arrival arrival)
 {
     struct walk_frame *f = &w->frames.v[j];
-    f->arrival = sent;
+    f->arrival = arrival;
     if (f->end == WALK_LOOKING)
-        set_low(w, j, walk_later(f->floor, sent));
+        set_low(w, j, walk_later(f->floor, arrival.t));
 }
 
 /* Takes back what was written and changed at times before t. */
@@ -221,16 +223,20 @@ static void rewind_to(struct walker *w, int64_t t)
     while (w->changes.n && w->changes.v[w->changes.n - 1].t <= t) {
         const struct walk_change *c = &w->changes.v[--w->changes.n];
         if (c->frame == SIZE_MAX && c->arrow < w->build.arrows.n)
-            w->build.arrows.v[c->arrow].link.from_ts = c->was;
+            w->build.arrows.v[c->arrow].link.from_ts = c->from_ts;
         else if (c->frame < w->frames.n)
-            set_arrival(w, c->frame, c->was);
+            set_arrival(w, c->frame, c->arrival);
     }
 }
 
-/* Leaves frame j and everything in it at t: the row that waited goes on there. */
+/* Leaves frame j and everything in it at t: the row that waited goes on there. An arrow that takes no time to come home
+ * stays, although it ends where all else is taken back from. */
 static void leave(struct walker *w, size_t j, int64_t t)
 {
+    struct walk_arrival home = w->frames.v[j].arrival;
     rewind_to(w, t);
+    if (home.t == t && home.by.link.to_ts <= t)
+        vec_push(&w->build.arrows, home.by);
     if (j == 1 && w->pending != w->frames.v[1].pending) {
         const struct walk_position *at = &w->frames.v[1].at;
         vec_push(&w->asked, ((struct walk_pending){*at, at->t, false}));
@@ -254,11 +260,11 @@ void walk_arrive(struct walker *w, int64_t t, struct path_row row, int64_t sent)
     const uint64_t *home = w->no_early_return ? NULL : map_find(&w->homes, home_key(row));
     for (size_t i = home ? *home : 0; i; i = w->frames.v[i].around) {
         struct walk_frame *f = &w->frames.v[i];
-        if (f->end == WALK_SETTLED || sent >= f->slept || sent <= f->arrival || sent < floor_of(w, f))
+        if (f->end == WALK_SETTLED || sent >= f->slept || sent <= f->arrival.t || sent < floor_of(w, f))
             continue;
         if (walk_looks(w))
-            vec_push(&w->changes, ((struct walk_change){.t = t, .frame = i, .was = f->arrival}));
-        set_arrival(w, i, sent);
+            vec_push(&w->changes, ((struct walk_change){.t = t, .frame = i, .arrival = f->arrival}));
+        set_arrival(w, i, (struct walk_arrival){sent, w->build.arrows.v[w->build.arrows.n - 1]});
         set_bound(w);
     }
 }
@@ -267,8 +273,8 @@ void walk_change_arrow(struct walker *w, size_t arrow, int64_t from_ts)
 {
     struct path_link *link = &w->build.arrows.v[arrow].link;
     if (walk_looks(w))
-        vec_push(
-            &w->changes, ((struct walk_change){.t = w->at.t, .frame = SIZE_MAX, .arrow = arrow, .was = link->from_ts}));
+        vec_push(&w->changes,
+            ((struct walk_change){.t = w->at.t, .frame = SIZE_MAX, .arrow = arrow, .from_ts = link->from_ts}));
     link->from_ts = from_ts;
 }
 
@@ -308,7 +314,7 @@ static void look_back(struct walker *w, size_t j)
     f->end = WALK_LOOKING;
     f->trail = search_first(i, 0, w->trail.n, w->trail.v[i] <= f->slept);
     vec_push(&w->lookers, j);
-    set_low(w, j, walk_later(f->floor, f->arrival));
+    set_low(w, j, walk_later(f->floor, f->arrival.t));
     set_bound(w);
 }
 
@@ -325,7 +331,7 @@ bool walk_leave(struct walker *w)
         look_back(w, j);
     else if (f->end == WALK_SETTLED)
         leave(w, j, f->low);
-    else if (f->arrival == f->low)
+    else if (f->arrival.t == f->low)
         settle(w, j, f->low);
     else
         walk_stop_looking(w);

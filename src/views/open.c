@@ -87,7 +87,8 @@ static void set_paths(struct views *x)
         const struct index_host *h = x->hosts[i].index;
         numbers[i] = h->graph ? (int32_t)n : -1;
         if (h->graph)
-            local[n++] = (struct path_local_host){h->name, h->graph, h->flows, x->hosts[i].map};
+            local[n++] = (struct path_local_host){
+                h->name, h->graph, h->flows, x->clocks ? clock_net_map(x->clocks, i) : NULL};
     }
     x->path_hosts = numbers;
     x->paths = n ? path_local_new(local, n) : NULL;
@@ -219,9 +220,10 @@ int views_open_traces(struct views *x, const struct views_options *o, struct err
     if (rc)
         return rc;
     struct err unsynchronised = {0};
-    struct clock_options clock = clock_defaults();
+    struct clock_options clock = o->clocks ? *o->clocks : clock_defaults();
+    bool apart = clock.no_messages && !clock.n_trust;
     /* Without clocks every host keeps its own; the clock report says why. */
-    if (!o->no_sync && indexed_hosts(x->x) > 1 && experiment_sync(x->x, &clock, &x->clocks, &unsynchronised))
+    if (!apart && indexed_hosts(x->x) > 1 && experiment_sync(x->x, &clock, &x->clocks, &unsynchronised))
         x->clocks = NULL;
     set_ids(x);
     set_hosts(x);

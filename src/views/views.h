@@ -2,13 +2,12 @@
 #ifndef WEFT_VIEWS_VIEWS_H
 #define WEFT_VIEWS_VIEWS_H
 
-#include <stdbool.h>
-
 struct tsp_backend;
+struct clock_options;
 
 struct views_options {
     const char *store;                   /* index stores, as --store */
-    bool no_sync;                        /* do not synchronise experiments of several traces */
+    const struct clock_options *clocks;  /* how experiments of several traces are synchronised; NULL: the defaults */
 };
 /* The options are borrowed as long as the backend is used. */
 struct tsp_backend views_backend(const struct views_options *);

@@ -1,5 +1,6 @@
 """Single lines of the Common Trace Format 1.8, each in a trace of a few bytes: what the specification says of it, and
 what babeltrace2 says of the same bytes where it reads them."""
+import json
 import os
 import re
 import subprocess
@@ -38,10 +39,11 @@ class Cases(Case):
 
 
 class Times(Cases):
-    def same(self, made, expected, other="same"):
+    def same(self, made, expected, other="same", code=0):
         """other: 'same', 'gives up', or 'rounds' where babeltrace2 is right up to its rounding."""
         path = made.write(self.path())
-        run = self.ok("events", path)
+        run = weft("events", path)
+        self.assertEqual(run.code, code, run)
         self.assertEqual(times(run.text), expected, run)
         if self.other:
             theirs = babeltrace2(path)
@@ -136,9 +138,9 @@ class Times(Cases):
     def test_time_runs_back(self):
         """The order is that of recording, and it is told how often; babeltrace2 stops."""
         at = [5, 3, 9, 1, 2, 10]
-        run = self.same(Clocked(header=64).packet(1, 10, *at), at, "gives up")
+        run = self.same(Clocked(header=64).packet(1, 10, *at), at, "gives up", 3)
         self.assertRegex(run.message, r"s0: packet at byte 0: 2 events are earlier than the event before them")
-        run = self.same(Clocked(header=64).packet(1, 10, 5, 10).packet(11, 20, 7, 20), [5, 10, 7, 20], "gives up")
+        run = self.same(Clocked(header=64).packet(1, 10, 5, 10).packet(11, 20, 7, 20), [5, 10, 7, 20], "gives up", 3)
         self.assertRegex(run.message, r"s0: packet at byte 38: 1 event is earlier than the event before it")
         self.assertEqual(self.same(Clocked(header=64).packet(1, 10, 5, 10).packet(10, 20, 10, 20),
                                    [5, 10, 10, 20]).message, "")
@@ -149,13 +151,14 @@ class Times(Cases):
 
         most = 2**63 - 3
         run = self.same(made("freq = 1000000000; offset_s = 9223372036; offset = 854775000;",
-                             0, 805, 806, 808, 10**18, 10**19), [most - 805, most, most, most, most, most], "gives up")
+                             0, 805, 806, 808, 10**18, 10**19),
+                        [most - 805, most, most, most, most, most], "gives up", 3)
         self.assertRegex(run.message, r"4 events have times that 64 bits of nanoseconds cannot hold")
         run = self.same(made("freq = 1; offset_s = 5;", 0, 9223372031, 9223372032, 2**64 - 1),
-                        [5 * NS, 9223372036 * NS, most, most], "gives up")
+                        [5 * NS, 9223372036 * NS, most, most], "gives up", 3)
         self.assertRegex(run.message, r"2 events have times that 64 bits")
         run = self.same(made("freq = 1000000000; offset_s = -9300000000;", 0, 10**18),
-                        [-2**63 + 2, -8300000000 * NS], "gives up")
+                        [-2**63 + 2, -8300000000 * NS], "gives up", 3)
         self.assertRegex(run.message, r"1 event has a time that 64 bits")
 
 
@@ -305,6 +308,65 @@ class Declarations(Cases):
                 run = self.ok("events", self.made(declarations, field, data, trace))
                 self.assertEqual(run.text, f"e: {line}\n")
                 self.assertRegex(run.message, words)
+
+
+def unique(pairs):
+    """An object whose keys all differ."""
+    made = dict(pairs)
+    assert len(made) == len(pairs), pairs
+    return made
+
+
+class Names(Cases):
+    """A first underscore is not shown, unless another field is shown so; each name in an object is there once."""
+
+    def event(self, fields, data, stream="", event=""):
+        text = f"{stream}event {{ name = e; id = 0; {event} fields := struct {{ {fields} }}; }};\n"
+        path = ctf_made.write(self.path(), text, data)
+        (line,) = self.ok("events", path, "--format", "json").text.splitlines()
+        return path, json.loads(line, object_pairs_hook=unique)
+
+    def test_underscores(self):
+        for names, shown, other in (("a _a", "a _a", False), ("_a a", "_a a", False), ("_a __a", "a _a", True),
+                                    ("__a _a", "_a a", False), ("a _a __a", "a _a __a", False), ("_a", "a", True),
+                                    ("___a a __a", "__a a _a", False), ("__a a _a ___a", "__a a _a ___a", False),
+                                    ("_ b", " b", True), ("_ __", " _", True)):
+            with self.subTest(names):
+                fields = " ".join(f"{U8} {name};" for name in names.split())
+                values = list(range(1, 1 + len(names.split())))
+                expected = dict(zip(shown.split(" "), values))
+                path, event = self.event(fields, bytes(values), "stream { };\n")
+                self.assertEqual(event["fields"], expected)
+                text = "{ " + ", ".join(f"{k} = {v}" for k, v in expected.items()) + " }"
+                self.assertEqual(self.ok("events", path).text, f"e: {text}\n")
+                row = self.ok("events", path, "--format", "csv").text.splitlines()[1]
+                self.assertIn(text, row)
+                for name, value in expected.items():
+                    if name:
+                        for number, lines in ((value, 1), (value + 9, 0)):
+                            found = self.ok("events", path, "--where", f"fields.{name} == {number}").text
+                            self.assertEqual(found.count("\n"), lines)
+                if self.other and other:
+                    self.assertEqual(babeltrace2(path), f"e: {text}\n")
+
+    def test_options(self):
+        path, event = self.event(f"enum : {U8} {{ a, _a }} t; variant <t> {{ {U8} a; {U8} _a; }} v;", b"\1\7",
+                                 "stream { };\n")
+        self.assertEqual(event["fields"]["v"], {"_a": 7})
+
+    def test_contexts(self):
+        """In one object: the innermost has the name, others are called as a length or tag would call them."""
+        path, event = self.event(
+            f"{U8} a; {U8} d;", ctf_made.word(8 * 16, 32) + bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+            f"stream {{ packet.context := struct {{ {ctf_made.integer(32)} packet_size; {U8} a; {U8} b; {U8} c; "
+            f"{U8} d; }};\n"
+            f"event.context := struct {{ {U8} b; {U8} c; struct {{ {U8} a; }} in; }}; }};\n",
+            f"context := struct {{ {U8} _a; {U8} _c; {U8} x; }};")
+        self.assertEqual(event["fields"], {"a": 11, "d": 12})
+        self.assertEqual(event["context"], {
+            "stream.packet.context.a": 1, "stream.packet.context.b": 2, "stream.packet.context.c": 3, "d": 4, "b": 5,
+            "stream.event.context.c": 6, "in": {"a": 7}, "a": 8, "c": 9, "x": 10})
+        self.assertEqual(len(self.ok("events", path, "--where", "ctx.a == 8 && ctx.b == 5").text.splitlines()), 1)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """`weft sync` against the measured relation of the clocks (true-sync.json of each scenario)."""
+import os
 from fractions import Fraction
 
 import weft_e2e
@@ -151,6 +152,93 @@ class ThreeTier(SyncTruth, Case):
         run = weft_e2e.weft("sync", self.trace, "--store", self.store, "--reference", "nobody")
         self.assertEqual(run.code, 2, run)
         self.assertIn("nobody", run.message)
+
+
+    def test_reference_fits_nothing_again(self):
+        """What is stored of the pairs is the same file for every reference, and gives what a run without it gives."""
+        store = scratch()
+        self.sync(self.trace, store)
+        files = [os.path.join(d, f) for d, _, names in os.walk(store) for f in names if f.startswith("clocks-")]
+        self.assertEqual(len(files), 1)
+        before = os.stat(files[0])
+        for reference in self.truth.hosts:
+            kept = self.ok("sync", self.trace, "--store", store, "--reference", reference, "--format", "json").text
+            alone = self.ok("sync", self.trace, "--store", scratch(), "--reference", reference, "--format", "json").text
+            self.assertEqual(kept, alone)
+        after = os.stat(files[0])
+        self.assertEqual((before.st_ino, before.st_mtime_ns), (after.st_ino, after.st_mtime_ns))
+
+    def test_reference_that_nothing_relates(self):
+        """client and db never talk: without web nothing relates them."""
+        two = [os.path.join(self.trace, h) for h in ("client", "db")]
+        for verb in (["sync"], ["critpath", "--thread", "client:204"], ["events", "--sync"]):
+            run = weft_e2e.weft(*verb, *two, "--store", self.store, "--reference", "db")
+            self.assertEqual(run.code, 2, run)
+            self.assertEqual(run.out, b"")
+            self.assertRegex(run.message, "--reference db: no message relates its clock to .*client")
+        run = self.ok("critpath", *two, "--thread", "client:204", "--store", self.store, "--reference", "client")
+        self.assertRegex(run.message, "note: db: no messages relate its clock to that of client; the path does not go")
+
+    def test_trust_relates_islands(self):
+        """Their clocks were 170.7 ms apart: the truth is within an error of 200 ms, and of nothing less."""
+        two = [os.path.join(self.trace, h) for h in ("client", "db")]
+        answer, maps = self.sync(two[0], self.store, two[1], "--reference", "client", "--trust", "client,db=200ms")
+        self.assertEqual(answer["trust"], [{"hosts": ["client", "db"], "error_ns": 200000000}])
+        self.assertEqual((maps["db"].category, maps["db"].predecessor), ("trusted", "client"))
+        begin, end = self.spans["db"]
+        for t in (begin, (begin + end) // 2, end):
+            self.holds(maps, "db", "client", t, "db to client by trust")
+            self.assertEqual(maps["db"].to_reference(t), t)
+            self.assertEqual(maps["db"].error_ns(t), 200000000)
+        run = self.ok("critpath", *two, "--thread", "client:204", "--store", self.store, "--trust", "*=200ms")
+        self.assertNotIn("the path does not go there", run.message)
+
+    def test_trust_and_messages(self):
+        """Messages narrow what is trusted; what contradicts them is told, and not believed."""
+        _, alone = self.sync(self.trace, self.store, "--reference", "web")
+        answer, maps = self.sync(self.trace, self.store, "--reference", "web", "--trust", "*=200ms")
+        self.assertEqual(answer["contradictions"], [])
+        for host in ("client", "db"):
+            for t in self.spans[host]:
+                self.holds(maps, host, "web", t, f"{host} to web")
+                self.assertLessEqual(maps[host].error_ns(t), alone[host].error_ns(t) + 2)
+        answer, maps = self.sync(self.trace, self.store, "--reference", "web", "--trust", "web,db=1ms")
+        (told,) = answer["contradictions"]
+        self.assertEqual({told["a"], told["b"]}, {"web", "db"})
+        self.assertTrue(told["out_of_trust"])
+        # 125.46 ms apart, 1 ms is stated, and the messages know it to 0.7 ms
+        self.assertTrue(123_700_000 <= told["apart_ns"] <= 124_500_000, told)
+        for t in self.spans["db"]:
+            self.holds(maps, "db", "web", t, "db to web")
+        for verb in (["critpath", "--thread", "client:204"], ["events", "--sync", "--limit", "1"], ["sync", "--format",
+                                                                                                    "csv"]):
+            run = self.ok(*verb, self.trace, "--store", self.store, "--trust", "web,db=1ms")
+            self.assertRegex(run.message, "note: (web|db) is left out of --trust: by its messages with (web|db)")
+        self.assertRegex(self.ok("sync", self.trace, "--store", self.store, "--trust", "web,db=1ms").text,
+                         "(?m)^(web|db) is left out of --trust")
+
+    def test_no_sync(self):
+        """Clocks stay as they are; only what is trusted relates them."""
+        answer, maps = self.sync(self.trace, self.store, "--no-sync")
+        self.assertEqual((answer["pairs"], len(answer["islands"])), ([], 3))
+        _, maps = self.sync(self.trace, self.store, "--no-sync", "--trust", "*=200ms", "--reference", "db")
+        for host, m in maps.items():
+            for t in self.spans[host]:
+                self.assertEqual(m.to_reference(t), t)
+                self.holds(maps, host, "db", t, f"{host} to db")
+        own = self.ok("events", self.trace, "--limit", "20").text
+        self.assertEqual(self.ok("events", self.trace, "--sync", "--no-sync", "--limit", "20").text, own)
+        self.assertNotEqual(self.ok("events", self.trace, "--sync", "--limit", "20", "--store", self.store).text, own)
+        paths = [self.json("critpath", trace, "--thread", "client:204", "--store", self.store, "--no-sync")
+                 for trace in (self.trace, os.path.join(self.trace, "client"))]
+        self.assertEqual(paths[0]["query"], paths[1]["query"])  # by client's own clock
+
+    def test_wrong_trust(self):
+        for value, said in (("client,nobody=1ms", "nobody"), ("client,db=1parsec", "1parsec"), ("=1ms", "=1ms"),
+                            ("client,db=-1ms", "-1ms")):
+            run = weft_e2e.weft("sync", self.trace, "--store", self.store, "--trust", value)
+            self.assertEqual(run.code, 2, run)
+            self.assertIn(said, run.message)
 
 
 class Bsp(SyncTruth, Case):

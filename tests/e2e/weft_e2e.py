@@ -232,7 +232,7 @@ class Case(unittest.TestCase):
                                      f"{what}: a gap is painted network: {u} {s}")
 
 
-CATEGORIES = {"reference", "accurate", "approximate", "one-sided", "one-way", "absent"}
+CATEGORIES = {"reference", "accurate", "trusted", "approximate", "one-sided", "one-way", "absent"}
 STATES = {"running", "preempted", "interrupted", "blocked", "timer", "network", "block-device", "user-input", "ipi",
           "hypervisor", "stolen",
           "unknown"}

@@ -325,6 +325,41 @@ static void untraced_peer(void **state)
     leave(&w);
 }
 
+/* Many hosts, and a peer that is none of them: hosts that never sent to the receiver are not asked at all. */
+static void many_hosts(void **state)
+{
+    (void)state;
+    enum { HOSTS = 300, MESSAGES = 20 };
+    static struct graph graphs[HOSTS];
+    static struct flow_store flows[HOSTS];
+    static struct path_local_host hosts[HOSTS];
+    for (size_t i = 0; i < HOSTS; i++) {
+        hosts[i] = (struct path_local_host){"host", &graphs[i], &flows[i], &map_a};
+        make_address(&flows[i], (uint8_t)(10 + i % 200));
+        make_peer(&flows[i], (uint8_t)(10 + (i + 7) % 200));
+    }
+    int32_t reader = make_row(&graphs[0], 1, "reader", 0);
+    uint32_t in = make_flow(&flows[0], 5, 53, 10, 1000);
+    for (int64_t i = 0; i < MESSAGES; i++) {
+        make(&graphs[0], reader, (10 * i + 2) * 1000, GRAPH_RUNNING);
+        make_wake(&flows[0], make(&graphs[0], reader, (10 * i + 5) * 1000, GRAPH_NETWORK), reader,
+            make_receive(&flows[0], in, (10 * i + 4) * 1000, (uint64_t)i, reader));
+    }
+    struct path_local *local = path_local_new(hosts, HOSTS);
+    struct path_options options = {.begin = 0, .end = 10000 * MESSAGES};
+    struct path *p;
+    struct err e = {0};
+    explained = 0;
+    assert_int_equal(path_walk(path_local_source(local), (struct path_row){0, reader}, &options, &p, &e), 0);
+    assert_int_equal(p->n_gaps, MESSAGES);
+    /* Only the two hosts that sent to address 10 are asked, a few times. */
+    assert_in_range(explained, 1, 16);
+    path_free(p);
+    path_local_free(local);
+    for (size_t i = 0; i < HOSTS; i++)
+        drop(&graphs[i], &flows[i]);
+}
+
 /* An acknowledgement clocks out more of what the sender has queued: the send belongs to interrupt context, and leads on
  * to who acknowledged. */
 static void clocked_by_receive(void **state)
@@ -510,6 +545,7 @@ int main(void)
         cmocka_unit_test(nobody_sent_it),
         cmocka_unit_test(translated),
         cmocka_unit_test(untraced_peer),
+        cmocka_unit_test(many_hosts),
         cmocka_unit_test(clocked_by_receive),
         cmocka_unit_test(sent_while_asleep),
         cmocka_unit_test(polling),
