@@ -1,5 +1,6 @@
 """Made worlds: hosts with CPUs; threads that compute, send, receive, sleep, write to disks, wait for each other and
-fork; networks that lose, reorder and forward. Everything is random; what happened and why is known, because it was made.
+fork; networks that lose, reorder and forward. Everything is random; what happened and why is known, because it was
+made.
 
 A world knows two things that share nothing but the instants: the events that a tracer would have recorded
 (world_trace.py), and for every thread its states with what ended them, from which world_path.py says what a critical
