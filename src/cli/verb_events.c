@@ -15,7 +15,7 @@ enum { BATCH = 1024, DRAIN_BYTES = 192 * 1024, MAX_LOSS_NOTES = 100 };
 
 struct request {
     const char *format, *begin, *end, *where, *store;
-    struct cli_list names;
+    struct cli_list names, columns;
     int64_t cpu, tid, limit;
     bool sync;
     struct cli_clocks clocks;
@@ -31,6 +31,7 @@ struct session {
     struct ctf_window window;
     struct event_table *table; /* with the filter */
     struct event_filter *filter;
+    struct event_lines *lines; /* of chosen columns; NULL: print writes */
     struct ctf_merge *merge;
     struct ctf_print *print;
     uint64_t shown, read, losses;
@@ -129,16 +130,28 @@ static void note_doubt(void *arg, const char *option, const char *text)
     cli_note("--%s%s %s", option, strcmp(option, "names") ? ":" : "", text);
 }
 
-static int open_filter(const struct request *q, struct session *s, struct err *e)
+static void open_table(struct session *s)
 {
-    if (!q->names.n && q->cpu < 0 && q->tid < 0 && !q->where)
-        return ERR_OK;
-    struct event_filter_options o = {q->names.v, q->names.n, q->cpu, q->tid, q->where};
     struct event_origin *origins = mem_zalloc(sizeof *origins * (s->n + 1));
     for (size_t i = 0; i < s->n; i++)
         origins[i].host = s->hosts[i];
     s->table = event_table_new(s->sources, origins, s->n);
     free(origins);
+}
+
+static int open_lines(const struct request *q, struct session *s, struct err *e)
+{
+    const char *const *columns = q->columns.v;
+    int r = event_lines_new(s->table, columns, q->columns.n, s->format == CTF_PRINT_JSON, s->window, &s->lines, e);
+    if (r != ERR_OK)
+        return err_wrap(e, "--columns");
+    event_column_doubts(s->table, columns, q->columns.n, note_doubt, NULL);
+    return ERR_OK;
+}
+
+static int open_filter(const struct request *q, struct session *s, struct err *e)
+{
+    struct event_filter_options o = {q->names.v, q->names.n, q->cpu, q->tid, q->where};
     int r = event_filter_new(s->table, &o, s->window, &s->filter, e);
     if (r != ERR_OK)
         return q->where ? err_wrap(e, "--where") : r;
@@ -151,6 +164,8 @@ static int open_session(const struct request *q, char **args, size_t n, struct s
     bool sync = (q->sync || q->clocks.reference || q->clocks.trust.n) && !cli_clocks_apart(&q->clocks);
     struct index_options o = {.store = q->store, .stores = sync};
     int r = parse_format(q->format, &s->format, e);
+    if (r == ERR_OK && q->columns.n && s->format == CTF_PRINT_TEXT)
+        r = err_set(e, ERR_ARG, "--columns: the text has all fields; give --format csv or json with it");
     if (r == ERR_OK)
         r = cli_open_traces(args, n, &o, &s->x, e);
     if (r != ERR_OK)
@@ -160,8 +175,13 @@ static int open_session(const struct request *q, char **args, size_t n, struct s
         r = put_on_one_clock(q, s, e);
     if (r == ERR_OK)
         r = parse_window(q, s, e);
-    if (r == ERR_OK)
+    bool filtered = q->names.n || q->cpu >= 0 || q->tid >= 0 || q->where;
+    if (r == ERR_OK && (filtered || q->columns.n))
+        open_table(s);
+    if (r == ERR_OK && filtered)
         r = open_filter(q, s, e);
+    if (r == ERR_OK && q->columns.n)
+        r = open_lines(q, s, e);
     if (r == ERR_OK)
         r = ctf_merge_new(s->sources, s->n, s->window, -1, &s->merge, e);
     if (r != ERR_OK)
@@ -177,6 +197,7 @@ static void close_session(struct session *s)
     ctf_print_free(s->print);
     if (s->merge)
         ctf_merge_free(s->merge);
+    event_lines_free(s->lines);
     event_filter_free(s->filter);
     event_table_free(s->table);
     free(s->sources);
@@ -235,12 +256,16 @@ static int show_all(struct session *s, uint64_t limit, struct text *out, struct 
     struct ctf_event batch[BATCH];
     struct progress *progress = isatty(STDOUT_FILENO) ? NULL : progress_new("events");
     int r = ERR_OK;
-    ctf_print_header(s->print, out);
+    s->lines ? event_lines_header(s->lines, out) : ctf_print_header(s->print, out);
     for (size_t n; r == ERR_OK && s->shown < limit && (n = ctf_merge_next(s->merge, batch, BATCH)) > 0;) {
         for (size_t i = 0; i < n && s->shown < limit; i++) {
-            if (s->filter && !event_filter_matches(s->filter, s->merge, &batch[i]))
+            bool wanted = !s->filter || event_filter_matches(s->filter, s->merge, &batch[i]);
+            if (s->lines)
+                event_lines_put(s->lines, s->merge, &batch[i], wanted, out);
+            if (!wanted)
                 continue;
-            ctf_print_event(s->print, s->merge, &batch[i], out);
+            if (!s->lines)
+                ctf_print_event(s->print, s->merge, &batch[i], out);
             if (batch[i].cls->item == CTF_EVENT)
                 s->shown++;
             else
@@ -291,6 +316,9 @@ static int run(int argc, char **argv)
         CLI_CLOCKS(&q.clocks),
         {"store", 0, CLI_STRING, "DIR", "keep the stores that --sync needs below DIR", &q.store},
         {"format", 0, CLI_STRING, "FORMAT", "text (default), json (one object per line) or csv", &q.format},
+        {"columns", 0, CLI_LIST, "NAME[,NAME]",
+            "the columns of csv and json: ts, time, delta, host, cpu, tid, comm, name, lost, and fields as in --where",
+            &q.columns},
         /* babeltrace2's */
         {"clock-seconds", 0, CLI_NOTHING},
         {"no-delta", 0, CLI_NOTHING},
@@ -300,7 +328,8 @@ static int run(int argc, char **argv)
         {"clock-offset", 0, CLI_REFUSED, NULL, "--sync puts all hosts on one clock"},
         {"clock-offset-ns", 0, CLI_REFUSED, NULL, "--sync puts all hosts on one clock"},
         {"color", 0, CLI_REFUSED, NULL, "the text of events has no colours"},
-        {"fields", 'f', CLI_REFUSED, NULL, "all fields are shown; --format json names each of them"},
+        {"fields", 'f', CLI_REFUSED, NULL,
+            "all fields are shown; to choose, give --format json or csv with --columns A,B,…"},
         {"input-format", 'i', CLI_REFUSED, NULL, "CTF is recognised; name the directory alone"},
         {"output", 0, CLI_REFUSED, NULL, "write to a file with > FILE"},
         {"output-format", 'o', CLI_REFUSED, NULL, "give --format text, json or csv"},
@@ -329,6 +358,7 @@ static int run(int argc, char **argv)
     close_session(&s);
     cli_clocks_fini(&q.clocks);
     free(q.names.v);
+    free(q.columns.v);
     text_fini(&out);
     return code;
 }

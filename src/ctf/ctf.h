@@ -231,6 +231,8 @@ void ctf_print_header(struct ctf_print *, struct text *out);   /* CSV */
 void ctf_print_event(struct ctf_print *, const struct ctf_merge *, const struct ctf_event *, struct text *out);
 /* Another name for the host of a source, shown by JSON and CSV (text shows the environment's, as babeltrace2 does). */
 void ctf_print_host(struct ctf_print *, size_t source, const char *host);
+/* Does the text show a time with the event? Only events of streams with a clock have one. */
+bool ctf_print_timed(struct ctf_print *, const struct ctf_merge *, const struct ctf_event *);
 void ctf_print_free(struct ctf_print *);
 
 #endif

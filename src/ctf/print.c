@@ -221,6 +221,22 @@ void ctf_print_header(struct ctf_print *p, struct text *out)
         print_csv_header(out);
 }
 
+static const struct print_plan *plan_of(
+    struct ctf_print *p, const struct print_source *s, const struct ctf_event_class *cls)
+{
+    struct print_schema *schema = &p->schemas.v[s->schema];
+    const struct print_plan *plan = schema->plans[cls->index];
+    return plan ? plan : make_plan(p, schema, cls);
+}
+
+bool ctf_print_timed(struct ctf_print *p, const struct ctf_merge *m, const struct ctf_event *ev)
+{
+    const struct ctf_loss *loss = (const void *)ev->data;
+    if (ev->cls->item != CTF_EVENT)
+        return loss->begin_known || loss->end_known;
+    return plan_of(p, &p->sources[ctf_merge_source(m, ev->stream)], ev->cls)->has_clock;
+}
+
 void ctf_print_event(struct ctf_print *p, const struct ctf_merge *m, const struct ctf_event *ev, struct text *out)
 {
     const struct print_source *s = &p->sources[ctf_merge_source(m, ev->stream)];
@@ -228,10 +244,7 @@ void ctf_print_event(struct ctf_print *p, const struct ctf_merge *m, const struc
         print_loss(p, s, ev, out);
         return;
     }
-    struct print_schema *schema = &p->schemas.v[s->schema];
-    const struct print_plan *plan = schema->plans[ev->cls->index];
-    if (!plan)
-        plan = make_plan(p, schema, ev->cls);
+    const struct print_plan *plan = plan_of(p, s, ev->cls);
     switch (p->format) {
     case CTF_PRINT_TEXT:
         start_text(p, s, plan->has_clock, ev->ts, out);

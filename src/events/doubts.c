@@ -7,6 +7,7 @@
 #include "base/expr.h"
 #include "base/near.h"
 #include "events/field.h"
+#include "events/line.h"
 #include "events/table.h"
 
 /* ---- names and patterns ---- */
@@ -145,6 +146,7 @@ static int kind_of(const struct event_field *f)
     case EVENT_FIELD_INT: return f->access.type && f->access.type->kind == CTF_ENUM ? SOME_LABEL : SOME_NUMBER;
     case EVENT_FIELD_LABEL:
     case EVENT_FIELD_STRING: return SOME_TEXT;
+    case EVENT_FIELD_COMPOUND:
     case EVENT_FIELD_WALK: return SOME_OTHER;
     default: return 0;
     }
@@ -169,7 +171,8 @@ static void add_fields(struct doubts *d, const struct ctf_type *t)
         vec_push(&d->names, (const char *)t->u.fields[i].shown);
 }
 
-static void tell_no_field(struct doubts *d, const char *name)
+/* The names that may have been meant are added to those that there are already. */
+static void tell_no_field(struct doubts *d, const char *option, const char *name)
 {
     struct class_cursor at = {0};
     const char *bare = !strncmp(name, "fields.", 7) ? name + 7 : !strncmp(name, "ctx.", 4) ? name + 4 : name;
@@ -181,7 +184,7 @@ static void tell_no_field(struct doubts *d, const char *name)
         add_fields(d, c->scope[CTF_STREAM_EVENT_CONTEXT]);
     }
     text_printf(&d->text, "no event of these traces has a field %s", name);
-    tell(d, "where", bare);
+    tell(d, option, bare);
 }
 
 static bool has_host(struct doubts *d, const char *name)
@@ -243,7 +246,7 @@ static void check_expression(struct doubts *d, const struct expr *x)
         enum event_builtin b = event_builtin(names[i]);
         kinds[i] = b ? kinds_of_builtin[b] : kinds_of(d, names[i]);
         if (!kinds[i])
-            tell_no_field(d, names[i]);
+            tell_no_field(d, "where", names[i]);
     }
     for (size_t i = 0; expr_comparison(x, i, &c); i++) {
         check_type(d, names[c.slot], kinds[c.slot], &c.constant);
@@ -266,6 +269,27 @@ void event_doubts(const struct event_table *table, const struct event_filter_opt
         check_expression(&d, x);
         expr_free(x);
     }
+    text_fini(&d.text);
+    vec_free(&d.names);
+}
+
+void event_column_doubts(const struct event_table *table, const char *const *lists, size_t n,
+    void (*tell_one)(void *arg, const char *option, const char *text), void *arg)
+{
+    struct doubts d = {.table = table, .tell = tell_one, .arg = arg, .text = {.fd = -1}};
+    struct event_patterns columns = {0};
+    for (size_t i = 0; i < n; i++)
+        event_patterns_add(&columns, lists[i]);
+    for (size_t i = 0; i < columns.n; i++) {
+        const char *name = columns.v[i];
+        if (event_line_column(name) || event_builtin(name) || kinds_of(&d, name))
+            continue;
+        d.names.n = 0;
+        for (const char *const *v = event_line_columns; *v; v++)
+            vec_push(&d.names, *v);
+        tell_no_field(&d, "columns", name);
+    }
+    event_patterns_free(&columns);
     text_fini(&d.text);
     vec_free(&d.names);
 }

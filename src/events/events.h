@@ -65,6 +65,22 @@ void event_filter_free(struct event_filter *);
 void event_doubts(const struct event_table *, const struct event_filter_options *,
     void (*tell)(void *arg, const char *option, const char *text), void *arg);
 
+/* ---- lines of chosen columns (docs/verbs/events.md) ---- */
+
+struct event_lines;          /* one owner */
+/* lists: names of columns, with commas and maybe blanks between. ERR_ARG: there are none, or one twice. `window` as for
+ * event_filter_new. */
+int event_lines_new(const struct event_table *, const char *const *lists, size_t n, bool json,
+    struct ctf_window window, struct event_lines **out, struct err *e);
+void event_lines_free(struct event_lines *);
+void event_lines_header(const struct event_lines *, struct text *out); /* CSV */
+/* To be called for every item in order, since it follows which thread runs where; appends the lines of the wanted. */
+void event_lines_put(struct event_lines *, const struct ctf_merge *, const struct ctf_event *, bool wanted,
+    struct text *out);
+/* As event_doubts, for columns. option: "columns". */
+void event_column_doubts(const struct event_table *, const char *const *lists, size_t n,
+    void (*tell)(void *arg, const char *option, const char *text), void *arg);
+
 /* ---- search ---- */
 
 struct event_term { int64_t column; /* id */ const char *pattern; /* finds something in the cell's text */ };

@@ -35,7 +35,7 @@ static bool bind_in(const struct ctf_event_class *cls, enum ctf_scope scope, con
         out->how = is_int(t)       ? EVENT_FIELD_INT
             : is_text(t)           ? EVENT_FIELD_STRING
             : t->kind == CTF_FLOAT ? EVENT_FIELD_WALK
-                                   : EVENT_FIELD_ABSENT;
+                                   : EVENT_FIELD_COMPOUND;
         return true;
     }
     const char *dot = strrchr(name, '.');
@@ -183,6 +183,7 @@ void event_field_get(const struct event_field *f, const struct ctf_event *ev, st
         ctf_visit(ev, (enum ctf_scope)f->access.scope, &(struct ctf_visitor){walk_leaf, walk_begin, walk_end, &w});
         return;
     }
+    case EVENT_FIELD_COMPOUND:
     case EVENT_FIELD_ABSENT: return;
     }
 }

@@ -6,7 +6,8 @@
 #include "ctf/ctf.h"
 
 struct event_field {
-    enum { EVENT_FIELD_ABSENT, EVENT_FIELD_INT, EVENT_FIELD_LABEL, EVENT_FIELD_STRING, EVENT_FIELD_WALK } how;
+    enum { EVENT_FIELD_ABSENT, EVENT_FIELD_INT, EVENT_FIELD_LABEL, EVENT_FIELD_STRING, EVENT_FIELD_WALK,
+        EVENT_FIELD_COMPOUND } how; /* COMPOUND: a structure, variant or list; no value of an expression */
     struct ctf_access access;
     const char *path;        /* WALK: looked for while walking over the whole scope; borrowed from event_field_bind */
 };

@@ -3,195 +3,73 @@
 #include <stdlib.h>
 
 #include "base/expr.h"
-#include "events/doubts.h"
-#include "events/field.h"
-#include "events/table.h"
-#include "kernel/kernel.h"
+#include "events/subject.h"
 
-struct class_info {
-    bool named;                   /* --names lets it pass */
-    struct event_field tid, comm; /* of the thread the event happened in, from a context */
-    struct kernel_exec as_exec;
-    struct kernel_switch as_switch; /* its class NULL: it is none */
-    struct event_field *slots;      /* names of the expression */
-};
+enum { NAME_UNKNOWN, NAME_WANTED, NAME_NOT_WANTED };
 
 struct event_filter {
-    const struct event_table *table;
     struct event_patterns patterns;
     int64_t cpu, tid;
     struct expr *where;
-    const char *const *names;
-    size_t n_names;
-    enum event_builtin *builtins;     /* by name of the expression */
-    struct class_info ***classes;     /* by schema of the table and number of the class; NULL until it is asked for */
-    struct kernel_running_cpus *cpus; /* by source; which thread runs on each */
-    bool follows_threads;
-    /* the event under test */
-    const struct ctf_event *ev;
-    const struct class_info *info;
-    uint32_t source;
+    struct event_subject subject; /* with the names of the expression */
+    uint8_t **named;              /* by schema of the table and number of the class; NULL: all names are wanted */
 };
 
-/* ---- classes ---- */
+/* ---- testing ---- */
 
-static bool is_named(const struct event_filter *f, const char *name)
+static bool is_named(struct event_filter *f, const struct ctf_event_class *cls)
 {
-    bool any = f->patterns.n == 0;
-    for (size_t i = 0; i < f->patterns.n && !any; i++)
-        any = fnmatch(f->patterns.v[i], name ? name : "", 0) == 0;
-    return any;
-}
-
-static void bind_first(const struct ctf_event_class *cls, const char *a, const char *b, struct event_field *out)
-{
-    event_field_bind(cls, a, out);
-    if (out->how == EVENT_FIELD_ABSENT && b)
-        event_field_bind(cls, b, out);
-}
-
-static struct class_info *bind_class(const struct event_filter *f, const struct ctf_event_class *cls)
-{
-    struct class_info *c = mem_zalloc(sizeof *c);
-    c->named = is_named(f, cls->name);
-    bind_first(cls, "ctx.tid", "ctx.vtid", &c->tid);
-    if (c->tid.how == EVENT_FIELD_ABSENT)
-        event_field_bind(cls, "fields.perf_tid", &c->tid);
-    bind_first(cls, "ctx.procname", "ctx.comm", &c->comm);
-    kernel_switch_is(&c->as_switch, cls);
-    kernel_exec_is(&c->as_exec, cls);
-    c->slots = mem_zalloc(sizeof *c->slots * (f->n_names + 1));
-    for (size_t i = 0; i < f->n_names; i++)
-        if (f->builtins[i] == EVENT_IS_NONE)
-            event_field_bind(cls, f->names[i], &c->slots[i]);
-    return c;
-}
-
-static const struct class_info *class_info(struct event_filter *f, size_t schema, const struct ctf_event_class *cls)
-{
-    struct class_info **c = &f->classes[schema][cls->index];
-    if (!*c)
-        *c = bind_class(f, cls);
-    return *c;
-}
-
-typedef bool class_test(
-    const struct event_filter *, const struct class_info *, const struct ctf_event_class *, size_t which);
-
-/* Is there a class of events in the schema for which it holds? */
-static bool any_class(struct event_filter *f, size_t schema, class_test *test, size_t which)
-{
-    const struct event_schema *s = &f->table->schemas.v[schema];
-    for (size_t k = 0; k < s->n; k++)
-        if (s->classes[k] && s->classes[k]->item == CTF_EVENT &&
-            test(f, class_info(f, schema, s->classes[k]), s->classes[k], which))
-            return true;
-    return false;
-}
-
-static bool is_bare_switch(
-    const struct event_filter *f, const struct class_info *c, const struct ctf_event_class *cls, size_t which)
-{
-    return c->as_switch.cls && (c->tid.how == EVENT_FIELD_ABSENT || c->comm.how == EVENT_FIELD_ABSENT);
-}
-
-/* Where events do not bring their thread with them. */
-static int find_running(struct event_filter *f, struct ctf_window w, struct err *e)
-{
-    int r = ERR_OK;
-    for (size_t i = 0; i < f->table->n && r == ERR_OK; i++)
-        if (any_class(f, f->table->schema_of[i], is_bare_switch, 0))
-            r = kernel_running_find(&f->cpus[i], &f->table->sources[i], w, e);
-    return r;
-}
-
-/* ---- values of the event under test ---- */
-
-static void put_text(struct expr_value *out, const char *s)
-{
-    if (s)
-        *out = (struct expr_value){.type = EXPR_STRING, .s = s, .n = strlen(s)};
-}
-
-static void get_thread(struct event_filter *f, bool comm, struct expr_value *out)
-{
-    event_field_get(comm ? &f->info->comm : &f->info->tid, f->ev, out);
-    if (out->type != EXPR_ABSENT)
-        return;
-    const struct kernel_running *r = kernel_running_on(&f->cpus[f->source], f->ev->cpu);
-    if (!r || r->tid == KERNEL_NO_TID)
-        return;
-    if (comm)
-        put_text(out, r->comm);
-    else
-        *out = (struct expr_value){.type = EXPR_INT, .i = r->tid};
+    if (!f->named)
+        return true;
+    uint8_t *answer = &f->named[f->subject.table->schema_of[f->subject.source]][cls->index];
+    if (*answer == NAME_UNKNOWN) {
+        *answer = NAME_NOT_WANTED;
+        for (size_t i = 0; i < f->patterns.n && *answer != NAME_WANTED; i++)
+            if (fnmatch(f->patterns.v[i], cls->name ? cls->name : "", 0) == 0)
+                *answer = NAME_WANTED;
+    }
+    return *answer == NAME_WANTED;
 }
 
 static void get(void *arg, size_t slot, struct expr_value *out)
 {
-    struct event_filter *f = arg;
-    *out = (struct expr_value){.type = EXPR_ABSENT};
-    switch (f->builtins[slot]) {
-    case EVENT_IS_NAME: put_text(out, f->ev->cls->name); break;
-    case EVENT_IS_CPU:
-        if (f->ev->cpu >= 0)
-            *out = (struct expr_value){.type = EXPR_INT, .i = f->ev->cpu};
-        break;
-    case EVENT_IS_TS: *out = (struct expr_value){.type = EXPR_INT, .i = f->ev->ts}; break;
-    case EVENT_IS_TID: get_thread(f, false, out); break;
-    case EVENT_IS_COMM: get_thread(f, true, out); break;
-    case EVENT_IS_HOST: put_text(out, f->table->origins[f->source].host); break;
-    case EVENT_IS_NONE: event_field_get(&f->info->slots[slot], f->ev, out); break;
-    }
+    event_subject_get(arg, slot, out);
 }
 
-static bool is_wanted(struct event_filter *f)
+static bool is_wanted(struct event_filter *f, const struct ctf_event *ev)
 {
-    if (!f->info->named || (f->cpu >= 0 && f->ev->cpu != f->cpu))
+    if (!is_named(f, ev->cls) || (f->cpu >= 0 && ev->cpu != f->cpu))
         return false;
     if (f->tid >= 0) {
         struct expr_value v;
-        get_thread(f, false, &v);
+        event_subject_thread(&f->subject, false, &v);
         if (v.type != EXPR_INT || v.i != f->tid)
             return false;
     }
-    return !f->where || expr_eval(f->where, get, f);
+    return !f->where || expr_eval(f->where, get, &f->subject);
 }
 
 bool event_filter_matches(struct event_filter *f, const struct ctf_merge *m, const struct ctf_event *ev)
 {
-    f->ev = ev;
-    f->source = ctf_merge_source(m, ev->stream);
-    if (ev->cls->item != CTF_EVENT) {
-        struct kernel_running *r = f->follows_threads ? kernel_running_on(&f->cpus[f->source], ev->cpu) : NULL;
-        if (r)
-            r->tid = KERNEL_NO_TID; /* the switch may be among what was lost */
+    event_subject_enter(&f->subject, m, ev);
+    if (ev->cls->item != CTF_EVENT)
         return f->cpu < 0 || ev->cpu == f->cpu;
-    }
-    f->info = class_info(f, f->table->schema_of[f->source], ev->cls);
-    bool tells = f->follows_threads && (f->info->as_switch.cls || f->info->as_exec.cls);
-    struct kernel_running *r = tells ? kernel_running_on(&f->cpus[f->source], ev->cpu) : NULL;
-    if (r && f->info->as_exec.cls)
-        kernel_running_exec(r, &f->info->as_exec, ev);
-    else if (r) /* it may have a name that was not seen before */
-        kernel_running_set(r, &f->info->as_switch.prev, ev);
-    bool wanted = is_wanted(f);
-    if (r && f->info->as_switch.cls)
-        kernel_running_set(r, &f->info->as_switch.next, ev);
+    bool wanted = is_wanted(f, ev);
+    event_subject_leave(&f->subject);
     return wanted;
 }
 
 /* ---- life ---- */
 
-static void bind_names(struct event_filter *f)
+static void take_patterns(struct event_filter *f, const struct event_table *table, const struct event_filter_options *o)
 {
-    f->n_names = f->where ? expr_names(f->where, &f->names) : 0;
-    f->builtins = mem_zalloc(sizeof *f->builtins * (f->n_names + 1));
-    f->follows_threads = f->tid >= 0;
-    for (size_t i = 0; i < f->n_names; i++) {
-        f->builtins[i] = event_builtin(f->names[i]);
-        f->follows_threads |= f->builtins[i] == EVENT_IS_TID || f->builtins[i] == EVENT_IS_COMM;
-    }
+    for (size_t i = 0; i < o->n_names; i++)
+        event_patterns_add(&f->patterns, o->names[i]);
+    if (!f->patterns.n)
+        return;
+    f->named = mem_zalloc(sizeof *f->named * (table->schemas.n + 1));
+    for (size_t i = 0; i < table->schemas.n; i++)
+        f->named[i] = mem_zalloc(table->schemas.v[i].n + 1);
 }
 
 int event_filter_new(const struct event_table *table, const struct event_filter_options *o, struct ctf_window window,
@@ -199,19 +77,14 @@ int event_filter_new(const struct event_table *table, const struct event_filter_
 {
     struct event_filter *f = mem_zalloc(sizeof *f);
     *out = NULL;
-    f->table = table;
     f->cpu = o->cpu;
     f->tid = o->tid;
-    for (size_t i = 0; i < o->n_names; i++)
-        event_patterns_add(&f->patterns, o->names[i]);
-    f->classes = mem_zalloc(sizeof *f->classes * (table->schemas.n + 1));
-    for (size_t i = 0; i < table->schemas.n; i++)
-        f->classes[i] = mem_zalloc(sizeof **f->classes * (table->schemas.v[i].n + 1));
-    f->cpus = mem_zalloc(sizeof *f->cpus * (table->n + 1));
     int r = o->where ? expr_compile(o->where, &f->where, e) : ERR_OK;
     if (r == ERR_OK) {
-        bind_names(f);
-        r = f->follows_threads ? find_running(f, window, e) : ERR_OK;
+        const char *const *names = NULL;
+        size_t n = f->where ? expr_names(f->where, &names) : 0;
+        take_patterns(f, table, o);
+        r = event_subject_init(&f->subject, table, names, n, f->tid >= 0, window, e);
     }
     if (r != ERR_OK) {
         event_filter_free(f);
@@ -225,19 +98,11 @@ void event_filter_free(struct event_filter *f)
 {
     if (!f)
         return;
+    for (size_t i = 0; f->named && i < f->subject.table->schemas.n; i++)
+        free(f->named[i]);
+    free(f->named);
     event_patterns_free(&f->patterns);
-    for (size_t i = 0; i < f->table->schemas.n; i++) {
-        for (size_t k = 0; k < f->table->schemas.v[i].n; k++) {
-            free(f->classes[i][k] ? f->classes[i][k]->slots : NULL);
-            free(f->classes[i][k]);
-        }
-        free(f->classes[i]);
-    }
-    free(f->classes);
-    for (size_t i = 0; i < f->table->n; i++)
-        vec_free(&f->cpus[i]);
-    free(f->cpus);
-    free(f->builtins);
+    event_subject_fini(&f->subject);
     expr_free(f->where);
     free(f);
 }
