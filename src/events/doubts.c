@@ -99,6 +99,17 @@ static bool has_event(struct doubts *d, const char *pattern, bool exactly)
     return false;
 }
 
+/* A value that babeltrace2's option --names takes, for which names to print. */
+static bool is_babeltrace_word(const char *p)
+{
+    static const char *const words[] = {
+        "all", "none", "scope", "header", "context", "ctx", "payload", "args", "arg", NULL};
+    size_t i = 0;
+    while (words[i] && strcmp(words[i], p) != 0)
+        i++;
+    return words[i];
+}
+
 static void check_patterns(struct doubts *d, const struct event_filter_options *o)
 {
     struct event_patterns patterns = {0};
@@ -109,6 +120,11 @@ static void check_patterns(struct doubts *d, const struct event_filter_options *
         if (has_event(d, p, false))
             continue;
         text_printf(&d->text, "%s: no event of these traces has such a name", p);
+        if (is_babeltrace_word(p)) {
+            text_puts(&d->text, "; it chooses events here, and the text has the names of all fields");
+            text_puts(&d->text, "; for values alone give --format csv --columns A,B,…");
+            d->names.n = 0;
+        }
         tell(d, "names", strpbrk(p, "*?[") ? NULL : p);
     }
     event_patterns_free(&patterns);

@@ -257,6 +257,17 @@ class Usable(Case):
             self.assertRegex(run.message, r"\Aweft: --columns: [^\n]*\n\Z")
             self.assertIn(told, run.message)
 
+    def test_names_of_babeltrace2(self):
+        """Its --names says which names to print."""
+        for word in ("none", "all", "payload", "context", "header"):
+            (note,) = self.notes("--names", word)
+            self.assertRegex(note, rf"\A--names {word}: no event .* has such a name; it chooses events here, ")
+            self.assertIn("--format csv --columns", note)
+        path = os.path.join(scratch(), "called")
+        small_trace.write(path, small_trace.METADATA.replace('"sched_waking"', '"none"'))
+        run = self.ok("events", path, "--names", "none")
+        self.assertEqual((run.text.count("none:"), run.message), (4, ""))
+
 
 if __name__ == "__main__":
     main()
