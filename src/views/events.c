@@ -111,6 +111,33 @@ static void refuse(const struct tsp_query *q, const struct err *e, struct tsp_an
     tsp_fail(answer, arena_printf(q->http->arena, "Invalid query parameters: filter_query_parameters: %s", e->text));
 }
 
+struct reasons {
+    const char *text; /* NULL: none yet */
+    struct arena *arena;
+};
+
+static void add_reason(void *arg, const char *option, const char *text)
+{
+    struct reasons *r = arg;
+    r->text = r->text ? arena_printf(r->arena, "%s; %s", r->text, text) : arena_strdup(r->arena, text);
+}
+
+/* Why no event fits what is wanted, where it cannot; or NULL. */
+static const char *why_nothing(const struct events *t, const struct event_wanted *w, struct arena *a)
+{
+    struct reasons r = {.arena = a};
+    for (size_t i = 0; i < w->n_terms; i++) {
+        size_t k = 0;
+        while (k < t->n_columns && t->columns[k].id != w->terms[i].column)
+            k++;
+        if (k == t->n_columns)
+            add_reason(&r, "columns", "table_filter_expressions names a column that this table does not have");
+    }
+    struct event_filter_options o = {.cpu = -1, .tid = -1, .where = w->where};
+    event_doubts(t->table, &o, add_reason, &r);
+    return r.text;
+}
+
 /* ---- lines ---- */
 
 struct line {
@@ -175,7 +202,8 @@ static void lines(const struct view *self, struct views *x, const struct tsp_que
     if (event_match_new(t->table, &found, &search, &e) == 0)
         write_lines(q, t, rows, search, answer);
     bool done;
-    event_rows_count(rows, &done);
+    if (event_rows_count(rows, &done) == 0 && done)
+        answer->message = why_nothing(t, &only, q->http->arena);
     event_match_free(search);
     event_rows_close(rows);
     answer->status = done ? TSP_COMPLETED : TSP_RUNNING;

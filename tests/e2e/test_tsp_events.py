@@ -182,6 +182,28 @@ class Filter(Table):
             self.assertEqual(self.lines(wanted, requested_times=[self.x["start"]], requested_table_count=5)["lines"],
                              [])
 
+    def test_why_nothing_fits(self):
+        """Where it cannot; an expression that may fit, or does, needs no word."""
+        for wanted, told in (
+                (self.filter(where=["nxt_tid == 1"]),
+                 "no event of these traces has a field nxt_tid; did you mean next_tid?"),
+                (self.filter(where=["next_tid == \"1\""]),
+                 "next_tid is a number and never equals the text \"1\"; leave the quotes away"),
+                (self.filter(where=["name == \"sched_swich\""]),
+                 "no event of these traces has the name \"sched_swich\"; did you mean sched_switch?"),
+                ({"table_filter_expressions": {"99": "x"}},
+                 "table_filter_expressions names a column that this table does not have"),
+                (self.filter(where=["nxt_tid == 1 || next_tid > 0"]), "Completed"),
+                (self.filter(where=["next_tid == 999999"]), "Completed"),
+                (self.filter({"Event type": "^no_such_event$"}), "Completed")):
+            for _ in range(600): # until all events are looked at
+                answer = self.server.post(self.base + "/lines", dict(wanted, requested_table_index=0,
+                                                                     requested_table_count=1)).json
+                if answer["status"] != "RUNNING":
+                    break
+                time.sleep(0.1)
+            self.assertEqual((answer["status"], answer["statusMessage"]), ("COMPLETED", told), wanted)
+
     def test_other_tables(self):
         """Tables whose rows are at hand are filtered in the same way."""
         segments = "org.eclipse.tracecompass.analysis.timing.core.segmentstore.SegmentStoreTableDataProvider"
