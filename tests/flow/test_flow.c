@@ -338,6 +338,26 @@ static void asks_in_vain(void **state)
     flow_close(h.store);
 }
 
+/* Streams whose times run back, and times at the ends of what can be told: no stretch ends before it begins. */
+static void asks_backwards(void **state)
+{
+    (void)state;
+    struct host h;
+    const int64_t us = 1000;
+    host_begin(&h);
+    call(&h, 1, 1000 * us, 1010 * us, POLL, 0);
+    call(&h, 1, 0, 5 * us, POLL, 0);
+    call(&h, 1, 900 * us, 1300 * us, POLL, 1);
+    call(&h, 2, INT64_MIN + 1, INT64_MIN + 2, POLL, 0);
+    call(&h, 2, INT64_MIN + 3, INT64_MIN + 4, POLL, 0);
+    call(&h, 2, INT64_MAX - 1, INT64_MAX, POLL, 0);
+    call(&h, 2, INT64_MAX, INT64_MAX, POLL, 1);
+    host_end(&h);
+    expect_asks(&h, 1, 0, NULL);
+    expect_asks(&h, 2, 0, NULL);
+    flow_close(h.store);
+}
+
 /* A connection used by one thread of a process wakes another thread of it; a listener is woken for what its child will
  * use. */
 static void related_threads(void **state)
@@ -445,6 +465,7 @@ int main(void)
         cmocka_unit_test(one_connection_many_readers),
         cmocka_unit_test(silent_readers),
         cmocka_unit_test(asks_in_vain),
+        cmocka_unit_test(asks_backwards),
         cmocka_unit_test(related_threads),
         cmocka_unit_test(clocked_sends),
         cmocka_unit_test(messages_of_threads),
