@@ -131,8 +131,11 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (parse_size(upload, &o.max_upload_bytes, &e) || cli_clocks_parse(&clocks, &e) ||
-        (token_file && read_token(token_file, &token, &e)))
+        (token_file && read_token(token_file, &token, &e))) {
+        cli_clocks_fini(&clocks);
+        free(origins.v);
         return cli_fail(&e);
+    }
     clocks.options.some_trusted = true; /* not every experiment has all of them */
     vec_push(&origins, (const char *)NULL);
     argv[n + 1] = NULL; /* what follows the positional arguments has been parsed */

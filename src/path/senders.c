@@ -195,25 +195,44 @@ static struct flow_window window_of(const struct path_local_host *to, int64_t ts
     return flow_window_at(message, at, (uint64_t)error);
 }
 
-/* Asks one host. Its answer is better than what there is when it is surer, or as sure and sent earlier: who passed the
- * message on did so later. */
+static bool is_boot_of_same(const struct path_local_host *a, const struct path_local_host *b)
+{
+    return a != b && !strcmp(a->name, b->name);
+}
+
+/* Was `a` sent earlier than `b`? Who passed a message on did so later; but of two boots of one host, which had the same
+ * address, the later one sent it, unless that began only after it came. */
+static bool is_origin_rather(const struct path_senders *s, int64_t came, const struct sender *a, const struct sender *b)
+{
+    const struct path_local_host *ha = &s->hosts[a->host], *hb = &s->hosts[b->host];
+    int64_t ta = path_to_reference(ha, a->send.ts), tb = path_to_reference(hb, b->send.ts);
+    if (is_boot_of_same(ha, hb))
+        return ta > tb ? ta <= came : tb > came;
+    return path_comparable(ha, hb) && ta < tb;
+}
+
+/* Asks one host. Its answer is better than what there is when it is surer, or as sure and rather the origin. */
 static void ask_host(struct path_senders *s, int32_t host, const struct flow_packet *receive, int32_t asked,
     const struct flow_message_key *message, struct sender *out)
 {
     const struct path_local_host *to = &s->hosts[host], *from = &s->hosts[asked];
-    struct flow_packet send;
     struct flow_window w = window_of(to, receive->ts, from, message);
-    enum flow_answer answer = flow_find_send(from->flows, message, &w, &send);
-    if (answer == FLOW_NOT_SENT)
+    struct sender found = {.host = asked};
+    if (is_boot_of_same(to, from))
+        return;
+    found.answer = flow_find_send(from->flows, message, &w, &found.send);
+    if (found.answer == FLOW_NOT_SENT)
         return;
     if (out->host >= 0) {
-        bool surer = answer == FLOW_SENT && out->answer == FLOW_AMBIGUOUS;
-        bool earlier = path_comparable(from, &s->hosts[out->host]) &&
-            path_to_reference(from, send.ts) < path_to_reference(&s->hosts[out->host], out->send.ts);
-        if (!surer && (answer != out->answer || !earlier))
+        bool surer = found.answer == FLOW_SENT && out->answer == FLOW_AMBIGUOUS;
+        if (is_boot_of_same(from, &s->hosts[out->host]))
+            surer = false;
+        else if (!surer && found.answer != out->answer)
+            return;
+        if (!surer && !is_origin_rather(s, path_to_reference(to, receive->ts), &found, out))
             return;
     }
-    *out = (struct sender){asked, answer, send};
+    *out = found;
 }
 
 /* The send that explains the receive, on the hosts that can have sent it. */

@@ -102,15 +102,15 @@ def make(dice, **how):
             ends = ends[n:]
         for _ in range(dice.randint(0, 2)):
             world.spawn(host, "busy", busy(dice))
-    world.run(LENGTH_NS)
+    world.run(world.now + LENGTH_NS)
     return world
 
 
 class Worlds(Case):
-    def write(self, world, lost=lambda host: ()):
-        folder = scratch()
+    def write(self, world, lost=lambda host: (), folder=None):
+        folder = folder or scratch()
         for host in world.hosts:
-            host.recording.write(os.path.join(folder, host.name), lost(host))
+            host.recording.write(os.path.join(folder, host.name, f"boot{world.boot}"), lost(host))
         return folder
 
     def questions(self, world, n):
@@ -144,11 +144,14 @@ class Worlds(Case):
         dice = new_dice(usual)
         for number in range(WORLDS):
             world = make(dice, **how)
-            folder, oracle = self.write(world), Oracle()
-            for thread, begin, end in self.questions(world, 4):
-                with self.subTest(world=number, thread=str(thread), begin=begin, end=end):
-                    got = self.rows(self.answer(folder, thread, begin, end, "--no-sync"))
-                    self.assertEqual(got, oracle.path(thread, begin, end))
+            self.compare(number, self.write(world), world, 4)
+
+    def compare(self, number, folder, world, questions):
+        oracle = Oracle()
+        for thread, begin, end in self.questions(world, questions):
+            with self.subTest(world=number, boot=world.boot, thread=str(thread), begin=begin, end=end):
+                got = self.rows(self.answer(folder, thread, begin, end, "--no-sync"))
+                self.assertEqual(got, oracle.path(thread, begin, end))
 
     def test_plain(self):
         self.agree(1)
@@ -158,6 +161,20 @@ class Worlds(Case):
 
     def test_forwarders(self):
         self.agree(3, forwarders=2, loss=0.02)
+
+    def test_stacked_devices(self):
+        self.agree(6, stacked=True, loss=0.02)
+
+    def test_reboots(self):
+        """All machines start anew: the same names, tids and ports mean others then."""
+        dice = new_dice(7)
+        for number in range(WORLDS):
+            boots = [make(dice, boot=boot, begin=1000 + boot * 10 * LENGTH_NS) for boot in range(2)]
+            folder = scratch()
+            for world in boots:
+                self.write(world, folder=folder)
+            for world in boots:
+                self.compare(number, folder, world, 3)
 
     def test_clocks(self):
         """Each host on a clock of its own: the truth lies within the stated error, whoever is the reference."""

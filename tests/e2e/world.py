@@ -17,6 +17,7 @@ RUN, READY, WAIT = "running", "preempted", "wait"
 NET_RX, TIMER_SOFTIRQ = 3, 1
 SLEEPING, DISK_SLEEP, RUNNABLE, DEAD = 1, 2, 0, 16
 DUMPED_WAITING = 5
+STACKS = (("eth0",), ("bond0", "eth0"), ("vlan7", "bond0", "eth0"), ("veth1", "br0", "eth0"))  # topmost first
 
 
 class Interval:
@@ -76,7 +77,8 @@ class Host:
         self.world, self.number, self.name = world, number, f"h{number}"
         self.address = (10, 0, 0, number + 1)
         self.cpus = [Cpu(i) for i in range(cpus)]
-        self.recording = world_trace.Recording(self.name, cpus)
+        self.recording = world_trace.Recording(self.name, cpus, world.boot)
+        self.devices = world.dice.choice(STACKS) if world.stacked else ("eth0",)
         self.threads, self.tids, self.ports, self.ip_ids = [], itertools.count(100), itertools.count(4000), 1
 
 
@@ -86,10 +88,12 @@ class Semaphore:
 
 
 class World:
-    def __init__(self, dice, hosts, forwarders=0, loss=0.0, reorder=0.0, clock=None):
-        self.dice, self.loss, self.reorder = dice, loss, reorder
+    """stacked: hosts' network devices may lie on each other. boot, begin: of all hosts, and when."""
+
+    def __init__(self, dice, hosts, forwarders=0, loss=0.0, reorder=0.0, clock=None, stacked=False, boot=0, begin=1000):
+        self.dice, self.loss, self.reorder, self.stacked, self.boot = dice, loss, reorder, stacked, boot
         self.clock = clock or (lambda host, t: t)
-        self.now, self.agenda, self.order = 1000, [], itertools.count()
+        self.now, self.agenda, self.order = begin, [], itertools.count()
         self.hosts = [Host(self, i, dice.randint(1, 3)) for i in range(hosts + forwarders)]
         self.forwarders = self.hosts[hosts:]
         self.skb = itertools.count(0xffff888000000000, 256)
@@ -283,8 +287,16 @@ class World:
             end.next = end.peer.seq
         return ends
 
-    def put_on_wire(self, host, cpu, device, p):
-        self.emit(host, cpu, "net_dev_queue", world_trace.packet(device, next(self.skb), p))
+    def put_on_wire(self, host, cpu, devices, p):
+        skb = next(self.skb)
+        for device in devices:
+            self.emit(host, cpu, "net_dev_queue", world_trace.packet(device, skb, p))
+            p.sent = p.sent or self.now
+
+    def take_off_wire(self, host, cpu, p):
+        skb = next(self.skb)
+        for device in host.devices[::-1]:
+            self.emit(host, cpu, "net_if_receive_skb", world_trace.packet(device, skb, p))
 
     def do_send(self, thread, end, n):
         while n:
@@ -295,8 +307,7 @@ class World:
             host.ip_ids += 1
             end.seq += part
             n -= part
-            self.put_on_wire(host, thread.cpu, "eth0", p)
-            p.sent = self.now
+            self.put_on_wire(host, thread.cpu, host.devices, p)
             self.travel(end, p)
         return True
 
@@ -317,7 +328,7 @@ class World:
     def forward(self, host, p):
         cpu = self.softirq_begin(host, NET_RX)
         self.emit(host, cpu, "net_if_receive_skb", world_trace.packet("eth0", next(self.skb), p))
-        self.put_on_wire(host, cpu, "eth1", p)
+        self.put_on_wire(host, cpu, ("eth1",), p)
         self.softirq_end(host, cpu, NET_RX)
 
     def resend(self, end, p, attempt):
@@ -325,7 +336,7 @@ class World:
         again = Packet(end.address, end.peer.address, p.protocol, p.bytes, p.seq, end.next, p.flags,
                        end.host.ip_ids & 0xffff, p.by, p.sent)
         end.host.ip_ids += 1
-        self.put_on_wire(end.host, cpu, "eth0", again)
+        self.put_on_wire(end.host, cpu, end.host.devices, again)
         self.softirq_end(end.host, cpu, TIMER_SOFTIRQ)
         self.travel(end, again, attempt)
 
@@ -343,21 +354,21 @@ class World:
     def arrive(self, end, p):
         host = end.host
         cpu = self.softirq_begin(host, NET_RX)
-        self.emit(host, cpu, "net_if_receive_skb", world_trace.packet("eth0", next(self.skb), p))
+        self.take_off_wire(host, cpu, p)
         if self.accept(end, p) and end.reader and end.reader.waits_for is end:
             self.wake(end.reader, cpu, ("net", p.by, p.sent))
         if end.protocol == TCP and self.dice.random() < 0.4:
             ack = Packet(end.address, end.peer.address, TCP, 0, end.seq, end.next, 0x10, host.ip_ids & 0xffff, None,
                          None)
             host.ip_ids += 1
-            self.put_on_wire(host, cpu, "eth0", ack)
+            self.put_on_wire(host, cpu, host.devices, ack)
             if self.dice.random() >= self.loss:
                 self.at(self.now + self.dice.randint(20000, 300000), self.acknowledged, end.peer, ack)
         self.softirq_end(host, cpu, NET_RX)
 
     def acknowledged(self, end, p):
         cpu = self.softirq_begin(end.host, NET_RX)
-        self.emit(end.host, cpu, "net_if_receive_skb", world_trace.packet("eth0", next(self.skb), p))
+        self.take_off_wire(end.host, cpu, p)
         self.softirq_end(end.host, cpu, NET_RX)
 
     @staticmethod

@@ -109,8 +109,8 @@ def packet(device, skb, p):
 class Recording:
     """Events of one host by CPU: (time by the host's clock, number of the event, payload)."""
 
-    def __init__(self, host, cpus):
-        self.host, self.cpus = host, [[] for _ in range(cpus)]
+    def __init__(self, host, cpus, boot=0):
+        self.host, self.boot, self.cpus = host, boot, [[] for _ in range(cpus)]
 
     def add(self, cpu, t, name, payload):
         self.cpus[cpu].append((t, NUMBER[name], payload))
@@ -118,7 +118,7 @@ class Recording:
     def write(self, folder, lost=()):
         """lost: (cpu, index of the first event, count) that the tracer discarded."""
         os.makedirs(folder)
-        ids = uuid.uuid5(uuid.NAMESPACE_DNS, self.host), uuid.uuid5(uuid.NAMESPACE_URL, self.host)
+        ids = [uuid.uuid5(space, f"{self.host} {self.boot}") for space in (uuid.NAMESPACE_DNS, uuid.NAMESPACE_URL)]
         with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as f:
             f.write(_TRACE % {"numbers": _NUMBERS, "uuid": ids[0], "clock": ids[1], "host": self.host,
                               "offset": START_NS})

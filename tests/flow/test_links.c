@@ -80,7 +80,7 @@ static struct flow_store *end(struct host *h)
 {
     char path[64];
     struct err e = {0};
-    struct flow_store *out;
+    struct flow_store *out = NULL;
     snprintf(path, sizeof path, "/tmp/weft-links-%ld", (long)getpid());
     if (flow_builder_write(h->builder, path, 1, &e) || flow_open(path, &out, &e))
         fail_msg("%s", e.text);
