@@ -479,9 +479,13 @@ static struct tsdl_decl *read_aligned(struct tsdl_parser *p, struct tsdl_decl *n
 /* `struct NAME *`, which only a typealias can make a type. The current token is the first '*'. */
 static struct tsdl_decl *read_pointer(struct tsdl_parser *p, const char *at, const struct tsdl_name *name)
 {
-    const char *words = arena_printf(&p->temp, "struct %s", name->s);
+    size_t stars = 0;
     while (tsdl_accept(&p->lex, '*'))
-        words = arena_printf(&p->temp, "%s *", words);
+        stars++;
+    char *words = arena_alloc(&p->temp, strlen("struct ") + strlen(name->s) + 2 * stars + 1),
+         *end = stpcpy(stpcpy(words, "struct "), name->s);
+    for (; stars; stars--)
+        end = stpcpy(end, " *");
     return tsdl_look_up(p, at, tsdl_intern(p, words, strlen(words)), TSDL_ALIAS);
 }
 

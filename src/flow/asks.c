@@ -44,10 +44,17 @@ static enum ask_class class_of_string(struct flow_asks *a, const struct kernel_t
     return a->classes.v[number] - 1;
 }
 
+/* Does the call belong to the stretch? Where times run back, it does not. */
+static bool is_next(const struct asking *row)
+{
+    return row->ask.calls && row->entered >= row->left &&
+        (uint64_t)row->entered - (uint64_t)row->left <= MOST_BETWEEN_NS;
+}
+
 /* A call came back empty: the stretch goes on, or one begins. */
 static void go_on(struct asking *row, const struct kernel_record *r)
 {
-    if (!row->ask.calls || row->entered - row->left > MOST_BETWEEN_NS)
+    if (!is_next(row))
         row->ask = (struct flow_disk_ask){.begin = row->entered, .row = r->row};
     row->ask.last = row->entered;
     row->ask.calls += row->ask.calls < UINT32_MAX;
@@ -58,7 +65,7 @@ static void go_on(struct asking *row, const struct kernel_record *r)
 static void end(struct flow_asks *a, struct asking *row, const struct kernel_record *r)
 {
     row->ask.end = r->ts;
-    if (row->ask.calls > 1 && row->entered - row->left <= MOST_BETWEEN_NS && r->ts - row->ask.begin >= SHORTEST_NS)
+    if (row->ask.calls > 1 && is_next(row) && (uint64_t)r->ts - (uint64_t)row->ask.begin >= SHORTEST_NS)
         vec_push(&a->asks, row->ask);
     row->ask.calls = 0;
 }

@@ -20,6 +20,7 @@ void flow_builder_free(struct flow_builder *b)
     vec_free(&b->packets);
     vec_free(&b->wakes);
     vec_free(&b->users);
+    vec_free(&b->lives);
     vec_free(&b->cpus);
     vec_free(&b->latest);
     flow_asks_fini(&b->asks);
@@ -38,8 +39,7 @@ static uint32_t find_flow(struct flow_builder *b, const struct flow_key *k, bool
             return NO_FLOW;
         if (!*v) {
             *v = b->flows.n + 1;
-            vec_push(
-                &b->flows, ((struct flow){.key = *k, .reverse = NO_FLOW, .users = UINT32_MAX, .waiting = NO_PACKET}));
+            vec_push(&b->flows, ((struct flow){.key = *k, .reverse = NO_FLOW, .waiting = NO_PACKET}));
             return (uint32_t)b->flows.n - 1;
         }
         if (!memcmp(&b->flows.v[*v - 1].key, k, sizeof *k))
@@ -60,6 +60,12 @@ struct flow_key flow_key_of(const struct kernel_packet *k, bool reverse)
     return out;
 }
 
+static void begin_life(struct flow_builder *b, uint32_t connection)
+{
+    b->flows.v[connection].life = (uint32_t)b->lives.n;
+    vec_push(&b->lives, NOBODY_ELSE);
+}
+
 static uint32_t flow_of(struct flow_builder *b, const struct kernel_packet *k)
 {
     struct flow_key key = flow_key_of(k, false);
@@ -73,6 +79,8 @@ static uint32_t flow_of(struct flow_builder *b, const struct kernel_packet *k)
             b->flows.v[f].reverse = r;
             b->flows.v[r].reverse = f;
             b->flows.v[f].connection = b->flows.v[r].connection;
+        } else {
+            begin_life(b, f);
         }
     }
     return f;
@@ -157,8 +165,7 @@ const struct kernel_thread *flow_thread(const struct flow_builder *b, int32_t ro
 
 static bool is_user(const struct flow_builder *b, uint32_t connection, int32_t row)
 {
-    const struct flow *c = &b->flows.v[connection];
-    for (uint32_t u = c->users; u != UINT32_MAX && b->users.v[u].life == c->life; u = b->users.v[u].next)
+    for (uint32_t u = b->lives.v[b->flows.v[connection].life]; u != NOBODY_ELSE; u = b->users.v[u].next)
         if (b->users.v[u].row == row)
             return true;
     return false;
@@ -166,8 +173,7 @@ static bool is_user(const struct flow_builder *b, uint32_t connection, int32_t r
 
 static bool is_used(const struct flow_builder *b, uint32_t connection)
 {
-    const struct flow *c = &b->flows.v[connection];
-    return c->users != UINT32_MAX && b->users.v[c->users].life == c->life;
+    return b->lives.v[b->flows.v[connection].life] != NOBODY_ELSE;
 }
 
 static void add_user(struct flow_builder *b, uint32_t connection, int32_t row)
@@ -175,8 +181,9 @@ static void add_user(struct flow_builder *b, uint32_t connection, int32_t row)
     const struct kernel_thread *t = flow_thread(b, row);
     if (!t || t->idle_cpu >= 0 || is_user(b, connection, row))
         return;
-    vec_push(&b->users, ((struct user){row, b->flows.v[connection].life, b->flows.v[connection].users}));
-    b->flows.v[connection].users = (uint32_t)b->users.n - 1;
+    uint32_t *last = &b->lives.v[b->flows.v[connection].life];
+    vec_push(&b->users, ((struct user){row, *last}));
+    *last = (uint32_t)b->users.n - 1;
 }
 
 static bool same_process(const struct kernel_thread *a, const struct kernel_thread *b)
@@ -184,17 +191,12 @@ static bool same_process(const struct kernel_thread *a, const struct kernel_thre
     return a->tgid > 0 && a->tgid == b->tgid;
 }
 
-/* A listening thread accepts connections that its children come to use. The users of later lives come first in the
- * list. */
-enum relation flow_relation(const struct flow_builder *b, uint32_t connection, uint32_t life, int32_t row)
+/* A listening thread accepts connections that its children come to use. */
+enum relation flow_relation(const struct flow_builder *b, uint32_t life, int32_t row)
 {
     const struct kernel_thread *t = flow_thread(b, row);
-    uint32_t first = b->flows.v[connection].users;
-    while (first != UINT32_MAX && b->users.v[first].life > life)
-        first = b->users.v[first].next;
-    bool used = first != UINT32_MAX && b->users.v[first].life == life;
-    enum relation best = used ? UNRELATED : POSSIBLE;
-    for (uint32_t u = first; t && u != UINT32_MAX && b->users.v[u].life == life; u = b->users.v[u].next) {
+    enum relation best = b->lives.v[life] != NOBODY_ELSE ? UNRELATED : POSSIBLE;
+    for (uint32_t u = b->lives.v[life]; t && u != NOBODY_ELSE; u = b->users.v[u].next) {
         const struct kernel_thread *user = flow_thread(b, b->users.v[u].row);
         if (b->users.v[u].row == row)
             return USER;
@@ -212,7 +214,7 @@ enum relation flow_relation(const struct flow_builder *b, uint32_t connection, u
 static struct cpu *cpu_of(struct flow_builder *b, uint32_t cpu)
 {
     while (b->cpus.n <= cpu)
-        vec_push(&b->cpus, ((struct cpu){.first = NO_PACKET}));
+        vec_push(&b->cpus, ((struct cpu){.last = NO_PACKET}));
     return &b->cpus.v[cpu];
 }
 
@@ -225,11 +227,11 @@ static bool network_softirq(uint8_t ctx, uint16_t number)
 /* Last receive of the other direction in the same softirq run: what clocked this send out. */
 static uint32_t clocking_receive(const struct flow_builder *b, const struct cpu *c, uint32_t frame, uint32_t reverse)
 {
-    if (reverse == NO_FLOW || c->first == NO_PACKET || c->frame != frame)
+    if (reverse == NO_FLOW || c->frame != frame)
         return NO_PACKET;
-    for (uint32_t i = c->last + 1; i-- > c->first;)
-        if (!b->packets.v[i].p.is_send && b->packets.v[i].p.flow == reverse &&
-            b->packets.v[i].cpu == b->packets.v[c->first].cpu)
+    uint32_t i = c->last;
+    for (int tries = MOST_IN_RUN; i != NO_PACKET && tries; tries--, i = b->packets.v[i].before)
+        if (b->packets.v[i].p.flow == reverse)
             return b->packets.v[i].p.number;
     return NO_PACKET;
 }
@@ -252,16 +254,16 @@ static void attribute_send(
     }
 }
 
-static void remember_receive(struct flow_builder *b, const struct kernel_record *r, struct flow *flow)
+/* The packet that comes next is a receive: returns the one before it in its run. */
+static uint32_t remember_receive(struct flow_builder *b, const struct kernel_record *r, struct flow *flow)
 {
     struct cpu *c = cpu_of(b, r->cpu);
-    if (c->first == NO_PACKET || c->frame != r->ctx_frame) {
-        c->first = (uint32_t)b->packets.n;
-        c->frame = r->ctx_frame;
-    }
+    uint32_t before = c->frame == r->ctx_frame ? c->last : NO_PACKET;
+    c->frame = r->ctx_frame;
     c->last = (uint32_t)b->packets.n;
     if (r->u.packet.payload_bytes)
         flow->waiting = (uint32_t)b->packets.n;
+    return before;
 }
 
 static void add_packet(struct flow_builder *b, const struct kernel_record *r)
@@ -271,7 +273,7 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
     uint32_t f = flow_of(b, k);
     struct flow *flow = &b->flows.v[f];
     enum flow_sight sight = flow_sights_see(b->sights, k, send);
-    struct built_packet n = {.frame = r->ctx_frame, .cpu = r->cpu, .ctx = r->ctx, .vector = r->ctx_number};
+    struct built_packet n = {.before = NO_PACKET};
     n.p = (struct flow_disk_packet){.ts = r->ts,
         .bytes = k->payload_bytes,
         .number = k->number,
@@ -284,7 +286,8 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
         .is_send = send,
         .is_copy = sight == FLOW_SIGHT_AGAIN};
     n.begins = number_bytes(b, f, k, &n.p);
-    b->flows.v[flow->connection].life += n.begins;
+    if (n.begins)
+        begin_life(b, flow->connection);
     n.life = b->flows.v[flow->connection].life;
     if (n.p.is_copy) {
         flow->copies++;
@@ -299,7 +302,7 @@ static void add_packet(struct flow_builder *b, const struct kernel_record *r)
         flow->receives++;
     }
     if (!send)
-        remember_receive(b, r, flow);
+        n.before = remember_receive(b, r, flow);
     vec_push(&b->packets, n);
 }
 
@@ -325,14 +328,14 @@ static uint32_t backlog_receive(struct flow_builder *b, const struct kernel_reco
 static uint32_t add_wake(struct flow_builder *b, const struct kernel_record *r)
 {
     struct cpu *c = cpu_of(b, r->cpu);
-    struct wake w = {.ts = r->ts, .row = r->u.wake.row, .first = NO_PACKET, .last = NO_PACKET, .frame = r->ctx_frame};
-    bool same_run = c->first != NO_PACKET && c->frame == r->ctx_frame;
+    struct wake w = {.ts = r->ts, .row = r->u.wake.row};
+    bool same_run = c->last != NO_PACKET && c->frame == r->ctx_frame;
     if (w.row < 0)
         return 0;
     if (same_run && (network_softirq(r->ctx, r->ctx_number) || r->ctx == KERNEL_CTX_THREAD)) {
-        w.first = c->first;
         w.last = c->last;
     } else if (r->ctx == KERNEL_CTX_THREAD) {
+        w.decided = true;
         w.last = backlog_receive(b, r);
         if (w.last == NO_PACKET)
             return 0;
@@ -341,8 +344,8 @@ static uint32_t add_wake(struct flow_builder *b, const struct kernel_record *r)
         return 0;
     }
     vec_push(&b->wakes, w);
-    if (w.first == w.last) {
-        struct built_packet *p = &b->packets.v[w.last];
+    struct built_packet *p = &b->packets.v[w.last];
+    if (!w.decided && p->before == NO_PACKET) {
         uint32_t connection = b->flows.v[p->p.flow].connection;
         p->consumed = true;
         const struct kernel_thread *t = flow_thread(b, w.row);
@@ -364,7 +367,7 @@ uint32_t flow_builder_add(struct flow_builder *b, const struct kernel_record *r)
     case KERNEL_SYSCALL_ENTRY:
     case KERNEL_SYSCALL_EXIT: flow_asks_add(&b->asks, r, b->tracker); return 0;
     case KERNEL_SWITCH: /* receives in thread context belong to the stretch between two switches */
-        cpu_of(b, r->cpu)->first = NO_PACKET;
+        cpu_of(b, r->cpu)->last = NO_PACKET;
         break;
     default: break;
     }

@@ -10,20 +10,25 @@
 #include "flow/store.h"
 #include "kernel/kernel.h"
 
-enum { NO_FLOW = UINT32_MAX, NO_PACKET = UINT32_MAX };
+enum {
+    NO_FLOW = UINT32_MAX,
+    NO_PACKET = UINT32_MAX,
+    NOBODY_ELSE = UINT32_MAX,
+    /* Receives of one run that are looked at: more than a run takes (netdev_budget: 300). Where the records do not tell
+     * when one ends, they are too many to look at all of them for each wake. */
+    MOST_IN_RUN = 1024
+};
 
 /* A thread seen to use a connection: it sent on it, or was the only one whom its packets could have woken. */
 struct user {
     int32_t row;
-    uint32_t life; /* of the connection */
-    uint32_t next; /* of the same connection; UINT32_MAX ends */
+    uint32_t next; /* of the same life of the connection; NOBODY_ELSE ends */
 };
 
 struct flow {
     struct flow_key key;
     uint32_t reverse;      /* the other direction, or NO_FLOW */
     uint32_t connection;   /* the smaller of the two numbers */
-    uint32_t users;        /* of the connection: listed at flow `connection` */
     uint32_t datagrams[2]; /* receives, sends counted */
     uint64_t last_seq;     /* unwrapped; 0: none yet */
     /* Of the connection that the addresses and ports serve now: after its SYN and its FIN, unwrapped (0: not seen); has
@@ -31,33 +36,31 @@ struct flow {
     uint64_t syn_end, fin_end;
     uint32_t syn;          /* its number */
     bool ended;
-    uint32_t life;         /* of the connection, listed at flow `connection`: how often it began anew */
+    uint32_t life;         /* of the connection, at flow `connection`: in lives[], another one when it begins anew */
     uint32_t sends, receives, copies, passing;
     uint32_t waiting; /* last receive with payload that woke nobody yet */
 };
 
 struct built_packet {
     struct flow_disk_packet p;
-    uint32_t frame, cpu;
-    uint8_t ctx;
-    uint16_t vector;
-    bool consumed; /* woke somebody */
-    bool begins;   /* a connection anew */
-    uint32_t life; /* of the connection then */
+    uint32_t before; /* of a receive: the one before it in its run, or NO_PACKET */
+    uint32_t life;   /* of the connection then */
+    bool consumed;   /* woke somebody */
+    bool begins;     /* a connection anew */
 };
 
-/* A wake that packets may have caused: one of the receives [first, last] of its softirq run did; decided when all users
+/* A wake that packets may have caused: `last` or a receive before it in its run did; which, is decided when all users
  * are known. */
 struct wake {
     int64_t ts;
     int32_t row;
-    uint32_t first, last; /* packets; first = NO_PACKET: already decided as `last` */
-    uint32_t frame;
+    uint32_t last; /* NO_PACKET: none did */
+    bool decided;  /* `last` it is */
 };
 
-/* Receives since the last change of context on a CPU. */
+/* The run of a CPU: what it received since the last change of context. */
 struct cpu {
-    uint32_t frame, first, last; /* first = NO_PACKET: none */
+    uint32_t frame, last; /* last = NO_PACKET: nothing */
 };
 
 struct flow_builder {
@@ -66,6 +69,7 @@ struct flow_builder {
     VEC(struct built_packet) packets;
     VEC(struct wake) wakes;
     VEC(struct user) users;
+    VEC(uint32_t) lives; /* of connections: the user who was seen last */
     VEC(struct cpu) cpus;
     VEC(uint32_t) latest; /* by row: connection on which the thread sent last, + 1 */
     struct flow_sights *sights;
@@ -75,9 +79,9 @@ struct flow_builder {
 
 struct flow_key flow_key_of(const struct kernel_packet *, bool reverse);
 
-/* How likely packets of a connection, in its given life, are meant for `row`. */
+/* How likely packets of a connection in that life are meant for `row`. */
 enum relation { UNRELATED, POSSIBLE, SAME_PROCESS, USER };
-enum relation flow_relation(const struct flow_builder *, uint32_t connection, uint32_t life, int32_t row);
+enum relation flow_relation(const struct flow_builder *, uint32_t life, int32_t row);
 const struct kernel_thread *flow_thread(const struct flow_builder *, int32_t row);
 static inline bool flow_kernel_thread(const struct kernel_thread *t)
 {

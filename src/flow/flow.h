@@ -14,7 +14,7 @@
 #include "base/err.h"
 
 /* Grows whenever the same records give other flows, packets or wakes: stores made of them are then built again. */
-enum { FLOW_RULES_VERSION = 9 };
+enum { FLOW_RULES_VERSION = 10 };
 enum { FLOW_SILENCES = 4 };
 
 struct flow_key {

@@ -3,8 +3,7 @@
 
 static const int64_t SECOND = 1000000000;
 enum {
-    BYTES_LIFE_S = 1000,  /* Linux gives a connection up after 15 tries, 924 s by default */
-    DATAGRAM_LIFE_S = 10, /* far beyond what queues hold */
+    BYTES_LIFE_S = 1000, /* Linux gives a connection up after 15 tries, 924 s by default */
     BYTES_SLACK_S = 1,
     LOOK_BACK = 1024
 };
@@ -76,7 +75,7 @@ static int64_t later(int64_t t, uint64_t by)
 struct flow_window flow_window_at(const struct flow_message_key *k, int64_t at, uint64_t error_ns)
 {
     bool bytes = k->flow.protocol == FLOW_TCP || !k->flow.family;
-    uint64_t life = (uint64_t)SECOND * (bytes ? BYTES_LIFE_S : DATAGRAM_LIFE_S);
+    uint64_t life = (uint64_t)(bytes ? SECOND * BYTES_LIFE_S : FLOW_DATAGRAM_LIFE_NS);
     int64_t error = error_ns > INT64_MAX ? INT64_MAX : (int64_t)error_ns;
     int64_t end = later(at, error_ns);
     return (struct flow_window){.begin = earlier(earlier(at, error_ns), life),

@@ -14,8 +14,6 @@ enum {
     CLEARLY = 4             /* times nearer than the next */
 };
 
-static const int64_t LONGEST_DELAY = INT64_C(10) * 1000000000;
-
 static const uint64_t TURN = UINT64_C(1) << 32;
 
 static uint64_t begin_of(const struct flow_disk_packet *p)
@@ -212,7 +210,7 @@ static bool delay_after(const struct flow_part *from, const struct flow_message_
         return false;
     uint32_t past = (uint32_t)search_first(
         k, 0, from->n_sends, from->sends[k].ts > came && distance(from->sends[k].ts, came) > (uint64_t)w->error_ns);
-    int64_t begin = came > INT64_MIN + LONGEST_DELAY ? came - LONGEST_DELAY : INT64_MIN;
+    int64_t begin = came > INT64_MIN + FLOW_DATAGRAM_LIFE_NS ? came - FLOW_DATAGRAM_LIFE_NS : INT64_MIN;
     if (!find_silent(from, m, past, m->silences[i].length_ns, tolerance, begin, &ts))
         return false;
     *delay = ts < came ? distance(ts, came) : 0;
@@ -221,8 +219,7 @@ static bool delay_after(const struct flow_part *from, const struct flow_message_
 
 /* How long datagrams are under way, as the silences tell; UINT64_MAX: they do not. The longest are asked first, those
  * of about one length together; believed is one that stands out from the next, or tells the same as most, two others
- * at least. Of these
- * the least: a silence is longer for who missed a datagram after it. */
+ * at least. Of these the least: a silence is longer for who missed a datagram after it. */
 static uint64_t delay_of(const struct flow_part *from, const struct flow_message_key *m, const struct flow_window *w)
 {
     uint64_t delays[FLOW_SILENCES], least = UINT64_MAX;

@@ -150,7 +150,7 @@ void flow_pairs(const struct flow_store *a, const struct flow_store *b, const st
         g.n = from.n_sends;
         g.receives = to.receives;
         g.m = to.n_receives;
-        g.datagrams = key->family && key->protocol != 6;
+        g.datagrams = key->family && key->protocol != FLOW_TCP;
         pair_flow(&g, pair, arg);
     }
     free(g.table);

@@ -73,6 +73,8 @@ uint64_t flow_key_hash(const struct flow_key *);
 void flow_unpack(const struct flow_disk_packet *, struct flow_packet *out);
 
 enum { FLOW_TCP = 6, FLOW_FIN = 1, FLOW_SYN = 2, FLOW_RST = 4, FLOW_ACK = 16 };
+/* A datagram is under way for no longer: far beyond what queues hold. */
+#define FLOW_DATAGRAM_LIFE_NS (INT64_C(10) * 1000000000)
 
 /* Does it carry bytes of the connection (SYN and FIN are one each)? */
 static inline bool flow_carries(const struct flow_disk_packet *p)

@@ -8,26 +8,22 @@
 #include "flow/messages.h"
 
 /* Which receive of the run woke the thread: first those whose connection it uses, then those not yet taken, then those
- * with payload; in order. */
-static uint32_t waking_receive(struct flow_builder *b, const struct wake *w)
+ * with payload; of equals the earliest. */
+static uint32_t waking_receive(const struct flow_builder *b, const struct wake *w)
 {
     const struct kernel_thread *t = flow_thread(b, w->row);
-    uint32_t best = NO_PACKET, frame_receives = 0;
+    uint32_t best = NO_PACKET, looked_at = 0;
     int best_score = -1;
-    for (uint32_t i = w->first; i <= w->last; i++) {
+    for (uint32_t i = w->last; i != NO_PACKET && looked_at < MOST_IN_RUN; i = b->packets.v[i].before, looked_at++) {
         const struct built_packet *p = &b->packets.v[i];
-        if (p->p.is_send || p->frame != w->frame || p->cpu != b->packets.v[w->first].cpu)
-            continue;
-        frame_receives++;
-        enum relation rel = flow_relation(b, b->flows.v[p->p.flow].connection, p->life, w->row);
-        int score = (int)rel * 4 + (p->consumed ? 0 : 2) + (flow_carries(&p->p) ? 1 : 0);
-        if (score > best_score) {
+        int score = (int)flow_relation(b, p->life, w->row) * 4 + (p->consumed ? 0 : 2) + (flow_carries(&p->p) ? 1 : 0);
+        if (score >= best_score) {
             best_score = score;
             best = i;
         }
     }
     bool unrelated = best_score < POSSIBLE * 4;
-    if (best != NO_PACKET && unrelated && (frame_receives > 1 || !t || flow_kernel_thread(t)))
+    if (best != NO_PACKET && unrelated && (looked_at > 1 || !t || flow_kernel_thread(t)))
         return NO_PACKET;
     return best;
 }
@@ -38,7 +34,7 @@ static void decide_wakes(struct flow_builder *b)
         b->packets.v[i].consumed = false;
     for (size_t i = 0; i < b->wakes.n; i++) {
         struct wake *w = &b->wakes.v[i];
-        if (w->first != NO_PACKET)
+        if (!w->decided)
             w->last = waking_receive(b, w);
         if (w->last != NO_PACKET)
             b->packets.v[w->last].consumed = true;

@@ -26,6 +26,12 @@ enum graph_state {
     GRAPH_STATE_COUNT
 };
 const char *graph_state_name(int state);
+/* Has a CPU, or wants one. */
+static inline bool graph_is_awake(int state)
+{
+    return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN ||
+        state == GRAPH_HYPERVISOR;
+}
 
 /* What ended a wait. */
 enum graph_cause_kind {

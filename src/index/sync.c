@@ -82,20 +82,25 @@ static bool same_clock(const struct machine *a, const struct machine *b)
 }
 
 /* Each session measured the distance to the epoch anew, so the two differ by a constant. */
-static int64_t shift_of(const struct ctf_clock *a, const struct ctf_clock *b)
+static __int128 shift_of(const struct ctf_clock *a, const struct ctf_clock *b)
 {
-    __int128 ticks = ((__int128)b->offset_s - a->offset_s) * (int64_t)a->freq + (__int128)b->offset - a->offset;
-    return (int64_t)(ticks * 1000000000 / (__int128)a->freq);
+    const __int128 second = 1000000000;
+    return ((__int128)b->offset_s - a->offset_s) * second +
+        ((__int128)b->offset - a->offset) * second / (__int128)a->freq;
 }
 
 /* Messages without delay, both ways: a corridor of no width. All traces of a machine are tied to its first. */
 static void tie(struct clock_net *net, const struct index_host *hosts, const struct machine *a, const struct machine *b)
 {
     const struct index_host *h = &hosts[a->host];
-    int64_t shift = shift_of(a->clock, b->clock), ends[2] = {h->begin, h->end > h->begin ? h->end : h->begin + 1};
+    __int128 shift = shift_of(a->clock, b->clock);
+    int64_t ends[2] = {h->begin, h->end > h->begin ? h->end : h->begin + (h->begin < INT64_MAX)};
     for (int n = 0; n < 2; n++) {
-        clock_net_message(net, a->host, b->host, ends[n], ends[n] + shift);
-        clock_net_message(net, b->host, a->host, ends[n] + shift, ends[n]);
+        int64_t there;
+        if (__builtin_add_overflow(ends[n], shift, &there))
+            return; /* by damaged metadata, beyond all times */
+        clock_net_message(net, a->host, b->host, ends[n], there);
+        clock_net_message(net, b->host, a->host, there, ends[n]);
     }
 }
 

@@ -104,7 +104,8 @@ static void cut_polling(struct path_local *l, struct path_row row, int64_t ts, b
 {
     const struct path_local_host *h = &l->hosts[row.host];
     struct path_traffic *traffic = traffic_of(l, row.host);
-    size_t i = traffic_poll_find(traffic, row.row, path_from_reference(h, ts) - 1, assuming);
+    int64_t t = path_from_reference(h, ts);
+    size_t i = traffic_poll_find(traffic, row.row, t - (t > INT64_MIN), assuming);
     const struct traffic_poll *poll;
     while ((poll = traffic_poll(traffic, row.row, i, assuming)) && path_to_reference(h, poll->end) < ts)
         i++;
@@ -136,11 +137,13 @@ static bool reply_interval(struct path_local *l, struct path_row row, int64_t ts
 {
     const struct path_local_host *h = &l->hosts[row.host];
     const struct path_traffic *traffic = traffic_of(l, row.host);
-    if (row.row != ROW_UNKNOWN_CPU)
+    if (row.row != ROW_UNKNOWN_CPU || ts == INT64_MIN)
         return false;
     for (int64_t t = path_from_reference(h, ts), d = -2; d <= 2; d++) {
-        int64_t number = path_to_reference(h, t + d) == ts ? traffic_reply_at(traffic, t + d) : -1;
+        int64_t near, number = -1;
         struct traffic_reply reply;
+        if (!__builtin_add_overflow(t, d, &near) && path_to_reference(h, near) == ts)
+            number = traffic_reply_at(traffic, near);
         if (number < 0 || !traffic_reply(traffic, (size_t)number, &reply))
             continue;
         int64_t begin = path_to_reference(h, reply.received);
@@ -168,7 +171,7 @@ static enum path_reply find_state(
     if ((size_t)row.row >= graph_rows(h->graph) || !find_interval(h, row.row, ts, &i, &iv))
         return PATH_REPLY_NONE;
     *out = (struct path_interval){.state = iv.state, .cpu = iv.cpu, .id = i};
-    if (traffic_is_awake(iv.state))
+    if (graph_is_awake(iv.state))
         cut_polling(l, row, ts, assuming, &iv, out);
     out->detail = iv.detail;
     out->begin = path_to_reference(h, iv.begin);
@@ -213,19 +216,25 @@ static bool lost_within(const struct path_local_host *h, int64_t begin, int64_t 
     return false;
 }
 
+static bool lost_in_second_before(const struct path_local_host *h, int64_t t)
+{
+    int64_t begin;
+    return lost_within(h, __builtin_sub_overflow(t, INT64_C(1000000000), &begin) ? INT64_MIN : begin, t);
+}
+
 /* Nobody among the hosts sent it: because the peer was not traced, or because what it recorded has a hole there. */
 static void not_sent(const struct path_local *l, int32_t host, const struct flow_packet *receive,
     const struct sender_peer *peer, struct path_cause *out)
 {
     *out = (struct path_cause){.kind = PATH_CAUSE_NONE, .reason = PATH_UNTRACED_PEER, .label = peer->address};
-    int64_t received = path_to_reference(&l->hosts[host], receive->ts), second = 1000000000;
+    int64_t received = path_to_reference(&l->hosts[host], receive->ts);
     for (size_t i = 0; i < peer->sure; i++) {
         const struct path_local_host *h = &l->hosts[peer->senders[i]];
         if (!h->graph)
             continue;
         if (!path_comparable(&l->hosts[host], h))
             out->reason = PATH_NO_CLOCK;
-        else if (lost_within(h, path_from_reference(h, received) - second, path_from_reference(h, received)))
+        else if (lost_in_second_before(h, path_from_reference(h, received)))
             out->reason = PATH_LOST_EVENTS;
     }
 }
@@ -409,7 +418,7 @@ size_t path_local_assumable(const struct path_local *l, const struct path *p, in
         const struct path_segment *s = &p->segments[k];
         const struct path_local_host *h = host_of(l, s->row);
         const struct traffic_poll *a;
-        if (!h || s->row.row < 0 || !traffic_is_awake(s->state))
+        if (!h || s->row.row < 0 || !graph_is_awake(s->state))
             continue;
         struct path_traffic *t = traffic_of((struct path_local *)l, s->row.host);
         int64_t begin = path_from_reference(h, s->begin), end = path_from_reference(h, s->end);

@@ -29,12 +29,6 @@ struct path_traffic {
 
 static struct row_polls no_polls;
 
-bool traffic_is_awake(int state)
-{
-    return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN ||
-        state == GRAPH_HYPERVISOR;
-}
-
 /* Since when the row has been awake without a break until `end`, but not before `floor`; INT64_MAX when it slept or did
  * not live at `end`. */
 static int64_t awake_since(const struct graph *g, int32_t row, int64_t floor, int64_t end)
@@ -46,7 +40,7 @@ static int64_t awake_since(const struct graph *g, int32_t row, int64_t floor, in
         return since;
     for (int64_t after = end;; i--) {
         graph_interval_bare(g, row, i, &iv);
-        if (!traffic_is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
+        if (!graph_is_awake(iv.state) || iv.begin > after) /* they follow each other, unless the store is damaged */
             return since;
         if (iv.begin <= floor)
             return floor;

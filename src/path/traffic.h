@@ -30,7 +30,6 @@ void traffic_free(struct path_traffic *);
  * NULL for a number that is not there. */
 size_t traffic_poll_find(struct path_traffic *, int32_t row, int64_t ts, bool assuming);
 const struct traffic_poll *traffic_poll(struct path_traffic *, int32_t row, size_t i, bool assuming);
-bool traffic_is_awake(int state);                /* has a CPU or wants one */
 /* Number of the reply that was sent at ts, or -1. */
 int64_t traffic_reply_at(const struct path_traffic *, int64_t ts);
 /* False for a number that is not there. */

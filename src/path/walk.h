@@ -96,7 +96,6 @@ struct walker {
     VEC(struct walk_pending) asked;
 };
 
-static inline struct walk_frame *walk_top(struct walker *w) { return &w->frames.v[w->frames.n - 1]; }
 static inline bool walk_looks(const struct walker *w) { return w->lookers.n > 1; }
 static inline int64_t walk_later(int64_t a, int64_t b) { return a > b ? a : b; }
 

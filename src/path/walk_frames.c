@@ -84,20 +84,13 @@ void walk_check(const struct walker *w)
 
 /* ---- what is known of a wait ---- */
 
-/* Wants the CPU or has it. */
-static bool is_runnable(int state)
-{
-    return state == GRAPH_RUNNING || state == GRAPH_PREEMPTED || state == GRAPH_INTERRUPTED || state == GRAPH_STOLEN ||
-        state == GRAPH_HYPERVISOR;
-}
-
 int64_t walk_stretch(struct walker *w, struct path_row row, int64_t t)
 {
-    for (int i = 0; i < WALK_MOST_STRETCH; i++) {
+    for (int i = 0; i < WALK_MOST_STRETCH && t > WALK_NEVER; i++) {
         struct path_interval iv;
         enum path_reply reply = w->source->interval(w->source->arg, row, t, t - 1, &iv);
         w->pending += reply == PATH_REPLY_PENDING;
-        if (reply != PATH_REPLY_FOUND || !is_runnable(iv.state) || iv.begin >= t || iv.end < t)
+        if (reply != PATH_REPLY_FOUND || !graph_is_awake(iv.state) || iv.begin >= t || iv.end < t)
             break;
         t = iv.begin;
     }
@@ -242,7 +235,7 @@ static void leave(struct walker *w, size_t j, int64_t t)
         vec_push(&w->asked, ((struct walk_pending){*at, at->t, false}));
     }
     while (w->frames.n > j) {
-        const struct walk_frame *f = walk_top(w);
+        const struct walk_frame *f = &w->frames.v[w->frames.n - 1];
         *map_put(&w->homes, home_key(f->row), NULL) = f->around;
         set_leaf(w, --w->frames.n, WALK_NEVER);
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -465,6 +466,19 @@ static void test_large(void **state)
     text_puts(&t, "}; };");
     assert_int_equal(ctf_metadata_parse("m", t.v, t.n, NULL, &m, &e), ERR_LIMIT);
     assert_non_null(strstr(e.text, "among too many fields"));
+
+    /* A pointer of a pointer of …, 90 KB: the names of all of them would be 900 MB. */
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    t.n = 0;
+    text_puts(&t, HEAD "event { name = e; fields := struct { struct s ");
+    for (int i = 0; i < 30000; i++)
+        text_puts(&t, " * ");
+    text_puts(&t, "x; }; };");
+    assert_int_equal(ctf_metadata_parse("m", t.v, t.n, NULL, &m, &e), ERR_FORMAT);
+    assert_non_null(strstr(e.text, "struct s * * *"));
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 200 << 10);
     text_fini(&t);
 }
 

@@ -1,5 +1,7 @@
 /* Packets of two invented hosts, record by record: what the recordings lack. Expected answers follow from how the
  * packets were made. */
+#include <time.h>
+
 #include "hosts.h"
 
 static void collect_pair(void *arg, int64_t sent, int64_t received)
@@ -338,6 +340,26 @@ static void asks_in_vain(void **state)
     flow_close(h.store);
 }
 
+/* Streams whose times run back, and times at the ends of what can be told: no stretch ends before it begins. */
+static void asks_backwards(void **state)
+{
+    (void)state;
+    struct host h;
+    const int64_t us = 1000;
+    host_begin(&h);
+    call(&h, 1, 1000 * us, 1010 * us, POLL, 0);
+    call(&h, 1, 0, 5 * us, POLL, 0);
+    call(&h, 1, 900 * us, 1300 * us, POLL, 1);
+    call(&h, 2, INT64_MIN + 1, INT64_MIN + 2, POLL, 0);
+    call(&h, 2, INT64_MIN + 3, INT64_MIN + 4, POLL, 0);
+    call(&h, 2, INT64_MAX - 1, INT64_MAX, POLL, 0);
+    call(&h, 2, INT64_MAX, INT64_MAX, POLL, 1);
+    host_end(&h);
+    expect_asks(&h, 1, 0, NULL);
+    expect_asks(&h, 2, 0, NULL);
+    flow_close(h.store);
+}
+
 /* A connection used by one thread of a process wakes another thread of it; a listener is woken for what its child will
  * use. */
 static void related_threads(void **state)
@@ -434,6 +456,43 @@ static void whose_wake(void **state)
     close_both(&b, &b);
 }
 
+/* CPU time of n packets that wake a thread each, without an end of the run that they are received in, or each on a
+ * connection that uses the ports of the one before. */
+static double time_of_wakes(uint32_t n, bool reused)
+{
+    struct host b;
+    host_begin(&b);
+    clock_t began = clock();
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t seq = i * 1000 + 1;
+        if (reused || !i) {
+            RECEIVE(&b, .ts = 10 * i, .row = 8, .from = 1, .to = 2, .sport = 81, .dport = 90, .seq = seq, .flags = SYN,
+                .frame = 2 * i + 1);
+            SEND(&b, .ts = 10 * i + 1, .row = 3, .from = 2, .to = 1, .sport = 90, .dport = 81, .seq = seq, .bytes = 5);
+        }
+        uint32_t r = RECEIVE(&b, .ts = 10 * i + 2, .row = 8, .from = 1, .to = 2, .sport = 81, .dport = 90,
+            .seq = seq + 1, .bytes = 10, .frame = reused ? 2 * i + 2 : 2);
+        assert_int_equal(wake(&b, 10 * i + 3, 8, 3, KERNEL_CTX_SOFTIRQ, reused ? 2 * i + 2 : 2), i + 1);
+        assert_int_equal(r, reused ? 3 * i + 2 : i + 2);
+    }
+    host_end(&b);
+    double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(woken_by(&b, i + 1), reused ? 3 * i + 2 : i + 2);
+    close_both(&b, &b);
+    return seconds;
+}
+
+static void many_wakes(void **state)
+{
+    (void)state;
+    for (int reused = 0; reused < 2; reused++) {
+        double few = time_of_wakes(20000, reused), many = time_of_wakes(80000, reused);
+        if (many > 8 * few)
+            fail_msg("%s: %g s for 20 000, %g s for 80 000", reused ? "reused ports" : "one long run", few, many);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,12 +504,14 @@ int main(void)
         cmocka_unit_test(one_connection_many_readers),
         cmocka_unit_test(silent_readers),
         cmocka_unit_test(asks_in_vain),
+        cmocka_unit_test(asks_backwards),
         cmocka_unit_test(related_threads),
         cmocka_unit_test(clocked_sends),
         cmocka_unit_test(messages_of_threads),
         cmocka_unit_test(replies_of_one_time),
         cmocka_unit_test(socket_backlog),
         cmocka_unit_test(whose_wake),
+        cmocka_unit_test(many_wakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -333,8 +333,10 @@ static void many_hosts(void **state)
     static struct graph graphs[HOSTS];
     static struct flow_store flows[HOSTS];
     static struct path_local_host hosts[HOSTS];
+    static char names[HOSTS][24];
     for (size_t i = 0; i < HOSTS; i++) {
-        hosts[i] = (struct path_local_host){"host", &graphs[i], &flows[i], &map_a};
+        snprintf(names[i], sizeof names[i], "host%zu", i); /* of one name they would be boots of one machine */
+        hosts[i] = (struct path_local_host){names[i], &graphs[i], &flows[i], &map_a};
         make_address(&flows[i], (uint8_t)(10 + i % 200));
         make_peer(&flows[i], (uint8_t)(10 + (i + 7) % 200));
     }
