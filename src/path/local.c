@@ -263,7 +263,7 @@ static void cause_of_receive(struct path_local *l, int32_t host, uint32_t number
     *out = (struct path_cause){.kind = PATH_CAUSE_NETWORK,
         .from = {from.host, row},
         .ts = path_to_reference(&l->hosts[from.host], from.send.ts),
-        .label = peer.label};
+        .label = from.answer == FLOW_AMBIGUOUS ? peer.unsure : peer.label};
 }
 
 /* ---- causes ---- */

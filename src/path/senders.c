@@ -173,7 +173,8 @@ static struct sender_peer *peer_of(struct path_senders *s, int32_t host, uint32_
         flow_format_endpoint(&key, false, destination, sizeof destination);
         struct sender_peer *p = arena_new(&s->strings, struct sender_peer, 1);
         *p = (struct sender_peer){.address = arena_strdup(&s->strings, source),
-            .label = arena_printf(&s->strings, "%s → %s", source, destination)};
+            .label = arena_printf(&s->strings, "%s → %s", source, destination),
+            .unsure = arena_printf(&s->strings, "%s → %s, the likeliest of several messages", source, destination)};
         book(s);
         find_senders(s, host, &key, p);
         *at = (uint64_t)(uintptr_t)p;

@@ -9,7 +9,7 @@
 
 /* What is known of a flow that some host received. */
 struct sender_peer {
-    const char *label, *address;
+    const char *label, *address, *unsure; /* unsure: the label where several sends fit */
     int32_t *senders; /* hosts that may have sent on it, the likeliest first */
     /* The first `sure` own the address, or sent on just that flow; those up to `likely` sent to the destination. */
     size_t sure, likely, n;

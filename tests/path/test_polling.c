@@ -145,7 +145,8 @@ static struct world *tell(const struct plot *p, bool spinning)
         }
         live(w, p, h, p->end);
         vec_free(&waits);
-        w->hosts[h] = (struct path_local_host){"host", &w->graphs[h], &w->flows[h], NULL};
+        static const char *const names[MOST_HOSTS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+        w->hosts[h] = (struct path_local_host){names[h], &w->graphs[h], &w->flows[h], NULL};
     }
     w->local = path_local_new(w->hosts, (size_t)p->hosts);
     return w;
