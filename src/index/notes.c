@@ -120,13 +120,17 @@ static void forget_clocks(struct experiment *x)
 static void note_conflicts(struct experiment *x)
 {
     const struct clock_conflict *c;
+    enum { MOST_TOLD = 20 };
     size_t n = clock_net_conflicts(x->clocks, &c);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && i < MOST_TOLD; i++) {
         struct text t = {.fd = -1};
         clock_conflict_words(x->clocks, &c[i], &t);
         experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[c[i].b].name, text_cstr(&t), 1);
         text_fini(&t);
     }
+    if (n > MOST_TOLD)
+        experiment_note(x, INDEX_NOTE_CLOCK, x->hosts.v[c[MOST_TOLD].b].name,
+            "its messages contradict what is trusted, and those of others do, too", n - MOST_TOLD);
 }
 
 void experiment_note_clocks(struct experiment *x, const char *failed)
