@@ -1,0 +1,287 @@
+/* What is known of packets once all of a trace are found: their order, copies, times that tracers write wrong, what was
+ * lost between them, and the CPU of each stream. */
+#include <stdlib.h>
+
+#include "base/order.h"
+#include "ctf/trace.h"
+
+/* ---- order and copies ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct ctf_packet *p = a, *q = b;
+    int order = order_of(p->begin, q->begin);
+    order = order ? order : order_of(p->seq, q->seq);
+    order = order ? order : order_of(p->file, q->file);
+    return order ? order : order_of(p->offset, q->offset);
+}
+
+static bool same_packet(struct ctf_trace *t, const struct ctf_packet *p, const struct ctf_packet *q)
+{
+    if (t->files.v[p->file].piece == t->files.v[q->file].piece || p->begin != q->begin || p->end != q->end ||
+        p->content_bits != q->content_bits || p->seq != q->seq || p->discarded != q->discarded)
+        return false;
+    struct file_map windows[2] = {0};
+    const uint8_t *a = ctf_packet_data(t, p, &windows[0], &t->why), *b = ctf_packet_data(t, q, &windows[1], &t->why);
+    bool same = a && b && !memcmp(a, b, (p->content_bits + 7) / 8);
+    file_map_close(&windows[0]);
+    file_map_close(&windows[1]);
+    return same;
+}
+
+/* Overlapping snapshots hold the same packets; sorted, copies are neighbours (those with equal begin and sequence
+ * number). */
+static void drop_copies(struct ctf_trace *t, struct ctf_stream *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        const struct ctf_packet *p = &s->packets.v[i];
+        bool copy = false;
+        for (size_t j = n; j > 0 && n - j < 8 && s->packets.v[j - 1].begin == p->begin && !copy; j--)
+            copy = same_packet(t, &s->packets.v[j - 1], p);
+        if (!copy)
+            s->packets.v[n++] = *p;
+    }
+    s->packets.n = n;
+}
+
+/* ---- times that tracers write wrong ---- */
+
+static int64_t env_number(const struct ctf_trace *t, const char *name)
+{
+    const struct ctf_env *env;
+    size_t n = ctf_trace_env(t, &env);
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(env[i].name, name))
+            return env[i].is_string ? strtoll(env[i].string, NULL, 10) : env[i].number;
+    return 0;
+}
+
+struct quirks {
+    bool event_after_packet, no_end, event_before_packet;
+};
+
+static bool older(int64_t a0, int64_t a1, int64_t a2, int64_t b0, int64_t b1, int64_t b2)
+{
+    return a0 != b0 ? a0 < b0 : a1 != b1 ? a1 < b1 : a2 < b2;
+}
+
+/* Versions as babeltrace2's release notes and documentation of its ctf plugin give them. */
+static struct quirks quirks_of(const struct ctf_trace *t)
+{
+    struct quirks q = {0};
+    const char *tracer = ctf_trace_env_string(t, "tracer_name");
+    int64_t major = env_number(t, "tracer_major"), minor = env_number(t, "tracer_minor"),
+            patch = env_number(t, "tracer_patch");
+    if (!patch)
+        patch = env_number(t, "tracer_patchlevel");
+    if (!tracer)
+        return q;
+    if (!strcmp(tracer, "lttng-ust")) {
+        q.no_end = true;
+        q.event_after_packet = older(major, minor, patch, 2, 11, 0);
+    } else if (!strcmp(tracer, "lttng-modules")) {
+        q.no_end = true;
+        q.event_after_packet = older(major, minor, patch, 2, 11, 0) && !(major == 2 && minor == 10 && patch >= 10) &&
+            !(major == 2 && minor == 9 && patch >= 13);
+    } else if (!strcmp(tracer, "barectf")) {
+        q.event_before_packet = older(major, minor, patch, 2, 3, 1);
+    }
+    return q;
+}
+
+/* First and last event times of a packet; false when it has no events. */
+static bool event_times(struct ctf_trace *t, const struct ctf_stream *s, const struct ctf_packet *p, bool only_first,
+    int64_t *first, int64_t *last)
+{
+    struct ctf_event ev[64];
+    static const struct ctf_decoder fresh;
+    struct ctf_decoder d = fresh;
+    struct file_map window = {0};
+    const uint8_t *data = ctf_packet_data(t, p, &window, &t->why);
+    size_t n, total = 0;
+    if (data)
+        ctf_packet_open(t, s, p, data, &d);
+    while (data && (n = ctf_decode(&d, ev, only_first ? 1 : 64)) > 0) {
+        if (total == 0)
+            *first = ev[0].ts;
+        *last = ev[n - 1].ts;
+        total += n;
+        if (only_first)
+            break;
+    }
+    file_map_close(&window);
+    return total > 0;
+}
+
+static void mend_times(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
+{
+    for (size_t i = 0; i < s->packets.n; i++) {
+        struct ctf_packet *p = &s->packets.v[i], *next = i + 1 < s->packets.n ? p + 1 : NULL;
+        int64_t first, last;
+        if (q.event_before_packet && i > 0 && event_times(t, s, p, true, &first, &last)) {
+            if (first < p->begin)
+                p->begin = first;
+            p[-1].end = p->begin;
+        }
+        bool no_end = p->flags & CTF_PACKET_OPEN_END;
+        if (!q.event_after_packet && !no_end)
+            continue;
+        if (next) {
+            if (next->begin > p->end)
+                p->end = next->begin;
+        } else if (event_times(t, s, p, false, &first, &last) && last > p->end) {
+            p->end = last;
+        }
+        p->flags &= (uint8_t)~CTF_PACKET_OPEN_END;
+    }
+}
+
+/* ---- losses ---- */
+
+/* By how much a counter of `bits` bits grew; 0 when it went back (another run of the tracer, packets out of order). */
+static uint64_t counter_delta(uint64_t from, uint64_t to, unsigned bits)
+{
+    uint64_t mask = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, delta = (to - from) & mask;
+    return delta > mask / 2 ? 0 : delta;
+}
+
+static void add_loss(struct ctf_stream *s, struct ctf_packet *p, enum ctf_item item, struct ctf_loss loss)
+{
+    struct ctf_loss_item l = {.loss = loss, .item = (uint8_t)item, .ts = loss.begin};
+    if (p->flags & CTF_PACKET_TIMED && l.ts > p->begin)
+        l.ts = p->begin;
+    if (!p->n_losses)
+        p->loss = (uint32_t)s->losses.n;
+    p->n_losses++;
+    vec_push(&s->losses, l);
+    *(item == CTF_LOST_EVENTS ? &s->lost_events : &s->lost_packets) += loss.count;
+}
+
+/* The first packet's counter counts losses only when nothing was recorded before it. */
+static void find_losses(struct ctf_stream *s)
+{
+    for (size_t i = 0; i < s->packets.n; i++) {
+        struct ctf_packet *p = &s->packets.v[i];
+        const struct ctf_packet *before = i ? p - 1 : NULL;
+        bool known = before != NULL && s->timed;
+        int64_t begin = known ? before->end : p->begin;
+        uint64_t count = 0;
+        if (p->flags & CTF_PACKET_HAS_DISCARDED) {
+            if (before)
+                count = counter_delta(before->discarded, p->discarded, s->plan->discarded_bits);
+            else if (!(p->flags & CTF_PACKET_HAS_SEQ) || p->seq == 0)
+                count = p->discarded;
+        }
+        if (count)
+            add_loss(s, p, CTF_LOST_EVENTS,
+                (struct ctf_loss){begin, p->end > begin ? p->end : begin, count, known, s->timed});
+        if (before && p->flags & CTF_PACKET_HAS_SEQ &&
+            (count = counter_delta(before->seq, p->seq, s->plan->seq_bits)) > 1)
+            add_loss(s, p, CTF_LOST_PACKETS,
+                (struct ctf_loss){begin, p->begin > begin ? p->begin : begin, count - 1, known, s->timed});
+    }
+}
+
+/* ---- tracks ---- */
+
+enum { TRACKS_MAX = 8 };
+
+/* A packet goes to the first track that has ended when it begins; beyond TRACKS_MAX at once, times may step back. */
+static void assign_tracks(struct ctf_stream *s)
+{
+    int64_t ends[TRACKS_MAX];
+    s->tracks = 1;
+    ends[0] = INT64_MIN;
+    for (size_t i = 0; i < s->packets.n && s->timed; i++) {
+        struct ctf_packet *p = &s->packets.v[i];
+        uint32_t track = 0;
+        while (track < s->tracks && ends[track] > p->begin)
+            track++;
+        if (track == s->tracks) {
+            if (s->tracks < TRACKS_MAX)
+                s->tracks++;
+            else
+                track = 0;
+        }
+        ends[track] = p->end;
+        p->track = (uint8_t)track;
+    }
+}
+
+/* ---- CPUs ---- */
+
+/* A stream of a tracer that numbers them is one CPU's buffer: a packet that says another is damaged. So is, in any
+ * stream, a number that no machine has. What most packets say holds. */
+static void agree_on_cpu(struct ctf_trace *t, struct ctf_stream *s)
+{
+    size_t votes = 0, differ = 0;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        int32_t cpu = s->packets.v[i].cpu;
+        if (votes == 0)
+            s->cpu = cpu;
+        votes = s->cpu == cpu ? votes + 1 : votes - 1;
+    }
+    for (size_t i = 0; i < s->packets.n; i++)
+        differ += s->packets.v[i].cpu != s->cpu;
+    if (!differ || differ * 2 >= s->packets.n)
+        return;
+    for (size_t i = 0; i < s->packets.n; i++) {
+        struct ctf_packet *p = &s->packets.v[i];
+        if (p->cpu == s->cpu || (!s->has_instance && p->cpu >= 0 && p->cpu < CTF_MOST_CPUS))
+            continue;
+        ctf_problem_add(&t->problems,
+            "%s: packet at byte %llu: its cpu_id is %d, that of the other packets of the stream %d, which is taken",
+            t->files.v[p->file].path, (unsigned long long)p->offset, p->cpu, s->cpu);
+        p->cpu = s->cpu;
+    }
+}
+
+/* ---- all streams ---- */
+
+static void finish_stream(struct ctf_trace *t, struct ctf_stream *s, struct quirks q)
+{
+    agree_on_cpu(t, s);
+    s->timed = s->packets.n > 0;
+    for (size_t i = 0; i < s->packets.n; i++)
+        if (!(s->packets.v[i].flags & CTF_PACKET_TIMED))
+            s->timed = false;
+    if (s->timed) {
+        qsort(s->packets.v, s->packets.n, sizeof *s->packets.v, by_time);
+        drop_copies(t, s);
+        mend_times(t, s, q);
+    }
+    find_losses(s);
+    assign_tracks(s);
+    s->begin = INT64_MAX;
+    s->end = INT64_MIN;
+    for (size_t i = 0; i < s->packets.n && s->timed; i++) {
+        const struct ctf_packet *p = &s->packets.v[i];
+        s->begin = p->begin < s->begin ? p->begin : s->begin;
+        s->end = p->end > s->end ? p->end : s->end;
+    }
+}
+
+/* As babeltrace2 orders streams at equal times: by class, then by instance id; streams without one in the order of
+ * their paths. */
+static int by_identity(const void *a, const void *b)
+{
+    const struct ctf_stream *p = a, *q = b;
+    int order = order_of(p->plan->sc->id, q->plan->sc->id);
+    if (!order && p->has_instance && q->has_instance)
+        order = order_of(p->instance_id, q->instance_id);
+    return order ? order : strcmp(p->path, q->path);
+}
+
+int ctf_packets_finish(struct ctf_trace *t, struct err *e)
+{
+    struct quirks q = quirks_of(t);
+    for (size_t i = 0; i < t->streams.n; i++)
+        finish_stream(t, &t->streams.v[i], q);
+    if (t->streams.n > 1)
+        qsort(t->streams.v, t->streams.n, sizeof *t->streams.v, by_identity);
+    map_fini(&t->stream_by);
+    if (t->why.code && e)
+        *e = t->why;
+    return t->why.code;
+}
